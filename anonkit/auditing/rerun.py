@@ -35,7 +35,7 @@ from anonkit.protocols import Draft, Engine, Method
 from anonkit.published.additive_scores import places_of, region_of_nodes
 from anonkit.published.marginal_tables import OneWayTable, PairTable
 from anonkit.published.product_mixtures import FORMATS as MARGINALS
-from anonkit.published.tree_model import FORMAT as FOREST
+from anonkit.published.tree_model import FORMATS as FORESTS
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
 
@@ -232,7 +232,7 @@ def seen_of(records: pa.Table, draft: Draft) -> Seen:
     if params.get("format") in MARGINALS:
         parts += _in_marginals(params, codes, target)
     label = codes.pop(target) if target is not None else np.zeros(records.num_rows, dtype=np.int64)
-    if params.get("format") == FOREST:
+    if params.get("format") in FORESTS:
         parts += _in_forest(params, np.stack(list(codes.values())), label)
     elif "class_counts" in params:
         parts.append((1, np.array(params["class_counts"])[label]))

@@ -15,18 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.checks.central_params import ALL_ROWS, EXPONENTIAL, GAUSSIAN, PublicFacts, integers
+from anonkit.checks.central_params import (
+    ALL_ROWS,
+    EXPONENTIAL,
+    GAUSSIAN,
+    PublicFacts,
+    changed_rows,
+    changed_squared,
+    integers,
+)
 from anonkit.checks.central_plans import (
     FLIP,
     LAPLACE,
     ExpectedAccount,
     ExpectedLine,
-    changed_rows,
-    changed_squared,
-    rho_within,
     row_epsilon,
 )
 from anonkit.checks.finding_lines import finding_epsilon, finding_lines
+from anonkit.checks.gaussian_lines import rho_within
 from anonkit.errors import ReleaseFormatError
 
 ROWS_PART = 100

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anonkit.checks.central_params import GAUSSIAN_MARGINALS, GAUSSIAN_TABLES, PublicFacts
+from anonkit.checks.central_params import GAUSSIAN, GAUSSIAN_MARGINALS, GAUSSIAN_TABLES, PublicFacts
 from anonkit.checks.noise_bets import Following, SameRows, Shown, chance_of_so_little
 from anonkit.checks.noise_laws import FLOOR, Noise, Parts, far_tail, law_of_noise, variance_of
 from anonkit.promises.guarantee import Check
@@ -157,11 +157,11 @@ def _of_columns_and_pairs(params: Mapping[str, Any]) -> Iterator[Shown]:
 def _of_histograms(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Totals]:
     """Yield the class totals of the histogram of a numeric target, of all leaves, and of those of each attribute."""
     yield from _before_histograms(params, facts)
-    rate = _rate_of_histograms(params)
     for own in zip(*params["histograms"], strict=True):
         rows = [row for region in own for row in region]
         if rows:  # else it was not asked
-            yield [sum(column) for column in zip(*rows, strict=True)], [(Noise(rate, len(rows)),)] * facts.n_classes
+            noise = _noise_of_histograms(params, len(rows))
+            yield [sum(column) for column in zip(*rows, strict=True)], [(noise,)] * facts.n_classes
 
 
 def _of_evidence(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Shown]:
@@ -171,7 +171,6 @@ def _of_evidence(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Show
     """
     totals = list(_of_histograms(params, facts))
     before = list(_before_histograms(params, facts))
-    rate = _rate_of_histograms(params)
     if len(totals) == len(before) + 1:
         before.append(totals[-1])
     for (first, noises), (second, later) in itertools.pairwise(before):
@@ -181,8 +180,9 @@ def _of_evidence(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Show
         tables = [rows for rows in region if rows]
         yield from alike(
             [
-                ([sum(own) for own in zip(*rows, strict=True)], [(Noise(rate, len(rows)),)] * facts.n_classes)
+                ([sum(own) for own in zip(*rows, strict=True)], [(noise,)] * facts.n_classes)
                 for rows in tables
+                for noise in [_noise_of_histograms(params, len(rows))]
             ]
         )
 
@@ -202,9 +202,10 @@ def _before_histograms(params: Mapping[str, Any], facts: PublicFacts) -> Iterato
     yield [sum(own) for own in zip(*(counts for counts, _ in leaves), strict=True)], [noise] * facts.n_classes
 
 
-def _rate_of_histograms(params: Mapping[str, Any]) -> int:
-    (rate,) = (line["rate"] for line in params["accounting"] if line["purpose"] == "histograms by class")
-    return int(rate)
+def _noise_of_histograms(params: Mapping[str, Any], cells: int) -> Noise:
+    """Return the noise of so many cells of the histograms together."""
+    (line,) = (line for line in params["accounting"] if line["purpose"] == "histograms by class")
+    return Noise(int(line["rate"]), cells, line["mechanism"] == GAUSSIAN)
 
 
 def _of_target(histogram: Mapping[str, Any], facts: PublicFacts) -> Totals:

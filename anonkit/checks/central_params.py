@@ -19,6 +19,7 @@ from anonkit.errors import ReleaseFormatError
 
 GAUSSIAN, THRESHOLDED, EXPONENTIAL = "discrete-gaussian", "thresholded-laplace", "exponential"
 LAPLACE_TABLES, GAUSSIAN_TABLES = "anonkit-noisy-tables-1", "anonkit-noisy-tables-2"
+LAPLACE_FOREST, GAUSSIAN_FOREST = "anonkit-forest-1", "anonkit-forest-2"
 LAPLACE_MARGINALS, GAUSSIAN_MARGINALS = "anonkit-marginals-1", "anonkit-marginals-2"
 """Formats of noisy tables: the law of their noise."""
 MULTIWAY, CUT, ONE_VS_REST, TAXONOMY = "multiway", "cut", "one-vs-rest", "taxonomy"
@@ -247,3 +248,15 @@ def integers(values: Sequence[Any]) -> list[int]:
     if not isinstance(values, list) or any(not isinstance(value, int) or isinstance(value, bool) for value in values):
         raise ReleaseFormatError("a list of the params must hold whole numbers, and does not")
     return values
+
+
+def changed_rows(facts: PublicFacts) -> int:
+    """Return most rows that come or go between neighbours: a replaced row goes, and another comes."""
+    rows = facts.whole("rows_per_unit", 1, 1000)
+    return rows * (2 if facts.word("adjacency", "add-or-remove", "replace") == "replace" else 1)
+
+
+def changed_squared(facts: PublicFacts) -> int:
+    """Return the square of how far neighbours move a table, at most: rows of a unit that go, or go and come."""
+    sides = 2 if facts.word("adjacency", "add-or-remove", "replace") == "replace" else 1
+    return sides * facts.whole("rows_per_unit", 1, 1000) ** 2

@@ -10,14 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
-from anonkit.checks.central_params import CUT, EXPONENTIAL, GAUSSIAN, THRESHOLDED, PublicFacts
+from anonkit.checks.central_params import (
+    CUT,
+    EXPONENTIAL,
+    GAUSSIAN,
+    THRESHOLDED,
+    PublicFacts,
+    changed_rows,
+    changed_squared,
+)
 from anonkit.checks.central_rule import rebuilt_rule
 from anonkit.checks.finding_lines import finding_epsilon, finding_lines
-from anonkit.checks.gaussian_lines import epsilon_of
+from anonkit.checks.gaussian_lines import rho_within
 from anonkit.errors import ReleaseFormatError
 
 LAPLACE, FLIP = "discrete-laplace", "permute-and-flip"
@@ -52,7 +58,7 @@ class ExpectedAccount:
     copies: tuple[int, tuple[int, ...], int] | None = None
     """Trees, words for each number of copies, bits of a word: the bootstrap."""
     path: float | None = None
-    """What every path must come to, where single costs are not known."""
+    """What every path must come to in epsilon, where single costs are not known."""
     levels: int = 1
     """Levels of a tree, the leaves' included."""
 
@@ -81,12 +87,6 @@ def expected_account(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedA
     return families[facts.method](facts, params)
 
 
-def changed_rows(facts: PublicFacts) -> int:
-    """Return most rows that come or go between neighbours: a replaced row goes, and another comes."""
-    rows = facts.whole("rows_per_unit", 1, 1000)
-    return rows * (2 if facts.word("adjacency", "add-or-remove", "replace") == "replace" else 1)
-
-
 def row_epsilon(facts: PublicFacts) -> float:
     """Return the loss of one row that comes or goes."""
     epsilon = facts.number("epsilon")
@@ -106,22 +106,6 @@ def row_rho(facts: PublicFacts, params: Mapping[str, Any]) -> float:
     epsilon -= float(finding_epsilon(params)) * changed_rows(facts)
     delta = delta / 2 if finding_lines(params) else delta
     return rho_within(epsilon, delta) / changed_squared(facts)
-
-
-@lru_cache(maxsize=256)
-def rho_within(epsilon: float, delta: float) -> float:
-    """Return the rho at which epsilon and delta are used up."""
-    low, high = 0.0, 64.0
-    while high - low > high * 1e-12:
-        middle = (low + high) / 2
-        low, high = (middle, high) if epsilon_of(Fraction(middle), Fraction(delta)) <= epsilon else (low, middle)
-    return low
-
-
-def changed_squared(facts: PublicFacts) -> int:
-    """Return the square of how far neighbours move a table, at most: rows of a unit that go, or go and come."""
-    sides = 2 if facts.word("adjacency", "add-or-remove", "replace") == "replace" else 1
-    return sides * facts.whole("rows_per_unit", 1, 1000) ** 2
 
 
 # --- tables of counts --------------------------------------------------------------------------------------------
@@ -208,8 +192,11 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
         cost = None if rule is None else rule.of_leaf(level)
         lines.append(_line(f"class counts of a leaf at level {level}", level=level, ends_path=True, cost=cost))
     tables = max(1, len(facts.attributes) if rule is None else rule.asked)
-    cost = None if rule is None else rule.left * rule.shares[2]
+    cost = None if rule is None else rule.of_histograms
     histograms = replace(_line("histograms by class", cost=cost), times=range(tables, tables + 1))
+    in_rho = 0.0
+    if rule is not None and rule.rho:
+        in_rho, histograms = rule.of_histograms, replace(histograms, mechanism=GAUSSIAN, cost=rule.rho)
     learned = [
         _line(
             f"{what} of the weights", sensitivity=None, cost=None if rule is None else rule.left * rule.shares[3] * part
@@ -219,7 +206,7 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     return ExpectedAccount(
         lines=(*_finding(params), *counted, *lines, histograms, *(learned if "weights" in params else [])),
         rows_per_tree=("disjoint", trees),
-        path=row_epsilon(facts),
+        path=row_epsilon(facts) - in_rho,
         levels=levels,
     )
 

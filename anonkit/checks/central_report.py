@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from anonkit.checks.central_marginal_plan import delta_may_pay
 from anonkit.checks.central_params import EXPONENTIAL, PublicFacts
+from anonkit.checks.central_target import STACKED
 from anonkit.checks.finding_lines import finding_lines, model_lines
+from anonkit.checks.histogram_law import histograms_may_be_gaussian
 from anonkit.checks.sameness import same
 from anonkit.promises.guarantee import Check
 
@@ -108,16 +110,16 @@ def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any], facts: 
     """Compare the budget block with the lines of the account."""
     found, is_gaussian = finding_lines(params), facts.is_gaussian(params)
     spends = is_gaussian or found or ("mixtures" in params and delta_may_pay(facts))
+    spends = spends or (facts.method in STACKED and histograms_may_be_gaussian(facts, params))
     delta = facts.delta if spends else 0
     yield Check(name="delta", passed=budget["delta"] == delta, observed=str(budget["delta"]), required=delta)
     costs = [(line, _cost(line)) for line in model_lines(params)]
+    stated: list[tuple[Any, Any]]
+    expected: list[tuple[Any, Any]]
     if "trees" in params:
-        levels: dict[tuple[int | None, str], Fraction] = {}
-        for line, cost in costs:
-            key = (line["level"], "leaf" if line["ends_path"] else "split")
-            levels[key] = levels.get(key, Fraction(0)) + cost
-        stated = [((cost_line["level"], cost_line["part"]), cost_line["epsilon"]) for cost_line in budget["per_level"]]
-        expected = list(levels.items())
+        expected = _by_level(costs)
+        stated = [_stated_level(one, line) for one, line in zip(expected, budget["per_level"], strict=False)]
+        stated += [((), 0)] * (len(budget["per_level"]) - len(stated))
         spare = budget["per_attribute"]
     elif "measurements" in params or "mixtures" in params:
         kinds = ["rho" if "rho" in line else "epsilon" for line, _ in costs]
@@ -141,6 +143,23 @@ def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any], facts: 
     told = [{"name": line["purpose"], "epsilon": line["epsilon"], "delta": line.get("delta", 0)} for line in found]
     wrong += not same(budget.get("domains", []), told)
     yield Check(name="budget_lines", passed=wrong == 0, observed=wrong, required=0)
+
+
+def _by_level(costs: Sequence[tuple[Mapping[str, Any], Fraction]]) -> list[tuple[Any, Any]]:
+    """Return what each level of the trees costs, splits and leaves apart; what is paid in rho stands last."""
+    levels: dict[tuple[int | None, str, str], Fraction] = {}
+    for line, cost in sorted(costs, key=lambda one: "rho" in one[0]):
+        key = (line["level"], "leaf" if line["ends_path"] else "split", "rho" if "rho" in line else "epsilon")
+        levels[key] = levels.get(key, Fraction(0)) + cost
+    return list(levels.items())
+
+
+def _stated_level(expected: tuple[Any, Any], line: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return what a line of the budget says in the currency that is expected of it."""
+    (*_, currency), _ = expected
+    if set(line) != {"level", "part", currency}:
+        return (), 0
+    return (line["level"], line["part"], currency), line[currency]
 
 
 def _cost(line: Mapping[str, Any]) -> Fraction:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from anonkit.checks.central_params import PublicFacts, integers
+from anonkit.checks.central_params import GAUSSIAN, GAUSSIAN_FOREST, LAPLACE_FOREST, PublicFacts, integers
 from anonkit.checks.finding_lines import finding_epsilon
+from anonkit.checks.histogram_law import gaussian_histograms
 from anonkit.promises.guarantee import Check
 
 _UNITS = 1 << 52
@@ -39,9 +40,12 @@ class RebuiltRule:
     """What one row may cost after domains were found, and the rows and the values of a numeric target counted."""
     shares: tuple[float, float, float, float]
     """Of that for splits, class counts of leaves, histograms, and weights."""
+    rho: float = 0.0
+    """What a row may cost in all histograms where these have Gaussian noise; else 0."""
 
-    def told(self, rows: int) -> dict[str, Any]:
-        """Return the block of the params."""
+    def told(self, rows: int, *, delta: float = 0.0) -> dict[str, Any]:
+        """Return the block of the params; which noise the histograms have is told where a delta was given."""
+        noise = GAUSSIAN if self.rho else "discrete-laplace"
         return {
             "rows": rows,
             "depth": self.depth,
@@ -49,7 +53,13 @@ class RebuiltRule:
             "asked": self.asked,
             "bins": self.bins,
             "weights": self.weights,
+            **({"noise": noise} if delta else {}),
         }
+
+    @property
+    def of_histograms(self) -> float:
+        """What all histograms cost in epsilon, or the epsilon for which they have a rho."""
+        return self.left * self.shares[2]
 
     @property
     def of_split(self) -> float:
@@ -95,14 +105,17 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
         splits = (splits or 0.09) if levels > 1 else 0.0
         depth, regions = levels - 1, min(regions, levels - 1)
     step = 0.17 if weights else 0.0
+    histograms = 1 - splits - counts - step
+    gaussian, rho = gaussian_histograms(facts, params, left * histograms, asked)
     return RebuiltRule(
         depth=depth,
         regions=regions,
-        asked=asked,
+        asked=gaussian or asked,
         bins=facts.whole("bins", 0, 1024) or next(bins for limit, bins in _CELLS if by_cell < limit),
         weights=weights,
         left=left,
-        shares=(splits, counts, 1 - splits - counts - step, step),
+        shares=(splits, counts, histograms, step),
+        rho=rho,
     )
 
 
@@ -117,7 +130,8 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
     rule : RebuiltRule
     """
     rule = replace(rule, regions=min(rule.regions, _affordable(params["trees"][0], facts, rule.left)))
-    told, rebuilt = dict(params["rule"]), rule.told(facts.whole("n_rows") or params["rule"]["rows"])
+    rows = facts.whole("n_rows") or params["rule"]["rows"]
+    told, rebuilt = dict(params["rule"]), rule.told(rows, delta=facts.delta if "noise" in params["rule"] else 0.0)
     yield Check(name="rule", passed=told == rebuilt, observed=_in_words(told), required=_in_words(rebuilt))
     cells = {attribute.domain.cells for attribute in facts.attributes if attribute.domain.categories is None}
     seen = (
@@ -125,6 +139,7 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
         integers(params["scores"]["regions"]) == _regions(params["trees"][0], rule.regions),
         ("weights" in params) == rule.weights,
         sum(1 for table in params["histograms"][0] if table) == rule.asked,
+        params["format"] == (GAUSSIAN_FOREST if rule.rho else LAPLACE_FOREST),
     )
     yield Check(name="rule_is_followed", passed=all(seen), observed=sum(seen), required=len(seen))
 

@@ -16,6 +16,7 @@ import math
 from collections.abc import Mapping
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from anonkit.checks.central_params import EXPONENTIAL, GAUSSIAN, integers
@@ -58,6 +59,16 @@ def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
         exact = alpha * Decimal(rho.numerator) / Decimal(rho.denominator)
         exact += (order / alpha).ln() - (at_delta + alpha.ln()) / order
         return max(Fraction(0), Fraction(exact + _ROUNDING * (1 + abs(exact))))
+
+
+@lru_cache(maxsize=256)
+def rho_within(epsilon: float, delta: float) -> float:
+    """Return the rho at which epsilon and delta are used up."""
+    low, high = 0.0, 64.0
+    while high - low > high * 1e-12:
+        middle = (low + high) / 2
+        low, high = (middle, high) if epsilon_of(Fraction(middle), Fraction(delta)) <= epsilon else (low, middle)
+    return low
 
 
 def rho_of(line: Mapping[str, Any]) -> Fraction:

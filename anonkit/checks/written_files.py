@@ -22,7 +22,8 @@ from anonkit.report.document import FORMAT as REPORT_FORMAT
 PARAMS_FORMAT = "anonkit-params/2"
 """Of releases with a recoding; the params of others name the format of their mechanism."""
 _MECHANISMS = (
-    "anonkit-randomized-1", "anonkit-forest-1", "anonkit-noisy-tables-1", "anonkit-noisy-tables-2",
+    "anonkit-randomized-1", "anonkit-forest-1", "anonkit-forest-2",
+    "anonkit-noisy-tables-1", "anonkit-noisy-tables-2",
     "anonkit-noisy-histogram-1", "anonkit-aggregates-1",
     "anonkit-marginals-1", "anonkit-marginals-2",
 )  # fmt: skip

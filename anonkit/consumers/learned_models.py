@@ -12,7 +12,7 @@ from anonkit.errors import ParameterError, option
 from anonkit.published.aggregates import FORMAT as AGGREGATES
 from anonkit.published.product_mixtures import FORMATS as MIXTURES
 from anonkit.published.randomized_table import FORMAT as RANDOMIZED_FORMAT
-from anonkit.published.tree_model import FORMAT as FOREST_FORMAT
+from anonkit.published.tree_model import FORMATS as FORESTS
 
 if TYPE_CHECKING:
     from anonkit.consumers.forest import Forest
@@ -47,7 +47,7 @@ def learned_from_files(
             "the release holds published tables and no rows: no model is learned from them",
             "read the file as it is, or table by table with anonkit.consumers.aggregate_tables",
         )
-    if params.get("format") == FOREST_FORMAT:
+    if params.get("format") in FORESTS:
         from anonkit.consumers.forest import Forest
 
         if estimator is not None:
@@ -90,7 +90,7 @@ def learned_from(params: Mapping[str, Any], released: object) -> tuple[NaiveBaye
     -------
     Post-processing of what was published: no privacy loss.
     """
-    if params.get("format") == FOREST_FORMAT:
+    if params.get("format") in FORESTS:
         from anonkit.consumers.forest import Forest
 
         forest = Forest(params).fit()

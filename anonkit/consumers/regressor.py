@@ -20,7 +20,7 @@ from anonkit.domains.attribute_domains import Categories
 from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import ParameterError
 from anonkit.published.product_mixtures import FORMATS as MIXTURES
-from anonkit.published.tree_model import FORMAT as FOREST
+from anonkit.published.tree_model import FORMATS as FORESTS
 
 if TYPE_CHECKING:
     from anonkit.published.randomized_table import PublishedTable
@@ -79,7 +79,7 @@ class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if chosen is None:
             raise ParameterError("a regressor needs the params of a release", "ReleaseRegressor.from_release(path)")
         settings = dict(self.settings or {})
-        if chosen.get("format") == FOREST:
+        if chosen.get("format") in FORESTS:
             return self._around(Forest(chosen, **settings).fit())
         if chosen.get("format") in MIXTURES:
             return self._around(MixtureClassifier(chosen, **settings).fit())
@@ -96,7 +96,7 @@ class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ReleaseFormatError
             A file is missing or damaged.
         """
-        kinds: dict[Any, Any] = {FOREST: Forest, **dict.fromkeys(MIXTURES, MixtureClassifier)}
+        kinds: dict[Any, Any] = {**dict.fromkeys(FORESTS, Forest), **dict.fromkeys(MIXTURES, MixtureClassifier)}
         kind = kinds.get(read_params(path).get("format"), NaiveBayes)
         return cls(settings=settings or None)._around(kind.from_release(path, **settings))
 

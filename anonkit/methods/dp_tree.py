@@ -17,7 +17,8 @@ class DPTree(StackedMethod):
 
     Privacy
     -------
-    Central differential privacy with at most the epsilon given, delta 0, for one row that comes or goes.
+    Central differential privacy with at most the epsilon given, delta 0, for one row that comes or goes. With a delta,
+    where histograms may have less noise by it: (epsilon, delta).
     """
 
     name: ClassVar[str] = "dp-tree"

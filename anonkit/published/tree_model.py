@@ -50,7 +50,10 @@ from anonkit.domains.number_bins import classes_from_params, classes_to_params
 from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 
-FORMAT = "anonkit-forest-1"
+FORMATS = ("anonkit-forest-1", "anonkit-forest-2")
+"""Of forests with discrete Laplace noise alone, and with discrete Gaussian noise on what stands beside the trees.
+
+A forest alone is of the first."""
 VOTES = ("pooled", "majority", "sum")
 """How trees with counts decide together; see the layout above."""
 Table = tuple[tuple[int, ...], ...]
@@ -157,7 +160,7 @@ class PublishedForest:
     def to_params(self) -> dict[str, Any]:
         """Return the forest, ready for JSON; the layout is in the module's docstring."""
         return {
-            "format": FORMAT,
+            "format": FORMATS[0],
             "target": classes_to_params(self.schema.target, self.schema.classes),
             "attributes": [_attribute_params(attribute) for attribute in self.schema.attributes],
             "rows_per_tree": dict(self.rows_per_tree),
@@ -174,8 +177,8 @@ class PublishedForest:
         ReleaseFormatError
             When the format is another one, a key is missing, or a tree is not one.
         """
-        if params.get("format") != FORMAT:
-            raise ReleaseFormatError(f"the params are not of format {FORMAT}")
+        if params.get("format") not in FORMATS:
+            raise ReleaseFormatError(f"the params are not of format {' or '.join(FORMATS)}")
         with refusing_damage("a tree of the params lacks a key or has one of the wrong kind", contradictions=True):
             schema = TreeSchema(
                 attributes=tuple(_attribute(raw) for raw in params["attributes"]),

@@ -44,7 +44,7 @@ def _failed(counts: list[int], attributes: int, left: Fraction, *, most: int, to
                        shares=(0.1, 0.1, 0.6, 0.2))  # fmt: skip
     params = {"rule": {"rows": 1, "depth": 3, "regions": told, "asked": attributes, "bins": 16, "weights": True},
               "trees": [_tree(counts)], "scores": {"regions": LEVELS[told]}, "weights": {},
-              "histograms": [[[[1]]] * attributes]}  # fmt: skip
+              "histograms": [[[[1]]] * attributes], "format": "anonkit-forest-1"}  # fmt: skip
     return [check.name for check in rule_checks(params, cast("PublicFacts", facts), rule) if not check.passed]
 
 

@@ -221,6 +221,7 @@ def _central() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "cells", "dp-forest", {**few, "as_": "cells", "n_rows": 300}
     yield "people", "dp-forest", {**people, "trees": 2, "depth": 3, "bins": 4, "kind": "csv"}
     yield "awkward", "dp-forest", {**odd, "kind": "pandas"}
+    yield "delta", "dp-forest", {**few, "adjacency": "replace", "delta": 1e-2}
     yield "domains", "dp-forest", {"table": tables.CUSTOMERS, "epsilon": 1.0, "domains_from_data": True}
     yield "plain", "dp-tables", few
     yield "people", "dp-tables", {**people, "bins": 4, "points": 16, "kind": "csv", "aggregate": _TABLES}

@@ -28,6 +28,7 @@ from anonkit.errors import GuaranteeError, ReleaseFormatError
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from tests.dp_trees import test_scores as scores
+from tests.dp_trees.additive_model import test_histogram_noise as histograms
 from tests.dp_trees.additive_model import test_target_bins as bins
 from tests.mechanisms import test_discrete_laplace as laplace
 from tests.mechanisms import test_private_selection as selection
@@ -50,6 +51,8 @@ OF_NUMBERS = Policy(
 """The same columns with a number to predict."""
 
 
+GAUSSIAN_HISTOGRAMS: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-2, "adjacency": "replace"}
+"""With which two histograms have less Gaussian noise than Laplace noise."""
 AGGREGATES: dict[str, Any] = {
     "method": "dp-tables",
     "parameters": {"aggregate": ("job, ill", "mean(age) by ill", "sum(age) by job", "quantile(age, 0.25, 0.5)")},
@@ -227,6 +230,22 @@ REFUSED: dict[str, Mutant] = {
     "regions follow from other rows of classes than are published": Mutant(
         where=RULE + "for_classes", old="[int(count) for count in", new="[int(count) // 1000 for count in",
         method="dp-forest", parameters={"epsilon": 40.0}),
+    "all histograms cost one rho": Mutant(
+        where=RULE + "histogram_draw", old="times = max(1, self.rule.asked)", new="times = 1",
+        method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
+    "histograms have the rho of all of epsilon": Mutant(
+        where=RULE + "histogram_loss", old="units=self._units[1]", new="units=sum(self._units)",
+        method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
+    "replaced rows of a unit lose the rho of one": Mutant(
+        where="anonkit.dp_trees.marginals.left_loss:Left.squared", old="changed_squared(self.rows_per_unit",
+        new="changed_squared(1", method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
+    "Gaussian noise is drawn where Laplace noise is less": Mutant(
+        where="anonkit.dp_trees.additive_model.histogram_noise:gaussian_histograms",
+        old="return min(_MORE * quiet, attributes) if quiet > asked else 0", new="return attributes",
+        method="dp-forest", parameters={**GAUSSIAN_HISTOGRAMS, "n_rows": 2}),
+    "a delta that may be spent is not promised": Mutant(
+        where="anonkit.dp_trees.release.stacked_trees:StackedMethod.guarantee",
+        old="or self._delta_may_pay(policy)", new="", method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
     "the number of rows is free": Mutant(
         where=RULE + "accounting", old="draws=(*self.counted, *trees", new="draws=(*trees", method="dp-forest"),
     "the histogram of the target is free": Mutant(
@@ -399,6 +418,14 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
     "noise with a bias": (
         Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace", old="= drawn\n", new="= drawn + 1\n"),
         each_epsilon),
+    "Laplace noise at the rate of Gaussian noise": (
+        Mutant(where="anonkit.dp_trees.additive_model.histogram_noise:HistogramNoise.added",
+               old="gaussian_counts if", new="noisy_counts if"),
+        lambda: histograms.test_what_is_made_of_the_counts_is_told_the_variance_of_their_noise(1 << 44)),
+    "Gaussian noise is taken for Laplace noise of its rate": (
+        Mutant(where="anonkit.dp_trees.additive_model.histogram_noise:HistogramNoise.scale",
+               old="if isinstance(self.draw, GaussianDraw):", new="if False:"),
+        lambda: histograms.test_what_is_made_of_the_counts_is_told_the_variance_of_their_noise(1 << 44)),
     "a zero of either sign": (
         Mutant(where="anonkit.mechanisms.discrete_laplace:discrete_laplace", old="~(negative & (size == 0))",
                new="size >= 0"), each_epsilon),

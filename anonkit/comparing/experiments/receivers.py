@@ -15,7 +15,7 @@ from anonkit.comparing.experiments.experiment_tables import Task
 from anonkit.consumers.columns import Columns
 from anonkit.domains.attribute_domains import UNKNOWN
 from anonkit.errors import ParameterError
-from anonkit.published.tree_model import FORMAT as FOREST_FORMAT
+from anonkit.published.tree_model import FORMATS as FORESTS
 
 MODELS = ("reconstructed", "svm")
 _BINS = 5
@@ -60,7 +60,7 @@ def samples_of_release(
     from anonkit.consumers.naive_bayes import NaiveBayes
 
     learned: Any
-    if params.get("format") == FOREST_FORMAT:
+    if params.get("format") in FORESTS:
         learned = Forest(params, **settings).fit()
         domain = learned.described().domain
     else:

@@ -43,6 +43,8 @@ _DEEP, _DEEP_FROM = 5, 2_500
 
 Where the class depends on two attributes together, shallow trees of few noisy splits find nothing of it.
 """
+_OVERLAP = 0.75
+"""The evidence of more attributes says more in common: their weight falls with this power of their number."""
 _RANGE_OF_CELLS = ((2, 4), (25, 8), (300, 16), (1000, 32))
 
 
@@ -83,6 +85,11 @@ class Rule:
             return rule
         splits = (rule.splits or _SPLITS) if depth else Fraction(0)
         return replace(rule, depth=depth, region_depth=min(depth, rule.region_depth), splits=splits)
+
+    def asking(self, attributes: int) -> Rule:
+        """Return the rule with more attributes asked: their evidence, which overlaps, weighs the less."""
+        weight = self.attribute_weight * min(1.0, self.asked / attributes) ** _OVERLAP
+        return replace(self, asked=attributes, attribute_weight=weight)
 
     def for_classes(self, counts: Sequence[int], *, epsilon: Fraction, attributes: int) -> Rule:
         """Return the rule with fewer regions where a class is rare.
@@ -137,7 +144,7 @@ def rule_for(
         splits=Fraction(16 if deep else 8 if learned else 6, 100) if depth else Fraction(0),
         counts=Fraction(7, 100) if learned else _counts(strength),
         weights=Fraction(17, 100) if learned else Fraction(0),
-        attribute_weight=1.0 if drowned else min(1.0, (6 / asked) ** 0.75),
+        attribute_weight=1.0 if drowned else min(1.0, (6 / asked) ** _OVERLAP),
         tree_weight=1.0,
         calibrated=not drowned,
     )

@@ -14,8 +14,9 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.dp_trees.additive_model.combination import Combination
+from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise
 from anonkit.dp_trees.additive_model.synthetic_population import World
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import Words
 
 _PAIRS = 8
 """Perturbations, each added and taken away; the intercepts no longer change with more."""
@@ -24,7 +25,7 @@ _PAIRS = 8
 def optimism_of(
     described: Callable[[Sequence[IntArray]], tuple[World, Combination]],
     histograms: Sequence[IntArray],
-    rate: int,
+    law: HistogramNoise,
     words: Words,
 ) -> FloatArray:
     """Return by how much rows drawn from noisy histograms score better than true rows, on average.
@@ -34,8 +35,8 @@ def optimism_of(
     described : callable
         Histograms to the world they describe and the evidence made of them; one region.
     histograms : sequence of int64 arrays, shapes (1, codes, n_classes)
-    rate : int
-        Rate of their noise, in units of 2**-52 a row.
+    law : HistogramNoise
+        Their noise.
     words : Words
 
     Returns
@@ -50,7 +51,7 @@ def optimism_of(
     classes = histograms[0].shape[2]
     covariance = np.zeros((classes, classes))
     for _ in range(_PAIRS):
-        noise = [noisy_counts(np.zeros_like(table), rate, words) for table in histograms]
+        noise = [law.added(np.zeros_like(table), words) for table in histograms]
         (high, more), (low, less) = (
             described([table + sign * variance for table, variance in zip(histograms, noise, strict=True)])
             for sign in (1, -1)

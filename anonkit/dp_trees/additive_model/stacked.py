@@ -20,22 +20,26 @@ from anonkit.domains.array_types import IntArray
 from anonkit.dp_trees.additive_model.budget_rule import Rule
 from anonkit.dp_trees.additive_model.combination import Combination
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts, rows_by_class
+from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise, gaussian_histograms
 from anonkit.dp_trees.additive_model.optimism import optimism_of
 from anonkit.dp_trees.additive_model.synthetic_population import World
 from anonkit.dp_trees.additive_model.weighting import NoisyStep, Step, added_curvature, added_gradient
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.grower import Watch, grow
 from anonkit.dp_trees.leaves import NoisyClassCounts
+from anonkit.dp_trees.marginals.left_loss import Left
 from anonkit.dp_trees.plan import Choices, Plan
 from anonkit.dp_trees.questions import CodedBatch, Counter
 from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
-from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rounded_up, shares, units_of
+from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, GaussianDraw
+from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, changed_rows
 from anonkit.published.additive_scores import AdditiveScores, places_of, region_of_nodes
+from anonkit.published.noisy_tables import GAUSSIAN, format_of
 from anonkit.published.tree_attributes import TreeSchema
-from anonkit.published.tree_model import PublishedForest
+from anonkit.published.tree_model import FORMATS, PublishedForest
 from anonkit.randomness import Randomness
 
 _PIECE = 1 << 14
@@ -59,6 +63,10 @@ class StackedPlan:
     """The public or noisy number of rows that the rule has read."""
     counted: tuple[Draw, ...] = ()
     """What was drawn before: the number of rows, where it is not public; the histogram of a numeric target."""
+    delta: Fraction = Fraction(0)
+    """For the unit of privacy, spent on the histograms; 0: their noise is Laplace noise."""
+    tells_noise: bool = False
+    """True where a delta was given: the rule then says which noise the histograms have."""
 
     @cached_property
     def _units(self) -> list[int]:
@@ -89,12 +97,34 @@ class StackedPlan:
             adjacency=self.adjacency,
         )
 
+    @property
+    def histogram_loss(self) -> Left:
+        """What all histograms together may cost."""
+        return Left(units=self._units[1], delta=self.delta, rows_per_unit=self.rows_per_unit, adjacency=self.adjacency)
+
+    def with_delta(self, delta: Fraction) -> StackedPlan:
+        """Return the plan with Gaussian noise on the histograms, where a delta makes that less; more are asked then.
+
+        Parameters
+        ----------
+        delta : Fraction
+            0 where none may be spent on histograms.
+        """
+        left, plan = replace(self.histogram_loss, delta=delta), replace(self, tells_noise=True)
+        asked = gaussian_histograms(left, max(1, self.rule.asked), len(self.schema.attributes))
+        return replace(plan, rule=self.rule.asking(asked), delta=delta) if asked else plan
+
+    @property
+    def noise_law(self) -> str:
+        """Law of the noise of the histograms."""
+        return GAUSSIAN if self.delta else LAPLACE
+
     @cached_property
-    def histogram_draw(self) -> Draw:
+    def histogram_draw(self) -> Draw | GaussianDraw:
         """One line: each row is in one cell of the histogram of every attribute."""
         times = max(1, self.rule.asked)
-        rate = rate_within(self._units[1] // times, 1)
-        return Draw(purpose="histograms by class", mechanism=LAPLACE, rate=rate, sensitivity=1, times=times)
+        left, law = self.histogram_loss, self.noise_law
+        return left.table(law, "histograms by class", left.whole(law), times)
 
     @property
     def count_scale(self) -> float:
@@ -126,13 +156,24 @@ class StackedPlan:
             "asked": self.rule.asked,
             "bins": self.rule.cells,
             "weights": self.rule.weights > 0,
+            **({"noise": self.noise_law} if self.tells_noise else {}),
         }
 
-    def accounting(self, step: NoisyStep | None) -> Accounting:
-        """Return the whole account."""
+    def accounting(self, step: NoisyStep | None) -> Accounting | ApproximateAccounting:
+        """Return the whole account: the histograms in rho, where they have Gaussian noise."""
         learned = () if step is None else step.step.draws
         trees = self.trees_plan.accounting
-        return replace(trees, draws=(*self.counted, *trees.draws, self.histogram_draw, *learned))
+        before, histograms = (*self.counted, *trees.draws), self.histogram_draw
+        if isinstance(histograms, Draw):
+            return replace(trees, draws=(*before, histograms, *learned))
+        spent = sum(draw.units for draw in self.counted) * changed_rows(self.rows_per_unit, self.adjacency)
+        return ApproximateAccounting(
+            epsilon=rounded_up(self.epsilon + Fraction(spent, 1 << 52)),
+            delta=rounded_up(self.delta),
+            draws=(*before, histograms, *learned),
+            rows_per_unit=self.rows_per_unit,
+            adjacency=self.adjacency,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -150,14 +191,15 @@ class StackedForest:
     """What the noisy counts say of the population: for drawing rows."""
 
     @property
-    def accounting(self) -> Accounting:
+    def accounting(self) -> Accounting | ApproximateAccounting:
         """Every draw that was made."""
         return self.plan.accounting(self.step)
 
     def to_params(self) -> dict[str, Any]:
         """Return what is published, ready for JSON."""
         histograms = [[table[region].tolist() for table in self.histograms] for region in range(len(self.regions))]
-        params = {**self.forest.to_params(), "histograms": histograms, "scores": self.scores.to_params()}
+        forest = {**self.forest.to_params(), "format": format_of(self.plan.noise_law, FORMATS)}
+        params = {**forest, "histograms": histograms, "scores": self.scores.to_params()}
         return params if self.step is None else {**params, "weights": self.step.to_params()}
 
 
@@ -179,7 +221,8 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
     for at, table in enumerate(sums.tables(exact)):
         if at in asked:
             refuse_other_totals("histograms", int(table.sum()), counter.n_rows)
-    histograms = sums.tables(noisy_counts(exact, plan.histogram_draw.rate, words))
+    noise = HistogramNoise(draw=plan.histogram_draw)
+    histograms = sums.tables(noise.added(exact, words))
     evidence = partial(_evidence, plan, forest, regions)
     world, combination = evidence(histograms)
     if plan.rule.calibrated:
@@ -187,7 +230,7 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
         optimism = None
         if overlap > 0:  # else the step corrects the intercepts by true rows
             again = Words(randomness.child("noise of the noise"))
-            optimism = overlap * optimism_of(evidence, histograms, plan.histogram_draw.rate, again)
+            optimism = overlap * optimism_of(evidence, histograms, noise, again)
         combination = combination.calibrated(world, randomness.child("rows of the world"), optimism, overlap)
     step = None
     if plan.weight_units >= _FEWEST_UNITS:
@@ -210,7 +253,7 @@ def _evidence(
     plan: StackedPlan, forest: PublishedForest, regions: tuple[int, ...], histograms: Sequence[IntArray]
 ) -> tuple[World, Combination]:
     """Return what noisy histograms say of the population, and the evidence made of them."""
-    scale = 2.0**52 / plan.histogram_draw.rate
+    scale = HistogramNoise(draw=plan.histogram_draw).scale
     agreed = AgreedCounts.of(forest, regions, histograms, scale, plan.count_scale)
     return World.of(forest, regions, agreed), Combination.of(
         plan.rule, forest, regions, agreed, scale, plan.count_scale

@@ -63,7 +63,7 @@ class Left:
         pure = Amount(law=LAPLACE, loss=self.units / _ONE)
         if not self.delta:
             return (pure,)
-        return pure, Amount(law=GAUSSIAN, loss=self.rho_units / self._squared / _ONE)
+        return pure, Amount(law=GAUSSIAN, loss=self.rho_units / self.squared / _ONE)
 
     def whole(self, law: str) -> int:
         """Return what the stages share: units of epsilon of a row, or of rho of the unit of privacy."""
@@ -74,7 +74,7 @@ class Left:
         if law == LAPLACE:
             rate = rate_within(units // times, 1)
             return Draw(purpose=purpose, mechanism=LAPLACE, rate=rate, sensitivity=1, times=times)
-        return GaussianDraw(purpose=purpose, rate=units // self._squared // times, times=times)
+        return GaussianDraw(purpose=purpose, rate=units // self.squared // times, times=times)
 
     def choice(self, purpose: str, units: int, width: int, times: int) -> ConcentratedChoice:
         """Return the draw of so many choices by the exponential mechanism, for a part of the rho.
@@ -89,5 +89,6 @@ class Left:
         return ConcentratedChoice(purpose=purpose, rate=rate, sensitivity=width, times=times)
 
     @property
-    def _squared(self) -> int:
+    def squared(self) -> int:
+        """How much more rho a unit of privacy loses in a table than a row does."""
         return changed_squared(self.rows_per_unit, replaced=self.adjacency == REPLACE)

@@ -17,6 +17,7 @@ from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.number_bins import NumberBins, notes_on_bins
 from anonkit.dp_trees.additive_model.budget_rule import ROWS_SHARE, rule_for
+from anonkit.dp_trees.additive_model.histogram_noise import delta_may_pay
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
 from anonkit.dp_trees.additive_model.synthetic_population import World
 from anonkit.dp_trees.additive_model.target_bins import (
@@ -28,6 +29,7 @@ from anonkit.dp_trees.additive_model.target_bins import (
 )
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.leaf_cells import cells_of
+from anonkit.dp_trees.marginals.left_loss import Left
 from anonkit.dp_trees.release import declared_schema
 from anonkit.dp_trees.release.coded_rows import counted, counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod
@@ -67,8 +69,8 @@ class StackedMethod(CellMethod, DeltaMethod):
     The number of rows decides how the budget is spent. Where it is public (`n_rows`), nothing is spent on it; else it
     is counted with noise, for a fiftieth of epsilon.
 
-    Its own noise is pure whatever delta is: with so few tables it is less than Gaussian noise. A delta is spent where
-    domains are found in the table.
+    A delta is spent where domains are found in the table, and on the histograms where Gaussian noise is less. It is
+    promised as soon as that may be, by public facts: which noise is drawn is known only when the rows are counted.
     """
 
     promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
@@ -77,7 +79,8 @@ class StackedMethod(CellMethod, DeltaMethod):
             "statement": "Central differential privacy, delta 0, with at most the epsilon given: no outcome becomes "
             "more than e^epsilon times as likely or as unlikely by one row more or less (one row replaced, with "
             "adjacency replace; all rows of a unit, with a unit column). With a delta, where domains are found "
-            "in the table: but for a probability of delta, which epsilon does not cover.",
+            "in the table, or where Gaussian noise may be less noise: but for a probability of delta, which epsilon "
+            "does not cover.",
         }
     )
 
@@ -115,13 +118,24 @@ class StackedMethod(CellMethod, DeltaMethod):
         """State the promise: epsilon, in whole units, whatever the rule divides it into."""
         schema_of(public_domains(policy, target_required=True), 2)
         self.check_unit(policy)
-        if policy.found_domains is not None:
+        if policy.found_domains is not None or self._delta_may_pay(policy):
             return self.approximate_promise(policy)
         return self.promise(policy, self._claim, *self._assumed_rows)
 
     def approximate_promise(self, policy: Policy, *bounds: str) -> ApproximateDP:
         """Return the promise of the epsilon and the delta that were asked for."""
         return super().approximate_promise(policy, *self._assumed_rows, *bounds)
+
+    def _delta_may_pay(self, policy: Policy) -> bool:
+        """Tell whether histograms may have Gaussian noise, by epsilon, delta and the number of attributes alone."""
+        left = Left(
+            units=self._row_units,
+            delta=Fraction(self.delta),
+            rows_per_unit=self.rows_per_unit,
+            adjacency=self.neighbours,
+        )
+        attributes = public_domains(policy, target_required=True).attributes
+        return delta_may_pay(left, len(attributes))
 
     @property
     def _assumed_rows(self) -> tuple[str, ...]:
@@ -143,7 +157,7 @@ class StackedMethod(CellMethod, DeltaMethod):
             trees=self.n_trees,
             in_cells=self.as_ == "cells",
         ).with_choices(depth=self.depth - 1 if self.depth else None, cells=self.bins or None)
-        return StackedPlan(
+        plan = StackedPlan(
             rule=rule,
             schema=replace(schema_of(domains, rule.cells), classes=schema.classes),
             trees=self.n_trees,
@@ -153,6 +167,9 @@ class StackedMethod(CellMethod, DeltaMethod):
             rows=int(rows),
             counted=drawn,
         )
+        if not self.delta:
+            return plan
+        return plan.with_delta(Fraction(self.delta) if self._delta_may_pay(policy) else Fraction(0))
 
     def _numbers(
         self,
@@ -181,8 +198,8 @@ class StackedMethod(CellMethod, DeltaMethod):
         """Count, learn, and draw rows or write cells from what is noisy."""
         progress("growing", 0.0)
         if policy.found_domains is not None:
-            pure, declared = self.without_search(policy)
-            drawn = pure.release(source, declared, engine=engine, rng=rng, progress=progress)
+            method, declared = self.without_search(policy)
+            drawn = method.release(source, declared, engine=engine, rng=rng, progress=progress)
             return self.charged(drawn, policy.found_domains)
         keep = self.used_rows(source, policy, engine, rng)
         counting, rows = self._counting, float(self.n_rows)
@@ -195,7 +212,8 @@ class StackedMethod(CellMethod, DeltaMethod):
         counter = counter_of(source, engine, plan.schema, keep)
         levels = plan.rule.depth + 3
         learned = learn(plan, counter, rng, lambda level: progress("growing", level / levels))
-        return stacked_draft(learned, policy, engine, rng, self.as_, self._claim, self.told, numbers)
+        claim = (float(self.epsilon), float(self.delta)) if self._delta_may_pay(policy) else (self._claim, 0)
+        return stacked_draft(learned, policy, engine, rng, self.as_, claim, self.told, numbers)
 
 
 def schema_of(domains: PublicDomains, cells: int) -> TreeSchema:
@@ -209,7 +227,7 @@ def stacked_draft(
     engine: Engine,
     rng: Randomness,
     form: str,
-    claim: float,
+    claim: tuple[float, float],
     told: Mapping[str, Any],
     numbers: TargetHistogram | None = None,
 ) -> Draft:
@@ -226,8 +244,8 @@ def stacked_draft(
         Key of the release; the rows are drawn from a child of it.
     form : {"microdata", "cells"}
         Synthetic rows, or the leaves as generalized cells with noisy counts.
-    claim : float
-        The promised epsilon, at least the sum of the draws.
+    claim : pair of float
+        The promised epsilon and delta, at least the sum of the draws.
     told : mapping
         Public facts about the method for the params.
     numbers : TargetHistogram, optional
@@ -256,7 +274,7 @@ def stacked_draft(
         columns=column_entries(policy, learned.plan.schema.sizes, data.schema.names),
         notes=notes_on_bins(learned.plan.schema.target, learned.plan.schema.classes),
         details={
-            "budget": {"epsilon": claim, "delta": 0, "per_level": per_level(accounting)},
+            "budget": {"epsilon": claim[0], "delta": claim[1], "per_level": per_level(accounting)},
             "forest": {
                 "trees": len(learned.forest.trees),
                 "nodes": sum(len(tree) for tree in learned.forest.trees),

@@ -25,7 +25,8 @@ from anonkit.dp_trees.release.declared_schema import CellMethod, bins_parameter,
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
 from anonkit.dp_trees.release.synthesized import COUNT_COLUMN, column_entries, described
 from anonkit.errors import PolicyError
-from anonkit.mechanisms.accounting import Accounting
+from anonkit.mechanisms.accounting import Accounting, Draw
+from anonkit.mechanisms.approximate_accounting import ApproximateAccounting
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
@@ -240,16 +241,24 @@ def forest_draft(
     )
 
 
-def per_level(accounting: Accounting) -> list[Expense]:
-    """Return the epsilon of the planned draws on each level of a tree, for the budget block of the report."""
+def per_level(accounting: Accounting | ApproximateAccounting) -> list[Expense]:
+    """Return what the planned draws cost on each level of a tree, for the budget block of the report.
+
+    In epsilon; what is paid in rho, which is converted in sum, stands apart.
+    """
     lines: dict[tuple[int | None, bool], float] = {}
+    concentrated: list[Expense] = []
     for draw in accounting.draws:
+        if not isinstance(draw, Draw):
+            concentrated.append({"level": None, "part": "split", "rho": draw.rho})
+            continue
         key = (draw.level, draw.ends_path)
         lines[key] = lines.get(key, 0.0) + draw.epsilon
-    return [
+    pure: list[Expense] = [
         {"level": level, "part": "leaf" if ends else "split", "epsilon": epsilon}
         for (level, ends), epsilon in lines.items()
     ]
+    return [*pure, *concentrated]
 
 
 def _microdata(forest: PublishedForest, cells: Cells, policy: Policy, rng: Randomness) -> DrawnPiece:

@@ -1,0 +1,198 @@
+"""Histograms under (epsilon, delta): which noise is drawn, that it costs no more, and that it is the noise planned."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from anonkit.auditing.epsilon_audit import lower_bound
+from anonkit.checks.gaussian_lines import epsilon_of
+from anonkit.dp_trees.additive_model.budget_rule import rule_for
+from anonkit.dp_trees.additive_model.histogram_noise import (
+    HistogramNoise,
+    as_quiet,
+    delta_may_pay,
+    gaussian_histograms,
+)
+from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
+from anonkit.dp_trees.marginals.left_loss import Left
+from anonkit.dp_trees.questions import BatchCounter, CodedBatch
+from anonkit.mechanisms.accounting import Accounting, Draw, units_of
+from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, GaussianDraw
+from anonkit.mechanisms.discrete_gaussian import LEAST_RATE
+from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE
+from anonkit.published.additive_scores import places_of
+from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, noise_variance
+from anonkit.published.tree_attributes import Split
+from anonkit.randomness import Randomness
+from tests.dp_trees.tables import attribute, schema_of
+
+ONE = 1 << 52
+
+
+def plan_of(
+    attributes: int, rows: int, epsilon: float, delta: float, *, unit: int = 1, adjacency: str = ADD_OR_REMOVE
+) -> StackedPlan:
+    """Return the plan of so many attributes of two values, by the rule."""
+    changed = unit * (2 if adjacency == REPLACE else 1)
+    schema = schema_of(*(attribute(f"a{at:03d}", 2, Split.ONE_VS_REST) for at in range(attributes)))
+    rule = rule_for(epsilon=epsilon / changed, rows=rows, attributes=attributes, classes=2)
+    plan = StackedPlan(
+        rule=rule,
+        schema=schema,
+        trees=1,
+        epsilon=Fraction(epsilon),
+        rows_per_unit=unit,
+        adjacency=adjacency,
+        rows=rows,
+    )
+    return plan.with_delta(Fraction(delta))
+
+
+def learned(plan: StackedPlan, codes: np.ndarray, labels: np.ndarray, seed: int) -> StackedForest:
+    """Learn from a table in memory."""
+    batch = CodedBatch(codes=codes, labels=labels, first_row=0)
+    return learn(plan, BatchCounter(lambda: [batch]), Randomness.seeded(seed))
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    epsilon=st.floats(0.05, 8),
+    delta=st.floats(1e-10, 1e-2),
+    adjacency=st.sampled_from([ADD_OR_REMOVE, REPLACE]),
+    unit=st.integers(1, 3),
+    rows=st.sampled_from([200_000, 10_000_000]),
+)
+def test_what_is_paid_in_epsilon_and_in_rho_comes_to_the_claim(
+    epsilon: float, delta: float, adjacency: str, unit: int, rows: int
+) -> None:
+    """With weights and without, for every unit and both kinds of neighbours: no more, and hardly less."""
+    plan = plan_of(60, rows, epsilon, delta, unit=unit, adjacency=adjacency)
+    assume(plan.delta)
+    account = plan.accounting(None)
+    assert isinstance(account, ApproximateAccounting)
+    assert sum(isinstance(draw, GaussianDraw) for draw in account.draws) == 1
+    pure = Accounting(draws=tuple(draw for draw in account.draws if isinstance(draw, Draw))).path_units
+    pure += plan.weight_units
+    changed = unit * (2 if adjacency == REPLACE else 1)
+    total = Fraction(pure * changed, ONE) + epsilon_of(account.rho, Fraction(delta))
+    assert 0.9999 * epsilon < total <= Fraction(epsilon)
+    assert (account.epsilon, account.delta) == (pytest.approx(epsilon), pytest.approx(delta))
+
+
+@pytest.mark.parametrize("adjacency", [ADD_OR_REMOVE, REPLACE])
+def test_as_many_gaussian_histograms_have_no_more_noise_and_one_more_has(adjacency: str) -> None:
+    """By the variances of both laws, at the rates that would be planned."""
+    left = Left(units=units_of(0.5), delta=Fraction(1e-6), adjacency=adjacency)
+    for asked in (20, 35, 60):
+        found = as_quiet(left, asked)
+        most = noise_variance(left.table(LAPLACE, "h", left.units, asked).rate)
+        within, beyond = (
+            noise_variance(left.table(GAUSSIAN, "h", left.whole(GAUSSIAN), times).rate, GAUSSIAN)
+            for times in (found, found + 1)
+        )
+        assert within <= most * 1.001 < beyond * 1.002
+        assert gaussian_histograms(left, asked, 10_000) == (2 * found if found > asked else 0)
+        assert gaussian_histograms(left, asked, asked) == (asked if found > asked else 0)
+
+
+def test_delta_pays_with_many_attributes_and_not_with_few() -> None:
+    """By public facts alone; without a delta, and where noise would be wider than any that is drawn, never."""
+    left = Left(units=ONE, delta=Fraction(1e-6))
+    paying = [delta_may_pay(left, attributes) for attributes in (0, 1, 3, 30, 60)]
+    assert paying == [False, False, False, True, True]
+    assert not delta_may_pay(Left(units=ONE), 60)
+    tiny = Left(units=units_of(2e-6), delta=Fraction(1e-12))
+    assert 0 < tiny.whole(GAUSSIAN) < LEAST_RATE * 120
+    assert as_quiet(tiny, 60) == gaussian_histograms(tiny, 60, 60) == 0
+
+
+def test_more_attributes_are_asked_where_these_have_less_noise() -> None:
+    """Of few rows; the evidence of each weighs the less. Of many rows all are asked either way."""
+    pure, quiet = (plan_of(40, 1_500, 1.0, delta) for delta in (0.0, 1e-6))
+    assert (pure.noise_law, quiet.noise_law) == (LAPLACE, GAUSSIAN)
+    assert 20 < pure.rule.asked < quiet.rule.asked <= 40
+    assert quiet.rule.attribute_weight < pure.rule.attribute_weight
+    assert quiet.histogram_draw.times == quiet.rule.asked
+    assert (pure.stated_rule()["noise"], quiet.stated_rule()["noise"]) == (LAPLACE, GAUSSIAN)
+    pure, quiet = (plan_of(40, 100_000, 1.0, delta) for delta in (0.0, 1e-6))
+    assert replace(quiet.rule, attribute_weight=0) == replace(pure.rule, attribute_weight=0)
+    assert quiet.rule.attribute_weight == pure.rule.attribute_weight
+
+
+def test_few_attributes_have_laplace_noise_with_a_delta_too() -> None:
+    """The account is the pure one."""
+    plain, given_delta = (plan_of(5, 10_000, 1.0, delta) for delta in (0.0, 1e-9))
+    assert given_delta.histogram_draw == plain.histogram_draw
+    assert isinstance(given_delta.accounting(None), Accounting)
+
+
+@pytest.mark.parametrize("rate", [1 << 44, 1 << 38])
+def test_what_is_made_of_the_counts_is_told_the_variance_of_their_noise(rate: int) -> None:
+    """Laplace noise of the scale told has the variance of the Gaussian noise that is drawn."""
+    noise = HistogramNoise(draw=GaussianDraw(purpose="h", rate=rate))
+    assert 2 * noise.scale**2 == pytest.approx(noise_variance(rate, GAUSSIAN), rel=1e-9)
+    drawn = noise.added(np.zeros((50, 400), dtype=np.int64), Words(Randomness.seeded(1)))
+    assert drawn.shape == (50, 400)
+    assert drawn.var() == pytest.approx(2 * noise.scale**2, rel=0.05)
+
+
+def test_the_gaussian_noise_of_a_tiny_table_has_the_planned_law() -> None:
+    """Thirty attributes: every published cell is its count plus discrete Gaussian noise, by enumeration."""
+    plan = plan_of(30, 3, 30.0, 1e-2)
+    plan = replace(plan, rule=plan.rule.asking(30), delta=Fraction(1e-2))
+    codes, labels = np.tile(np.array([[0, 0, 1]], dtype=np.uint8), (30, 1)), np.array([0, 1, 1])
+    assert isinstance(plan.histogram_draw, GaussianDraw)
+    exact = np.array([[1, 1], [0, 1]])
+    noise = np.concatenate(
+        [table[0] - exact for seed in range(40) for table in learned(plan, codes, labels, seed).histograms]
+    )
+    rate = plan.histogram_draw.rate / ONE
+    law = np.exp(-(np.arange(-60, 61) ** 2) * rate)
+    for value in (-2, -1, 0, 1, 2):
+        expected = float(law[60 + value] / law.sum())
+        assert np.mean(noise == value) == pytest.approx(expected, abs=5 * math.sqrt(expected / noise.size))
+
+
+def test_an_audit_at_delta_stays_below_epsilon() -> None:
+    """The only row of a table of thirty attributes, there or not: its cells show some of the claim, and no more."""
+    epsilon, delta = 2.0, 1e-3
+    plan = plan_of(30, 10_000, epsilon, delta)
+    draw, counts = plan.histogram_draw, plan.trees_plan.leaf_draws(0)[0]
+    assert isinstance(draw, GaussianDraw)
+    noise = HistogramNoise(draw=draw)
+
+    def ratios(extra: int) -> np.ndarray:
+        words = Words(Randomness.seeded(extra))
+        cells = noise.added(np.full((draw.times, 40_000), extra), words)
+        leaf = HistogramNoise(draw=counts).added(np.full(40_000, extra), words)
+        told = (cells.astype(np.float64) ** 2 - (cells - 1.0) ** 2).sum(axis=0) * draw.rate
+        return np.round((told + (np.abs(leaf) - np.abs(leaf - 1.0)) * counts.rate) / ONE, 1)
+
+    found = lower_bound(ratios(0), ratios(1), delta=delta)
+    assert 0.4 * epsilon < found.lower_bound <= epsilon
+
+
+def test_with_many_attributes_a_delta_buys_a_better_model() -> None:
+    """Forty weak attributes of few rows: nearer to the class on fresh rows than without a delta."""
+    draw = np.random.default_rng(3)
+
+    def table(rows: int) -> tuple[np.ndarray, np.ndarray]:
+        labels = draw.integers(0, 2, rows)
+        return (draw.random((40, rows)) < 0.38 + 0.24 * labels).astype(np.uint8), labels
+
+    (codes, labels), (fresh, truth) = table(1_500), table(3_000)
+
+    def right(delta: float) -> float:
+        found = [learned(plan_of(40, 1_500, 0.6, delta), codes, labels, seed) for seed in range(6)]
+        scores = [one.scores.logarithms(places_of(one.forest, fresh), fresh) for one in found]
+        return float(np.mean([(one.argmax(axis=1) == truth).mean() for one in scores]))
+
+    assert right(1e-6) > right(0.0) + 0.02
