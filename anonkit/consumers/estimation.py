@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -16,7 +15,7 @@ from anonkit.consumers.share_estimates import band_interval, reach_from, smoothe
 from anonkit.domains.array_types import BoolArray, FloatArray
 from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError
-from anonkit.estimators.class_shrinkage import drawn_shares, shrunken
+from anonkit.estimators.evidence_weight import expected_shares
 from anonkit.estimators.moments import MomentEstimate, PowerSums, ScoreSums, estimate_moments
 from anonkit.estimators.response_inversion import (
     JointAnswers,
@@ -78,6 +77,8 @@ class Prior:
     """Shape (n_classes,), positive, adding up to 1."""
     errors: FloatArray
     """Standard errors, shape (n_classes,)."""
+    expected: FloatArray
+    """What predictions start from: `probabilities`, of the shrunken estimator drawn together by their errors."""
 
 
 def label_channel(target: PublishedTarget | None) -> Channel:
@@ -122,15 +123,20 @@ def make_prior(statistics: ClassStatistics, estimation: Estimation) -> Prior:
     target = statistics.table.target
     assert target is not None  # noqa: S101 - a classifier has a target
     n_classes = len(target.domain.values)
-    sizes, variances = (figures[:n_classes] for figures in _class_sizes(statistics, target))
+    sizes, variances = (figures[:n_classes] for figures in class_sizes(statistics, target))
     total = max(float(sizes.sum()), 1.0)
     floor = 0.0 if estimation.estimator == "published" else estimation.smoothing
     positive = np.maximum(project_to_simplex(sizes / total) * total + floor, _NEVER)
     errors = np.sqrt(np.maximum(variances, 0)) / total
-    return Prior(probabilities=positive / positive.sum(), errors=errors)
+    probabilities = positive / positive.sum()
+    expected = probabilities
+    if estimation.estimator == "shrunken":
+        rows = expected_shares(sizes / total, errors) * total + floor
+        expected = rows / rows.sum()
+    return Prior(probabilities=probabilities, errors=errors, expected=expected)
 
 
-def _class_sizes(statistics: ClassStatistics, target: PublishedTarget) -> tuple[FloatArray, FloatArray]:
+def class_sizes(statistics: ClassStatistics, target: PublishedTarget) -> tuple[FloatArray, FloatArray]:
     """Return unbiased class sizes, that of a missing class last, and their variances."""
     if target.mechanism is None:
         return _joint_sizes(statistics)
@@ -180,59 +186,6 @@ def make_factor(attribute: PublishedAttribute, statistics: ClassStatistics, esti
     return _shares(attribute, table_channel(attribute, target), counts, n_classes, estimation, noise)
 
 
-def shrink_factors(
-    factors: Sequence[Factor], statistics: ClassStatistics, estimation: Estimation
-) -> tuple[Factor, ...]:
-    """Return the factors with the shares of randomized attributes drawn towards no effect of the class.
-
-    Shares behind a band are smoothed already, those of noisy counts made consistent, and what is clear has no noise:
-    they stay. So do errors, which are those of the unbiased estimates.
-    """
-    table = statistics.table
-    if estimation.estimator != "shrunken" or table.target is None:
-        return tuple(factors)
-    chosen = [
-        factor.attribute
-        for factor in factors
-        if isinstance(factor, ShareFactor) and factor.unbiased is not None and _is_noisy(factor.attribute, table.target)
-    ]
-    if not chosen:
-        return tuple(factors)
-    sizes, variances = _class_sizes(statistics, table.target)
-    total = max(float(sizes.sum()), 1.0)
-    classes = drawn_shares(sizes / total, variances / total**2)
-    answers = [_answers(one, statistics) for one in chosen]
-    found = [
-        table_channel(one, table.target).dependence(counts, classes)
-        for one, counts in zip(chosen, answers, strict=True)
-    ]
-    n_classes, least = len(table.target.domain.values), estimation.smoothing
-    drawn = {
-        one.name: _smoothed(shares[:n_classes], least, float(counts.sum()))
-        for one, counts, shares in zip(chosen, answers, shrunken(found, classes), strict=True)
-    }
-    return tuple(
-        replace(factor, probabilities=drawn[factor.attribute.name])
-        if isinstance(factor, ShareFactor) and factor.attribute.name in drawn
-        else factor
-        for factor in factors
-    )
-
-
-def _answers(attribute: PublishedAttribute, statistics: ClassStatistics) -> FloatArray:
-    """Return the counts of the answers; of an attribute that nobody answered, as if each answer had been given once."""
-    sums = statistics.sums[attribute.name]
-    assert isinstance(sums, np.ndarray)  # noqa: S101 - shares are made of counts
-    counts = (sums[0] if attribute.joint_with_target else sums).astype(np.float64)
-    return counts if counts.any() else counts + 1
-
-
-def _is_noisy(attribute: PublishedAttribute, target: PublishedTarget) -> bool:
-    """Tell whether answers about the value or the class are randomized, in a way that moments undo."""
-    channels = [attribute.mechanism, label_channel(target)]
-    return not all(isinstance(one, RandomizedResponse) and one.truth_probability == 1 for one in channels)
-
-
 def _is_clear(attribute: PublishedAttribute, target: PublishedTarget | None) -> bool:
     """Tell whether numbers and labels were published as they are, so that sample variances need no repair."""
     label = label_channel(target)
@@ -275,7 +228,7 @@ def _shares(
             notes = (f"attribute {attribute.name!r}: {negative} estimated probabilities are not above 0: taken as 0",)
     else:
         smoothing = estimation.smoothing + float(np.sqrt(noise))
-        probabilities = _smoothed(table[:n_classes], smoothing, float(answers.sum()))
+        probabilities = smoothed_shares(table[:n_classes], smoothing, float(answers.sum()))
     if band is None:
         errors = partial(_with_noise, estimate.errors, answers, noise)
     else:
@@ -303,7 +256,7 @@ def _with_noise(errors: FloatArray, answers: FloatArray, noise: float) -> FloatA
     return np.asarray(np.sqrt(errors**2 + noise / sizes**2))
 
 
-def _smoothed(table: FloatArray, smoothing: float, n_rows: float) -> FloatArray:
+def smoothed_shares(table: FloatArray, smoothing: float, n_rows: float) -> FloatArray:
     """Add `smoothing` rows to each value and divide by the size of the class; one without rows gets pooled shares."""
     sizes, total = table.sum(axis=1, keepdims=True), float(table.sum())
     if total <= 0:

@@ -32,7 +32,8 @@ def to_json(model: NaiveBayes) -> str:
     """Return a fitted model as JSON text.
 
     `params`, `settings` and `statistics` make the model anew; `model` holds what follows from them, for readers that
-    only want to predict: P(class), and per attribute P(value | class) or mean and variance, each with standard errors.
+    only want to predict: P(class), and per attribute P(value | class) or mean and variance, each with standard errors;
+    a prediction is ln `expected` of the class + `weight` × the sum of the log-likelihoods.
     """
     prior = model.model_.prior
     return json.dumps(
@@ -47,7 +48,9 @@ def to_json(model: NaiveBayes) -> str:
                 "classes": {
                     "probabilities": prior.probabilities.tolist(),
                     "standard_errors": prior.errors.tolist(),
+                    "expected": prior.expected.tolist(),
                 },
+                "weight": model.model_.weight,
                 "attributes": [factor.to_dict() for factor in model.model_.factors],
             },
         },
@@ -102,9 +105,9 @@ def to_pipeline(model: NaiveBayes) -> object:
         column = position if plain else name
         steps, columns, examples = _steps(factor)
         parts += [(f"{name} {label}", step, [column]) for label, step in steps]
-        weights += columns
+        weights += [model.model_.weight * column_weights for column_weights in columns]
         first_rows[name] = examples
-    constant = np.log(model.model_.prior.probabilities) + sum(_constant(factor) for factor in factors)
+    constant = np.log(model.model_.prior.expected) + model.model_.weight * sum(_constant(factor) for factor in factors)
     # two made-up rows give every part its state: the middle and unit of a number, the ends of a grid
     rows: Any = np.column_stack(list(first_rows.values())) if plain else _frame(first_rows)
     columns_part = ColumnTransformer(parts, sparse_threshold=0).fit(rows)

@@ -22,7 +22,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from anonkit.consumers import model_files
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.columns import Columns
-from anonkit.consumers.estimation import Estimation, Prior, make_factor, make_prior, shrink_factors
+from anonkit.consumers.drawn_factors import DrawnFactors, draw_factors
+from anonkit.consumers.estimation import Estimation, Prior, make_factor, make_prior
 from anonkit.consumers.factors import Factor
 from anonkit.consumers.noisy_statistics import is_noisy_tables, statistics_of_tables
 from anonkit.consumers.release_files import open_randomized, read_params
@@ -63,23 +64,33 @@ class Model:
         """P(class)."""
         return make_prior(self.statistics, self.estimation)
 
-    @cached_property
+    @property
     def factors(self) -> tuple[Factor, ...]:
-        """P(value | class) of each attribute; what could not be reconstructed is warned about once."""
+        """P(value | class) of each attribute."""
+        return self._drawn.factors
+
+    @property
+    def weight(self) -> float:
+        """How much the sum of what the attributes say counts, in (0, 1]: see `estimators.evidence_weight`."""
+        return self._drawn.weight
+
+    @cached_property
+    def _drawn(self) -> DrawnFactors:
+        """The factors, drawn in by their noise; what could not be reconstructed is warned about once."""
         attributes = self.statistics.table.attributes
         factors = tuple(make_factor(attribute, self.statistics, self.estimation) for attribute in attributes)
         for note in (note for factor in factors for note in factor.notes):
-            warnings.warn(note, ReconstructionWarning, stacklevel=3)
-        return shrink_factors(factors, self.statistics, self.estimation)
+            warnings.warn(note, ReconstructionWarning, stacklevel=4)
+        return draw_factors(factors, self.statistics, self.estimation)
 
     def joint_log_likelihood(self, data: Columns, *, released: bool) -> FloatArray:
-        """Return ln P(class) + Σ ln P(value | class), shape (n, n_classes)."""
+        """Return ln P(class) + weight · Σ ln P(value | class), shape (n, n_classes)."""
         if not released and looks_released(self.statistics, data):
             warnings.warn(_RELEASED_ROWS, ReleasedRowsWarning, stacklevel=4)
-        total = np.tile(np.log(self.prior.probabilities), (data.n_rows, 1))
+        total = np.tile(np.log(self.prior.expected), (data.n_rows, 1))
         for factor in self.factors:
             term, unknown = factor.log_likelihood_released(data) if released else factor.log_likelihood(data)
-            total += term
+            total += self.weight * term
             if unknown:
                 warnings.warn(
                     f"attribute {factor.attribute.name!r}: {unknown} of {data.n_rows} rows hold no value of its domain "
@@ -100,7 +111,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X is an array of numbers that were not randomized and this is plain Gaussian naive Bayes.
     estimator : {"shrunken", "likelihood", "moment", "published"}
         How shares are estimated: drawn towards no effect of the class, as far as their noise asks
-        (`anonkit.estimators.class_shrinkage`); by maximum likelihood; unbiased, projected on the simplex; or as the
+        (`anonkit.estimators.class_shrinkage`), their sum by what noise and dependence make of it
+        (`anonkit.estimators.evidence_weight`); by maximum likelihood; unbiased, projected on the simplex; or as the
         paper has it, with nothing put right (for comparison).
     smoothing : float
         Rows added to each value of each class, in [0, inf). Not used by the published estimator.
@@ -298,6 +310,9 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_joint_log_proba(self, X: Any, *, released: bool = False) -> FloatArray:
         """Return ln P(class) + Σ ln P(value | class) of each row, shape (n, n_classes).
+
+        With the estimator "shrunken" the sum counts by a factor of at most 1, `model_.weight`, and the classes by
+        `model_.prior.expected`: what noise claims and what attributes say in common is taken off.
 
         Parameters
         ----------

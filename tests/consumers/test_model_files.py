@@ -156,9 +156,10 @@ def test_json_is_enough_to_predict_by_hand() -> None:
     raw = json.loads(model.to_json())["model"]
     colour, height = raw["attributes"]
     cell = int(np.digitize(5.0, height["edges"]) - 1)
-    joint = np.array(raw["classes"]["probabilities"])
-    joint = joint * np.array(colour["probabilities"])[:, colour["values"].index("blue")]
-    joint = joint * np.array(height["probabilities"])[:, cell]
+    said = np.array(colour["probabilities"])[:, colour["values"].index("blue")]
+    said = said * np.array(height["probabilities"])[:, cell]
+    joint = np.array(raw["classes"]["expected"]) * said ** raw["weight"]
+    assert raw["weight"] < 1
     expected = model.predict_proba({"colour": ["blue"], "height": [5.0]})[0]
     assert joint / joint.sum() == pytest.approx(expected)
     assert np.shape(colour["standard_errors"]) == np.shape(colour["probabilities"])

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Factors of naive Bayes as predictions use them: drawn in by their noise, their sum by what they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from anonkit.consumers.class_statistics import ClassStatistics
+from anonkit.consumers.estimation import Estimation, class_sizes, label_channel, smoothed_shares, table_channel
+from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
+from anonkit.domains.array_types import FloatArray
+from anonkit.estimators.class_shrinkage import confirmed, drawn_shares, shrunken
+from anonkit.estimators.evidence_weight import evidence_weight, normal_separation, separation
+from anonkit.published.channels.kary_response import RandomizedResponse
+from anonkit.published.channels.response_channel import Channel
+from anonkit.published.channels.transformed_response import TransformedResponse
+from anonkit.published.randomized_table import PublishedAttribute, PublishedTarget
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DrawnFactors:
+    """What predictions add up."""
+
+    factors: tuple[Factor, ...]
+    weight: float
+    """Factor on the sum of their log-likelihoods, in (0, 1]."""
+
+
+def draw_factors(factors: Sequence[Factor], statistics: ClassStatistics, estimation: Estimation) -> DrawnFactors:
+    """Return the factors with the shares of randomized attributes drawn towards no effect of the class.
+
+    Shares behind a band are smoothed already, those of noisy counts made consistent, and what is clear has no noise:
+    they stay. So do errors, which are those of the unbiased estimates. Where nothing was randomized all is as it is.
+    """
+    target = statistics.table.target
+    if estimation.estimator != "shrunken" or target is None:
+        return DrawnFactors(factors=tuple(factors), weight=1.0)
+    if not any(_is_noisy(factor.attribute, target) for factor in factors):
+        return DrawnFactors(factors=tuple(factors), weight=1.0)
+    sizes, variances = class_sizes(statistics, target)
+    total = max(float(sizes.sum()), 1.0)
+    classes = drawn_shares(sizes / total, variances / total**2)
+    chosen = [
+        factor.attribute
+        for factor in factors
+        if isinstance(factor, ShareFactor) and factor.unbiased is not None and _is_noisy(factor.attribute, target)
+    ]
+    answers = [_answers(one, statistics) for one in chosen]
+    found = [
+        table_channel(one, target).dependence(counts, classes) for one, counts in zip(chosen, answers, strict=True)
+    ]
+    n_classes, least = len(target.domain.values), estimation.smoothing
+    tables = shrunken(found, classes) if chosen else []
+    drawn = {
+        one.name: smoothed_shares(shares[:n_classes], least, float(counts.sum()))
+        for one, counts, shares in zip(chosen, answers, tables, strict=True)
+    }
+    kept = tuple(
+        replace(factor, probabilities=drawn[factor.attribute.name])
+        if isinstance(factor, ShareFactor) and factor.attribute.name in drawn
+        else factor
+        for factor in factors
+    )
+    of_classes = classes[:n_classes] / classes[:n_classes].sum()
+    separations = [_separation(factor, of_classes) for factor in kept]
+    sure = sum(s for factor, s in zip(kept, separations, strict=True) if factor.attribute.name not in drawn)
+    real = sure + (confirmed(found, classes, tables) if chosen else 0.0)
+    return DrawnFactors(factors=kept, weight=evidence_weight(separations, real))
+
+
+def _separation(factor: Factor, classes: FloatArray) -> float:
+    if isinstance(factor, NormalFactor):
+        return normal_separation(factor.mean, factor.variance, classes)
+    return separation(factor.probabilities, classes)
+
+
+def _answers(attribute: PublishedAttribute, statistics: ClassStatistics) -> FloatArray:
+    """Return the counts of the answers; of an attribute that nobody answered, as if each answer had been given once."""
+    sums = statistics.sums[attribute.name]
+    assert isinstance(sums, np.ndarray)  # noqa: S101 - shares are made of counts
+    counts = (sums[0] if attribute.joint_with_target else sums).astype(np.float64)
+    return counts if counts.any() else counts + 1
+
+
+def _is_noisy(attribute: PublishedAttribute, target: PublishedTarget) -> bool:
+    """Tell whether answers about the value or the class are randomized, in a way that moments undo."""
+    return not all(_is_clear(one) for one in (attribute.mechanism, label_channel(target)))
+
+
+def _is_clear(mechanism: Channel | TransformedResponse) -> bool:
+    if isinstance(mechanism, TransformedResponse):
+        return mechanism.is_clear
+    return isinstance(mechanism, RandomizedResponse) and mechanism.truth_probability == 1

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much what attributes say together counts: less than their sum where noise claims effects or attributes agree.
+
+Naive Bayes adds up the log-likelihoods of all attributes. The sum is too sure of itself for two reasons: part of what
+estimated shares say is noise, and attributes that depend on each other say the same thing several times. One factor on
+the sum draws in both: it leaves the order of the rows of two classes as it is, and no row gets a class by noise alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from anonkit.domains.array_types import FloatArray
+
+OVERLAP = 0.05
+"""Correlation, within a class, that is expected between what two attributes say. Answers about one attribute each
+do not tell it, so it is a constant: of .03, .05 and .1 the largest at which the mean accuracy at epsilon 2, 4 and 16,
+where noise decides little, did not fall on fifteen simulated and generated tables.
+"""
+
+_LEAST = 0.02  # of the sum is kept, so that rows stay in their order
+_NOTHING = 1e-12
+_FARTHEST = 4.0  # standard errors outside [0, 1] that an estimated share counts as at most
+
+
+def separation(within: FloatArray, classes: FloatArray) -> float:
+    """Return how far apart shares say that an attribute puts the classes, in [0, inf): the mean of its log-likelihoods.
+
+    Parameters
+    ----------
+    within : array, shape (n_classes, n_values)
+        Share of each value within each class, positive; rows add up to 1.
+    classes : array, shape (n_classes,)
+        Share of each class.
+    """
+    pooled = classes @ within
+    return max(float((classes[:, np.newaxis] * (within - pooled) * np.log(within / pooled)).sum()), 0.0)
+
+
+def normal_separation(means: FloatArray, variances: FloatArray, classes: FloatArray) -> float:
+    """Return the same of a normal number, in [0, inf); 0 where a variance is infinite and it says nothing.
+
+    Parameters
+    ----------
+    means, variances, classes : array, shape (n_classes,)
+        Within each class, and its share.
+    """
+    if not np.all(np.isfinite(variances)):
+        return 0.0
+    middle = classes @ means
+    pooled = classes @ (variances + (means - middle) ** 2)
+    squares = variances + (means - middle) ** 2
+    return max(float(classes @ (np.log(pooled / variances) + squares / pooled - 1)) / 2, 0.0)
+
+
+def evidence_weight(separations: Sequence[float], confirmed: float) -> float:
+    """Return the factor on the sum of the log-likelihoods of all attributes, in (0, 1].
+
+    Parameters
+    ----------
+    separations : sequence of float
+        What each attribute says, `separation` or `normal_separation`.
+    confirmed : float
+        How much of their sum is more than noise.
+
+    Notes
+    -----
+    With k attributes that say as much each, of correlation r, the sum has 1 + (k - 1) r times the variance that it has
+    of independent ones, and the best factor is the inverse. k is the effective number, (Σ √s)² / Σ s.
+    """
+    strengths = np.array(separations, dtype=np.float64)
+    total = float(strengths.sum())
+    if total <= _NOTHING:
+        return 1.0
+    effective = float(np.sqrt(strengths).sum() ** 2 / total)
+    real = min(max(confirmed / total, _LEAST), 1.0)
+    return real / (1 + OVERLAP * (effective - 1))
+
+
+def expected_shares(shares: FloatArray, errors: FloatArray) -> FloatArray:
+    """Return what shares are expected to be, each as likely as any other beforehand; positive, adding up to 1.
+
+    The mean of a normal law within [0, 1]: where the error is small it is the estimate, where it is wide all shares
+    are drawn together, and the larger of two stays the larger.
+
+    Parameters
+    ----------
+    shares, errors : array, shape (n,)
+        Unbiased estimates, which may leave [0, 1], and their standard errors.
+    """
+    from scipy.special import ndtr
+
+    spread = np.maximum(errors, _NOTHING)
+    middle = np.clip(shares, -_FARTHEST * spread, 1 + _FARTHEST * spread)
+    low, high = -middle / spread, (1 - middle) / spread
+    ends = (np.exp(-(low**2) / 2) - np.exp(-(high**2) / 2)) / np.sqrt(2 * np.pi)
+    means = np.clip(middle + spread * ends / (ndtr(high) - ndtr(low)), _NOTHING, 1.0)
+    return np.asarray(means / means.sum())
