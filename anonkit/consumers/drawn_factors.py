@@ -9,14 +9,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from anonkit.consumers.class_statistics import ClassStatistics
-from anonkit.consumers.estimation import Estimation, class_sizes, label_channel, smoothed_shares, table_channel
+from anonkit.consumers.estimation import (
+    Estimation,
+    class_sizes,
+    is_clear,
+    label_channel,
+    smoothed_shares,
+    table_channel,
+)
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
 from anonkit.domains.array_types import FloatArray
 from anonkit.estimators.class_shrinkage import confirmed, drawn_shares, shrunken
 from anonkit.estimators.evidence_weight import evidence_weight, normal_separation, separation
-from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.response_channel import Channel
-from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTarget
 
 
@@ -87,10 +91,4 @@ def _answers(attribute: PublishedAttribute, statistics: ClassStatistics) -> Floa
 
 def _is_noisy(attribute: PublishedAttribute, target: PublishedTarget) -> bool:
     """Tell whether answers about the value or the class are randomized, in a way that moments undo."""
-    return not all(_is_clear(one) for one in (attribute.mechanism, label_channel(target)))
-
-
-def _is_clear(mechanism: Channel | TransformedResponse) -> bool:
-    if isinstance(mechanism, TransformedResponse):
-        return mechanism.is_clear
-    return isinstance(mechanism, RandomizedResponse) and mechanism.truth_probability == 1
+    return not all(is_clear(one) for one in (attribute.mechanism, label_channel(target)))

@@ -130,7 +130,7 @@ def make_prior(statistics: ClassStatistics, estimation: Estimation) -> Prior:
     errors = np.sqrt(np.maximum(variances, 0)) / total
     probabilities = positive / positive.sum()
     expected = probabilities
-    if estimation.estimator == "shrunken":
+    if estimation.estimator == "shrunken" and not (target.mechanism is not None and is_clear(target.mechanism)):
         rows = expected_shares(sizes / total, errors) * total + floor
         expected = rows / rows.sum()
     return Prior(probabilities=probabilities, errors=errors, expected=expected)
@@ -179,18 +179,24 @@ def make_factor(attribute: PublishedAttribute, statistics: ClassStatistics, esti
         return _published_normal(attribute, sums, class_moments(attribute, statistics).head(n_classes))
     if isinstance(sums, PowerSums) or (attribute.is_number and estimation.numbers == "normal"):
         moments = class_moments(attribute, statistics).head(n_classes)
-        exact = _is_clear(attribute, target)
+        exact = _is_exact(attribute, target)
         return _normal(attribute, moments, _may_miss(attribute, sums), estimation.smoothing, exact=exact)
     counts = (sums[0] if attribute.joint_with_target else sums).astype(np.float64)
     noise = statistics.noise.get(attribute.name, 0.0)
     return _shares(attribute, table_channel(attribute, target), counts, n_classes, estimation, noise)
 
 
-def _is_clear(attribute: PublishedAttribute, target: PublishedTarget | None) -> bool:
+def is_clear(mechanism: Channel | TransformedResponse) -> bool:
+    """Tell whether values, or classes, were published as they are."""
+    if isinstance(mechanism, TransformedResponse):
+        return mechanism.is_clear
+    return isinstance(mechanism, RandomizedResponse) and mechanism.truth_probability == 1
+
+
+def _is_exact(attribute: PublishedAttribute, target: PublishedTarget | None) -> bool:
     """Tell whether numbers and labels were published as they are, so that sample variances need no repair."""
-    label = label_channel(target)
-    clear_label = isinstance(label, RandomizedResponse) and label.truth_probability == 1
-    return clear_label and isinstance(attribute.mechanism, TransformedResponse) and attribute.mechanism.is_clear
+    mechanism = attribute.mechanism
+    return is_clear(label_channel(target)) and isinstance(mechanism, TransformedResponse) and is_clear(mechanism)
 
 
 def _may_miss(attribute: PublishedAttribute, sums: object) -> bool:
