@@ -24,9 +24,13 @@ from anonkit.k_anonymity.search.equivalence import (
     check_k,
 )
 from anonkit.parameters import check_number, parameter
+from anonkit.policy.column_declarations import Missing, Role
 from anonkit.policy.declaration import Policy
 from anonkit.promises.anonymous_classes import ALL_ROWS, ONE_ROW, Diversity, KAnonymity
 
+_ABOUT_ROWS = (Missing.DROP, Missing.ERROR)
+_WHOSE_ROWS = (Role.QUASI_IDENTIFIER, Role.UNIT, Role.IDENTIFIER)
+"""Roles of columns whose missing cells leave rows out, or of which nothing is released."""
 _ONE_ROW = ("An attacker knows one row of a person, not several of them.",)
 
 
@@ -110,8 +114,15 @@ class AnonymityModel:
         Raises
         ------
         PolicyError
-            Diversity is asked and no column is sensitive.
+            Diversity is asked and no column is sensitive; a column that is no quasi-identifier says that its missing
+            cells drop their row, or are refused, which is done for quasi-identifiers alone.
         """
+        for name, column in policy.columns.items():
+            if column.missing in _ABOUT_ROWS and column.role not in _WHOSE_ROWS:
+                raise PolicyError(
+                    f"column {name!r}: missing = {str(column.missing)!r} is for quasi-identifiers, and this is none",
+                    "leave such rows out of the table before",
+                )
         if self.diversity.asked() and policy.columns and not policy.sensitive:
             requirements = ", ".join(self.diversity.asked())
             raise PolicyError(

@@ -189,7 +189,8 @@ def _column(raw: Mapping[str, Any]) -> Column:
         calendar=None if calendar is None else Calendar.from_params(calendar, f"column {raw['name']!r}"),
     )
     if not column.is_sensitive and not raw["sensitive"]:
-        return column
+        # of others the policy's own word stands there, which is about quasi-identifiers
+        return column if column.role is Role.QUASI_IDENTIFIER else replace(column, missing=None)
     treatment = Missing.CATEGORY if raw["missing_is_value"] else None
     return replace(column, missing=treatment, sensitive=column.role is Role.TARGET)
 
