@@ -18,6 +18,7 @@ from anonkit.checks.central_params import GAUSSIAN, THRESHOLDED, PublicFacts, in
 from anonkit.checks.central_plans import ExpectedAccount, ExpectedLine
 from anonkit.checks.finding_lines import finding_delta, finding_lines
 from anonkit.checks.gaussian_lines import choice_rho_of, epsilon_of, rho_of
+from anonkit.checks.sameness import same
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
@@ -28,6 +29,7 @@ RATE_UNIT = "2**-52"
 _STEP = Fraction(1, 1 << 52)
 _MECHANISMS = ("discrete-laplace", "permute-and-flip", "exponential", THRESHOLDED)
 _DIGITS = 80
+_ROUNDING_OF_DOUBLES = 1e-12
 _CLOSE = 1e-6
 """Rates are whole units, rounded down from shares of epsilon; nobody gains by a millionth."""
 _ROUNDINGS = 16
@@ -242,7 +244,7 @@ def _cost(line: Mapping[str, Any]) -> Fraction:
     if line["rate_unit"] != RATE_UNIT:
         raise ReleaseFormatError("a line of the account has rates in another unit")
     cost: Fraction = rate * sensitivity * times * _STEP
-    if not math.isclose(float(cost), float(line["epsilon"]), rel_tol=1e-12):
+    if not same(float(cost), line["epsilon"], tolerance=_ROUNDING_OF_DOUBLES):
         raise ReleaseFormatError(
             "a line of the account states another epsilon than its rate has", "the params file was altered"
         )

@@ -20,10 +20,12 @@ from functools import lru_cache
 from typing import Any
 
 from anonkit.checks.central_params import EXPONENTIAL, GAUSSIAN, integers
+from anonkit.checks.sameness import same
 from anonkit.errors import ReleaseFormatError
 
 _UNIT = Fraction(1, 1 << 52)
 _DIGITS = 50
+_ROUNDING_OF_DOUBLES = 1e-12
 _ROUNDING = Decimal(10) ** -30
 _STEPS = 160
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -105,7 +107,7 @@ def choice_rho_of(line: Mapping[str, Any]) -> Fraction:
 
 def _stated(line: Mapping[str, Any], cost: Fraction) -> Fraction:
     """Return a cost, if it is the one that the line states."""
-    if not math.isclose(float(cost), float(line["rho"]), rel_tol=1e-12):
+    if not same(float(cost), line["rho"], tolerance=_ROUNDING_OF_DOUBLES):
         raise ReleaseFormatError(
             "a line of the account states another rho than its rate has", "the params file was altered"
         )

@@ -731,6 +731,7 @@ IMPOSSIBLE: dict[str, tuple[str, Edit, str]] = {
     "a composition of no adjacency": ("dp-nb", in_params("composition", "adjacency", to="twins"), "composition"),
     "a composition of no row": ("dp-nb", in_params("composition", "rows_per_unit", to=0), "composition"),
     "rates in another unit": ("dp-nb", in_params("accounting", 0, "rate_unit", to="2**-51"), "another unit"),
+    "an epsilon in quotes": ("dp-nb", in_params("accounting", 0, "epsilon", to=str), "states another epsilon"),
     "a path that ends nowhere": ("edprf", in_params("accounting", -1, "level", to=None), "at no level"),
     "a bootstrap of too many words": (
         "diffprfs", in_params("composition", "bootstrap", "word_bits", to=65), "bootstrap of the params"),

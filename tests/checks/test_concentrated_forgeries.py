@@ -123,6 +123,10 @@ def test_a_forged_release_is_refused(files: Files, forgery: str, tmp_path: Path)
 REFUSED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "no line": (lambda params: params.update(accounting=[]), "no line for which"),
     "no adjacency": (lambda params: params["composition"].update(adjacency="twins"), "composition"),
+    "a rho in quotes": (
+        lambda params: params["accounting"][0].update(rho=str(params["accounting"][0]["rho"])),
+        "another rho",
+    ),
     "another rho": (lambda params: params["accounting"][0].update(rho=1.0), "another rho"),
     "another unit": (lambda params: params["accounting"][0].update(rate_unit="2**-51"), "no Gaussian noise"),
 }
