@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from anonkit.estimators.learning_process import learning_beside
+from anonkit.estimators.learning_process import Imports, learning_beside
 
 if TYPE_CHECKING:
     from anonkit.cli.commands import COMMANDS as COMMANDS
@@ -55,14 +55,43 @@ def __getattr__(name: str) -> Any:
 
 
 _GUIDED_BY_FORESTS = ("rfka", "mondrian")
-_FORESTS = ("sklearn.tree", "sklearn.model_selection", "sklearn.ensemble", "pyarrow.compute")
+_BOOSTED = ("mondrian",)
+_TREES = ("sklearn.tree",)
+_BOOSTING = ("sklearn.ensemble", "sklearn.tree")
 """What a release that trains forests imports for it, and nothing else of it does."""
-_NO_FORESTS = ("pandas", "rich")
-"""What these import only if it is installed, and need for no forest: a fifth of the time that they take."""
-_HARDLY_CALLED = ("scipy.stats",)
-"""What these import for functions that forests hardly call: three tenths of the time that they take."""
-_WRITTEN_WITH = ("duckdb", "jinja2")
-"""What the command imports once the forests stand, and may as well while it waits for the first."""
+_SCORING = ("pyarrow.compute", "sklearn.model_selection", "anonkit.checks.utility")
+"""What scoring a table's use takes, after its recoding was found."""
+_NO_FORESTS = ("pandas", "psutil", "rich")
+"""What these import only if it is installed, and need for no forest."""
+_HARDLY_CALLED = (
+    "scipy.stats",
+    "sklearn.compose._target",
+    "sklearn.ensemble._stacking",
+    "sklearn.metrics._ranking",
+    "sklearn.metrics.cluster",
+    "sklearn.metrics.pairwise",
+    "sklearn.preprocessing._polynomial",
+)
+"""What these import for functions and classes that forests hardly call."""
+_OTHER_MODELS = (
+    "asyncio",
+    "numpy.f2py",
+    "numpy.testing",
+    "scipy.fft",
+    "scipy.optimize",
+    "scipy.spatial.transform",
+    "sklearn.neighbors",
+)
+"""Packages that these import for one module, or for nothing that is used: with the above more than half of the time."""
+
+
+def _needed_later() -> None:
+    """Import what the command needs once the forests stand, and make ready what its page is made of."""
+    import duckdb  # noqa: F401
+
+    from anonkit.report.page_templates import make_ready
+
+    make_ready()
 
 
 def _forests_beside(args: Sequence[str]) -> AbstractContextManager[None]:
@@ -75,4 +104,11 @@ def _forests_beside(args: Sequence[str]) -> AbstractContextManager[None]:
     asked = args[0] == "release" and forests and not {"--help", "-h"} & set(words)
     if not asked:
         return nullcontext()
-    return learning_beside(_FORESTS, without=_NO_FORESTS, late=_HARDLY_CALLED, meanwhile=_WRITTEN_WITH)
+    imports = Imports(
+        first=_BOOSTING if set(_BOOSTED) & set(words) else _TREES,
+        then=_SCORING,
+        without=_NO_FORESTS,
+        late=_HARDLY_CALLED,
+        unread=_OTHER_MODELS,
+    )
+    return learning_beside(imports, _needed_later)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -76,6 +77,7 @@ def command(
     PARAMS is the params.json of the earlier release, NEW a table with the same columns. k is counted in the new
     batch alone: batches of the same people can be combined.
     """
+    from anonkit.cli.arrays import without_pandas
     from anonkit.cli.summary import notes_of, release_document, release_text
     from anonkit.engines.snapshots.addresses import source_at
     from anonkit.pipeline.earlier_recoding import batch_policy, earlier_recoding
@@ -83,13 +85,14 @@ def command(
     from anonkit.pipeline.release_request import ReleaseRequest
     from anonkit.policy.declaration import Policy
 
+    without_pandas()
     with progress_bars(quiet) as progress, notes_at_once(quiet):
         method = earlier_recoding(params, max_suppression=max_suppression)
         request = ReleaseRequest(
             method=method,
             policy=batch_policy(method, None if policy is None else Policy.load(policy), encoding),
             engine=engine,
-            output=output,
+            output=replace(output, for_owner=owner),
             account=account,
             utility=utility,
             progress=progress,

@@ -85,6 +85,7 @@ def command(
     """
     if (seed is not None) != not_for_release:
         raise WrongUsage("--seed and --not-for-release go together", "who knows the seed can undo the noise")
+    from anonkit.cli.arrays import without_pandas
     from anonkit.cli.summary import notes_of, release_document, release_text
     from anonkit.engines.snapshots.addresses import source_at
     from anonkit.methods import default_method, make_method
@@ -92,6 +93,7 @@ def command(
     from anonkit.pipeline.release_path import release_table
     from anonkit.pipeline.release_request import ReleaseRequest
 
+    without_pandas()
     named = [name for name, value in given.items() if value is not None]
     method = method or default_method(named, without_target=policy.without_target)
     with progress_bars(quiet) as progress, notes_at_once(quiet):
@@ -101,7 +103,7 @@ def command(
             preset=preset,
             domains_min_people=domains_min_people,
             engine=engine,
-            output=replace(output, draws=owner),
+            output=replace(output, for_owner=owner),
             account=account,
             seed=seed,
             utility=not no_utility,

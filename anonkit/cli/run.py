@@ -70,11 +70,13 @@ def command(
         _refuse_given({**output, "owner": owner}, ("force",), "an experiment makes no release that could have")
         return _experiment(recipe, output, experiment, account, quiet)
     _refuse_given(experiment, (), "this recipe describes a release; only an experiment has")
+    from anonkit.cli.arrays import without_pandas
     from anonkit.cli.summary import notes_of, release_document, release_text
     from anonkit.pipeline.recipe import Recipe
 
+    without_pandas()
     with progress_bars(quiet) as progress, notes_at_once(quiet):
-        release = Recipe.load(recipe).run(**output, draws=owner, account=account, progress=progress)
+        release = Recipe.load(recipe).run(**output, for_owner=owner, account=account, progress=progress)
     return Outcome(
         text=release_text(release, owner=owner),
         document=release_document(release, owner=owner),

@@ -178,11 +178,13 @@ def command(
     from anonkit.checks.junit import junit_xml
     from anonkit.checks.requirements import UNCOUNTABLE
     from anonkit.checks.validation import validate
+    from anonkit.cli.arrays import without_pandas
     from anonkit.cli.summary import check_line
     from anonkit.engines.snapshots.whole_tables import whole_table
     from anonkit.pipeline.exporting import validate_export
     from anonkit.report.wording import gathered
 
+    without_pandas()
     sweep()
     names = [name for column in qi for name in _names(column)]
     if against is not None:

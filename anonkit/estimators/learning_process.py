@@ -21,9 +21,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import IO, Any, ParamSpec, TypeVar
 
@@ -33,20 +34,37 @@ _T = TypeVar("_T")
 MOST = 64 * 2**20
 """Bytes of arguments, at most: a large table is not held twice, and its forests take longer than the import."""
 _WIDTH = 8  # bytes of a length on the pipes
-_BEGIN = "import sys; sys.path[:] = {path!r}; from {module} import serve; serve({modules!r}, {without!r}, {late!r})"
+_BEGIN = "import sys; sys.path[:] = {path!r}; from {module} import Imports, serve; serve(Imports(**{asked!r}))"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imports:
+    """What the second process imports, and what it does without: half of what forests import is for other models."""
+
+    first: Sequence[str]
+    """Modules that the first work needs, imported at once."""
+    then: Sequence[str] = ()
+    """Modules that later work needs, imported when the first answer has been sent."""
+    without: Sequence[str] = ()
+    """Modules that are not there for the second process, whatever is installed: what is imported of itself by others,
+    which do without it, and takes its time. Work that needs one is done in the first process."""
+    late: Sequence[str] = ()
+    """Modules that are imported when the first function of them is called. Others import them for functions and
+    classes, which hardly any work calls; where one makes anything else of them, the process may fail, and the work is
+    done in the first one."""
+    unread: Sequence[str] = ()
+    """Packages of which the modules can be imported without them: they are read when anything else of them is asked
+    for, and mean the same then."""
 
 
 class _Process:
     """The second process, as the first one sees it."""
 
-    def __init__(
-        self, modules: Sequence[str], without: Sequence[str], late: Sequence[str], meanwhile: Sequence[str]
-    ) -> None:
+    def __init__(self, imports: Imports, meanwhile: Callable[[], None]) -> None:
         # the path is that of this process: what stands in the working directory is not imported unless it is here
-        asked = {"modules": tuple(modules), "without": tuple(without), "late": tuple(late)}
-        program = _BEGIN.format(path=sys.path, module=__name__, **asked)
+        program = _BEGIN.format(path=sys.path, module=__name__, asked=asdict(imports))
         self._asked = threading.Lock()
-        self._meanwhile = tuple(meanwhile)
+        self._meanwhile: Callable[[], None] | None = meanwhile
         self._popen = subprocess.Popen(  # noqa: S603 - this interpreter, running this module
             [sys.executable, "-c", program],
             stdin=subprocess.PIPE,
@@ -69,18 +87,18 @@ class _Process:
         with self._asked:
             try:
                 _send(to, message, buffers)
-                self._import_meanwhile()
+                self._use_the_wait()
                 found: tuple[Any] | None = _received(back)
             except (OSError, EOFError, ValueError, pickle.UnpicklingError):
                 return None
         return found
 
-    def _import_meanwhile(self) -> None:
-        """Import what is needed later: at its first work the process may still be importing what it needs itself."""
-        modules, self._meanwhile = self._meanwhile, ()
-        with suppress(ImportError):  # who needs it meets the error
-            for module in modules:
-                import_module(module)
+    def _use_the_wait(self) -> None:
+        """Do what is needed later: at its first work the process may still be importing what it needs itself."""
+        meanwhile, self._meanwhile = self._meanwhile, None
+        if meanwhile is not None:
+            with suppress(ImportError):  # who needs it meets the error
+                meanwhile()
 
     def end(self) -> None:
         """End it, whatever it is doing."""
@@ -95,31 +113,27 @@ class _Process:
 _running: _Process | None = None
 
 
+def _nothing() -> None:
+    """Do nothing meanwhile."""
+
+
 @contextmanager
-def learning_beside(
-    modules: Sequence[str], *, without: Sequence[str] = (), late: Sequence[str] = (), meanwhile: Sequence[str] = ()
-) -> Iterator[None]:
-    """Have a second process for what is `learned` inside, which imports these modules at once.
+def learning_beside(imports: Imports, meanwhile: Callable[[], None] = _nothing) -> Iterator[None]:
+    """Have a second process for what is `learned` inside, which imports at once.
 
     Parameters
     ----------
-    modules : sequence of str
-        What the work will import; none of them is imported here.
-    without : sequence of str
-        Modules that are not there for the second process, whatever is installed: what is imported of itself by others,
-        which do without it, and takes its time. Work that needs one is done here.
-    late : sequence of str
-        Modules that the second process imports when the first function of them is called. Others import them for
-        functions alone, which hardly any work calls; where one makes anything else of them, the process may fail,
-        and the work is done here.
-    meanwhile : sequence of str
-        What is imported here while the first answer is waited for, because it is needed afterwards.
+    imports : Imports
+        What the work will import; none of it is imported here.
+    meanwhile : callable
+        What is done here while the first answer is waited for, because it is needed afterwards. An import that fails
+        ends it, and nothing else.
     """
     global _running
     process = None
     if _running is None and _processors() > 1 and sys.executable:
         with suppress(OSError):
-            process = _Process(modules, without, late, meanwhile)
+            process = _Process(imports, meanwhile)
     if process is None:
         yield
         return
@@ -147,17 +161,18 @@ def learned(work: Callable[_P, _T], *args: _P.args, **named: _P.kwargs) -> _T:
     return result  # type: ignore[no-any-return]
 
 
-def serve(modules: Sequence[str], without: Sequence[str], late: Sequence[str]) -> None:
-    """Be the second process: import modules without others, then work until the first one closes its pipe."""
+def serve(imports: Imports) -> None:
+    """Be the second process: import what is to be imported, then work until the first one closes its pipe."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interruption is the first process's to handle
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(2, 1)  # whatever prints does not stand among the answers
-    sys.meta_path[:0] = [_KeptOut(without), _PutOff(late)]
+    sys.meta_path[:0] = [KeptOut(imports.without), _PutOff(imports.late), _Unread(imports.unread)]
     with suppress(OSError, EOFError):
-        for module in modules:
+        for module in imports.first:
             import_module(module)
+        waiting = imports.then
         while True:
             work, args, named = _received(asked)
             try:
@@ -166,15 +181,19 @@ def serve(modules: Sequence[str], without: Sequence[str], late: Sequence[str]) -
                 result = None
             buffers: list[pickle.PickleBuffer] = []
             _send(answers, pickle.dumps(result, protocol=5, buffer_callback=buffers.append), buffers)
+            for module in waiting:
+                import_module(module)
+            waiting = ()
 
 
-class _KeptOut(MetaPathFinder):
+class KeptOut(MetaPathFinder):
     """Finds no module of these names, as if they were not installed."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = frozenset(names)
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        """Refuse these names; others are for other finders."""
         if fullname in self.names:  # an entry of None among the modules is no module either, but some look there first
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
@@ -220,6 +239,57 @@ class _Functions(ModuleType):
 
         setattr(self, name, function)
         return function
+
+
+class _Unread(MetaPathFinder, Loader):
+    """Finds packages of these names, whose own file is read when something of them is asked for that is not there."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = frozenset(names)
+        self._loaders: dict[str, Loader] = {}
+        self._reading = threading.RLock()
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(fullname, path, target) if fullname in self.names else None
+        if spec is None or spec.loader is None:
+            return None
+        self._loaders[fullname], spec.loader = spec.loader, self
+        return spec
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Package(spec.name, self)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: its modules are found by its path, which is set."""
+
+    def read(self, package: ModuleType) -> None:
+        """Read the package's own file, once; who asks meanwhile waits, but for what the file itself imports."""
+        with self._reading:
+            loader = self._loaders.pop(package.__name__, None)
+            if loader is not None:
+                loader.exec_module(package)
+
+
+class _Package(ModuleType):
+    """A package whose own file has not been read yet."""
+
+    def __init__(self, name: str, finder: _Unread) -> None:
+        super().__init__(name)
+        self._finder = finder
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__all__":  # what Python asks a package for
+            raise AttributeError(name)
+        self._finder.read(self)
+        found, own = vars(self), vars(self).get("__getattr__")
+        if name not in found and own is not None:
+            return own(name)
+        try:
+            return found[name]
+        except KeyError:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name) from None
 
 
 def _processors() -> int:

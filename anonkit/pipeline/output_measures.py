@@ -202,7 +202,7 @@ def owner_measures(
     released : ReleasedRows, optional
         None where equivalence classes are not what the promise is about.
     counts : SourceCounts, optional
-        What is counted in the table whatever the release is; None where `released` is.
+        What is counted in the table whatever the release is; None where `released` is, and where nobody is told.
     """
     classes = promise.counted_classes
     if classes is None or released is None or counts is None:

@@ -41,9 +41,10 @@ class Output:
     """True: a release that is there is replaced."""
     dry_run: bool = False
     """True: everything is done except writing."""
-    draws: bool = True
-    """False: a dry run under a privacy loss draws nothing, so that nothing of it follows from draws that are not
-    charged. For whoever shows it to others than the owner."""
+    for_owner: bool = True
+    """False: nobody is shown what a release tells its owner alone. Then the source is measured for an owner's report
+    alone, and a dry run under a privacy loss draws nothing, so that nothing of it follows from draws that are not
+    charged."""
     owner_report: Path | None = None
     """Folder for the measures of the source and the dossier, which must not be published."""
     examples: int = 0
@@ -67,6 +68,11 @@ class Output:
         check_integer("examples", self.examples, 0, hint="10 rows show what the release does to a row")
         if self.examples and self.owner_report is None:
             raise ParameterError("example rows stand in the dossier alone", option("owner_report", "DIR"))
+
+    @property
+    def tells_owner(self) -> bool:
+        """Whether anybody sees what was measured on the source."""
+        return self.for_owner or self.owner_report is not None
 
     @classmethod
     def at(

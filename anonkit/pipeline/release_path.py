@@ -186,7 +186,7 @@ class _Making:
         found = self.source.policy.found_domains
         finds = found is not None and found.is_plan
         output, loss = self.request.output, self.source.promise.loss()
-        return output.dry_run and loss is not None and (finds or not output.draws)
+        return output.dry_run and loss is not None and (finds or not output.for_owner)
 
     def _planned(self) -> Release:
         """Return the claim and its cost, and where it would stand in the ledger."""
@@ -204,7 +204,9 @@ class _Making:
         drawn = self.source.policy.found_domains is not None
         before: int | None = None
         try:
-            counts = self.source.counts(self.randomness if self.request.utility else None)
+            counts = None
+            if self.request.output.tells_owner:
+                counts = self.source.counts(self.randomness if self.request.utility else None)
             before = self.randomness.draws  # those of a sample of the source are no noise
             draft = _verified(self.source, self.request, self.workspace, self.randomness)
             return replace(draft, owner=self.source.figures(draft.owner, self.workspace.released(draft), counts))

@@ -41,6 +41,12 @@ def fragment(name: str, view: Mapping[str, Any]) -> str:
     return _environment().get_template(f"{name}.html.j2").render(**view, style=style)
 
 
+def make_ready() -> None:
+    """Compile the templates of a report beforehand, where there is time for it."""
+    for name in ("shared", "report"):
+        _environment().get_template(f"{name}.html.j2")
+
+
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined

@@ -19,7 +19,8 @@ import anonkit
 from anonkit.cli.summary import notes_of, release_document, release_text
 from anonkit.errors import EmptyReleaseError
 from anonkit.methods import make_method
-from anonkit.pipeline import release_path
+from anonkit.pipeline import declared_source, release_path
+from anonkit.pipeline.output_measures import SourceCounts
 from anonkit.randomness import Randomness
 
 POLICY = """
@@ -62,6 +63,37 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for where in ("release_path", "recipe", "python_calls"):
         monkeypatch.setattr(f"anonkit.pipeline.{where}.release_table", marked)
+
+
+@pytest.mark.parametrize(("asked", "measured"), [((), 0), (("--owner",), 1), (("--owner-report", "own"), 1)])
+def test_the_source_is_measured_where_somebody_is_told(
+    asked: tuple[str, ...],
+    measured: int,
+    cli: Any,
+    table: Path,
+    policy: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Models of the source, which no file of a release shows, are trained for an owner who looks; the rest is alike."""
+    calls: list[object] = []
+    owner_measures = declared_source.owner_measures
+
+    def counted(*given: Any) -> dict[str, Any]:
+        calls.extend(one for one in given if isinstance(one, SourceCounts))
+        return owner_measures(*given)
+
+    monkeypatch.setattr(declared_source, "owner_measures", counted)
+    monkeypatch.chdir(tmp_path)
+    words = ("release", "--method", "mondrian", "--k", "3", "--policy", policy, "--no-ledger", "--seed", "7")
+    done = [
+        cli(*words, *more, "--not-for-release", table, table.with_name(name)).code
+        for name, more in (("plain.parquet", ()), ("out.parquet", asked))
+    ]
+    assert (done, len(calls)) == ([0, 0], measured)
+    plain, beside = (anonkit.load(table.with_name(name)) for name in ("plain.parquet", "out.parquet"))
+    assert plain.to_arrow().equals(beside.to_arrow())
+    assert plain.report["utility"] == beside.report["utility"]
 
 
 def _told(text: str) -> str:

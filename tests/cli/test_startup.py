@@ -75,6 +75,31 @@ def test_the_help_of_release_imports_declarations_only() -> None:
     assert not imported("release", "--help") & (HEAVY - {"numpy", "pyarrow", "cryptography"})
 
 
+def test_commands_that_read_files_import_no_pandas(tmp_path: Path) -> None:
+    """A table is read, released, recoded and checked without it, though pyarrow looks for it at the first array."""
+    csv.write_csv(bank_customers(400, seed=1), tmp_path / "in.csv")
+    names = ("in.csv", "out.parquet", "out.params.json", "next.parquet")
+    source, out, params, other = (str(tmp_path / name) for name in names)
+    told = ("--method", "datafly", "--no-target", "--no-utility", "--no-ledger")
+    script = "import sys; from anonkit.cli import main\ntry: main()\nfinally: print('pandas' in sys.modules)"
+    for words in (("release", *told, source, out), ("apply", "--no-ledger", params, source, other), ("validate", out)):
+        done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == "False", words[0]
+
+
+def test_a_data_frame_is_made_after_pyarrow_has_found_no_pandas() -> None:
+    """What is kept away from the first array is there for whoever asks for it, and finders are as before."""
+    script = (
+        "import sys\nfrom anonkit.cli.arrays import without_pandas\n"
+        "without_pandas()\nimport pyarrow as pa\ncolumn = pa.array([1, 2])\n"
+        "kept_out = [finder for finder in sys.meta_path if type(finder).__name__ == 'KeptOut']\n"
+        "print(kept_out, 'pandas' in sys.modules, column.to_pandas().sum())\n"
+        "print(pa.array(column.to_pandas().astype('category')).type)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[] False 3", "dictionary<values=int64, indices=int8, ordered=0>"]
+
+
 def test_the_next_batch_is_recoded_without_training_models(tmp_path: Path) -> None:
     """`apply` loads no machine learning: nobody asked what a batch is worth, and it took longer than the recoding."""
     table = bank_customers(400, seed=1)

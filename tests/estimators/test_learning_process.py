@@ -18,7 +18,7 @@ import anonkit.estimators.learning_process as module
 from anonkit import cli
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.estimators.bagged_trees import grow_trees
-from anonkit.estimators.learning_process import learned, learning_beside
+from anonkit.estimators.learning_process import Imports, learned, learning_beside
 from anonkit.k_anonymity.search.soft_labels import soft_labels
 
 
@@ -68,6 +68,12 @@ def _told_of_three_classes(seed: int) -> tuple[np.ndarray, bool, int]:
     return told.sums, "scipy.stats._stats_py" in sys.modules, os.getpid()
 
 
+def _asks_a_package(name: str) -> tuple[bool, bool, int]:
+    import asyncio
+
+    return hasattr(asyncio, name), "asyncio.events" in sys.modules, os.getpid()
+
+
 def _refuses(value: int) -> None:
     raise ValueError(f"{value} in {os.getpid()}")
 
@@ -90,7 +96,7 @@ def _prints(value: int) -> int:
 def test_work_is_done_in_another_process_and_without_one_here() -> None:
     """Inside it is another process, outside it is this one."""
     assert learned(_process_of, 3) == (3, os.getpid())
-    with learning_beside(()):
+    with learning_beside(Imports(first=())):
         value, process = learned(_process_of, 3)
     assert value == 3
     assert process != os.getpid()
@@ -103,7 +109,7 @@ def test_a_forest_is_the_same_in_either_process() -> None:
     rows = draw.integers(0, 5, (300, 4)).astype(np.float32)
     labels = (rows[:, 0] > 2).astype(np.int64)
     here = learned(_shares, rows, labels)
-    with learning_beside(("sklearn.tree",)):
+    with learning_beside(Imports(first=("sklearn.tree",))):
         there = learned(_shares, rows, labels)
     assert np.array_equal(here, there)
     there += 1.0
@@ -112,13 +118,13 @@ def test_a_forest_is_the_same_in_either_process() -> None:
 def test_tables_go_there_and_back() -> None:
     """A table of the source is sent as it is."""
     table = pa.table({"a": ["x", None, "y"], "b": [1, 2, 3]})
-    with learning_beside(()):
+    with learning_beside(Imports(first=())):
         assert learned(pa.concat_tables, [table, table]) == pa.concat_tables([table, table])
 
 
 def test_an_error_is_raised_here() -> None:
     """Work that fails there is done here, where its error is met; the next work goes there again."""
-    with learning_beside(()):
+    with learning_beside(Imports(first=())):
         with pytest.raises(ValueError, match=f"7 in {os.getpid()}"):
             learned(_refuses, 7)
         assert learned(_process_of, 1)[1] != os.getpid()
@@ -126,20 +132,20 @@ def test_an_error_is_raised_here() -> None:
 
 def test_a_process_that_ends_is_not_needed() -> None:
     """Its work is done here, and all that follows."""
-    with learning_beside(()):
+    with learning_beside(Imports(first=())):
         assert learned(_ends, os.getpid()) == os.getpid()
         assert learned(_process_of, 1) == (1, os.getpid())
 
 
 def test_a_module_that_is_not_there_leaves_the_work_here() -> None:
     """A process that cannot begin is one that has ended."""
-    with learning_beside(("no_such_module",)):
+    with learning_beside(Imports(first=("no_such_module",))):
         assert learned(_process_of, 1) == (1, os.getpid())
 
 
 def test_a_module_that_is_kept_out_is_not_there() -> None:
     """Whatever is installed: who can do without it does, and work that cannot is done here."""
-    with learning_beside(("sklearn.tree",), without=("pandas",)):
+    with learning_beside(Imports(first=("sklearn.tree",), without=("pandas",))):
         names, process = learned(_imported, ("sklearn", "pandas"))
         assert (names, process != os.getpid()) == (("sklearn",), True)
         assert learned(_needs_pandas, 1) == (1, os.getpid())
@@ -147,21 +153,50 @@ def test_a_module_that_is_kept_out_is_not_there() -> None:
 
 def test_a_module_that_is_put_off_is_imported_when_a_function_of_it_is_called() -> None:
     """Its functions are the real ones; whoever wants a number of it has the work done here."""
-    with learning_beside(("colorsys",), late=("colorsys",)):
+    with learning_beside(Imports(first=("colorsys",), late=("colorsys",))):
         before, hue, after, process = learned(_red, 0.5)
         assert (before, hue, after, process != os.getpid()) == (False, (0.0, 1.0, 0.5), True, True)
         assert learned(_red, 0.5)[0]
-    with learning_beside(("colorsys",), late=("colorsys",)):
+    with learning_beside(Imports(first=("colorsys",), late=("colorsys",))):
         assert learned(_third, 3.0) == (1.0, os.getpid())
 
 
-def test_forests_of_a_command_do_without_what_they_hardly_call() -> None:
-    """A forest calls none of it; boosted trees of several classes do, and tell there what they tell here."""
+def test_a_package_that_is_unread_is_read_when_something_of_it_is_asked_for() -> None:
+    """A module of it is imported without it; then it is what it always is, and what it does not have, it has not."""
+    imports = Imports(first=("wsgiref.headers", "asyncio"), unread=("wsgiref", "asyncio", "no_such_package"))
+    with learning_beside(imports):
+        names, process = learned(_imported, ("wsgiref", "wsgiref.headers", "asyncio", "asyncio.events"))
+        assert (names, process != os.getpid()) == (("wsgiref", "wsgiref.headers", "asyncio"), True)
+        assert learned(_asks_a_package, "sleep") == (True, True, process)
+        assert learned(_asks_a_package, "no_such_name") == (False, True, process)
+
+
+def test_what_later_work_needs_is_imported_once_the_first_answer_is_sent() -> None:
+    """The first work does not wait for it, the second finds it."""
+    with learning_beside(Imports(first=(), then=("colorsys",))):
+        first, second = (learned(_imported, ("colorsys",)) for _ in range(2))
+    assert (first[0], second[0], first[1] == second[1] != os.getpid()) == ((), ("colorsys",), True)
+
+
+def _as_of_a_command(monkeypatch: pytest.MonkeyPatch, method: str) -> Imports:
+    """Return what the second process of a release imports."""
+    asked: list[Imports] = []
+    monkeypatch.setattr(cli, "learning_beside", lambda imports, _: asked.append(imports))
+    cli._forests_beside(["release", "--method", method, "in.csv", "out.parquet"])
+    return asked[0]
+
+
+def test_forests_of_a_command_do_without_what_they_hardly_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trees read no other models; boosted trees of several classes call more, and both tell what they tell here."""
     draw = np.random.default_rng(0)
     rows = draw.integers(0, 5, (300, 4)).astype(np.float32)
-    with learning_beside(cli._FORESTS, without=cli._NO_FORESTS, late=cli._HARDLY_CALLED):
+    others = ("sklearn.ensemble", "sklearn.linear_model", "scipy.optimize._optimize", "scipy.stats._stats_py")
+    with learning_beside(_as_of_a_command(monkeypatch, "rfka")):
         there = learned(_shares, rows, (rows[:, 0] > 2).astype(np.int64))
-        names, process = learned(_imported, ("scipy.stats._stats_py", "sklearn.ensemble"))
+        names, process = learned(_imported, ("sklearn.tree", *others))
+        assert (names, process != os.getpid()) == (("sklearn.tree",), True)
+    with learning_beside(_as_of_a_command(monkeypatch, "mondrian")):
+        names, process = learned(_imported, others)
         assert (names, process != os.getpid()) == (("sklearn.ensemble",), True)
         sums, imported, process = learned(_told_of_three_classes, 1)
     assert (imported, process != os.getpid()) == (True, True)
@@ -169,11 +204,13 @@ def test_forests_of_a_command_do_without_what_they_hardly_call() -> None:
     assert np.array_equal(there, _shares(rows, (rows[:, 0] > 2).astype(np.int64)))
 
 
-def test_what_is_needed_later_is_imported_while_an_answer_is_waited_for() -> None:
+def test_what_is_needed_later_is_made_ready_while_an_answer_is_waited_for() -> None:
     """Once the work is sent and not before; what cannot be imported is left to whoever needs it."""
     program = (
         "import os, sys, anonkit.estimators.learning_process as m; m._processors = lambda: 2\n"
-        "with m.learning_beside((), meanwhile=('colorsys', 'no_such_module')):\n"
+        "def meanwhile():\n"
+        "    import colorsys, no_such_module\n"
+        "with m.learning_beside(m.Imports(first=()), meanwhile):\n"
         "    print('colorsys' in sys.modules, m.learned(os.getpid) != os.getpid(), 'colorsys' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -182,21 +219,21 @@ def test_what_is_needed_later_is_imported_while_an_answer_is_waited_for() -> Non
 
 def test_what_cannot_be_sent_is_done_here() -> None:
     """Neither a function of a function nor a result that no pipe carries."""
-    with learning_beside(()):
+    with learning_beside(Imports(first=())):
         assert learned(lambda: os.getpid()) == os.getpid()
         assert learned(_not_to_be_sent, 1)() == 1  # type: ignore[operator]
 
 
 def test_what_is_printed_there_is_no_answer() -> None:
     """Answers have a pipe of their own."""
-    with learning_beside(()):
+    with learning_beside(Imports(first=())):
         assert [learned(_prints, 1), learned(_prints, 2)] == [1, 2]
 
 
 def test_many_bytes_stay_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """A large table is not held twice."""
     monkeypatch.setattr(module, "MOST", 10_000)
-    with learning_beside(()):
+    with learning_beside(Imports(first=())):
         assert learned(_process_of, np.zeros(100))[1] != os.getpid()  # type: ignore[arg-type]
         assert learned(_process_of, np.zeros(2_000))[1] == os.getpid()  # type: ignore[arg-type]
 
@@ -204,13 +241,13 @@ def test_many_bytes_stay_here(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_processor_has_no_second_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """There it would only take turns."""
     monkeypatch.setattr(module, "_processors", lambda: 1)
-    with learning_beside(()):
+    with learning_beside(Imports(first=())):
         assert learned(_process_of, 1) == (1, os.getpid())
 
 
 def test_the_process_ends_with_the_command_and_outlives_an_interruption() -> None:
     """An interruption is the command's to handle; afterwards nothing is left."""
-    with learning_beside(()):
+    with learning_beside(Imports(first=())):
         _, process = learned(_process_of, 1)
         os.kill(process, signal.SIGINT)
         assert learned(_process_of, 2) == (2, process)
@@ -222,7 +259,7 @@ def test_the_process_ends_when_the_command_is_killed() -> None:
     """Its pipe ends, and so does it: it is the last that holds the pipe of errors open."""
     program = (
         "import os, anonkit.estimators.learning_process as m; m._processors = lambda: 2\n"
-        "with m.learning_beside(()):\n"
+        "with m.learning_beside(m.Imports(first=())):\n"
         "    print(m.learned(os.getpid), flush=True)\n"
         "    os.kill(os.getpid(), 9)\n"
     )
@@ -288,6 +325,6 @@ def test_only_a_release_that_grows_forests_has_the_process(
     from anonkit import cli
 
     asked: list[object] = []
-    monkeypatch.setattr(cli, "learning_beside", lambda modules, **_: asked.append(modules))
+    monkeypatch.setattr(cli, "learning_beside", lambda imports, _: asked.append(imports))
     cli._forests_beside(words)
     assert bool(asked) == expected

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrow's arrays in a command, which reads files: without pandas."""
+
+from __future__ import annotations
+
+import sys
+
+from anonkit.estimators.learning_process import KeptOut
+
+
+def without_pandas() -> None:
+    """Let pyarrow look for pandas while there is none to be found.
+
+    At its first array it imports pandas to tell the objects of pandas from others, which takes a third as long as all
+    other imports of a command. A command that reads files has no such objects. Whoever asks for a data frame afterwards
+    gets one: pyarrow looks again then.
+    """
+    import pyarrow as pa
+
+    if "pandas" in sys.modules:  # it is not imported again
+        return
+    finder = KeptOut(("pandas",))
+    sys.meta_path.insert(0, finder)
+    try:
+        pa.array([])
+    finally:
+        sys.meta_path.remove(finder)
