@@ -259,6 +259,10 @@ def _check_evidence(params: Mapping[str, Any], facts: PublicFacts) -> None:
         gradient, curvature = (integers(params["weights"][name]) for name in ("gradient", "curvature"))
         if len(gradient) != features or len(curvature) != features * (features + 1) // 2:
             raise _WrongTreeError("the sums of the weights are not those of the attributes and classes")
+    if "calibration" in params and len(integers(params["calibration"]["gradient"])) != (
+        2 if classes == 2 else 1 + classes
+    ):
+        raise _WrongTreeError("the sums of the calibration are not those of the classes")
 
 
 def _check_table(table: Sequence[Sequence[Any]], rows: int, classes: int) -> None:

@@ -28,6 +28,8 @@ from anonkit.errors import ReleaseFormatError
 
 LAPLACE, FLIP = "discrete-laplace", "permute-and-flip"
 _WORD_BITS = 32
+_CALIBRATION_BOUND = 8192
+"""What a row adds to the gradient of a calibration: half of 64ths of a logarithm times 256ths."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,8 +205,11 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
         )
         for what, part in (("gradient", 0.6), ("curvature", 0.4))
     ]
+    cost = None if rule is None else rule.left * rule.shares[4]
+    slope = _line("gradient of the calibration", sensitivity=_CALIBRATION_BOUND, cost=cost)
+    learned = [*(learned if "weights" in params else []), *([slope] if "calibration" in params else [])]
     return ExpectedAccount(
-        lines=(*_finding(params), *counted, *lines, histograms, *(learned if "weights" in params else [])),
+        lines=(*_finding(params), *counted, *lines, histograms, *learned),
         rows_per_tree=("disjoint", trees),
         path=row_epsilon(facts) - in_rho,
         levels=levels,

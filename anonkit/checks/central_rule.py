@@ -36,10 +36,12 @@ class RebuiltRule:
     """Attributes that have histograms: all, or so many drawn by lot."""
     bins: int
     weights: bool
+    calibration: bool
+    """Whether slope and intercepts are read off the rows."""
     left: float
     """What one row may cost after domains were found, and the rows and the values of a numeric target counted."""
-    shares: tuple[float, float, float, float]
-    """Of that for splits, class counts of leaves, histograms, and weights."""
+    shares: tuple[float, float, float, float, float]
+    """Of that for splits, class counts of leaves, histograms, weights, and calibration."""
     rho: float = 0.0
     """What a row may cost in all histograms where these have Gaussian noise; else 0."""
 
@@ -53,6 +55,7 @@ class RebuiltRule:
             "asked": self.asked,
             "bins": self.bins,
             "weights": self.weights,
+            "calibration": self.calibration,
             **({"noise": noise} if delta else {}),
         }
 
@@ -105,6 +108,8 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
         splits = (splits or 0.09) if levels > 1 else 0.0
         depth, regions = levels - 1, min(regions, levels - 1)
     step = 0.17 if weights else 0.0
+    calibration = not weights and facts.parameters["as_"] != "cells" and strength >= 1_800 and classes <= 64
+    slope = 0.75 * counts if calibration else 0.0
     histograms = 1 - splits - counts - step
     gaussian, rho = gaussian_histograms(facts, params, left * histograms, asked)
     return RebuiltRule(
@@ -113,8 +118,9 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
         asked=gaussian or asked,
         bins=facts.whole("bins", 0, 1024) or next(bins for limit, bins in _CELLS if by_cell < limit),
         weights=weights,
+        calibration=calibration,
         left=left,
-        shares=(splits, counts, histograms, step),
+        shares=(splits, counts - slope, histograms, step, slope),
         rho=rho,
     )
 
@@ -138,6 +144,7 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
         sorted(cells) in ([], [rule.bins]),
         integers(params["scores"]["regions"]) == _regions(params["trees"][0], rule.regions),
         ("weights" in params) == rule.weights,
+        ("calibration" in params) == rule.calibration,
         sum(1 for table in params["histograms"][0] if table) == rule.asked,
         params["format"] == (GAUSSIAN_FOREST if rule.rho else LAPLACE_FOREST),
     )

@@ -40,9 +40,10 @@ def _failed(counts: list[int], attributes: int, left: Fraction, *, most: int, to
         n_classes=len(counts), attributes=[SimpleNamespace(domain=SimpleNamespace(categories=("a",)))] * attributes,
         whole=lambda *_: 0,
     )  # fmt: skip
-    rule = RebuiltRule(depth=3, regions=most, asked=attributes, bins=16, weights=True, left=float(left),
-                       shares=(0.1, 0.1, 0.6, 0.2))  # fmt: skip
-    params = {"rule": {"rows": 1, "depth": 3, "regions": told, "asked": attributes, "bins": 16, "weights": True},
+    rule = RebuiltRule(depth=3, regions=most, asked=attributes, bins=16, weights=True, calibration=False,
+                       left=float(left), shares=(0.1, 0.1, 0.6, 0.2, 0.0))  # fmt: skip
+    params = {"rule": {"rows": 1, "depth": 3, "regions": told, "asked": attributes, "bins": 16, "weights": True,
+                       "calibration": False},
               "trees": [_tree(counts)], "scores": {"regions": LEVELS[told]}, "weights": {},
               "histograms": [[[[1]]] * attributes], "format": "anonkit-forest-1"}  # fmt: skip
     return [check.name for check in rule_checks(params, cast("PublicFacts", facts), rule) if not check.passed]
@@ -128,5 +129,60 @@ def test_other_attributes_than_the_rule_asks_are_refused(
 ) -> None:
     """How many there are follows from public facts; what was not asked says nothing."""
     code, failed = verdict(forged(few_rows, edit, tmp_path))
+    assert code == 1
+    assert check in failed
+
+
+@pytest.fixture(scope="module")
+def calibrated(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """A true release of rows that are too few for weights, and enough for a calibration."""
+    rng = np.random.default_rng(1)
+    names = [f"a{at}" for at in range(8)]
+    table = pa.table({name: rng.choice(["x", "y", "z"], 2_000) for name in (*names, "t")})
+    columns = {name: Column(name=name, categories=("x", "y", "z"), role=Role.QUASI_IDENTIFIER) for name in names}
+    columns["t"] = Column(name="t", categories=("x", "y", "z"), role=Role.TARGET)
+    output = tmp_path_factory.mktemp("calibrated") / "out.parquet"
+    anonkit.release(
+        table, method="dp-forest", epsilon=1.0, n_rows=2_000, policy=Policy(columns=columns), output=output, ledger=None
+    )
+    return Files.read(output)
+
+
+def _line(files: Files) -> dict[str, Any]:
+    """The line of the account for the calibration."""
+    return next(line for line in files.params["accounting"] if line["purpose"] == "gradient of the calibration")
+
+
+def _repriced(files: Files, **changed: int) -> None:
+    """Change what is said of the draw, and its epsilon with it."""
+    line = _line(files)
+    line.update(changed)
+    line["epsilon"] = line["rate"] * line["sensitivity"] / UNITS
+
+
+def test_a_release_that_was_calibrated_is_valid(calibrated: Files, tmp_path: Path) -> None:
+    """Its rule says so, and a slope and three intercepts have a noisy sum."""
+    assert calibrated.params["rule"]["calibration"]
+    assert len(calibrated.params["calibration"]["gradient"]) == 4
+    assert verdict(forged(calibrated, lambda _: None, tmp_path)) == (0, ())
+
+
+@pytest.mark.parametrize(
+    ("edit", "check"),
+    [
+        (lambda files: files.params["rule"].update(calibration=False), "rule"),
+        (lambda files: files.params.pop("calibration"), "rule_is_followed"),
+        (lambda files: files.params["calibration"]["gradient"].pop(), "trees"),
+        (lambda files: _repriced(files, sensitivity=4096, rate=2 * _line(files)["rate"]), "account_lines"),
+        (lambda files: _repriced(files, rate=_line(files)["rate"] // 2), "account_lines"),
+        (lambda files: files.params["accounting"].remove(_line(files)), "account_lines"),
+    ],
+    ids=["none is said to be made", "no sums", "a sum less", "half the sensitivity", "half the rate", "no line"],
+)
+def test_another_calibration_than_the_rule_makes_is_refused(
+    calibrated: Files, edit: Edit, check: str, tmp_path: Path
+) -> None:
+    """Whether there is one, what a row can add, and what it costs follow from public facts."""
+    code, failed = verdict(forged(calibrated, edit, tmp_path))
     assert code == 1
     assert check in failed

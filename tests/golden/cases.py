@@ -219,6 +219,7 @@ def _central() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "columns-alone", "dp-marginals", {**odd, "adjacency": "replace", "kind": "pandas"}
     yield "plain", "dp-forest", few
     yield "cells", "dp-forest", {**few, "as_": "cells", "n_rows": 300}
+    yield "calibrated", "dp-forest", {**few, "epsilon": 8.0, "n_rows": 300}
     yield "people", "dp-forest", {**people, "trees": 2, "depth": 3, "bins": 4, "kind": "csv"}
     yield "awkward", "dp-forest", {**odd, "kind": "pandas"}
     yield "delta", "dp-forest", {**few, "adjacency": "replace", "delta": 1e-2}

@@ -172,6 +172,22 @@ def test_a_number_to_predict_leaves_through_draws_alone(name: str) -> None:
     refuse_more_than_the_claim(replayed(name, Pair(PAIRS["row 0 more"].tables, NUMBER), seed=3))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_calibration_leaves_through_draws_alone(seed: int) -> None:
+    """Rows too few for weights and enough for slope and intercepts, of eight attributes, and any row more."""
+    names = ("was", "wants", "learned", "father's", "mother's")
+    wider = {name: replace(POLICY.columns["job"], name=name) for name in names}
+    first, second = PAIRS[f"row {seed} more"].tables
+    for name in names:
+        first, second = (rows.append_column(name, rows["job"]) for rows in (first, second))
+    found = replay(
+        (first, second), seed, method="dp-forest", policy=Policy(columns={**POLICY.columns, **wider}),
+        epsilon=4.0, n_rows=500,
+    )  # fmt: skip
+    assert "calibration" in found.releases[0].params
+    refuse_more_than_the_claim(found)
+
+
 @pytest.mark.parametrize("name", ["dp-nb", pytest.param("edprf", marks=pytest.mark.slow)])
 def test_a_row_that_is_not_used_is_lost_in_nothing(name: str) -> None:
     """A row of no declared class changes no draw but the noisy number of rows, which these methods have not."""

@@ -34,6 +34,13 @@ _ASKED = 1.0
 
 The noise of a histogram grows with their number. Of few rows many drowned histograms say less than a few.
 """
+_CALIBRATED_FROM = 1_800
+"""Product of epsilon and rows from which on, where no weights are learned, the calibration of the model is.
+
+Below, the noise of the slope is about as large as what there is to correct.
+"""
+_OF_COUNTS = Fraction(3, 4)
+"""What the calibration gets of the share for class counts: the histograms tell the rows of each class, too."""
 _ROWS_OF_COUNTS, _LEAST_COUNTS, _MOST_COUNTS = 8.0, 0.06, 0.12
 """Class counts of leaves get this over the product of epsilon and rows, so that their noise is small; and limits."""
 _DEEPER = (50_000, 100_000, 400_000)
@@ -66,6 +73,8 @@ class Rule:
     """Share for the class counts of leaves."""
     weights: Fraction
     """Share for the weights of the attributes; 0: they stay as the rule has them."""
+    slope: Fraction
+    """Share for the calibration slope and intercepts; 0: they stay as the noisy counts have them."""
     attribute_weight: float
     """Weight of an attribute's evidence before anything is learned."""
     tree_weight: float
@@ -76,7 +85,7 @@ class Rule:
     @property
     def histograms(self) -> Fraction:
         """Share for the histograms of all attributes together: the rest."""
-        return 1 - self.splits - self.counts - self.weights
+        return 1 - self.splits - self.counts - self.weights - self.slope
 
     def with_choices(self, *, depth: int | None, cells: int | None) -> Rule:
         """Return the rule with a depth or number of cells that the owner chose."""
@@ -136,14 +145,18 @@ def rule_for(
     region = region if trees == 1 else 0  # the first of several trees has seen few of the rows
     deep = learned and strength >= _DEEP_FROM * classes
     depth = 3 + sum(strength >= limit for limit in _DEEPER) if learned else levels
+    counts = Fraction(7, 100) if learned else _counts(strength)
+    sloped = not learned and not in_cells and strength >= _CALIBRATED_FROM and classes <= MOST_WEIGHED
+    slope = _OF_COUNTS * counts if sloped else Fraction(0)  # the histograms keep what they have
     return Rule(
         depth=max(depth, _DEEP) if deep else depth,
         region_depth=region,
         asked=asked,
         cells=next((cells for limit, cells in _RANGE_OF_CELLS if per_cell < limit), 64),
         splits=Fraction(16 if deep else 8 if learned else 6, 100) if depth else Fraction(0),
-        counts=Fraction(7, 100) if learned else _counts(strength),
+        counts=counts - slope,
         weights=Fraction(17, 100) if learned else Fraction(0),
+        slope=slope,
         attribute_weight=1.0 if drowned else min(1.0, (6 / asked) ** _OVERLAP),
         tree_weight=1.0,
         calibrated=not drowned,

@@ -155,6 +155,19 @@ class Combination:
         fixed = np.repeat(_steps(intercepts)[:, :, np.newaxis], codes.shape[1], axis=2)
         return Features(values=np.concatenate([np.stack(values), fixed]), scores=np.asarray(scores).T)
 
+    def calibration_features(self, places: IntArray, codes: NDArray[np.integer]) -> Features:
+        """Return what all evidence together says as one feature, then the intercepts."""
+        whole = self.features(places, codes)
+        fixed = _steps(self.base + self._intercept())[self.region_of_node[places[0]]].T
+        intercepts = whole.values[len(self.attributes) + 1 :]
+        return Features(values=np.concatenate([(whole.scores - fixed)[np.newaxis], intercepts]), scores=whole.scores)
+
+    def sloped(self, slope: float, intercepts: FloatArray) -> Combination:
+        """Return the combination with all evidence times a slope, and intercepts changed by so much."""
+        learned = len(self.attributes) + 1
+        weights = np.concatenate([self.weights[:learned] * slope, self.weights[learned:] + intercepts])
+        return replace(self, weights=weights)
+
     def reweighted(self, step: NoisyStep) -> Combination:
         """Return the combination after a step; no evidence counts against what it says, or much more than it says."""
         learned = len(self.attributes) + 1

@@ -18,6 +18,12 @@ import numpy as np
 
 from anonkit.domains.array_types import IntArray
 from anonkit.dp_trees.additive_model.budget_rule import Rule
+from anonkit.dp_trees.additive_model.calibration_step import (
+    CalibrationStep,
+    NoisyCalibration,
+    expected_curvature,
+    row_calibrations,
+)
 from anonkit.dp_trees.additive_model.combination import Combination
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts, rows_by_class
 from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise, gaussian_histograms
@@ -46,6 +52,8 @@ _PIECE = 1 << 14
 _PIECE_CELLS = 1 << 22
 """Rows times features times classes that are worked on at once."""
 _FEWEST_UNITS = 1 << 12
+_CALIBRATION_ROWS = 3000
+"""Rows drawn from the noisy counts that tell the curvature of the calibration."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +78,11 @@ class StackedPlan:
 
     @cached_property
     def _units(self) -> list[int]:
-        """Units for splits and counts, histograms, weights."""
+        """Units for splits and counts, histograms, weights, calibration."""
         changes = changed_rows(self.rows_per_unit, self.adjacency)
         rule = self.rule
-        return shares(units_of(self.epsilon / changes), [rule.splits + rule.counts, rule.histograms, rule.weights])
+        parts = [rule.splits + rule.counts, rule.histograms, rule.weights, rule.slope]
+        return shares(units_of(self.epsilon / changes), parts)
 
     @cached_property
     def trees_plan(self) -> Plan:
@@ -137,6 +146,11 @@ class StackedPlan:
         """Units of the Newton step; 0 when weights are not learned."""
         return self._units[2] if self.rule.weights else 0
 
+    @property
+    def slope_units(self) -> int:
+        """Units of the calibration step; 0 where it is not made."""
+        return self._units[3] if self.rule.slope else 0
+
     def for_classes(self, forest: PublishedForest) -> StackedPlan:
         """Return the plan for the noisy class counts of the first tree: fewer regions where a class is rare.
 
@@ -156,12 +170,16 @@ class StackedPlan:
             "asked": self.rule.asked,
             "bins": self.rule.cells,
             "weights": self.rule.weights > 0,
+            "calibration": self.rule.slope > 0,
             **({"noise": self.noise_law} if self.tells_noise else {}),
         }
 
-    def accounting(self, step: NoisyStep | None) -> Accounting | ApproximateAccounting:
+    def accounting(
+        self, step: NoisyStep | None, calibration: NoisyCalibration | None = None
+    ) -> Accounting | ApproximateAccounting:
         """Return the whole account: the histograms in rho, where they have Gaussian noise."""
         learned = () if step is None else step.step.draws
+        learned = learned if calibration is None else (*learned, calibration.step.draw)
         trees = self.trees_plan.accounting
         before, histograms = (*self.counted, *trees.draws), self.histogram_draw
         if isinstance(histograms, Draw):
@@ -186,6 +204,7 @@ class StackedForest:
     """For each attribute the noisy counts, shape (n_regions, codes, n_classes); no codes where it was not asked."""
     regions: tuple[int, ...]
     step: NoisyStep | None
+    calibration: NoisyCalibration | None
     scores: AdditiveScores
     world: World
     """What the noisy counts say of the population: for drawing rows."""
@@ -193,14 +212,15 @@ class StackedForest:
     @property
     def accounting(self) -> Accounting | ApproximateAccounting:
         """Every draw that was made."""
-        return self.plan.accounting(self.step)
+        return self.plan.accounting(self.step, self.calibration)
 
     def to_params(self) -> dict[str, Any]:
         """Return what is published, ready for JSON."""
         histograms = [[table[region].tolist() for table in self.histograms] for region in range(len(self.regions))]
         forest = {**self.forest.to_params(), "format": format_of(self.plan.noise_law, FORMATS)}
         params = {**forest, "histograms": histograms, "scores": self.scores.to_params()}
-        return params if self.step is None else {**params, "weights": self.step.to_params()}
+        learned = {"weights": self.step, "calibration": self.calibration}
+        return params | {name: sums.to_params() for name, sums in learned.items() if sums is not None}
 
 
 def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Watch | None = None) -> StackedForest:
@@ -238,12 +258,20 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
         step_sums = StepSums(combination=combination, step=planned)
         step = planned.noisy(*step_sums.tables(counter.sum_up(step_sums)), words)
         combination = combination.reweighted(step)
+    calibration = None
+    if plan.slope_units >= _FEWEST_UNITS:
+        slope_sums = CalibrationSums(combination=combination)
+        calibration = CalibrationStep(units=plan.slope_units).noisy(counter.sum_up(slope_sums), words)
+        drawn = world.draw(_CALIBRATION_ROWS, Words(randomness.child("rows of the calibration"))).codes
+        curvature = expected_curvature(combination.calibration_features(places_of(forest, drawn), drawn))
+        combination = combination.sloped(*calibration.change(curvature, world.rows))
     return StackedForest(
         plan=plan,
         forest=forest,
         histograms=histograms,
         regions=regions,
         step=step,
+        calibration=calibration,
         scores=combination.scores(),
         world=world,
     )
@@ -349,3 +377,26 @@ class StepSums:
         """Return gradient and curvature."""
         size = self.step.features
         return sums[:size], sums[size:].reshape(size, size)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CalibrationSums:
+    """Exact gradient of slope and intercepts: to be noised before anything else."""
+
+    combination: Combination
+
+    @property
+    def size(self) -> int:
+        """Numbers of the gradient."""
+        return self.combination.size - len(self.combination.attributes)
+
+    def count(self, batch: CodedBatch) -> IntArray:
+        """Return the sums of a batch."""
+        forest, total = self.combination.forest, np.zeros(self.size, dtype=np.int64)
+        rows = max(1, min(_PIECE, _PIECE_CELLS // (self.combination.size * forest.schema.n_classes)))
+        for start in range(0, batch.n_rows, rows):
+            part = slice(start, start + rows)
+            codes = batch.codes[:, part]
+            features = self.combination.calibration_features(places_of(forest, codes), codes)
+            total += row_calibrations(features, batch.labels[part]).sum(axis=1)
+        return total

@@ -20,13 +20,14 @@ FACTS = {
 
 @given(**FACTS)
 def test_the_shares_are_all_of_epsilon(epsilon: float, rows: float, attributes: int, classes: int, trees: int) -> None:
-    """Splits, counts, weights and histograms add up to 1, and nothing is spent on what is not drawn."""
+    """Splits, counts, weights, calibration and histograms add up to 1; nothing is spent on what is not drawn."""
     rule = rule_for(epsilon=epsilon, rows=rows, attributes=attributes, classes=classes, trees=trees)
-    assert rule.splits + rule.counts + rule.weights + rule.histograms == 1
+    assert rule.splits + rule.counts + rule.weights + rule.slope + rule.histograms == 1
     assert rule.histograms > 0.5
     assert (rule.splits == 0) == (rule.depth == 0)
     assert 0 <= rule.region_depth <= rule.depth
     assert trees == 1 or rule.region_depth == 0
+    assert rule.slope == 0 or (rule.weights == 0 and rule.slope == 3 * rule.counts)
 
 
 @given(**{key: value for key, value in FACTS.items() if key != "trees"})
@@ -85,3 +86,17 @@ def test_where_weights_are_learned_all_attributes_are_asked(
     rule = rule_for(epsilon=epsilon, rows=rows, attributes=attributes, classes=classes, trees=trees)
     assert 1 <= rule.asked <= attributes
     assert rule.weights == 0 or rule.asked == attributes
+
+
+def test_a_model_is_calibrated_where_its_weights_are_not_learned_and_rows_suffice() -> None:
+    """Three quarters of what class counts have; the histograms keep theirs, and leaves released as cells all of it."""
+    none, some, cells, learned = (
+        rule_for(epsilon=1.0, rows=rows, attributes=8, classes=2, in_cells=in_cells)
+        for rows, in_cells in ((1_799, False), (1_800, False), (1_800, True), (2_241, False))
+    )
+    assert (none.slope, none.counts) == (0, Fraction(6, 100))
+    assert (some.slope, some.counts) == (Fraction(45, 1000), Fraction(15, 1000))
+    assert none.histograms == some.histograms
+    assert (cells.slope, cells.counts) == (0, Fraction(6, 100))
+    assert learned.weights > learned.slope == 0
+    assert rule_for(epsilon=1.0, rows=1_800, attributes=8, classes=65).slope == 0

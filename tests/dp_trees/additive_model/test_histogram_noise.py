@@ -73,14 +73,14 @@ def learned(plan: StackedPlan, codes: np.ndarray, labels: np.ndarray, seed: int)
 def test_what_is_paid_in_epsilon_and_in_rho_comes_to_the_claim(
     epsilon: float, delta: float, adjacency: str, unit: int, rows: int
 ) -> None:
-    """With weights and without, for every unit and both kinds of neighbours: no more, and hardly less."""
+    """With weights, with a calibration, for every unit and both kinds of neighbours: no more, and hardly less."""
     plan = plan_of(60, rows, epsilon, delta, unit=unit, adjacency=adjacency)
     assume(plan.delta)
     account = plan.accounting(None)
     assert isinstance(account, ApproximateAccounting)
     assert sum(isinstance(draw, GaussianDraw) for draw in account.draws) == 1
     pure = Accounting(draws=tuple(draw for draw in account.draws if isinstance(draw, Draw))).path_units
-    pure += plan.weight_units
+    pure += plan.weight_units + plan.slope_units
     changed = unit * (2 if adjacency == REPLACE else 1)
     total = Fraction(pure * changed, ONE) + epsilon_of(account.rho, Fraction(delta))
     assert 0.9999 * epsilon < total <= Fraction(epsilon)

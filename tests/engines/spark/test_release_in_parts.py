@@ -29,7 +29,7 @@ CASES: dict[str, dict[str, Any]] = {
     "ppnb": {"method": "ppnb", "p_keep": 0.5},
     "mondrian": {"method": "mondrian", "k": 5},
     "dp-nb": {"method": "dp-nb", "epsilon": 1.0},
-    "dp-forest": {"method": "dp-forest", "epsilon": 1.0},
+    "dp-forest": {"method": "dp-forest", "epsilon": 2.0},
     "dp-forest with a delta": {"method": "dp-forest", "epsilon": 1.0, "delta": 1e-2, "adjacency": "replace"},
     "rfka": {"method": "rfka", "k": 5, "trees": 10},
     "a column that says whose a row is": {"method": "mondrian", "k": 5, "people": "people"},
