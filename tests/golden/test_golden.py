@@ -127,3 +127,20 @@ def _strings(value: object) -> list[str]:
     if isinstance(value, list):
         return [text for one in value for text in _strings(one)]
     return [value] if isinstance(value, str) else []
+
+
+def test_a_mixture_may_differ_by_units_and_rows_of_another_mixture_are_counted_alone() -> None:
+    """Shares are compared to a thousandth or eight units; rows to the letter where the mixture is the very same."""
+
+    def outcome(fitted: str, rows: int, sha256: str, observed: float) -> bytes:
+        data = [{"rows": rows, "first": [[1]], "sha256": sha256}]
+        return json.dumps({"data": data, "report": {"observed": observed}, "fitted": fitted}).encode()
+
+    stored = b'{"mixtures": [{"rows": 9, "shares": [[11834, 9185]]}]}'
+    assert not differences("x.params.json", b'{"mixtures": [{"rows": 9, "shares": [[11835, 9184]]}]}', stored)
+    assert differences("x.params.json", b'{"mixtures": [{"rows": 9, "shares": [[11934, 9085]]}]}', stored)
+    assert differences("x.params.json", b'{"mixtures": [{"rows": 8, "shares": [[11834, 9185]]}]}', stored)
+    assert not differences("x.json", outcome("a", 5, "s", 0.0501), outcome("b", 5, "t", 0.05010001))
+    assert differences("x.json", outcome("a", 5, "s", 0.0501), outcome("b", 6, "t", 0.0501))
+    assert differences("x.json", outcome("a", 5, "s", 0.0501), outcome("b", 5, "t", 0.0601))
+    assert differences("x.json", outcome("a", 5, "s", 0.0501), outcome("a", 5, "t", 0.0501))

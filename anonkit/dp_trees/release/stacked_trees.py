@@ -116,9 +116,9 @@ class StackedMethod(CellMethod, DeltaMethod):
 
     def guarantee(self, policy: Policy) -> Guarantee:
         """State the promise: epsilon, in whole units, whatever the rule divides it into."""
-        schema_of(public_domains(policy, target_required=True), 2)
+        schema = schema_of(public_domains(policy, target_required=True), 2)
         self.check_unit(policy)
-        if policy.found_domains is not None or self._delta_may_pay(policy):
+        if policy.found_domains is not None or self._delta_may_pay(schema):
             return self.approximate_promise(policy)
         return self.promise(policy, self._claim, *self._assumed_rows)
 
@@ -126,7 +126,7 @@ class StackedMethod(CellMethod, DeltaMethod):
         """Return the promise of the epsilon and the delta that were asked for."""
         return super().approximate_promise(policy, *self._assumed_rows, *bounds)
 
-    def _delta_may_pay(self, policy: Policy) -> bool:
+    def _delta_may_pay(self, schema: TreeSchema) -> bool:
         """Tell whether histograms may have Gaussian noise, by epsilon, delta and the number of attributes alone."""
         left = Left(
             units=self._row_units,
@@ -134,8 +134,7 @@ class StackedMethod(CellMethod, DeltaMethod):
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
         )
-        attributes = public_domains(policy, target_required=True).attributes
-        return delta_may_pay(left, len(attributes))
+        return delta_may_pay(left, len(schema.attributes))
 
     @property
     def _assumed_rows(self) -> tuple[str, ...]:
@@ -169,7 +168,7 @@ class StackedMethod(CellMethod, DeltaMethod):
         )
         if not self.delta:
             return plan
-        return plan.with_delta(Fraction(self.delta) if self._delta_may_pay(policy) else Fraction(0))
+        return plan.with_delta(Fraction(self.delta) if self._delta_may_pay(schema) else Fraction(0))
 
     def _numbers(
         self,
@@ -212,7 +211,7 @@ class StackedMethod(CellMethod, DeltaMethod):
         counter = counter_of(source, engine, plan.schema, keep)
         levels = plan.rule.depth + 3
         learned = learn(plan, counter, rng, lambda level: progress("growing", level / levels))
-        claim = (float(self.epsilon), float(self.delta)) if self._delta_may_pay(policy) else (self._claim, 0)
+        claim = (float(self.epsilon), float(self.delta)) if self._delta_may_pay(plan.schema) else (self._claim, 0)
         return stacked_draft(learned, policy, engine, rng, self.as_, claim, self.told, numbers)
 
 
