@@ -49,10 +49,16 @@ OF_NUMBERS = Policy(
     }
 )
 """The same columns with a number to predict."""
+ASKED = tuple(f"asked {at}" for at in range(6))
+OF_MANY = Policy(columns={**POLICY.columns, **{name: Column(name=name, categories=("no", "yes")) for name in ASKED}})
+"""The same columns and six more: too many to learn weights from 600 rows, and rows enough for a calibration."""
+POLICIES = (POLICY, OF_NUMBERS, OF_MANY)
 
 
 GAUSSIAN_HISTOGRAMS: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-2, "adjacency": "replace"}
 """With which two histograms have less Gaussian noise than Laplace noise."""
+CALIBRATED: dict[str, Any] = {"epsilon": 12.4, "n_rows": 300}
+"""With which the rows of `OF_MANY` are calibrated: two a person, 6.2 times 300 is above 1,800 and below 35 x 8^2."""
 AGGREGATES: dict[str, Any] = {
     "method": "dp-tables",
     "parameters": {"aggregate": ("job, ill", "mean(age) by ill", "sum(age) by job", "quantile(age, 0.25, 0.5)")},
@@ -71,6 +77,14 @@ def people() -> pa.Table:
             "ill": rng.choice(["no", "yes"], n),
         }
     )
+
+
+def answered(table: pa.Table) -> pa.Table:
+    """The same rows with what else they were asked."""
+    rng = np.random.default_rng(6)
+    for name in ASKED:
+        table = table.append_column(name, pa.array(rng.choice(["no", "yes"], table.num_rows)))
+    return table
 
 
 # --- mutants -----------------------------------------------------------------------------------------------------
@@ -225,8 +239,22 @@ REFUSED: dict[str, Mutant] = {
         method="dp-nb",
         parameters={"adjacency": "replace"}),
     "a step of the weights is free": Mutant(
-        where=RULE + "accounting", old="*trees.draws, self.histogram_draw, *learned",
-        new="*trees.draws, self.histogram_draw", method="dp-forest", parameters={"epsilon": 20.0}),
+        where=RULE + "accounting", old="learned = () if step is None else step.step.draws",
+        new="learned = ()", method="dp-forest", parameters={"epsilon": 20.0}),
+    "a calibration is free": Mutant(
+        where=RULE + "accounting", old="learned if calibration is None else (*learned, calibration.step.draw)",
+        new="learned", method="dp-forest", parameters=CALIBRATED, policy=OF_MANY),
+    "a calibration has twice its rate": Mutant(
+        where="anonkit.dp_trees.additive_model.calibration_step:CalibrationStep.draw",
+        old="rate_within(self.units,", new="rate_within(2 * self.units,", method="dp-forest", parameters=CALIBRATED,
+        policy=OF_MANY),
+    "a calibration is not taken from the counts": Mutant(
+        where="anonkit.dp_trees.additive_model.budget_rule:rule_for", old="counts=counts - slope", new="counts=counts",
+        method="dp-forest", parameters=CALIBRATED, policy=OF_MANY),
+    "a row of a calibration counts twice": Mutant(
+        where="anonkit.dp_trees.additive_model.calibration_step:CalibrationStep.draw",
+        old="sensitivity=CALIBRATION_BOUND", new="sensitivity=CALIBRATION_BOUND // 2", method="dp-forest",
+        parameters=CALIBRATED, policy=OF_MANY),
     "regions follow from other rows of classes than are published": Mutant(
         where=RULE + "for_classes", old="[int(count) for count in", new="[int(count) // 1000 for count in",
         method="dp-forest", parameters={"epsilon": 40.0}),
@@ -245,9 +273,9 @@ REFUSED: dict[str, Mutant] = {
         method="dp-forest", parameters={**GAUSSIAN_HISTOGRAMS, "n_rows": 2}),
     "a delta that may be spent is not promised": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.guarantee",
-        old="or self._delta_may_pay(policy)", new="", method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
+        old="or self._delta_may_pay(schema)", new="", method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
     "the number of rows is free": Mutant(
-        where=RULE + "accounting", old="draws=(*self.counted, *trees", new="draws=(*trees", method="dp-forest"),
+        where=RULE + "accounting", old="(*self.counted, *trees.draws)", new="(*trees.draws,)", method="dp-forest"),
     "the histogram of the target is free": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
         old="left = self._row_units - sum(draw.units for draw in drawn)",
@@ -326,6 +354,10 @@ def table() -> pa.Table:
     return people()
 
 
+def _number_of(policy: Policy) -> int:
+    return next(at for at, known in enumerate(POLICIES) if known is policy)
+
+
 SMALL = ("edprf", "diffprfs", "diffprf", "c45-arithmetic", "sulq-id3", "pinq-id3", "diffp-c45", "diffp-id3")
 """Methods whose trees are kept shallow."""
 
@@ -338,7 +370,8 @@ def release_of(table: pa.Table, mutant: Mutant, output: Path) -> None:
         **({"depth": 2} if mutant.method in SMALL else {}),
         **mutant.parameters,
     }
-    anonkit.release(table, method=mutant.method, policy=mutant.policy, output=output, ledger=None, **given)
+    rows = answered(table) if mutant.policy is OF_MANY else table
+    anonkit.release(rows, method=mutant.method, policy=mutant.policy, output=output, ledger=None, **given)
     broken = [check.name for check in validate(output).checks if not check.passed]
     if broken:
         raise GuaranteeError(f"refused by validation: {broken}")
@@ -358,14 +391,13 @@ def test_a_mutant_is_refused_by_the_release_or_by_validation(
 
 @pytest.mark.parametrize(
     "kind",
-    sorted({(one.method, tuple(one.parameters.items()), one.policy is OF_NUMBERS) for one in REFUSED.values()}),
+    sorted({(one.method, tuple(one.parameters.items()), _number_of(one.policy)) for one in REFUSED.values()}),
 )
 def test_the_same_releases_without_a_mutant_are_made(
-    kind: tuple[str, tuple[tuple[str, Any], ...], bool], table: pa.Table, tmp_path: Path
+    kind: tuple[str, tuple[tuple[str, Any], ...], int], table: pa.Table, tmp_path: Path
 ) -> None:
     """So that it is the mutation that is refused."""
-    policy = OF_NUMBERS if kind[2] else POLICY
-    mutant = Mutant(where="", old="", new="", method=kind[0], parameters=dict(kind[1]), policy=policy)
+    mutant = Mutant(where="", old="", new="", method=kind[0], parameters=dict(kind[1]), policy=POLICIES[kind[2]])
     release_of(table, mutant, tmp_path / "o.parquet")
 
 
