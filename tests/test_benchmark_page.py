@@ -65,6 +65,23 @@ def test_the_committed_page_has_every_table() -> None:
     assert re.findall(r"^#+ .*$", committed, re.MULTILINE) == re.findall(r"^#+ .*$", page({}), re.MULTILINE)
 
 
+def test_tables_of_an_earlier_page_stay_where_nothing_newer_is_there() -> None:
+    """On a new machine one part is run: the others keep their sections and their rows of the summary."""
+    earlier = page(STORED)
+    newer = _part("ppnb-release", records=[Record(what="fast", unit="s", ours=1.0, limit="ours <= 2")])
+    text = page({newer.name: newer}, earlier)
+    assert "| in memory | 33 M rows/s | slow-ldp |" in text
+    assert "| fast | 1 s |" in text
+    assert "| 1,000 rows |" not in text
+    assert "Targets met: **2** of 2" in text
+    assert text.count("(#randomized-response-of-eight-columns-in-memory) | 1 | 1 |") == 1
+    assert "make bench ONLY=consumer`." in text
+    assert "slow-ldp 1.2.0" in text
+    assert page(STORED, earlier) == earlier
+    again = page({newer.name: newer}, text)
+    assert again == text
+
+
 def test_a_target_is_met_or_missed_in_plain_words() -> None:
     """By the figure, by the ratio, or by the lead over a peer; a line that asks for nothing is neither."""
     text = page(STORED)

@@ -256,7 +256,8 @@ def main(words: list[str] | None = None) -> int:
         aside = results / f".{part.name}.json"
         aside.write_text(part.to_json(), encoding="utf-8")
         aside.replace(results / f"{part.name}.json")
-        given.page.write_text(page(parts_in(results)), encoding="utf-8")
+        earlier = given.page.read_text(encoding="utf-8") if given.page.exists() else ""
+        given.page.write_text(page(parts_in(results), earlier), encoding="utf-8")
         missed = sum(one.met is False for one in part.records)
         outcome = "FAILED: " + part.failed if part.failed else f"{len(part.records)} lines, {missed} missed"
         print(f"{part.name:16} {part.seconds:6.0f} s  {outcome}", flush=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -285,12 +286,43 @@ def parts_in(folder: Path) -> dict[str, Part]:
     return {part.name: part for part in found}
 
 
-def page(parts: Mapping[str, Part]) -> str:
-    """Return the page: a summary, how it was measured, then every table."""
-    return "\n".join(_lines(parts)) + "\n"
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """What an earlier page says of a table, of which this machine has no results."""
+
+    section: str
+    """From its heading to the line that says when it was measured."""
+    row: str
+    """Of the summary; empty where nothing was judged."""
+
+    @property
+    def judged(self) -> tuple[int, int]:
+        """Targets met, and targets."""
+        found = re.match(r"\| \[[^]]*\]\([^)]*\) \| (\d+) \| (\d+) \|", self.row)
+        return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-def _lines(parts: Mapping[str, Part]) -> Iterator[str]:
+def kept_of(page: str) -> dict[str, Kept]:
+    """Return the measured tables of a page, by name."""
+    found = {}
+    for table in TABLES:
+        section = re.search(rf"^### {re.escape(table.title)}\n.*?^Measured .*?$", page, re.M | re.S)
+        if section is not None and "\n#" not in section[0]:
+            row = re.search(rf"^\| \[{re.escape(table.title)}\]\(.*$", page, re.M)
+            found[table.name] = Kept(section=section[0], row="" if row is None else row[0])
+    return found
+
+
+def page(parts: Mapping[str, Part], earlier: str = "") -> str:
+    """Return the page: a summary, how it was measured, then every table.
+
+    Tables without a part are those of an earlier page, as they stand there.
+    """
+    kept = {name: table for name, table in kept_of(earlier).items() if name not in parts}
+    return "\n".join(_lines(parts, kept, earlier if kept else "")) + "\n"
+
+
+def _lines(parts: Mapping[str, Part], kept: Mapping[str, Kept], earlier: str) -> Iterator[str]:
     yield "# Benchmarks"
     yield ""
     yield "<!-- written by `make bench`: edit tests/benchmarks/benchmark_page.py instead -->"
@@ -301,37 +333,50 @@ def _lines(parts: Mapping[str, Part]) -> Iterator[str]:
         "one run. A ratio is anonkit's figure divided by the other's."
     )
     yield ""
-    yield from _summary(parts)
-    yield from _machine(parts)
+    yield from _summary(parts, kept)
+    yield from _machine(parts, earlier)
+    if kept:
+        yield (
+            f"Of {len(kept)} tables there are no results here but those of an earlier page: they may be of another "
+            "machine and of rules before today's; each says when it was measured."
+        )
+        yield ""
     for section, tables in SECTIONS.items():
         yield f"## {section}"
         yield ""
         for table in tables:
-            yield from _table(table, parts.get(table.name))
+            if table.name in kept:
+                yield kept[table.name].section
+                yield ""
+            else:
+                yield from _table(table, parts.get(table.name))
     yield from _how()
 
 
-def _summary(parts: Mapping[str, Part]) -> Iterator[str]:
+def _summary(parts: Mapping[str, Part], kept: Mapping[str, Kept]) -> Iterator[str]:
     """Yield how many targets were met, table by table, and name those that were missed where they are few."""
     whole = [(table, parts[table.name]) for table in TABLES if table.name in parts and parts[table.name].says_much]
     judged = {table: [one for one in part.records if one.met is not None] for table, part in whole}
     missed = {table: [one for one in records if not one.met] for table, records in judged.items()}
     total, short = (sum(map(len, lines.values())) for lines in (judged, missed))
-    yield (
-        f"Targets met: **{total - short}** of {total} that were measured; a line that missed one says so in its table."
-    )
+    met = total - short + sum(table.judged[0] for table in kept.values())
+    total += sum(table.judged[1] for table in kept.values())
+    yield f"Targets met: **{met}** of {total} that were measured; a line that missed one says so in its table."
     yield ""
     if total:
         yield "| table | met | of | missed |"
         yield "| --- | --- | --- | --- |"
-        for table, records in judged.items():
-            if records:
+        for table in TABLES:
+            records = judged.get(table)
+            if table.name in kept and kept[table.name].row:
+                yield kept[table.name].row
+            elif records:
                 told = "; ".join(f"{one.what}: {_figure(one)}, asked {_limit(one)}" for one in missed[table][:FEW])
                 more = f"; **{len(missed[table]) - FEW} more**" if len(missed[table]) > FEW else ""
                 cells = (f"[{table.title}](#{_anchor(table.title)})", len(records) - len(missed[table]), len(records))
                 yield f"| {' | '.join(map(str, cells))} | {_cell(told)}{more} |"
         yield ""
-    known = {table.name for table, part in whole if part.records}
+    known = {table.name for table, part in whole if part.records} | set(kept)
     unmeasured = [table for table in TABLES if table.left_out is None and table.name not in known]
     if unmeasured:
         links = ", ".join(f"[{table.title}](#{_anchor(table.title)})" for table in unmeasured)
@@ -339,14 +384,14 @@ def _summary(parts: Mapping[str, Part]) -> Iterator[str]:
         yield ""
 
 
-def _machine(parts: Mapping[str, Part]) -> Iterator[str]:
-    machines = list(dict.fromkeys(json.dumps(dict(part.machine)) for part in parts.values()))
-    versions: dict[str, str] = {}
+def _machine(parts: Mapping[str, Part], earlier: str) -> Iterator[str]:
+    told = [", ".join(f"{key} {value}" for key, value in part.machine.items()) for part in parts.values()]
+    before = re.search(r"^Versions: (.*)\.$", earlier, re.M)
+    versions = dict(one.rsplit(" ", 1) for one in before[1].split(", ")) if before else {}
     for part in parts.values():
         versions |= part.versions
-    for machine in machines:
-        told = ", ".join(f"{key} {value}" for key, value in json.loads(machine).items())
-        yield f"Machine: {told}."
+    for machine in dict.fromkeys([*re.findall(r"^Machine: (.*)\.$", earlier, re.M), *told]):
+        yield f"Machine: {machine}."
     if versions:
         yield ""
         yield "Versions: " + ", ".join(f"{name} {version}" for name, version in sorted(versions.items())) + "."
