@@ -161,7 +161,50 @@ _CHECKS = {
     "noise_spread": ("Standard errors by which ‘{}’ is spread otherwise than its noise allows", "at most"),
     "domain": ("Cells of ‘{}’ outside its published domain", "exactly"),
     "identifiers_absent": ("Columns in the data that must not be there", "exactly"),
+    "columns": ("Columns of the data file, beside those that its parameters describe", ""),
+    "rows": ("Rows of the data file, beside those that the report counts", ""),
+    "class_sizes": ("Sizes of classes in the report, beside those of a recount", ""),
+    "randomness": ("Source of randomness, alike in all files", ""),
+    "unit": ("Column that says whose row it is, alike in all files", ""),
+    "hash": ("SHA-256 of ‘{}’, against the descriptor", ""),
+    "manifest": ("SHA-256 of ‘{}’, against the metadata of the data", ""),
+    "signature": ("Signature of the release by the owner's key", ""),
+    "signed_files": ("SHA-256 of the files, against the signed statement", ""),
+    "claimed_delta": ("Probability left outside the bound that was asked for, against the promise", "at most"),
+    "keys": ("Entries of the parameters that this method does not write", "exactly"),
+    "anchor": ("Whether the target splits every table, as the public rule has it", ""),
+    "groups": ("Columns whose rare values are gathered otherwise than their noisy counts say", "exactly"),
+    "pairs": ("Pairs of columns that the public rule does not measure, or measures otherwise", "exactly"),
+    "mixtures": ("Mixtures whose parts do not add up or do not fit the columns", "exactly"),
+    "rows_of_tables": ("Mixtures of another size than their noisy tables say", "exactly"),
+    "mixture_fits": ("Distance of the mixture from the noisy table of ‘{}’", "at most"),
+    "marginals": ("Pairs, classes and parts of the mixture", ""),
+    "target_bins": ("Bins of the target, alike in all files", ""),
+    "requested_tables": ("Tables that were not asked for, or are described otherwise", "exactly"),
+    "measurements": ("Noisy measurements that no table asks for", "exactly"),
+    "noisy_tables": ("Noisy tables of another size, grid or noise than the account has", "exactly"),
+    "groups_once": ("Groups that do not stand exactly once in their table", "exactly"),
+    "intervals": ("Intervals that do not follow from the noise", "exactly"),
+    "quantiles_ascend": ("Quantiles that do not ascend", "exactly"),
+    "bounds": ("Bounds of ‘{}’ that its labels do not have", "exactly"),
+    "bound_names": ("Names of bounds that stand for two columns", "exactly"),
+    "cells": ("Cells of ‘{}’ that are bounds of no label", "exactly"),
+    "bound_classes": ("Smallest class of the file with bounds, beside that of its labels", ""),
+    "batch_columns": ("Columns of the batch, beside those of the release", "exactly"),
+    "batch_rows": ("Rows of the batch, beside those of the release", "exactly"),
+    "exported_file": ("The exported file", ""),
+    "exported_columns": ("Columns of the export, beside those of the release", "exactly"),
+    "exported_types": ("Columns of another type than the release has", "exactly"),
+    "exported_rows": ("Rows of the export, beside those of the release", "exactly"),
+    "exported_cells": ("Cells of the export, compared with the release", ""),
+    "croissant": ("Entries for catalogues (Croissant) that the release does not make", "exactly"),
+    "registry": ("Entries for the registry of deployments that the release does not make", "exactly"),
 }
+_WITHOUT_COLUMN = {
+    "values": ("Figures that do not follow from the noisy tables", "exactly"),
+    "figures": ("Figures that their parameters do not have", "exactly"),
+}
+"""Checks that are of one column elsewhere."""
 
 _GATHERED = {
     "labels": "Labels that their parts do not make",
@@ -296,6 +339,8 @@ def check_words(name: str) -> tuple[str, str]:
     kind, _, attribute = name.partition(":")
     if kind in _GATHERED and attribute.removesuffix(" columns").isdigit():
         return f"{_GATHERED[kind]}, in each of {attribute}", _CHECKS[kind][1]
+    if not attribute and kind in _WITHOUT_COLUMN:
+        return _WITHOUT_COLUMN[kind]
     if kind in _CHECKS:
         text, relation = _CHECKS[kind]
         return text.format(attribute), relation

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import ast
 import math
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -113,6 +116,35 @@ def test_dates_are_written_in_utc(moment: str, text: str) -> None:
 def test_symbols_stay_small_at_the_beginning_of_a_line(name: str, text: str) -> None:
     """Headings begin with a capital, symbols do not."""
     assert heading(name) == text
+
+
+def _names_of_checks() -> Iterator[str]:
+    """Yield the name, or what stands before its colon, of every check that is made under a name that stands in code."""
+    for path in sorted((Path(__file__).parents[2] / "anonkit").rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+                continue
+            named = next((word.value for word in call.keywords if word.arg == "name"), None)
+            told = {"Check": named, "none_of": call.args[0] if call.args else None}.get(call.func.id)
+            if call.func.id == "_wrong" and path.stem == "central_aggregates":
+                told = call.args[0]
+            first = told.values[0] if isinstance(told, ast.JoinedStr) else told
+            if isinstance(first, ast.Constant):
+                yield str(first.value).partition(":")[0]
+
+
+def test_every_check_has_a_sentence() -> None:
+    """A reviewer reads what was looked at: no check that anonkit makes is shown by its key alone."""
+    names = set(_names_of_checks())
+
+    assert len(names) > 90
+    assert {name for name in names if check_words(name) == (heading(name), "")} == set()
+
+
+def test_a_check_of_no_column_does_not_quote_one() -> None:
+    """Where a check has the same name for one column and for all of them, the sentence names none in vain."""
+    assert "‘" not in check_words("values")[0]
+    assert "‘age’" in check_words("values:age")[0]
 
 
 @pytest.mark.parametrize(
