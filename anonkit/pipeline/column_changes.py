@@ -28,6 +28,8 @@ FEWEST = 10
 """Rows that share a value before it is named."""
 MOST_BARS = 9
 """Bars of a column at most; values beyond are one bar more."""
+_FINE = 4 * MOST_BARS
+"""Cells of a number from which on it does not matter to a bar where they end."""
 _FloatArray = NDArray[np.float64]
 _NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 _EPOCH = date(1970, 1, 1)
@@ -78,7 +80,25 @@ class BeforeAndAfter:
             shares = recoded_shares(recoding, name, before, after, most=MOST_BARS)
             if shares is not None:
                 return {**facts, **_recoded(shares, before)}
-        return {**facts, **_bars(before, after, self._public(name, before, after))}
+        return {**facts, **_bars(before, after, self._public(name, before, after), self._cell_ends(name, after))}
+
+    def _cell_ends(self, name: str, after: pa.Array) -> _FloatArray | None:
+        """Return the ends of the cells whose middles stand for numbers in the release, shape (n_cells - 1,).
+
+        None where numbers are released otherwise, or in cells so small that any ranges show them as they are.
+        """
+        for entry in (*self.params.get("columns", ()), *self.params.get("attributes", ())):
+            domain = entry.get("domain") if entry["name"] == name else None
+            if not domain or not domain.get("bounds") or not is_number(after) or pa.types.is_temporal(after.type):
+                continue
+            if not 1 < int(domain["cells"]) < _FINE:
+                continue
+            ends: _FloatArray = np.linspace(*domain["bounds"], int(domain["cells"]) + 1)
+            shown = np.unique(filled_numbers(after))[:_FINE]  # more of them than there are middles tell as much
+            away = np.abs(shown[:, None] - (ends[:-1] + ends[1:]) / 2).min(axis=1)
+            if shown.size and (away <= 1e-9 * (ends[-1] - ends[0])).all():
+                return ends[1:-1]
+        return None
 
     def _answers(self, name: str) -> pa.Array | None:
         """Return a released column, where each row answers one attribute the rows that were asked for this one."""
@@ -124,9 +144,11 @@ def _recoded(shares: RecodedShares, before: pa.Array) -> dict[str, Any]:
     }
 
 
-def _bars(before: pa.Array, after: pa.Array | None, public: frozenset[str]) -> dict[str, Any]:
+def _bars(
+    before: pa.Array, after: pa.Array | None, public: frozenset[str], cell_ends: _FloatArray | None = None
+) -> dict[str, Any]:
     if is_number(before) and (after is None or is_number(after)):
-        return _ranges(before, after)
+        return _ranges(before, after, cell_ends)
     return _values(_counts(before), None if after is None else _counts(after), public)
 
 
@@ -157,11 +179,15 @@ def _folded(bars: Sequence[Mapping[str, Any]], public: frozenset[str] | set[str]
     return out
 
 
-def _ranges(before: pa.Array, after: pa.Array | None) -> dict[str, Any]:
-    """Return ranges between round numbers as bars, and how far the numbers moved."""
+def _ranges(before: pa.Array, after: pa.Array | None, cell_ends: _FloatArray | None) -> dict[str, Any]:
+    """Return ranges between round numbers as bars, and how far the numbers moved.
+
+    Where a release shows the middles of cells, ranges end where cells do: a cell that another range cuts would count
+    on one side with all of its rows.
+    """
     source, is_date = filled_numbers(before), pa.types.is_temporal(before.type)
-    whole = pa.types.is_integer(before.type) or bool((source == np.round(source)).all())
-    starts = round_edges(source, whole=is_date or whole)
+    whole = cell_ends is None and (pa.types.is_integer(before.type) or bool((source == np.round(source)).all()))
+    starts = round_edges(source, whole=is_date or whole) if cell_ends is None else _some_of(cell_ends, source)
     # a number that is released in place of a whole one is seldom whole: the range it is nearest to counts
     edges = starts - 0.5 if whole and not is_date else starts
     first = _shares_of_ranges(source, edges, len(before))
@@ -300,6 +326,13 @@ def round_edges(numbers: _FloatArray, *, whole: bool) -> _FloatArray:
     first = math.floor(low / step) + 1
     last = max(math.floor(high / step), first)
     return np.arange(first, min(last, first + MOST_BARS - 2) + 1) * step
+
+
+def _some_of(ends: _FloatArray, numbers: _FloatArray) -> _FloatArray:
+    """Return ends of cells between which all but the outermost hundredths of a column lie, shape (n_edges,)."""
+    low, high = np.quantile(numbers, [0.01, 0.99]) if numbers.size else (-math.inf, math.inf)
+    inside = ends[(ends > low) & (ends <= high)]
+    return inside[:: math.ceil(inside.size / (MOST_BARS - 1))] if inside.size else ends[:1]
 
 
 def _round_step(width: float) -> float:

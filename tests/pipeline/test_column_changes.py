@@ -83,6 +83,22 @@ def test_whole_numbers_are_in_ranges_by_their_first_and_last() -> None:
     assert days["bars"][-1]["label"].endswith("or later")
 
 
+@pytest.mark.parametrize("where", ["columns", "attributes"])
+@given(cells=st.integers(2, 30), numbers=st.lists(st.integers(0, 60), min_size=1, max_size=60))
+def test_numbers_told_by_the_middles_of_cells_are_in_ranges_of_whole_cells(
+    where: str, cells: int, numbers: list[int]
+) -> None:
+    """A release that moves every number to the middle of its cell and does nothing else has the bars of its source."""
+    width = Fraction(60, cells)
+    middles = [float((min(number // width, cells - 1) + Fraction(1, 2)) * width) for number in numbers]
+    domain = {"bounds": [0, 60], "cells": cells, "has_missing": False}
+
+    found = change(pa.array(numbers), pa.array(middles), **{where: [{"name": "x", "domain": domain}]})
+
+    assert [bar["before"] for bar in found["bars"]] == [bar["after"] for bar in found["bars"]]
+    assert len(found["bars"]) <= MOST_BARS + 1
+
+
 def test_a_row_that_answers_another_column_is_no_missing_cell() -> None:
     """Where each row answers one attribute, shares are of the answers of that attribute."""
     tables = (
