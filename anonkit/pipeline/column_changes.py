@@ -93,7 +93,8 @@ class BeforeAndAfter:
                 continue
             if not 1 < int(domain["cells"]) < _FINE:
                 continue
-            ends: _FloatArray = np.linspace(*domain["bounds"], int(domain["cells"]) + 1)
+            low, high = domain["bounds"]
+            ends: _FloatArray = np.linspace(low, high, int(domain["cells"]) + 1)
             shown = np.unique(filled_numbers(after))[:_FINE]  # more of them than there are middles tell as much
             away = np.abs(shown[:, None] - (ends[:-1] + ends[1:]) / 2).min(axis=1)
             if shown.size and (away <= 1e-9 * (ends[-1] - ends[0])).all():
