@@ -45,7 +45,7 @@ def _ok(table: Any, method: dict[str, Any], **more: Any) -> anonkit.Release:
 def test_fewer_rows_than_k_are_refused(method: dict[str, Any], n_rows: int) -> None:
     """No row, one row, two rows: k = 3 cannot be reached."""
     table = pa.table({"q": pa.array(["a"] * n_rows, pa.string()), "y": pa.array(["u"] * n_rows, pa.string())})
-    with pytest.raises(AnonkitError, match=f"the table has {n_rows} rows"):
+    with pytest.raises(AnonkitError, match=f"the table has {n_rows or 'no'} rows"):
         anonkit.release(table, k=3, **method)
 
 

@@ -185,7 +185,10 @@ def _refuse_few(k: int, n_rows: int, units: NDArray[np.int64] | None) -> None:
     people = n_rows if units is None else len(np.unique(units))
     if people < k:
         who = "rows" if units is None else "people"
-        raise GuaranteeError(f"k ({k}) cannot be reached: the table has {people} {who}", f"k is at most {people} here")
+        raise GuaranteeError(
+            f"k ({k}) cannot be reached: the table has {people or 'no'} {who}",
+            f"k is at most {people} here" if people else "name a table that has some",
+        )
 
 
 def _requirements(

@@ -66,6 +66,7 @@ def draft_recoded(
     The classes are counted on the recoded table itself, after the search and independently of its codes; the written
     file is counted once more.
     """
+    usable.refuse_none()
     progress("counting classes", 0.0)
     violating = violating_classes(model, source, policy, engine, recoding, usable.needed)
     unknown = usable.n_usable - violating.n_recoded

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from anonkit.domains.arrow_values import is_ordered
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.domains.coded_columns import combine
-from anonkit.errors import PolicyError
+from anonkit.errors import GuaranteeError, PolicyError
 from anonkit.policy.column_declarations import Column, Missing, Outside
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import refuse_outside
@@ -145,6 +145,16 @@ class UsableRows:
     def n_usable(self) -> int:
         """Rows that stay."""
         return self.n_source - self.n_missing - self.n_nobody
+
+    def refuse_none(self) -> None:
+        """Refuse a table of which no row could stay, whatever its recoding.
+
+        Raises
+        ------
+        GuaranteeError
+        """
+        if not self.n_usable:
+            raise GuaranteeError("the table has no rows that could be released", "name a table that has some")
 
 
 @dataclass(frozen=True, kw_only=True)

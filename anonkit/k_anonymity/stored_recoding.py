@@ -123,9 +123,10 @@ class Recoded(AnonymityModel):
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
     ) -> Draft:
         """Recode the table, merge the classes that are too small, and leave out what cannot be merged."""
-        self._refuse_strangers(source, policy)
         progress("checking the table", 0.0)
         usable = count_usable_rows(source, policy, engine)
+        usable.refuse_none()  # before types: cells that are not there have none
+        self._refuse_strangers(source, policy)
         progress("recoding", 0.0)
         recoding = merged_recoding(self, source, policy, engine, self.recoding, usable.needed)
         draft = draft_recoded(

@@ -322,3 +322,19 @@ def test_apply_needs_a_release(cli: Any, table: Path) -> None:
     assert cli("apply", other, table, table.with_name("new.parquet")).code == 3
     other.write_text("{}", encoding="utf-8")
     assert cli("apply", other, table, table.with_name("new.parquet")).code == 3
+
+
+def test_a_table_without_rows_is_refused_as_such(cli: Any, table: Path, quick: tuple[str, ...]) -> None:
+    """Neither k nor shares of no rows are talked about: the table has none, for a release and for the next batch."""
+    output, empty = table.with_name("out.parquet"), table.with_name("empty.csv")
+    empty.write_text(table.read_text(encoding="utf-8").splitlines()[0] + "\n", encoding="utf-8")
+    assert cli("release", table, output, *quick).code == 0
+
+    for ran in (
+        cli("release", empty, empty.with_name("none.parquet"), *quick),
+        cli("apply", output.with_name("out.params.json"), empty, empty.with_name("none.parquet")),
+    ):
+        assert ran.code == 1
+        assert "the table has no rows" in ran.err
+        assert "Hint: name a table that has some" in ran.err
+    assert not empty.with_name("none.parquet").exists()
