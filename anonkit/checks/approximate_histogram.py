@@ -27,10 +27,8 @@ _COUNT = "count"
 _DAMAGED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
-def approximate_checks(
-    data: Path, params: Mapping[str, Any], guarantee: Mapping[str, Any], report: Mapping[str, Any] | None = None
-) -> Iterator[Check]:
-    """Check a release under an (epsilon, delta) promise.
+def approximate_checks(data: Path, params: Mapping[str, Any], guarantee: Mapping[str, Any]) -> Iterator[Check]:
+    """Check a release under an (epsilon, delta) promise, but for its report.
 
     Parameters
     ----------
@@ -40,8 +38,6 @@ def approximate_checks(
         What `params.json` holds.
     guarantee : mapping
         The `guarantee` block of the report.
-    report : mapping, optional
-        The whole report; None while the release is being made.
 
     Raises
     ------
@@ -57,10 +53,22 @@ def approximate_checks(
         yield none_of("counted_domains", repeated([column["name"] for column in params["columns"]]))
         yield from domain_checks(data, domains)
         yield _cells_check(data, domains)
-        if report is not None:
-            yield from _report_checks(params, report)
     except ReleaseFormatError:
         raise
+    except _DAMAGED:
+        raise ReleaseFormatError("the params or the report lack a key or have one of the wrong kind") from None
+
+
+def approximate_report_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:
+    """Compare the report of a release under an (epsilon, delta) promise with its params.
+
+    Raises
+    ------
+    ReleaseFormatError
+        One of them is damaged.
+    """
+    try:
+        yield from _report_checks(params, report)
     except _DAMAGED:
         raise ReleaseFormatError("the params or the report lack a key or have one of the wrong kind") from None
 

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from anonkit.bundle.data_files import iter_batches, parts_of, read_schema
 from anonkit.bundle.part_workers import each_part
 from anonkit.checks.central_account import account_checks, claim_checks
-from anonkit.checks.central_aggregates import AGGREGATES, aggregate_checks
+from anonkit.checks.central_aggregates import AGGREGATES, aggregate_checks, aggregated_facts
 from anonkit.checks.central_forest import forest_checks
 from anonkit.checks.central_marginals import marginal_checks
 from anonkit.checks.central_noise import noise_checks
@@ -50,11 +50,10 @@ def central_checks(
     data: Path,
     params: Mapping[str, Any],
     guarantee: Mapping[str, Any],
-    report: Mapping[str, Any] | None = None,
     *,
     is_promised: bool,
 ) -> Iterator[Check]:
-    """Check a release of a central mechanism: its account against the promise, its model, its cells, its report.
+    """Check a release of a central mechanism, but for its report: account against promise, its model, its cells.
 
     Parameters
     ----------
@@ -64,8 +63,6 @@ def central_checks(
         What `params.json` holds.
     guarantee : mapping
         The `guarantee` block of the report.
-    report : mapping, optional
-        The whole report; None while the release is being made.
     is_promised : bool
         False where nothing is promised, because the published method looks at exact counts: such a release must say
         of no draw that it was accounted for.
@@ -76,7 +73,24 @@ def central_checks(
         The params or the report are damaged.
     """
     try:
-        yield from _all_checks(data, params, guarantee, report, is_promised)
+        yield from _all_checks(data, params, guarantee, is_promised)
+    except ReleaseFormatError:
+        raise
+    except _DAMAGED:
+        raise ReleaseFormatError("the params or the report lack a key or have one of the wrong kind") from None
+
+
+def central_report_checks(
+    params: Mapping[str, Any], report: Mapping[str, Any], *, is_promised: bool
+) -> Iterator[Check]:
+    """Compare the report of a release of a central mechanism with its params.
+
+    Parameters and errors are those of `central_checks`, with the whole report.
+    """
+    try:
+        aggregated = is_promised and params.get("method") == AGGREGATES
+        facts = aggregated_facts(params) if aggregated else facts_of(params)
+        yield from report_checks(params, report, facts, is_promised=is_promised)
     except ReleaseFormatError:
         raise
     except _DAMAGED:
@@ -84,14 +98,10 @@ def central_checks(
 
 
 def _all_checks(
-    data: Path,
-    params: Mapping[str, Any],
-    guarantee: Mapping[str, Any],
-    report: Mapping[str, Any] | None,
-    is_promised: bool,
+    data: Path, params: Mapping[str, Any], guarantee: Mapping[str, Any], is_promised: bool
 ) -> Iterator[Check]:
     if is_promised and params.get("method") == AGGREGATES:
-        yield from aggregate_checks(data, params, guarantee, report)
+        yield from aggregate_checks(data, params, guarantee)
         return
     facts = facts_of(params)
     domains = {str(column["name"]): column for column in params["columns"]}
@@ -106,8 +116,6 @@ def _all_checks(
     if sound and is_promised:  # else the model is not what the rows can be compared with
         yield from noise_checks(params, facts)
         yield from row_checks(data, params, facts)
-    if report is not None:
-        yield from report_checks(params, report, facts, is_promised=is_promised)
 
 
 def _promise_checks(params: Mapping[str, Any], guarantee: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:

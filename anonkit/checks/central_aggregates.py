@@ -25,7 +25,6 @@ from anonkit.checks.central_account import account_checks, claim_checks
 from anonkit.checks.central_noise import Totals, alike, neighbours, shown_checks
 from anonkit.checks.central_params import ALL_ROWS, PublicColumn, PublicFacts, domain_of, integers
 from anonkit.checks.central_plans import LAPLACE, ExpectedAccount, ExpectedLine, row_epsilon
-from anonkit.checks.central_report import report_checks
 from anonkit.checks.noise_bets import Following, Shown
 from anonkit.checks.noise_laws import Noise
 from anonkit.checks.sameness import same
@@ -57,17 +56,15 @@ _MOST_GROUPS = 3
 _PLAIN = re.compile(r'[^\s(),="]+( [^\s(),="]+)*')
 
 
-def aggregate_checks(
-    data: Path, params: Mapping[str, Any], guarantee: Mapping[str, Any], report: Mapping[str, Any] | None
-) -> Iterator[Check]:
-    """Check a release of aggregates: request, measurements, account, figures, and the report where there is one.
+def aggregate_checks(data: Path, params: Mapping[str, Any], guarantee: Mapping[str, Any]) -> Iterator[Check]:
+    """Check a release of aggregates, but for its report: request, measurements, account and figures.
 
     Raises
     ------
     ReleaseFormatError
         The params are damaged; so do errors of the kinds that reading damaged params brings.
     """
-    facts = _facts_of(params)
+    facts = aggregated_facts(params)
     tables = [_table_of(table, facts) for table in params["tables"]]
     yield from _wrong("keys", len(set(params) - _KEYS) + (params["format"] != _FORMAT))
     yield from claim_checks(params, guarantee, facts)
@@ -83,8 +80,6 @@ def aggregate_checks(
         everybody = [_totals(own, ()) for own in counted]
         yield from shown_checks(list(_same_groups(counted)), neighbours(everybody))
         yield from _line_checks(data, tables, measured, facts)
-    if report is not None:
-        yield from report_checks(params, report, facts, is_promised=True)
 
 
 def _wrong(name: str, count: int) -> Iterator[Check]:
@@ -105,7 +100,14 @@ class _Table:
     measured: int
 
 
-def _facts_of(params: Mapping[str, Any]) -> PublicFacts:
+def aggregated_facts(params: Mapping[str, Any]) -> PublicFacts:
+    """Read the public side of the params of aggregates.
+
+    Raises
+    ------
+    ReleaseFormatError
+        A part is missing or of the wrong kind.
+    """
     given = dict(params["parameters"])
     groups = tuple(
         PublicColumn(name=str(group["name"]), domain=domain_of(group["domain"], group["type"]))

@@ -55,10 +55,11 @@ def validate_classes(evidence: Evidence) -> Validation:
     counted = [*role_checks(params, report, schema), *model_checks(params, report)]
     counted += label_checks(data, schema.names, params, report)
     disclosure = recounted(data, schema, promise, given, watched, params)
-    promised = [*disclosure.checks, *(check for check in promise.verify(disclosure) if check.name not in UNCOUNTABLE)]
+    made = [check for check in promise.verify(disclosure) if check.name not in UNCOUNTABLE]
+    promised = [*disclosure.checks, *made]
     if given is None:
         counted += figure_checks(report, disclosure, promise)
-        counted += verification_checks(report, [*promised, *evidence.repeated], UNCOUNTABLE)
+        counted += verification_checks(report, [*made, *evidence.repeated], UNCOUNTABLE)
         if promise.rows_known == ALL_ROWS:
             counted.append(_said_to_be_counted(report, promise.k))
     if bound_columns(params):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from anonkit.checks.file_checks import FileChecks
 from anonkit.checks.local_cells import cell_checks, count_answers
 from anonkit.checks.local_params import read_answers
 from anonkit.checks.local_promise import promise_checks, published_loss
@@ -22,9 +23,9 @@ _SHUFFLED = ("rr", "errph", "trr", "ppnb")
 
 
 def local_checks(
-    data: Path, params: Mapping[str, Any], report: Mapping[str, Any], *, rates: bool = True, is_promised: bool
+    data: Path, params: Mapping[str, Any], report: Mapping[str, Any], *, is_promised: bool
 ) -> Iterator[Check]:
-    """Check a randomized table against its parameters, and the report against both.
+    """Check the draft of a randomized table against its parameters, and what is to be reported against both.
 
     Parameters
     ----------
@@ -34,8 +35,6 @@ def local_checks(
         What `params.json` holds.
     report : mapping
         What `report.json` holds, or the blocks of it that `promise_checks` looks at.
-    rates : bool
-        Compare how often each answer was given with the mechanism too.
     is_promised : bool
         False where nothing is promised, because numbers were multiplied and shifted at random.
 
@@ -46,9 +45,21 @@ def local_checks(
     """
     table = read_answers(params)
     yield from promise_checks(table, report, is_promised=is_promised)
-    if rates and ("shuffle" in report or report["method"]["name"] in _SHUFFLED):
-        yield from shuffle_checks(table, report, published_loss(table).epsilon)
+    yield from cell_checks(table, count_answers(data, table))
+
+
+def local_file_checks(
+    data: Path, params: Mapping[str, Any], report: Mapping[str, Any], *, is_promised: bool
+) -> FileChecks:
+    """Check the files of a randomized table: as its draft was, and what is said of its shuffle, and its answer rates.
+
+    Parameters are those of `local_checks`, with the whole report.
+    """
+    table = read_answers(params)
+    promised = list(promise_checks(table, report, is_promised=is_promised))
+    later: list[Check] = []
+    if "shuffle" in report or report["method"]["name"] in _SHUFFLED:
+        later += shuffle_checks(table, report, published_loss(table).epsilon)
     counts = count_answers(data, table)
-    yield from cell_checks(table, counts)
-    if rates:
-        yield from response_rate_checks(table, counts)
+    cells = list(cell_checks(table, counts))
+    return FileChecks(made=[*promised, *cells], later=[*later, *response_rate_checks(table, counts)])

@@ -7,7 +7,8 @@ the modules named here, none of which imports a method, a mechanism or the room 
 
 Two moments are told apart. *While a release is made* its draft is checked: a promise that does not hold on it is never
 written. *Validated* are the files: everything the draft was checked for, and that the files agree with each other, that
-every figure of the report follows from the params, and that `verification` says what comes out now.
+every figure of the report follows from the params, and that `verification` says what comes out now. What the draft was
+checked for is told apart from the rest (`FileChecks`): that, and nothing else, has to stand in the report.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from typing import Any
 from anonkit.bundle.data_files import read_schema
 from anonkit.bundle.release_names import DATA
 from anonkit.checks.agreement import budget_checks, verification_checks
-from anonkit.checks.approximate_histogram import approximate_checks
-from anonkit.checks.central import central_checks
+from anonkit.checks.approximate_histogram import approximate_checks, approximate_report_checks
+from anonkit.checks.central import central_checks, central_report_checks
 from anonkit.checks.class_promise import Evidence, validate_classes
 from anonkit.checks.drawn_classes import described_columns, drawn_draft, validate_drawn
-from anonkit.checks.local_table import local_checks
+from anonkit.checks.file_checks import FileChecks
+from anonkit.checks.local_table import local_checks, local_file_checks
 from anonkit.checks.requirements import Validation
 from anonkit.checks.sameness import none_of
 from anonkit.errors import ParameterError
@@ -121,19 +123,22 @@ def _unpromised_columns(params: Facts) -> set[str]:
 
 
 def _local_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
-    return local_checks(data, params, report, rates=False, is_promised=True)
-
-
-def _local_files(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
     return local_checks(data, params, report, is_promised=True)
+
+
+def _local_files(data: Path, params: Facts, report: Facts) -> FileChecks:
+    return local_file_checks(data, params, report, is_promised=True)
 
 
 def _central_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
     return central_checks(data, params, report["guarantee"], is_promised=True)
 
 
-def _central_files(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
-    return central_checks(data, params, report["guarantee"], report, is_promised=True)
+def _central_files(data: Path, params: Facts, report: Facts) -> FileChecks:
+    return FileChecks(
+        made=list(_central_draft(data, params, report)),
+        later=list(central_report_checks(params, report, is_promised=True)),
+    )
 
 
 def _approximate_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
@@ -142,27 +147,32 @@ def _approximate_draft(data: Path, params: Facts, report: Facts) -> Iterator[Che
     return approximate_checks(data, params, report["guarantee"])
 
 
-def _approximate_files(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
+def _approximate_files(data: Path, params: Facts, report: Facts) -> FileChecks:
     if "accounting" in params:
-        return central_checks(data, params, report["guarantee"], report, is_promised=True)
-    return approximate_checks(data, params, report["guarantee"], report)
+        return _central_files(data, params, report)
+    return FileChecks(
+        made=list(_approximate_draft(data, params, report)), later=list(approximate_report_checks(params, report))
+    )
 
 
 def _unpromised_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
     """Check what a release without a promise says of itself; its params tell which family of methods made it."""
     if "accounting" in params:
         return central_checks(data, params, report["guarantee"], is_promised=False)
-    return local_checks(data, params, report, rates=False, is_promised=False)
-
-
-def _unpromised_files(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
-    if "accounting" in params:
-        return central_checks(data, params, report["guarantee"], report, is_promised=False)
     return local_checks(data, params, report, is_promised=False)
 
 
+def _unpromised_files(data: Path, params: Facts, report: Facts) -> FileChecks:
+    if "accounting" in params:
+        return FileChecks(
+            made=list(_unpromised_draft(data, params, report)),
+            later=list(central_report_checks(params, report, is_promised=False)),
+        )
+    return local_file_checks(data, params, report, is_promised=False)
+
+
 def _validate_noise(
-    evidence: Evidence, checks_of: Callable[[Path, Facts, Facts], Iterable[Check]], *, has_budget: bool = True
+    evidence: Evidence, checks_of: Callable[[Path, Facts, Facts], FileChecks], *, has_budget: bool = True
 ) -> Validation:
     """Check a release whose promise is about noise: there are no classes that a k could be asked of."""
     if evidence.asked.anything:
@@ -170,11 +180,12 @@ def _validate_noise(
     params, report = evidence.release.params, evidence.release.report
     spent: Sequence[Check] = tuple(budget_checks(report)) if has_budget else ()
     data = evidence.place.file(DATA)
-    answers = list(checks_of(data, params, report))
+    found = checks_of(data, params, report)
     described = checker_of(report["guarantee"]).described
     columns = [] if described is None else [_undescribed(data, described(params), hidden=set())]
-    repeated = verification_checks(report, [*answers, *evidence.repeated], ())
-    return Validation(checks=(*evidence.checks, *columns, *spent, *answers, *repeated), disclosure=None)
+    repeated = verification_checks(report, [*found.made, *evidence.repeated], ())
+    checks = (*evidence.checks, *columns, *spent, *found.made, *found.later, *repeated)
+    return Validation(checks=checks, disclosure=None)
 
 
 CHECKERS: Mapping[str, PromiseChecker] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from checks.forgeries import SMALL, Files
+from checks.small_releases import FAMILIES, made
 
 import anonkit
 
@@ -20,3 +21,9 @@ def releases(tmp_path_factory: pytest.TempPathFactory, small_customers: pa.Table
         )
         found[method] = Files.read(output)
     return found
+
+
+@pytest.fixture(scope="session")
+def small_releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
+    """One small release of each family, in memory."""
+    return {family: made(family, tmp_path_factory.mktemp("small")) for family in FAMILIES}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import anonkit
-from anonkit.checks.central import central_checks
+from anonkit.checks.central import central_checks, central_report_checks
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError
 from anonkit.methods import make_method
@@ -100,7 +100,8 @@ def test_a_release_of_a_version_that_always_divided_validates(tmp_path: Path) ->
             del given[name]
         (tmp_path / file).write_text(json.dumps(content), encoding="utf-8")
     params, report = (json.loads((tmp_path / f"o.{one}.json").read_bytes()) for one in ("params", "report"))
-    checks = list(central_checks(tmp_path / "o.parquet", params, report["guarantee"], report, is_promised=True))
+    checks = list(central_checks(tmp_path / "o.parquet", params, report["guarantee"], is_promised=True))
+    checks += central_report_checks(params, report, is_promised=True)
     assert [check.name for check in checks if not check.passed] == []
 
 
