@@ -33,6 +33,10 @@ demo: $(CORE)  ## release simulated bank customers, then print where the release
 docs: $(STAMP)  ## the documentation site, in site/: open site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+# packages are not compiled as they are installed: an environment that forbids to write byte code, too, has every process
+# that a test starts compile all that it imports, and that was a third of the gate
+unexport PYTHONDONTWRITEBYTECODE
+
 # each of the tests' processes has a core of its own: linear algebra on more threads than that waits for itself, and
 # four fifths of the processor time of some tests were this waiting
 test coverage test-random test-docs: export OMP_NUM_THREADS = 1
