@@ -21,7 +21,6 @@ AT_RISK = 0.2
 """Records whose re-identification risk is above this count as at risk."""
 _ROWS = {"in", "out", "suppressed", "suppressed_fraction", "suppression_limit", "dropped_missing"}
 _SOMETIMES = ("dropped_without_unit", "beyond_rows_per_person")
-_DETAILS = {"kept": ("full",), "generalized": ("generalized", "boxes"), "dropped": ()}
 _ALWAYS_KEPT = ("sensitive", "insensitive", "target")
 _NEVER_RELEASED = ("identifier", "unit")
 
@@ -170,7 +169,10 @@ def role_checks(params: Mapping[str, Any], report: Mapping[str, Any], schema: pa
         wrong += holders != ([] if params[key] is None else [params[key]])
     wrong += not same(promised["unit"], params["unit"])
     yield none_of("roles", wrong)
-    yield none_of("actions", _wrong_actions(stated, _shown(params["recoding"], schema), roles))
+    shown = _shown(params["recoding"], schema)
+    wrong_texts = _wrong_details(stated, shown, is_local=params["recoding"]["kind"] == "local")
+    wrong_texts += _wrong_codings(stated, declared)
+    yield none_of("actions", _wrong_actions(stated, shown, roles) + wrong_texts)
     yield none_of("types", _wrong_types(declared, stated, schema))
 
 
@@ -205,7 +207,26 @@ def _wrong_actions(
     wrong = sum(roles.get(name) != "quasi_identifier" for name in recoded)
     for name, entry in stated.items():
         wrong += name not in expected or entry["action"] != expected[name]
-        wrong += "detail" in entry and entry["detail"] not in _DETAILS[entry["action"]]
+    return wrong
+
+
+def _wrong_details(stated: Mapping[str, Mapping[str, Any]], recoded: Mapping[str, str], *, is_local: bool) -> int:
+    """Count the columns of which the report tells another detail than the recoding has; of others it tells none."""
+    words = {"kept": "full", "generalized": "boxes" if is_local else "generalized"}
+    expected = {name: words[action] for name, action in recoded.items() if action in words}
+    return sum(not same(entry.get("detail", ""), expected.get(name, "")) for name, entry in stated.items())
+
+
+def _wrong_codings(stated: Mapping[str, Mapping[str, Any]], declared: Mapping[str, Mapping[str, Any]]) -> int:
+    """Count the columns of which the report tells another top and bottom coding than follows from their bounds."""
+    wrong = 0
+    for name, entry in stated.items():
+        domain = declared.get(name, {}).get("domain", {})
+        expected = None
+        if entry["action"] != "dropped" and "bounds" in domain and domain.get("outside", "clamp") == "clamp":
+            low, high = (f"{bound:.15g}" for bound in domain["bounds"])
+            expected = f"top and bottom coded: below {low} is {low}, above {high} is {high}"
+        wrong += not same(entry.get("coding"), expected)
     return wrong
 
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ from anonkit.promises.guarantee import Check
 
 _RECODED = ("quasi_identifier", "sensitive")
 _SHOWN = ("kept", "generalized")
+_SPACING = 1e-6
+"""By how much of a width cuts may be off, being floats."""
 _DETAILS = {"kept": "full", "generalized": "generalized"}
 """What the report says of the detail of a column, by what was done to it; of others nothing."""
 
@@ -66,14 +70,27 @@ def _domains(data: Path, params: Mapping[str, Any]) -> Iterator[Check]:
         for name in names:
             own, domain = recoded[name], declared[name]["domain"]
             if own["kind"] == "intervals":
-                low, high = domain["bounds"]
-                yield none_of(f"cuts:{name}", sum(not low < float(cut) < high for cut in own["cuts"]))
+                yield none_of(f"cuts:{name}", _wrong_cuts([Fraction(cut) for cut in own["cuts"]], domain["bounds"]))
             elif own["kind"] == "kept":
                 allowed = {*domain["categories"], *([None] if domain["has_missing"] else [])}
                 cells = lines.connection.execute(f"SELECT DISTINCT {quoted(name)} FROM {lines.source}").fetchall()
                 yield none_of(f"domain:{name}", len({cell for (cell,) in cells} - allowed))
             else:
                 yield none_of(f"values:{name}", not same(own["values"], domain["categories"]))
+
+
+def _wrong_cuts(cuts: Sequence[Fraction], bounds: Sequence[float]) -> int:
+    """Count the cuts that are not all multiples of one width between the bounds; a single one may be of any width."""
+    low, high = (Fraction(bound) for bound in bounds)
+    wrong = sum(not low < cut < high for cut in cuts)
+    if len(cuts) < 2:
+        return wrong
+    width = cuts[1] - cuts[0]
+    near = (
+        [abs(float((right - left) / width) - 1) < _SPACING for left, right in pairwise(cuts)] if width > 0 else [False]
+    )
+    ends = [cuts[0] - low, high - cuts[-1]]
+    return wrong + near.count(False) + sum(float(end / width) > 1 + _SPACING for end in ends if width > 0)
 
 
 def _columns(params: Mapping[str, Any], report: Mapping[str, Any], schema: pa.Schema) -> Iterator[Check]:
@@ -94,6 +111,12 @@ def _columns(params: Mapping[str, Any], report: Mapping[str, Any], schema: pa.Sc
         recoded.keys() <= set(may_be_shown),
         set(schema.names) == {name for name, entry in stated.items() if entry["action"] in _SHOWN},
         set(schema.names) == {*recoded, *targets},
+        all(
+            same(own["missing"], declared[name]["domain"]["has_missing"])
+            for name, own in recoded.items()
+            if "missing" in own
+        ),
+        all("has_missing" in entry["domain"] for entry in declared.values()),
         all(field.type == pa.string() for field in schema),
     )
     yield none_of("columns", wrong + sum(not fact for fact in facts))

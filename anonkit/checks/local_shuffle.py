@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from anonkit.checks.local_matrices import OwnMatrix, ResponseWords
 from anonkit.checks.local_params import PublishedAnswers
+from anonkit.checks.sameness import same
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 from anonkit.promises.pure_local_dp import FEWEST_SHUFFLED, SHUFFLE_ASSUMPTION, SHUFFLE_BOUND, shuffle_obstacle
@@ -67,7 +68,10 @@ def shuffle_checks(table: PublishedAnswers, report: Mapping[str, Any], epsilon: 
     if bare or unit is not None or not table.attributes:
         expected = {"applies": False, "reason": shuffle_obstacle(bare, unit)}
         yield Check(
-            name="shuffle_claim", passed=stated_block == expected, observed=stated_block == expected, required=True
+            name="shuffle_claim",
+            passed=same(stated_block, expected),
+            observed=same(stated_block, expected),
+            required=True,
         )
         return
     stated, delta = stated_block.pop("epsilon", None), stated_block.pop("delta", None)
@@ -83,7 +87,7 @@ def shuffle_checks(table: PublishedAnswers, report: Mapping[str, Any], epsilon: 
     amplified = numbers and stated < epsilon
     sound = (
         numbers
-        and stated_block == expected
+        and same(stated_block, expected)
         and delta == (expected_delta if amplified else 0)
         and 0 <= stated <= epsilon
     )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonkit.checks.calendar_labels import is_calendar_label
 from anonkit.checks.cell_labels import is_cell_label, wrong_outlines
-from anonkit.checks.sameness import named, none_of, repeated
+from anonkit.checks.sameness import named, none_of, repeated, same
 from anonkit.checks.table_scans import combined, quoted
 from anonkit.promises.guarantee import Check
 
@@ -62,8 +62,10 @@ class Parts:
             It is none.
         """
         missing, other = axis["missing"], axis.get("other", False)
-        if missing not in (True, False) or other not in (True, False):
+        if not isinstance(missing, bool) or not isinstance(other, bool):
             raise ValueError("neither yes nor no")
+        if repeated(axis.get("cuts", [])):
+            raise ValueError("a cut stands twice")
         groups = None
         if "groups" in axis:
             groups = tuple((group["label"], frozenset(group["parts"])) for group in axis["groups"])
@@ -155,7 +157,8 @@ def label_checks(
         raise ValueError("neither yes nor no")
     if recoding["kind"] not in ("local", "global"):
         raise ValueError("no recoding")
-    recoded = [name for name, _ in named(recoding["axes" if recoding["kind"] == "local" else "columns"])]
+    is_local = recoding["kind"] == "local"
+    recoded = [name for name, _ in named(recoding["axes" if is_local else "columns"])]
     with combined(data, [name for name in recoded if name in names]) as lines:
         connection, source = lines.connection, lines.source
         if recoding["kind"] == "local":
@@ -195,7 +198,7 @@ def label_checks(
             if "resolutions" in calendars.get(name, ()):
                 unknown += wrong_outlines(params["places"][name], present)
             yield none_of(f"domain:{name}", unknown)
-            yield none_of(f"told:{name}", _wrong_entry(stated[name], present))
+            yield none_of(f"told:{name}", _wrong_entry(stated[name], present, lists_values=not is_local))
 
 
 def _count(connection: DuckDBPyConnection, source: str, name: str) -> int:
@@ -236,6 +239,7 @@ def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
     axes, nodes = [Parts.of(axis) for axis in recoding["axes"]], recoding["nodes"]
     boxes: set[tuple[str | None, ...]] = set()
     waiting = [(0, [frozenset(range(axis.size)) for axis in axes])]
+    reached = [0]
     while waiting:
         number, region = waiting.pop()
         node = nodes[number]
@@ -245,11 +249,14 @@ def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
             continue
         at, left = node["axis"], frozenset(node["left"])
         (low, high), whole = node["children"], region[node["axis"]]
-        if min(low, high) <= number or not left <= set(range(axes[at].size)):
+        reached += [low, high]
+        if min(low, high) <= number or repeated(node["left"]) or not left <= set(range(axes[at].size)):
             raise ValueError("not a tree of boxes")
         for child, side in ((low, whole & left), (high, whole - left)):
             if side:  # what no row can be in shows nothing
                 waiting.append((child, [*region[:at], side, *region[at + 1 :]]))
+    if sorted(reached) != list(range(len(nodes))):
+        raise ValueError("not each box stands once in the tree")
     return boxes
 
 
@@ -339,7 +346,7 @@ def _is_next(low: str, high: str) -> bool:
         return gap == (timedelta(microseconds=1) if ":" in low else timedelta(days=1))
 
 
-def _wrong_entry(entry: Mapping[str, Any], present: Collection[str | None]) -> int:
+def _wrong_entry(entry: Mapping[str, Any], present: Collection[str | None], *, lists_values: bool) -> int:
     """Count what the report's entry of a column says otherwise than the labels that rows show."""
-    wrong = int(entry["released_values"] != len(present))
+    wrong = int(not same(entry["released_values"], len(present))) + (("values" in entry) != lists_values)
     return wrong + ("values" in entry and (set(entry["values"]) != set(present) or repeated(entry["values"]) > 0))

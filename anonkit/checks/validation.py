@@ -21,6 +21,7 @@ from anonkit.checks.catalogued import catalogue_checks
 from anonkit.checks.class_promise import Evidence
 from anonkit.checks.described import description_checks, unreadable
 from anonkit.checks.disclosure import measure
+from anonkit.checks.known_keys import key_checks
 from anonkit.checks.plain_bounds import read_as_labels
 from anonkit.checks.promise_checkers import checker_of
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
@@ -199,7 +200,7 @@ def _validate_documents(
             checks += agreement_checks(params, report, manifest)
             checks += description_checks(place, schema, descriptor, report, manifest)
             checks += catalogue_checks(place, schema, report, manifest.get("license"))
-        checks += row_checks(report, n_rows)
+        checks += [*key_checks(params, report), *row_checks(report, n_rows)]
         if not labels.readable:
             return Validation(checks=tuple(checks), disclosure=None)
         evidence = Evidence(

@@ -118,6 +118,7 @@ _MEANINGS = {
     "rows_accounted": "its counts of rows contradict each other",
     "method": "its files name different methods or parameters",
     "verification": "its report says that something else was verified",
+    "documents": "its documents hold keys or values that are not theirs",
     "descriptor": "its descriptor says otherwise than its report",
     "metadata": "its metadata hold what anonkit does not write",
     "croissant": "its Croissant file says otherwise than its other files",

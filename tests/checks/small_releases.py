@@ -26,7 +26,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "k-anonymous": _ANONYMOUS,
     "bounds": {**_ANONYMOUS, "cells": "bounds"},
     "local": {"method": "rr", "epsilon": 2.0},
-    "forest": {"method": "dp-forest", "epsilon": 2.0, "trees": 2, "depth": 2},
+    "forest": {"method": "dp-forest", "epsilon": 4.0, "trees": 2, "depth": 2, "n_rows": 160},
     "marginals": {"method": "dp-marginals", "epsilon": 4.0},
     "tables": {"method": "dp-tables", "epsilon": 2.0, "aggregate": ["sex, ward", "mean(age) by sex", "median(age)"]},
     "safepub": {},
