@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -22,6 +22,7 @@ from anonkit.bundle.bound_columns import KEY, BoundColumn, Pair, bound_columns
 from anonkit.bundle.data_files import read_schema
 from anonkit.bundle.labelled_parts import labelled_rows
 from anonkit.checks.disclosure import measure
+from anonkit.checks.recoded_labels import labels_of
 from anonkit.checks.sameness import named, none_of
 from anonkit.promises.guarantee import Check
 
@@ -65,7 +66,11 @@ def read_as_labels(data: Path, schema: pa.Schema, params: Mapping[str, Any]) -> 
         return
     columns = bound_columns(params)
     types = {name: str(column["type"]) for name, column in named(params["columns"])}
-    checks = [none_of(f"bounds:{column.name}", wrong_bounds(column, types, schema)) for column in columns]
+    made = labels_of(params["recoding"])
+    checks = [
+        none_of(f"bounds:{column.name}", wrong_bounds(column, types, schema) + left_out(column, types, made))
+        for column in columns
+    ]
     ends = [end for column in columns for end in (column.low, column.high)]
     checks.append(none_of("bound_names", len(ends) - len(set(ends)) + len(set(ends) & set(types))))
     if not all(check.passed for check in checks):
@@ -108,6 +113,23 @@ def wrong_bounds(column: BoundColumn, types: Mapping[str, str], schema: pa.Schem
     expected = pa.int64() if whole else pa.float64()
     kinds = {field.name: field.type for field in schema}
     return wrong + sum(int(kinds.get(end) != expected) for end in (column.low, column.high))
+
+
+def left_out(column: BoundColumn, types: Mapping[str, str], made: Mapping[str, Collection[str | None]]) -> int:
+    """Count the labels of the recoding that have no pair though one is free for them, and pairs of no such label.
+
+    Rows need not show a label: those of the next batch may. Of two labels that would have one pair the other has it.
+    """
+    listed, pairs = {label for label, _ in column.labels}, {pair for _, pair in column.labels}
+    whole = _WHOLE.fullmatch(types.get(column.name, "")) is not None
+    missing = {bounds_of(label, whole=whole) for label in made.get(column.name, ()) if label not in listed}
+    free = [pair for pair in missing - pairs if pair is not None and _is_interval(pair)]
+    return len(free) + len(listed - set(made.get(column.name, ())))
+
+
+def _is_interval(pair: Pair) -> bool:
+    low, high = pair
+    return all(math.isfinite(end) for end in pair if end is not None) and (low is None or high is None or low <= high)
 
 
 def bounds_of(label: str | None, *, whole: bool) -> Pair | None:

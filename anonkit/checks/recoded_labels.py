@@ -260,6 +260,20 @@ def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
     return boxes
 
 
+def labels_of(recoding: Mapping[str, Any]) -> dict[str, set[str | None]]:
+    """Return every label that a recoding has for each column it recodes, those of coarser steps among them.
+
+    Raises
+    ------
+    LookupError, ValueError, TypeError
+        The recoding is none.
+    """
+    if recoding["kind"] == "local":
+        boxes = boxes_of({**recoding, "merged": True})
+        return {name: {box[at] for box in boxes} for at, (name, _) in enumerate(named(recoding["axes"]))}
+    return {name: _labels(column, merged=True) for name, column in named(recoding["columns"]) if "labels" in column}
+
+
 def _wrong_groups(axis: Mapping[str, Any], calendar: Mapping[str, Any] | None) -> int:
     """Count the named groups of an axis of intervals that are not called by what they cover."""
     parts = Parts.of({key: value for key, value in axis.items() if key != "groups"}, calendar)

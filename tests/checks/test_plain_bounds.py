@@ -145,7 +145,7 @@ FORGERIES: dict[str, tuple[Edit, str]] = {
     "texts": (_as_text, "bounds:"),
     "bounds of a column of words": (_two_of_one, "bounds:"),
     "a name that is taken": (_taken, "bound_names"),
-    "labels left out": (on_block(lambda raw: raw["labels"].clear()), "cells:"),
+    "labels left out": (on_block(lambda raw: raw["labels"].clear()), "bounds:"),
 }
 
 
@@ -210,3 +210,14 @@ def test_what_the_bounds_of_a_column_contradict_is_counted() -> None:
     assert wrong(("< 2", (None, 3.0))) == 1
     assert wrong(("< 2", (None, 1)), kind="int64") == 2
     assert wrong(("< 2", (None, 2.0)), kind="string") == 2
+
+
+@pytest.mark.parametrize("at", [0, -2, -1])
+def test_a_label_without_its_pair_is_missed(small_releases: dict[str, Files], at: int, tmp_path: Path) -> None:
+    """Also the last ones, which no row shows: rows of the next batch may."""
+
+    def without(files: Files) -> None:
+        del files.params["bounds"]["age"]["labels"][at]
+
+    code, failed = verdict(forged(small_releases["bounds"], without, tmp_path))
+    assert (code, failed) == (1, ("bounds:age",))
