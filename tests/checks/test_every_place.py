@@ -54,6 +54,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "bounds": {**_RECODED, "report: notes": WORDS},
     "local": {"report: published_measures.breach.how": WORDS, "report: shuffle.epsilon": ROUNDING},
     "forest": {
+        "params: histograms": DRAWN,
         "params: scores.leaves": DRAWN,
         "params: scores.attributes": DRAWN,
         "params: trees[][].counts": DRAWN,
@@ -61,7 +62,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "params: accounting[].rate": ROUNDING,
     },
     "marginals": {"params: rows.count": DRAWN, "params: readings[].steps": DRAWN},
-    "tables": {},
+    "tables": {"params: measurements[].values": DRAWN},
     "safepub": {
         "params: missing_values": NEXT,
         "params: columns[].type": NEXT,
