@@ -7,6 +7,8 @@ here, in its own DuckDB, and hands out combinations; rows reach this machine onl
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -31,6 +33,9 @@ _MEMORY = "1GB"
 """What DuckDB may hold before it spills, to a private folder."""
 _SILENT = "SET enable_progress_bar = false"
 """In a notebook DuckDB shows how far a long query is, on stdout."""
+_UNREMEMBERED = "SET enable_external_file_cache = false"
+"""A file is read anew each time, as it stands then."""
+_OPENING = threading.Lock()
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _PART = 1 << 20
 _FEW = 1 << 16
@@ -149,18 +154,74 @@ def scanned(table: Table, *, threads: int | None = None) -> Iterator[tuple[Any, 
     """
     import duckdb
 
-    private = PrivateFolder()
-    settings = {"memory_limit": _MEMORY, "temp_directory": str(private.path), "preserve_insertion_order": "false"}
-    settings |= {} if threads is None else {"threads": str(threads)}
-    connection = duckdb.connect(":memory:", config=settings)
+    database = _Database.of(threads)
+    connection = database.cursor()
     try:
         connection.execute(_SILENT)
         yield connection, _scan(connection, table)
     except duckdb.Error:
+        database.forget()  # some failures leave a database that answers nothing any more
         raise EngineError("recounting the table failed", "is every named column in it?") from None
     finally:
         connection.close()
-        private.close()
+        database.forget_spilled()
+
+
+_OPEN: dict[tuple[int, int | None], _Database] = {}
+"""Of this process; one that was forked from another opens its own."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Database:
+    """A DuckDB without tables, open for as long as the process: opening one takes longer than most counts.
+
+    Each scan has a connection of its own, which sees no table of another.
+    """
+
+    key: tuple[int, int | None]
+    connection: DuckDBPyConnection
+    private: PrivateFolder
+    """Where it spills."""
+
+    @classmethod
+    def of(cls, threads: int | None) -> _Database:
+        """Return the database of this process that uses so many cores; None: all."""
+        key = (os.getpid(), threads)
+        with _OPENING:
+            if key not in _OPEN:
+                _OPEN[key] = cls._opened(key)
+            return _OPEN[key]
+
+    @classmethod
+    def _opened(cls, key: tuple[int, int | None]) -> _Database:
+        import duckdb
+
+        private, (_, threads) = PrivateFolder(), key
+        settings = {"memory_limit": _MEMORY, "temp_directory": str(private.path), "preserve_insertion_order": "false"}
+        settings |= {} if threads is None else {"threads": str(threads)}
+        connection = duckdb.connect(":memory:", config=settings)
+        connection.execute(_UNREMEMBERED)
+        return cls(key=key, connection=connection, private=private)
+
+    def cursor(self) -> DuckDBPyConnection:
+        """Return a connection of its own."""
+        with _OPENING:
+            return self.connection.cursor()
+
+    def forget(self) -> None:
+        """Let the next scan open another one; scans that are under way keep this one."""
+        with _OPENING:
+            if _OPEN.get(self.key) is self:
+                del _OPEN[self.key]
+
+    def forget_spilled(self) -> None:
+        """Delete what was spilled: rows stay on no disk for longer than they are counted."""
+        try:
+            is_empty = len(os.listdir(self.private.path)) == 1  # the lock of the folder
+        except OSError:  # somebody cleans up among temporary files
+            is_empty = False
+        if not is_empty:
+            self.forget()
 
 
 def _scan(connection: DuckDBPyConnection, table: Table) -> str:
@@ -222,7 +283,7 @@ def columns_of(table: str | Path | pa.Table) -> list[str]:
     """
     import duckdb
 
-    with duckdb.connect(":memory:") as connection:
+    with closing(_Database.of(None).cursor()) as connection:
         try:
             connection.execute(_SILENT)
             return [str(name) for name in connection.sql(f"SELECT * FROM {_scan(connection, table)} LIMIT 0").columns]

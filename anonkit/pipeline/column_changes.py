@@ -91,8 +91,8 @@ class BeforeAndAfter:
             domain = entry.get("domain") if entry["name"] == name else None
             if not domain or not domain.get("bounds") or not is_number(after) or pa.types.is_temporal(after.type):
                 continue
-            if not 1 < int(domain["cells"]) < _FINE:
-                continue
+            if not 1 < int(domain.get("cells", 0)) < _FINE:
+                continue  # none where a recoding leaves numbers as they are
             low, high = domain["bounds"]
             ends: _FloatArray = np.linspace(low, high, int(domain["cells"]) + 1)
             shown = np.unique(filled_numbers(after))[:_FINE]  # more of them than there are middles tell as much

@@ -27,6 +27,8 @@ class Connection:
         return self
     def __exit__(self, *error):
         self.close()
+    def cursor(self):
+        return Connection(self._connection.cursor(), self._opener)
     def close(self):
         shown = self._connection.execute("SELECT current_setting('enable_progress_bar')").fetchone()[0]
         opened.append((self._opener, shown))

@@ -99,6 +99,16 @@ def test_numbers_told_by_the_middles_of_cells_are_in_ranges_of_whole_cells(
     assert len(found["bars"]) <= MOST_BARS + 1
 
 
+def test_numbers_that_are_kept_are_in_round_ranges() -> None:
+    """A domain without cells, as a k-anonymous release declares it, divides nothing."""
+    domain = {"bounds": [0, 60], "has_missing": False}
+    numbers = pa.array(range(60))
+
+    found = change(numbers, numbers, columns=[{"name": "x", "domain": domain}])
+
+    assert found == change(numbers, numbers)
+
+
 def test_a_row_that_answers_another_column_is_no_missing_cell() -> None:
     """Where each row answers one attribute, shares are of the answers of that attribute."""
     tables = (
