@@ -26,21 +26,44 @@ def class_scores(shares: NDArray[np.float64], truth: NDArray[np.int64]) -> dict[
         `auc`, `balanced_accuracy`, `accuracy`, each in [0, 1]. With several classes `auc` is the mean of each
         against the rest, weighted by its rows, over the classes that occur.
     """
-    from sklearn.metrics import roc_auc_score
-
     guessed = shares.argmax(axis=1)
     unknown = max(int(truth.max()) + 1 - shares.shape[1], 0)
     shares = np.hstack([shares, np.zeros((len(shares), unknown))])
     seen, rows = np.unique(truth, return_counts=True)
     if shares.shape[1] == 2:
-        auc = roc_auc_score(truth, shares[:, 1])
+        auc = area_under_curve(truth == 1, shares[:, 1])
     else:
-        auc = np.average([roc_auc_score(truth == chosen, shares[:, chosen]) for chosen in seen], weights=rows)
+        areas = [area_under_curve(truth == chosen, shares[:, chosen]) for chosen in seen]
+        auc = float(np.average(areas, weights=rows))
     return {
-        "auc": float(auc),
+        "auc": auc,
         "balanced_accuracy": mean_recall(truth, guessed),
         "accuracy": float((truth == guessed).mean()),
     }
+
+
+def area_under_curve(positive: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
+    """Return the area under the ROC curve: how often a positive has the higher score of two, ties counting half.
+
+    Mann and Whitney's statistic, from the ranks: a call of scikit-learn's takes some milliseconds whatever it is of,
+    and a release makes dozens.
+
+    Parameters
+    ----------
+    positive : array of bool, shape (n,)
+        One row is positive, and one is not, or more.
+    scores : array, shape (n,)
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
+    _, place, ties = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = ties.cumsum() - (ties - 1) / 2
+    n_positive = int(positive.sum())
+    above = ranks[place][positive].sum() - n_positive * (n_positive + 1) / 2
+    return float(above / (n_positive * (positive.size - n_positive)))
 
 
 def mean_recall(truth: NDArray[np.int64], guessed: NDArray[np.int64]) -> float:
