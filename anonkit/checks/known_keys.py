@@ -90,7 +90,7 @@ OWN = frozenset(
 
 _DOMAIN = {
     "bounds": _ends, "categories": _categories, "has_missing": _flag, "texts_alone": _flag, "outside": _text,
-    "cells": _plain, "fine": _plain, "ends": _plain,
+    "cells": _plain, "fine": _plain, "ends": _plain, "means": _plain,
 }  # fmt: skip
 _COLUMN = {
     **dict.fromkeys(("name", "role", "sensitive", "missing_is_value", "shows"), _plain),
@@ -103,6 +103,7 @@ _COLUMN = {
 _COUNTED = {
     **dict.fromkeys(("name", "type", "split", "counts", "rate", "epsilon", "mechanism", "joint_with_target"), _plain),
     "domain": (_absent, _DOMAIN),
+    "histogram": dict.fromkeys(("counts", "rate", "bins"), _plain),
     "tree": ANY,
     "parameters": ANY,
 }
@@ -185,7 +186,8 @@ _REPORT: Shape = {
                 "p_keep", "breach", "domain_from_data",
             ), _plain,
         ),
-        "reason": _text, "coding": _text, "importance": _figure, "domain": ANY, "parameters": ANY,
+        "reason": _text, "taken_for": _text, "rule": _text, "coding": _text, "importance": _figure,
+        "domain": ANY, "parameters": ANY,
     },
     "rows": dict.fromkeys(
         (

@@ -171,6 +171,7 @@ _CHECKS = {
     "signature": ("Signature of the release by the owner's key", ""),
     "signed_files": ("SHA-256 of the files, against the signed statement", ""),
     "claimed_delta": ("Probability left outside the bound that was asked for, against the promise", "at most"),
+    "documents": ("Keys and kinds of values that are not those of the documents", "exactly"),
     "keys": ("Entries of the parameters that this method does not write", "exactly"),
     "anchor": ("Whether the target splits every table, as the public rule has it", ""),
     "groups": ("Columns whose rare values are gathered otherwise than their noisy counts say", "exactly"),

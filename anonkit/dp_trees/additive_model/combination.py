@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,18 @@ WEIGHT_DEVIATION = 0.6
 """Prior standard deviation of the weights around the public rule's."""
 _LARGEST_INTERCEPT = 2.0
 _CALIBRATION_ROWS, _CALIBRATION_STEPS, _CALIBRATED = 3000, 30, 1e-3
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Lookups:
+    """What the cells and leaves of rows say, in whole units: made once for all pieces of a table."""
+
+    attributes: tuple[IntArray, ...]
+    """Evidence, as in `Combination`."""
+    leaves: tuple[IntArray, ...]
+    attribute_scores: tuple[IntArray, ...]
+    """Scores at the weights so far."""
+    leaf_scores: tuple[IntArray, ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -143,14 +156,24 @@ class Combination:
             attributes=tuple(_units(table) for table in attributes),
         )
 
+    @cached_property
+    def _lookups(self) -> _Lookups:
+        leaf_scores, attribute_scores = (tuple(map(_steps, tables)) for tables in self.tables())
+        return _Lookups(
+            attributes=tuple(map(_steps, self.attributes)),
+            leaves=tuple(map(_steps, self.leaves)),
+            attribute_scores=attribute_scores,
+            leaf_scores=leaf_scores,
+        )
+
     def features(self, places: IntArray, codes: NDArray[np.integer]) -> Features:
         """Return what rows say, in whole units: from lookups alone, so that a row's part depends on the row alone."""
-        leaves, attributes = (tuple(map(_steps, tables)) for tables in self.tables())
+        lookups = self._lookups
         region = self.region_of_node[places[0]]
-        values = [_steps(table)[region, own].T for table, own in zip(self.attributes, codes, strict=True)]
-        values.append(sum(_steps(table)[place].T for table, place in zip(self.leaves, places, strict=True)))
-        scores = sum(table[place] for table, place in zip(leaves, places, strict=True))
-        scores = scores + sum(table[region, own] for table, own in zip(attributes, codes, strict=True))
+        values = [table[region, own].T for table, own in zip(lookups.attributes, codes, strict=True)]
+        values.append(sum(table[place].T for table, place in zip(lookups.leaves, places, strict=True)))
+        scores = sum(table[place] for table, place in zip(lookups.leaf_scores, places, strict=True))
+        scores = scores + sum(table[region, own] for table, own in zip(lookups.attribute_scores, codes, strict=True))
         intercepts = np.array([[-0.5, 0.5]]) if self._classes == 2 else np.eye(self._classes)
         fixed = np.repeat(_steps(intercepts)[:, :, np.newaxis], codes.shape[1], axis=2)
         return Features(values=np.concatenate([np.stack(values), fixed]), scores=np.asarray(scores).T)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,11 @@ class Features:
     scores: IntArray
     """The scores at the weights so far, shape (n_classes, n_rows)."""
 
+    @cached_property
+    def shares(self) -> IntArray:
+        """Probabilities of the classes at these scores, in whole 256ths, shape (n_classes, n_rows)."""
+        return probabilities(self.scores)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
@@ -72,15 +78,16 @@ def probabilities(scores: IntArray) -> IntArray:
 
 def row_gradients(features: Features, labels: NDArray[np.integer[Any]], bound: int) -> IntArray:
     """Return what each row adds to the gradient, shape (n_features, n_rows): at most `bound` in absolute sum."""
-    shares = probabilities(features.scores)
+    shares = features.shares
     values = features.values[:, labels, np.arange(labels.size)]
     expected = (features.values * shares).sum(axis=1)
     added = PROBABILITY_UNIT * values - expected
     size = np.abs(added).sum(axis=0)
-    long = size > bound
+    long = np.flatnonzero(size > bound)
+    part = added[:, long]
     # towards 0, so that the absolute sum stays within the bound exactly
-    cut = np.sign(added) * (np.abs(added) * bound // np.maximum(size, 1))
-    return np.asarray(np.where(long, cut, added))
+    added[:, long] = np.sign(part) * (np.abs(part) * bound // size[long])
+    return np.asarray(added)
 
 
 def row_curvature_weights(features: Features, bound: int) -> tuple[IntArray, IntArray]:
@@ -89,7 +96,7 @@ def row_curvature_weights(features: Features, bound: int) -> tuple[IntArray, Int
     The curvature adds up weight * feature * feature' over rows and classes; a row changes the triangle of it by at most
     `bound` in absolute sum.
     """
-    shares = probabilities(features.scores)
+    shares = features.shares
     centre = (features.values * shares).sum(axis=1) // PROBABILITY_UNIT
     centred = features.values - centre[:, np.newaxis]
     sizes = np.abs(centred).sum(axis=0)
