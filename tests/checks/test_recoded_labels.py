@@ -77,6 +77,7 @@ def test_names_that_no_tree_can_give_are_refused(
     "axis",
     [
         {**NUMBERS, "missing": "perhaps"},
+        {**NUMBERS, "cuts": ["10", "20", "20"]},
         {**JOBS, "other": "some"},
         {**JOBS, "values": ["clerk", "clerk"]},
         {**JOBS, "kind": "numbers"},
@@ -84,8 +85,8 @@ def test_names_that_no_tree_can_give_are_refused(
     ],
 )
 def test_what_is_no_axis_is_refused(axis: dict[str, Any]) -> None:
-    """Neither yes nor no, a value twice, another kind, a label that missing does not have."""
-    with pytest.raises(ValueError, match=r"no axis|neither yes nor no"):
+    """Neither yes nor no, a value or a cut twice, another kind, a label that missing does not have."""
+    with pytest.raises(ValueError, match=r"no axis|neither yes nor no|a cut stands twice"):
         Parts.of(axis)
 
 
@@ -190,6 +191,13 @@ def test_what_is_no_tree_of_boxes_is_refused(change: dict[str, Any]) -> None:
     """A node that leads to itself or before, a part that its axis does not have."""
     nodes = [{"axis": 0, "left": [0], "children": [1, 2], **change}, None, None]
     with pytest.raises(ValueError, match="not a tree of boxes"):
+        boxes_of({"axes": [JOBS], "nodes": nodes})
+
+
+def test_a_box_that_nothing_leads_to_is_refused() -> None:
+    """Each box stands once in the tree: one more would be told to readers, and checked by nobody."""
+    nodes = [{"axis": 0, "left": [0], "children": [1, 2]}, None, None, None]
+    with pytest.raises(ValueError, match="not each box stands once"):
         boxes_of({"axes": [JOBS], "nodes": nodes})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from shutil import rmtree
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -70,6 +71,20 @@ def test_rows_that_were_spilled_stay_on_no_disk(tmp_path: Path, monkeypatch: pyt
     assert spilled > 1
     assert not folder.exists()
     assert _sum(pa.table({"n": [5]})) == 5
+
+
+def test_a_private_folder_that_somebody_deleted_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who cleans up among temporary files stops no count, neither the one at work nor the next."""
+    monkeypatch.setattr("anonkit.checks.table_scans._OPEN", {})
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with scanned(pa.table({"n": [1]})) as (connection, source), scanned(pa.table({"n": [2]})) as (other, second):
+        (folder,) = tmp_path.glob("anonkit-raw-*")
+        rmtree(folder)
+        assert connection.execute(f"SELECT n FROM {source}").fetchone() == (1,)
+        assert other.execute(f"SELECT n FROM {second}").fetchone() == (2,)
+
+    assert _sum(pa.table({"n": [5]})) == 5
+    assert len(list(tmp_path.glob("anonkit-raw-*"))) == 1
 
 
 def test_a_forked_process_opens_its_own_database() -> None:

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands in the documents of a release is what anonkit writes there; damaged ones are refused as such."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+from checks.forgeries import Files, forged, verdict
+from checks.forging import at
+
+from anonkit.checks.approximate_histogram import approximate_report_checks
+from anonkit.checks.central import central_report_checks
+from anonkit.checks.local_table import local_file_checks
+from anonkit.errors import ReleaseFormatError
+
+
+@pytest.mark.parametrize("moment", ["yesterday", "2026-01-01T00:00:00"])
+def test_when_a_release_was_made_is_a_moment(small_releases: dict[str, Files], moment: str, tmp_path: Path) -> None:
+    """Words are no moment, nor is a time that names no zone."""
+    true = small_releases["k-anonymous"]
+
+    assert verdict(forged(true, at("report", "created", to=moment), tmp_path)) == (1, ("documents",))
+
+
+def test_a_method_of_somebody_else_need_not_speak_of_a_shuffle(
+    small_releases: dict[str, Files], tmp_path: Path
+) -> None:
+    """Where its report says nothing of one, nothing is compared; anonkit's own say it."""
+    true = small_releases["local"]
+    data, params, report = forged(true, lambda _: None, tmp_path), true.params, deepcopy(true.report)
+    own = [check.name for check in local_file_checks(data, params, report, is_promised=True).later]
+    del report["shuffle"]
+    report["method"]["name"] = "somebody-elses"
+    other = [check.name for check in local_file_checks(data, params, report, is_promised=True).later]
+
+    assert [name for name in own if name not in other] == [name for name in own if "shuffle" in name] != []
+
+
+def test_a_damaged_report_is_refused_as_such(small_releases: dict[str, Files]) -> None:
+    """Where a block is missing, and where what the params hold cannot be read."""
+    true = small_releases["forest"]
+    broken = {**true.params, "target": None}
+
+    for params, report in ((true.params, {}), (broken, true.report)):
+        with pytest.raises(ReleaseFormatError):
+            list(central_report_checks(params, report, is_promised=True))
+    with pytest.raises(ReleaseFormatError):
+        list(approximate_report_checks({}, {}))
