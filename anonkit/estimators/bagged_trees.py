@@ -4,6 +4,10 @@
 scikit-learn's own threads reset Python's warning filters, which belong to the whole process: two threads that do so at
 once can leave them empty, and from then on every warning of every library is shown, also to users who had them switched
 off. Trees that are grown one by one never empty them, and what they set is undone when the forest stands.
+
+Nine tenths of what `DecisionTreeClassifier.fit` does with a few hundred rows is to look at its arguments: the same ones
+for every tree. Trees are therefore built by the classes that `fit` builds them with. Those are no public names of
+scikit-learn, so a process first grows one small tree in both ways, and takes `fit` where they differ in anything.
 """
 
 from __future__ import annotations
@@ -13,12 +17,16 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 _T = TypeVar("_T")
+
+_Rows = NDArray[np.float32]
+_Target = NDArray[np.int64] | NDArray[np.float64]
 
 _PARTS = 16  # trees are worked on in this many parts on any machine, so sums round alike everywhere
 
@@ -57,7 +65,7 @@ class BaggedTrees:
         def votes(trees: Iterable[int]) -> NDArray[np.float64]:
             total = np.zeros((len(rows), self.n_classes_))
             for tree in trees:
-                total += self.estimators_[tree].predict_proba(rows, check_input=False)
+                total += self.estimators_[tree].tree_.predict(rows)
             return total
 
         return np.asarray(np.sum(self.in_threads(votes), axis=0) / len(self.estimators_), dtype=np.float64)
@@ -68,7 +76,7 @@ class BaggedTrees:
         def sums(trees: Iterable[int]) -> NDArray[np.float64]:
             total = np.zeros(len(rows))
             for tree in trees:
-                total += self.estimators_[tree].predict(rows, check_input=False)
+                total += self.estimators_[tree].tree_.predict(rows)[:, 0]
             return total
 
         return np.asarray(np.sum(self.in_threads(sums), axis=0) / len(self.estimators_), dtype=np.float64)
@@ -107,12 +115,8 @@ def grow_trees(
     first : int
         Number of the first tree, in [0, inf): a forest may be grown piece by piece.
     """
-    from sklearn.tree import DecisionTreeClassifier
-
-    def tree(state: int) -> Any:
-        return DecisionTreeClassifier(max_features="sqrt", min_samples_leaf=leaf, random_state=state)
-
-    return _grown(tree, rows, labels, int(labels.max()) + 1, range(first, first + trees), seed, bootstrap_rows)
+    kind = _Kind(n_classes=int(labels.max()) + 1, leaf=leaf)
+    return _grown(kind, rows, labels, range(first, first + trees), seed, bootstrap_rows)
 
 
 def grow_number_trees(
@@ -139,45 +143,119 @@ def grow_number_trees(
     trees, bootstrap_rows, leaf, first
         As for `grow_trees`.
     """
-    from sklearn.tree import DecisionTreeRegressor
+    return _grown(_Kind(leaf=leaf), rows, numbers, range(first, first + trees), seed, bootstrap_rows)
 
-    def tree(state: int) -> Any:
-        return DecisionTreeRegressor(max_features=1 / 3, min_samples_leaf=leaf, random_state=state)
 
-    return _grown(tree, rows, numbers, 0, range(first, first + trees), seed, bootstrap_rows)
+@dataclass(frozen=True, kw_only=True)
+class _Kind:
+    """What one tree of a forest is grown for, and how far."""
+
+    n_classes: int = 0
+    """0 for a number."""
+    leaf: int
+    """Fewest rows of a leaf."""
+
+    def unfitted(self, state: int | None = None) -> Any:
+        """Return scikit-learn's estimator, with Gini splits or those by squared error."""
+        from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+        if self.n_classes:
+            return DecisionTreeClassifier(max_features="sqrt", min_samples_leaf=self.leaf, random_state=state)
+        return DecisionTreeRegressor(max_features=1 / 3, min_samples_leaf=self.leaf, random_state=state)
+
+    def candidates(self, n_features: int) -> int:
+        """Return how many features a node chooses from."""
+        return max(1, int(np.sqrt(n_features) if self.n_classes else n_features / 3))
+
+
+_Grow = Callable[[_Kind, _Rows, _Target, NDArray[np.float64], int, np.random.RandomState], Any]
+"""Grows a tree from rows, their target and weights, by a seed; the generator is there to be seeded."""
+
+
+def _fitted(
+    kind: _Kind, rows: _Rows, target: _Target, weights: NDArray[np.float64], seed: int, state: np.random.RandomState
+) -> Any:
+    """Grow a tree as scikit-learn's users do."""
+    # a tree is shown with weight 0 one row more of each class, so that it knows them all
+    taught = np.concatenate([target, np.arange(kind.n_classes)])
+    shown = np.concatenate([rows, np.zeros((kind.n_classes, rows.shape[1]), dtype=np.float32)])
+    counted = np.concatenate([weights, np.zeros(kind.n_classes)])
+    return kind.unfitted(seed).fit(shown, taught, sample_weight=counted, check_input=False)
+
+
+def _builders() -> Any:
+    """Return the module that has the classes which `fit` builds trees with."""
+    from sklearn.tree import _classes
+
+    return _classes
+
+
+def _built(
+    kind: _Kind, rows: _Rows, target: _Target, weights: NDArray[np.float64], seed: int, state: np.random.RandomState
+) -> Any:
+    """Grow the same tree by what `fit` calls once it has looked at its arguments."""
+    trees = _builders()
+    state.seed(seed)
+    n_rows, n_features = rows.shape
+    sizes = np.array([kind.n_classes or 1], dtype=np.intp)
+    criterion = (
+        trees.CRITERIA_CLF["gini"](1, sizes) if kind.n_classes else trees.CRITERIA_REG["squared_error"](1, n_rows)
+    )
+    splitter = trees.DENSE_SPLITTERS["best"](criterion, kind.candidates(n_features), kind.leaf, 0.0, state, None)
+    grown = trees.Tree(n_features, sizes, 1)
+    builder = trees.DepthFirstTreeBuilder(splitter, max(2, 2 * kind.leaf), kind.leaf, 0.0, np.iinfo(np.int32).max, 0.0)
+    builder.build(grown, rows, np.ascontiguousarray(target[:, None], dtype=np.float64), weights, None)
+    tree = kind.unfitted(seed)
+    tree.tree_, tree.n_features_in_, tree.n_outputs_ = grown, n_features, 1
+    if kind.n_classes:
+        tree.n_classes_, tree.classes_ = kind.n_classes, np.arange(kind.n_classes)
+    return tree
+
+
+@cache
+def _growth() -> _Grow:
+    """Return the quick way to grow a tree if it can be gone with this scikit-learn, else the public one."""
+    draw, state = np.random.default_rng(1), np.random.RandomState()
+    rows, weights = draw.integers(0, 4, (40, 6)).astype(np.float32), draw.integers(1, 3, 40).astype(np.float64)
+    for kind in (_Kind(n_classes=3, leaf=2), _Kind(leaf=2)):
+        target = draw.integers(0, 3, 40) if kind.n_classes else draw.random(40)
+        expected = _fitted(kind, rows, target, weights, 5, state)
+        try:
+            tree = _built(kind, rows, target, weights, 5, state)
+        except (AttributeError, KeyError, TypeError, ValueError):  # other names, other arguments
+            return _fitted
+        if not _are_alike(tree.tree_, expected.tree_):
+            return _fitted
+    return _built
+
+
+def _are_alike(tree: Any, other: Any) -> bool:
+    """Tell whether two trees ask the same and tell the same."""
+    parts = ("feature", "threshold", "children_left", "children_right", "value", "impurity", "weighted_n_node_samples")
+    return all(np.array_equal(getattr(tree, part), getattr(other, part)) for part in parts)
 
 
 def _grown(
-    tree_of: Callable[[int], Any],
-    rows: NDArray[np.float32],
-    target: NDArray[np.int64] | NDArray[np.float64],
-    n_classes: int,
-    trees: range,
-    seed: int,
-    bootstrap_rows: int | None,
+    kind: _Kind, rows: _Rows, target: _Target, trees: range, seed: int, bootstrap_rows: int | None
 ) -> BaggedTrees:
-    """Grow trees as scikit-learn's forests do, with its draws; `tree_of` makes one for a random state."""
-    from sklearn.utils import check_random_state
-
+    """Grow trees as scikit-learn's forests do, with its draws."""
     n_rows = target.size
     drawn = n_rows if bootstrap_rows is None else bootstrap_rows
-    state = check_random_state(seed)
-    seeds = [int(state.randint(np.iinfo(np.int32).max)) for _ in range(trees.stop)]
+    first_state = np.random.RandomState(seed)
+    seeds = [int(first_state.randint(np.iinfo(np.int32).max)) for _ in range(trees.stop)]
     rows = np.ascontiguousarray(rows, dtype=np.float32)
-    # a tree is shown the rows that were drawn for it and, with weight 0, one of each class, so that it knows them all
-    example = np.unique(target, return_index=True)[1] if n_classes else np.empty(0, dtype=np.int64)
+    with warnings.catch_warnings():
+        grow = _growth()
 
     def grown(numbers: Iterable[int]) -> list[tuple[Any, NDArray[np.int32]]]:
-        grown_trees = []
+        grown_trees, state = [], np.random.RandomState()
         for number in numbers:
             tree_seed = seeds[trees.start + number]
-            sample = check_random_state(tree_seed).randint(0, n_rows, drawn, dtype=np.int32)
+            state.seed(tree_seed)
+            sample = state.randint(0, n_rows, drawn, dtype=np.int32)
             weights = np.bincount(sample, minlength=n_rows)
-            shown = weights > 0
-            shown[example] = True
-            at = np.flatnonzero(shown)
-            tree = tree_of(tree_seed)
-            tree.fit(rows[at], target[at], sample_weight=weights[at].astype(np.float64), check_input=False)
+            at = np.flatnonzero(weights)
+            tree = grow(kind, rows[at], target[at], weights[at].astype(np.float64), tree_seed, state)
             grown_trees.append((tree, sample))
         return grown_trees
 
@@ -185,7 +263,7 @@ def _grown(
     return BaggedTrees(
         estimators_=[tree for tree, _ in grown_trees],
         estimators_samples_=[sample for _, sample in grown_trees],
-        n_classes_=n_classes,
+        n_classes_=kind.n_classes,
     )
 
 

@@ -40,7 +40,7 @@ class _Classes(TreeTarget):
 
     def predicted(self, tree: Any, rows: Matrix) -> FloatArray:
         """Return the shares of the classes in the leaves of rows."""
-        return np.asarray(tree.predict_proba(rows, check_input=False))
+        return np.asarray(tree.tree_.predict(rows))
 
     def errors(self, tree: Any, leaves: IntArray, rows: IntArray) -> FloatArray:
         """Return 1 for rows that are not of the commonest class of their leaf, 0 for the others."""

@@ -39,7 +39,7 @@ class _Numbers(TreeTarget):
 
     def predicted(self, tree: Any, rows: Matrix) -> FloatArray:
         """Return the means of the leaves of rows."""
-        return np.asarray(tree.predict(rows, check_input=False))[:, None]
+        return np.asarray(tree.tree_.predict(rows))
 
     def errors(self, tree: Any, leaves: IntArray, rows: IntArray) -> FloatArray:
         """Return the squared errors of rows, in units of the variance of all."""
