@@ -5,6 +5,9 @@ A promise cannot bring its own checker along. What is validated is a folder of f
 check that shares code with what it checks finds no fault that both have. So the word `kind` of the report chooses among
 the modules named here, none of which imports a method, a mechanism or the room of a family (`tests/test_imports.py`).
 
+What checks noise is imported when a promise about noise is checked: a k-anonymous release does without its thirty
+modules.
+
 Two moments are told apart. *While a release is made* its draft is checked: a promise that does not hold on it is never
 written. *Validated* are the files: everything the draft was checked for, and that the files agree with each other, that
 every figure of the report follows from the params, and that `verification` says what comes out now. What the draft was
@@ -21,12 +24,9 @@ from typing import Any
 from anonkit.bundle.data_files import read_schema
 from anonkit.bundle.release_names import DATA
 from anonkit.checks.agreement import budget_checks, verification_checks
-from anonkit.checks.approximate_histogram import approximate_checks, approximate_report_checks
-from anonkit.checks.central import central_checks, central_report_checks
 from anonkit.checks.class_promise import Evidence, validate_classes
 from anonkit.checks.drawn_classes import described_columns, drawn_draft, validate_drawn
 from anonkit.checks.file_checks import FileChecks
-from anonkit.checks.local_table import local_checks, local_file_checks
 from anonkit.checks.requirements import Validation
 from anonkit.checks.sameness import none_of
 from anonkit.errors import ParameterError
@@ -123,18 +123,26 @@ def _unpromised_columns(params: Facts) -> set[str]:
 
 
 def _local_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
+    from anonkit.checks.local_table import local_checks
+
     return local_checks(data, params, report, is_promised=True)
 
 
 def _local_files(data: Path, params: Facts, report: Facts) -> FileChecks:
+    from anonkit.checks.local_table import local_file_checks
+
     return local_file_checks(data, params, report, is_promised=True)
 
 
 def _central_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
+    from anonkit.checks.central import central_checks
+
     return central_checks(data, params, report["guarantee"], is_promised=True)
 
 
 def _central_files(data: Path, params: Facts, report: Facts) -> FileChecks:
+    from anonkit.checks.central import central_report_checks
+
     return FileChecks(
         made=list(_central_draft(data, params, report)),
         later=list(central_report_checks(params, report, is_promised=True)),
@@ -142,12 +150,16 @@ def _central_files(data: Path, params: Facts, report: Facts) -> FileChecks:
 
 
 def _approximate_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
+    from anonkit.checks.approximate_histogram import approximate_checks
+
     if "accounting" in params:
-        return central_checks(data, params, report["guarantee"], is_promised=True)
+        return _central_draft(data, params, report)
     return approximate_checks(data, params, report["guarantee"])
 
 
 def _approximate_files(data: Path, params: Facts, report: Facts) -> FileChecks:
+    from anonkit.checks.approximate_histogram import approximate_report_checks
+
     if "accounting" in params:
         return _central_files(data, params, report)
     return FileChecks(
@@ -157,12 +169,18 @@ def _approximate_files(data: Path, params: Facts, report: Facts) -> FileChecks:
 
 def _unpromised_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
     """Check what a release without a promise says of itself; its params tell which family of methods made it."""
+    from anonkit.checks.central import central_checks
+    from anonkit.checks.local_table import local_checks
+
     if "accounting" in params:
         return central_checks(data, params, report["guarantee"], is_promised=False)
     return local_checks(data, params, report, is_promised=False)
 
 
 def _unpromised_files(data: Path, params: Facts, report: Facts) -> FileChecks:
+    from anonkit.checks.central import central_report_checks
+    from anonkit.checks.local_table import local_file_checks
+
     if "accounting" in params:
         return FileChecks(
             made=list(_unpromised_draft(data, params, report)),
