@@ -6,10 +6,12 @@ CORE = $(VENV)/.installed
 STAMP = $(VENV)/.installed-dev
 
 # rooms whose every branch must be reached, and the tests that reach them: tracing makes tests 40 to 60 % slower, so
-# that the others run without it
+# that the others run without it, and so do those among them that are marked `untraced`
 EVERY_BRANCH = anonkit/checks anonkit/mechanisms anonkit/published/channels
 MEASURED = tests/auditing tests/bundle/test_signing.py tests/checks tests/mechanisms tests/promises tests/published \
   tests/randomized_response
+
+QUICK_TESTS = not slow and not integrations and not experiments and not docs
 
 INTEGRATIONS = airflow dagster dbt dvc prefect snakemake
 PEERS = $(notdir $(wildcard tests/benchmarks/peers/*))
@@ -46,9 +48,9 @@ WORKERS ?= $(shell $(PY) -c "import os; print((os.cpu_count() or 1) * 3 // 2)")
 
 test: $(STAMP)  ## everything a change must pass
 	$(BIN)/python -m pytest -q -p no:cacheprovider -n $(WORKERS) --dist worksteal --durations 40 \
-	  --hypothesis-profile fewer $(MEASURED:%=--ignore=%)
+	  --hypothesis-profile fewer --measured-elsewhere $(MEASURED)
 	$(BIN)/python -m pytest -q -p no:cacheprovider -n $(WORKERS) --dist worksteal --durations 5 \
-	  --hypothesis-profile fewer $(MEASURED) \
+	  --hypothesis-profile fewer -m "$(QUICK_TESTS) and not untraced" $(MEASURED) \
 	  $(EVERY_BRANCH:%=--cov=%) --cov-report=term-missing --cov-fail-under=100
 
 coverage: $(STAMP)  ## the branches of the whole package that the quick tests reach; 40 to 60 % slower than the gate
@@ -63,8 +65,9 @@ test-slow: $(STAMP)  ## the long audits and utility targets
 test-experiments: $(STAMP)  ## the quick form of the experiments of recipes/papers that the gate does not run; needs ../shared/data
 	$(BIN)/python -m pytest -q -p no:cacheprovider -m experiments tests/comparing
 
-test-docs: $(STAMP)  ## every page by the letter: its code blocks in order, by real programs
-	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --durations 10 -m docs tests/pages
+test-docs: $(STAMP)  ## every page by the letter: its code blocks in order, by real programs; every example, cell by cell
+	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --durations 10 -m docs tests/pages \
+	  tests/test_examples.py
 
 .integrations/%/.installed: pyproject.toml tests/integrations/%/requirements.txt tests/integrations/%/constraints.txt
 	$(PY) -m venv .integrations/$*

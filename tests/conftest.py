@@ -38,12 +38,33 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(RepeatableDraws(), "repeatable-draws")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run leave out what another run does while its branches are measured."""
+    parser.addoption(
+        "--measured-elsewhere",
+        nargs="*",
+        default=(),
+        metavar="PATH",
+        help="leave out the tests below these paths, but for those that are marked `untraced`",
+    )
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let the longest test be the first, then those of Spark, side by side, so that one process starts one Java.
 
     What stood at the end of the run kept one core busy for a minute while the others had nothing left to do.
     """
+    rooms = [REPOSITORY / path for path in config.getoption("--measured-elsewhere")]
+    elsewhere = [
+        item
+        for item in items
+        if not item.get_closest_marker("untraced") and any(item.path.is_relative_to(room) for room in rooms)
+    ]
+    if elsewhere:
+        config.hook.pytest_deselected(items=elsewhere)
+        left_out = set(elsewhere)
+        items[:] = [item for item in items if item not in left_out]
 
     def is_without_spark(item: pytest.Item) -> bool:
         fixtures = getattr(item, "fixturenames", ())

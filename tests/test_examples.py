@@ -20,6 +20,7 @@ SHOWN = {
 """What the cells of each show, among other things."""
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs_cell_by_cell(path: Path) -> None:
     """It ends well, and what its cells show is there."""

@@ -46,6 +46,7 @@ def test_any_row_of_a_person_is_theirs() -> None:
     assert ranked(np.zeros(20), np.array([3, 4]))[1] == pytest.approx(1 - (10 * 9) / (20 * 19))
 
 
+@pytest.mark.untraced
 def test_people_are_drawn_and_found_by_any_row() -> None:
     """The audit of a release of people attacks each person once."""
     made = anonkit.release(_visits(), method="mondrian", k=5, unit="who", target="label", ledger=None)

@@ -46,6 +46,7 @@ def audited(release: anonkit.Release, runs: int) -> tuple[LossBound, dict[str, d
     return found, {str(part["name"]): dict(part) for part in found.columns}
 
 
+@pytest.mark.untraced
 def test_the_coins_show_most_of_their_claim_and_never_more() -> None:
     """Three quarters of epsilon 1 are for the rows: more than seven tenths of that."""
     found, parts = audited(released(**TIGHT), 400)
@@ -65,6 +66,7 @@ def test_more_releases_show_seven_tenths_of_the_whole_claim() -> None:
     assert 0.7 * 0.75 < found.surest < found.lower_bound
 
 
+@pytest.mark.untraced
 def test_the_bound_is_one_at_the_claimed_delta() -> None:
     """The tables were made for it: k is the fewest that keep delta, and hardly more than that."""
     release = released(**TIGHT)
@@ -92,6 +94,7 @@ MUTANTS: dict[str, tuple[Mutant, dict[str, Any], int, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_is_refuted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound of the part that it breaks is above what that part claims."""
@@ -131,7 +134,7 @@ def test_a_mutant_is_refuted_by_many_releases(name: str, monkeypatch: pytest.Mon
     refuted(SLOW[name], monkeypatch)
 
 
-@pytest.mark.parametrize("policy", [UNTARGETED, POLICY])
+@pytest.mark.parametrize("policy", [UNTARGETED, pytest.param(POLICY, marks=pytest.mark.slow)])
 def test_people_and_releases_of_any_purpose_are_audited(policy: Any) -> None:
     """With a unit column every person has two rows, of which one is used: nothing more is shown."""
     columns = {**policy.columns, "who": Column(name="who", role=Role.UNIT)}
@@ -140,6 +143,7 @@ def test_people_and_releases_of_any_purpose_are_audited(policy: Any) -> None:
     assert 0 < parts[DRAWN]["lower_bound"] <= 0.75
 
 
+@pytest.mark.slow
 def test_a_release_of_nothing_is_an_answer_and_a_small_epsilon_too_weak_an_attack() -> None:
     """Where nothing is told apart the audit says so; large classes are fewer, so that tables stay small."""
     found, parts = audited(released(epsilon=0.1, delta=1e-9), 40)
@@ -148,6 +152,7 @@ def test_a_release_of_nothing_is_an_answer_and_a_small_epsilon_too_weak_an_attac
     assert found.lower_bound == 0
 
 
+@pytest.mark.untraced
 def test_the_audit_of_a_release_has_it_and_the_same_seed_gives_it_again() -> None:
     """Beside the attacks on the rows that are shown, in the JSON; 0 runs leave it out."""
     release = released(**TIGHT)

@@ -46,6 +46,7 @@ def audited(table: pa.Table, runs: int, policy: Policy = POLICY, **given: Any) -
     return rerun(release.report, release.params, table, runs=runs)
 
 
+@pytest.mark.untraced
 def test_a_true_claim_is_not_refuted_and_shown_in_part() -> None:
     """Two noisy tables that share an epsilon of 4: more than 1 is found, never more than the claim."""
     found = audited(TABLE, 300, method="dp-nb", epsilon=4.0)
@@ -55,6 +56,7 @@ def test_a_true_claim_is_not_refuted_and_shown_in_part() -> None:
     assert found.surest < found.lower_bound
 
 
+@pytest.mark.untraced
 def test_a_false_claim_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A method that spends ten times its claim."""
     monkeypatch.setitem(METHODS, "liar", __name__)  # type: ignore[arg-type]
@@ -66,6 +68,7 @@ def test_a_false_claim_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.surest > found.claimed == pytest.approx(0.4)
 
 
+@pytest.mark.untraced
 def test_a_claim_with_a_delta_is_audited_at_its_delta() -> None:
     """A large delta may show much of what was found, so that less of it speaks against epsilon."""
     many = {f"a{at}": Column(name=f"a{at}", categories=("0", "1", "2", "3")) for at in range(30)}
@@ -86,6 +89,7 @@ def test_too_few_runs_are_an_attack_too_weak() -> None:
     assert found.lower_bound == 0
 
 
+@pytest.mark.slow
 def test_replaced_records_are_audited_by_replacing() -> None:
     """Under the other neighbour relation a record that is left out has another in its place."""
     found = audited(TABLE, 200, method="dp-nb", epsilon=8.0, adjacency="replace")
@@ -93,6 +97,7 @@ def test_replaced_records_are_audited_by_replacing() -> None:
     assert 0.3 < found.lower_bound < 8.0
 
 
+@pytest.mark.untraced
 def test_all_rows_of_a_person_are_in_or_out() -> None:
     """With a unit column a record stands for the most rows that are used of one person."""
     table = TABLE.append_column("id", pa.array([f"p{at}" for at in range(64)]))
@@ -102,7 +107,8 @@ def test_all_rows_of_a_person_are_in_or_out() -> None:
     assert found.lower_bound > 1
 
 
-@pytest.mark.parametrize("method", ["dp-forest", "edprf", "diffgen"])
+@pytest.mark.untraced
+@pytest.mark.parametrize("method", ["dp-forest", "edprf", pytest.param("diffgen", marks=pytest.mark.slow)])
 def test_every_form_of_params_is_read(method: str) -> None:
     """Leaves, histograms, generalized cells: numbers, categories, three classes."""
     table = bank_customers(60, seed=1)
@@ -111,6 +117,7 @@ def test_every_form_of_params_is_read(method: str) -> None:
     assert found.counts["runs"] == 20
 
 
+@pytest.mark.untraced
 def test_the_forest_of_few_rows_is_audited() -> None:
     """Below epsilon n = 35 A^2 it is the model of dp-nb: part of its claim is shown, and never more than the claim."""
     names = [f"a{at}" for at in range(5)]
@@ -128,6 +135,7 @@ def test_the_forest_of_few_rows_is_audited() -> None:
     assert found.surest <= found.claimed == 8.0
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("without_target", [True, False])
 def test_a_release_for_any_purpose_is_audited_with_and_without_a_target(without_target: bool) -> None:
     """Noisy tables of columns and of pairs, and rows, show part of an epsilon of 8 and never more than it."""
@@ -156,6 +164,7 @@ NUMBERS = Policy(
 OF_NUMBERS = pa.table({"a": [str(at % 4) for at in range(64)], "y": [float(at) for at in range(64)]})
 
 
+@pytest.mark.slow
 def test_the_histogram_of_a_number_to_predict_is_looked_at() -> None:
     """Cells of the target, bins and rows of a release of numbers: something is shown, never more than the claim."""
     found = audited(OF_NUMBERS, 120, NUMBERS, method="dp-forest", epsilon=20.0)

@@ -234,6 +234,7 @@ def test_keys_of_other_kinds_are_refused_before_anything_is_read(
         assert run(program, ["validate", data, "--signed-by", str(key)], "anonkit") == 3
 
 
+@pytest.mark.untraced
 def test_an_encrypted_key_needs_its_password(
     small_customers: pa.Table, keys: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +254,7 @@ def test_an_encrypted_key_needs_its_password(
     assert anonkit.validate(made, signed_by=keys[1]).passed
 
 
+@pytest.mark.untraced
 def test_an_old_signature_does_not_outlive_its_release(
     small_customers: pa.Table, keys: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -307,6 +309,7 @@ def test_recipes_and_batches_are_signed_too(keys: tuple[Path, Path], tmp_path: P
     assert anonkit.validate(made, signed_by=keys[1]).passed
 
 
+@pytest.mark.untraced
 def test_a_dry_run_signs_nothing_and_reads_the_key(
     small_customers: pa.Table, keys: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -323,6 +326,7 @@ def test_only_releases_are_signed(keys: tuple[Path, Path], small_customers: pa.T
         anonkit.validate(small_customers, quasi_identifiers=["age"], k=1, signed_by=keys[1])
 
 
+@pytest.mark.untraced
 def test_apply_and_reconstruct_refuse_files_that_were_changed(small_customers: pa.Table, tmp_path: Path) -> None:
     """They compare what they read with the descriptor first; exit code 1, and nothing is written."""
     release(small_customers, tmp_path / "out.parquet")

@@ -311,6 +311,7 @@ def test_an_entry_of_another_version_is_held_against_the_sentence(
     assert [check.passed for check in catalogue_checks(place, schema, other, None)] == [False, False]
 
 
+@pytest.mark.untraced
 def test_copies_and_replacements_keep_no_entry_of_another_release(customers: pa.Table, tmp_path: Path) -> None:
     """Under its own name a copy has them, under another none; a new release without them removes the old ones."""
     output = tmp_path / "out.parquet"
@@ -337,6 +338,7 @@ def test_entries_are_signed_with_the_release(customers: pa.Table, tmp_path: Path
     assert {"signed_files", "hash:registry", "registry"} <= set(failed)
 
 
+@pytest.mark.untraced
 def test_commands_and_recipes_ask_for_entries_too(
     customers: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,6 +76,7 @@ def checked(release: Any, folder: Path, forge: Forge | None = None, *, draft: bo
     return {check.name for check in found if not check.passed}
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("epsilon", [0.02, 1.0, 30.0])
 @pytest.mark.parametrize("lines", [LINES, (), ("count",), ("quantile(age, 0.05, 0.95)", "sex, ward, age")])
 def test_what_the_method_publishes_is_what_the_check_rebuilds(

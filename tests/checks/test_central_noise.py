@@ -116,6 +116,7 @@ def chances(params: dict[str, Any]) -> list[float]:
     return [float(check.observed or 0) for check in noise_checks(params, facts_of(params))]
 
 
+@pytest.mark.slow
 def test_true_tables_are_refused_as_rarely_as_is_said() -> None:
     """The chances of 200 true tables are at least uniform: no more than a share p of them is below p."""
     found = np.array([chances(tables(ONE // 2, ONE // 2, seed)) for seed in range(200)])

@@ -56,6 +56,7 @@ def _plain(given_rows: list[Row], numeric: bool, missing_is_value: bool) -> dict
     return out
 
 
+@pytest.mark.untraced
 @settings(max_examples=80, deadline=None)
 @given(ROWS, st.booleans(), st.booleans())
 def test_the_recount_equals_the_definitions(rows: list[Row], numeric: bool, missing_is_value: bool) -> None:
@@ -69,6 +70,7 @@ def test_the_recount_equals_the_definitions(rows: list[Row], numeric: bool, miss
         assert found.sensitive["s"][name] == pytest.approx(plain[name]), name
 
 
+@pytest.mark.untraced
 @settings(max_examples=40, deadline=None)
 @given(ROWS, st.booleans())
 def test_columns_counted_together_are_counted_as_alone(rows: list[Row], missing_is_value: bool) -> None:

@@ -74,6 +74,7 @@ def test_a_draw_that_nobody_could_add_up_is_refused(monkeypatch: pytest.MonkeyPa
         delta_of_draw(1 << 20, 40, ONE)
 
 
+@pytest.mark.untraced
 def test_the_release_itself_validates(release: Files, tmp_path: Path) -> None:
     """With what it shows as it has to be: a group of the tree, and whether the score is high."""
     assert verdict(release.write(tmp_path)) == (0, ())
@@ -186,6 +187,7 @@ FORGERIES: dict[str, tuple[Edit, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_forged_release_is_refused(name: str, release: Files, tmp_path: Path) -> None:
     """All files and hashes rewritten: the check that is there for it fails."""

@@ -54,6 +54,7 @@ def test_two_counts_have_a_mean_of_one(noise: tuple[str, str]) -> None:
     assert (means > 0.999).all()
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("noise", [("a Laplace draw",) * 3, ("a Gaussian draw", "two rates", "a Laplace draw")])
 @pytest.mark.parametrize("points", [4096, 20])
 def test_three_counts_have_a_mean_of_at_most_one(
@@ -73,7 +74,8 @@ def test_three_counts_have_a_mean_of_at_most_one(
     assert points == 20 or (means > 0.9).all()
 
 
-@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.untraced
+@pytest.mark.parametrize("gaussian", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_true_counts_are_refused_as_rarely_as_is_said(gaussian: bool) -> None:
     """Of 400 releases of the stated noise no more than a share p has a chance below p, whichever kind of bet."""
     rates, draw = ([ONE // 9, ONE // 7], noisy_counts) if not gaussian else ([ONE // 90, ONE // 70], gaussian_counts)

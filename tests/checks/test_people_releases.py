@@ -59,6 +59,7 @@ def people_of(table: pd.DataFrame) -> pd.Series:
     return table["who"].str.strip().astype(float).astype(int)
 
 
+@pytest.mark.untraced
 def test_the_report_counts_people(untouched: Path) -> None:
     """Class sizes and risks are those of the people in each class, found again in the source by its recoding."""
     made, source = anonkit.load(untouched), visits()
@@ -152,7 +153,7 @@ def test_forged_people_are_found(untouched: Path, tmp_path: Path, forgery: str) 
 
 
 @pytest.mark.parametrize("method", ["rfka", "mondrian", "greedy-hamdist"])
-@pytest.mark.parametrize("rows", [100_000, 250])
+@pytest.mark.parametrize("rows", [pytest.param(100_000, marks=pytest.mark.slow), 250])
 def test_every_path_binds_by_the_same_definition(method: str, rows: int, tmp_path: Path) -> None:
     """Held or sampled: what the search took for k, l, alpha and t of people is what the files say, and validates."""
     with LocalEngine(search_rows=rows) as engine:
@@ -190,6 +191,7 @@ def test_the_next_batch_is_counted_in_people(untouched: Path, tmp_path: Path) ->
     assert anonkit.validate(tmp_path / "b.parquet").passed
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("rows", [100_000, 250])
 def test_rows_of_nobody_are_left_out_and_said(rows: int) -> None:
     """Rows without a unit fill no class: they go, the report and the terminal tell how many, or the policy refuses."""

@@ -19,6 +19,7 @@ NUMBERS = {"kind": "intervals", "cuts": ["10", "20", "30"], "missing": True}
 JOBS = {"kind": "categories", "values": ["clerk", "miner", "nurse"], "missing": False}
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("method", ["rfka", "datafly", "incognito"])
 @pytest.mark.parametrize("search_rows", [None, 160])
 def test_a_release_along_a_declared_tree_validates(method: str, search_rows: int | None, tmp_path: Path) -> None:

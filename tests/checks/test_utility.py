@@ -17,6 +17,7 @@ RNG = np.random.default_rng(0)
 NUMBERS = RNG.integers(0, 10, 400)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_target_that_follows_from_a_feature_is_predicted(classes: int) -> None:
     """Nearly always right, whatever the order of the rows."""
@@ -61,6 +62,7 @@ def test_a_release_that_is_its_source_differs_by_nothing() -> None:
         assert difference == {"value": 0.0, "ci": [0.0, 0.0], "shows": "no difference that these rows can show"}
 
 
+@pytest.mark.untraced
 def test_the_figures_of_the_source_are_the_same_whatever_the_release() -> None:
     """A release without a feature guesses the commonest class, and changes nothing of what stands beside it."""
     every = np.ones(400, dtype=bool)

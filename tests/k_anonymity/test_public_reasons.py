@@ -35,7 +35,9 @@ def table(seed: int, rows: int = 120) -> pa.Table:
     )
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "rfka, paper" else ()) for name in METHODS]
+)
 @settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 1000))
 def test_no_reason_counts_rows_of_the_source(name: str, seed: int) -> None:

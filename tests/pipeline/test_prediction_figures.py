@@ -36,7 +36,7 @@ def _released(table: pa.Table, method: str, sensitive: tuple[str, ...] = ()) -> 
     )
 
 
-@pytest.mark.parametrize("method", ["mondrian", "rfka"])
+@pytest.mark.parametrize("method", [pytest.param("mondrian", marks=pytest.mark.slow), "rfka"])
 @given(
     seed=st.integers(0, 2**16),
     kind=st.sampled_from(["row number in order of the target", "copy of the target", "noise"]),

@@ -49,7 +49,7 @@ def _agrees(made: anonkit.Release) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("rows", [100_000, 200])
+@pytest.mark.parametrize("rows", [pytest.param(100_000, marks=pytest.mark.slow), 200])
 def test_released_values_are_those_of_the_table(method: str, rows: int, tmp_path: Path) -> None:
     """Held or sampled: every count and list is that of the table, and no column has one value."""
     for seed in range(3):

@@ -420,7 +420,7 @@ print(ask(Path(sys.argv[1]), budget={budget}).reused)
 """
 
 
-@pytest.mark.parametrize("budget", [2.0, 9.0])
+@pytest.mark.parametrize("budget", [2.0, pytest.param(9.0, marks=pytest.mark.slow)])
 def test_processes_at_once_draw_once(tmp_path: Path, budget: float) -> None:
     """The same request by four processes at a time: one release, charged once; the others wait for it and reuse it."""
     code = _ASK.format(tests=str(Path(__file__).parent), budget=budget)

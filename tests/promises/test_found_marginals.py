@@ -75,6 +75,7 @@ def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
     return found
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("form", FORMS)
 def test_a_release_of_every_form_validates_without_a_condition(
     form: str, forms: dict[str, Files], tmp_path: Path
@@ -112,6 +113,7 @@ def test_search_readings_and_tables_add_up_to_what_was_asked_for(form: str, form
     assert len(forms[form].report["budget"]["domains"]) == len(finding_lines(params))
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("form", ["Gaussian, a target", "Laplace, none"])
 def test_what_the_search_leaves_is_spent_as_if_it_had_been_given(form: str, forms: dict[str, Files]) -> None:
     """The rule is that of the epsilon that is left: the rows are counted for as much as with these domains declared."""
@@ -142,6 +144,7 @@ def test_what_the_search_leaves_is_spent_as_if_it_had_been_given(form: str, form
     assert abs(counted - declared) <= 64
 
 
+@pytest.mark.untraced
 def test_several_rows_a_person_and_replaced_ones_pay_for_them(tmp_path: Path) -> None:
     """Thresholds are higher, rates lower; the release validates in both relations."""
     table = customers().append_column("who", pa.array([f"p{at // 2}" for at in range(N)]))
@@ -160,6 +163,7 @@ def test_several_rows_a_person_and_replaced_ones_pay_for_them(tmp_path: Path) ->
     assert thresholds[1] > 3 * thresholds[0]
 
 
+@pytest.mark.slow
 def test_spark_finds_and_releases_what_the_local_engine_does(spark: Any, tmp_path: Path) -> None:
     """The same draws of the same seed: domains, tables, rows."""
     from anonkit.engines.spark.spark_engine import SparkEngine
@@ -176,6 +180,7 @@ def test_spark_finds_and_releases_what_the_local_engine_does(spark: Any, tmp_pat
     assert any(line["purpose"].startswith("kind of ") for line in made[0][0]["accounting"])
 
 
+@pytest.mark.untraced
 def test_a_rehearsal_states_the_claim_of_the_release(tmp_path: Path) -> None:
     """Public rows included, and without a look: of a table in which nothing stands out it says the same."""
     given: dict[str, Any] = {**GAUSSIAN, "target": "customer_value", "n_rows": N}
@@ -203,6 +208,7 @@ def test_where_nothing_stands_out_the_refusal_is_booked(target: Any, words: str,
     assert (standing.epsilon, standing.delta) == (LAPLACE["epsilon"], LAPLACE["delta"])
 
 
+@pytest.mark.untraced
 def test_declared_columns_are_not_searched_and_the_rest_is(tmp_path: Path) -> None:
     """What is declared costs nothing: the lines of a search are of the other columns alone."""
     policy = Policy(columns={"age": Column(name="age", bounds=(16.0, 100.0))}, without_target=True)
@@ -216,6 +222,7 @@ def test_declared_columns_are_not_searched_and_the_rest_is(tmp_path: Path) -> No
 # --- audits ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.untraced
 def test_an_audit_of_search_and_tables_together_stays_below_the_claim() -> None:
     """The only row of a table, there or not: what all lines of a true account show of it, with their own noise.
 
@@ -248,6 +255,7 @@ def test_an_audit_of_search_and_tables_together_stays_below_the_claim() -> None:
     assert 0.3 * epsilon <= epsilon_from_counts((frequent, n), (rare, n), delta=delta) <= epsilon
 
 
+@pytest.mark.slow
 def test_an_audit_of_whole_searches_and_releases_stays_below_the_claim() -> None:
     """The method itself, run on neighbours: what is found decides which tables there are, and all of it is read.
 

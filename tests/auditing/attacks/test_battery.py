@@ -115,6 +115,7 @@ def test_the_baseline_of_inference_guesses(source: pa.Table) -> None:
     assert found["control_rate"] > commonest - 0.12
 
 
+@pytest.mark.untraced
 def test_what_the_table_teaches_about_everybody_is_no_risk(source: pa.Table) -> None:
     """With people who were not released as control: inference falls, and membership is told."""
     own = audit(source, source, control=people(600, seed=9))
@@ -126,11 +127,13 @@ def test_what_the_table_teaches_about_everybody_is_no_risk(source: pa.Table) -> 
     assert apart["membership"]["verdict"] != RISK
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_audit(source: pa.Table) -> None:
     """Reproducible for a table whose alignment draws nothing."""
     assert audit(source, source, seed=3) == audit(source, source, seed=3)
 
 
+@pytest.mark.untraced
 def test_a_k_anonymous_release_gives_one_in_k(source: pa.Table) -> None:
     """The attacker reads the boxes: linkage is never better than 1/k, and not worse than 1/(largest class)."""
     release = anonkit.release(source, method="mondrian", k=10, target="illness")
@@ -143,6 +146,7 @@ def test_a_k_anonymous_release_gives_one_in_k(source: pa.Table) -> None:
     assert found["linkability"]["controls"]["identity"] > 0.9
 
 
+@pytest.mark.untraced
 def test_the_mechanism_is_known_to_the_attacker() -> None:
     """Little noise in many columns: the ranking by likelihood finds people's rows; much noise hides them."""
     table = bank_customers(1500, seed=1)

@@ -121,7 +121,13 @@ def test_an_error_is_told_where_the_count_is_asked_for(
     assert not any(capfd.readouterr())
 
 
-@pytest.mark.parametrize("raised", [GuaranteeError("too few rows"), KeyboardInterrupt()], ids=["error", "interrupt"])
+@pytest.mark.parametrize(
+    "raised",
+    [
+        pytest.param(GuaranteeError("too few rows"), id="error", marks=pytest.mark.slow),
+        pytest.param(KeyboardInterrupt(), id="interrupt"),
+    ],
+)
 def test_a_search_that_ends_early_ends_the_jobs(
     raised: BaseException, engine: Any, customers: Path, spark: Any, tmp_path: Path
 ) -> None:
@@ -172,7 +178,7 @@ def _release(customers: Path, engine: Any, method: str, **more: Any) -> anonkit.
     )
 
 
-@pytest.mark.parametrize("method", ["rfka", "mondrian"])
+@pytest.mark.parametrize("method", ["rfka", pytest.param("mondrian", marks=pytest.mark.slow)])
 def test_the_owner_is_told_what_one_machine_tells(
     method: str, engine: Any, customers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

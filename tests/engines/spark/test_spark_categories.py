@@ -78,7 +78,10 @@ def _same(batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
     return batch
 
 
-@pytest.mark.parametrize(("method", "more"), [("mondrian", {}), ("rfka", {"trees": 5, "max_suppression": 0.5})])
+@pytest.mark.parametrize(
+    ("method", "more"),
+    [("mondrian", {}), pytest.param("rfka", {"trees": 5, "max_suppression": 0.5}, marks=pytest.mark.slow)],
+)
 def test_ordered_categories_are_released_alike(method: str, more: dict[str, Any], engine: Any, tmp_path: Path) -> None:
     """Searched on a sample and in full: kept columns stay categories, and the same rows come out."""
     n = 120
