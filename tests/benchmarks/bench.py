@@ -60,9 +60,9 @@ PARTS = {
 }
 """The generator of each table that is measured: module and function."""
 SIZES = ("quick", "full", "large")
-MINUTES = {"quick": 10, "full": 20, "large": 90}
+MINUTES = {"quick": 10, "full": 30, "large": 90}
 """After which a part is ended; its records are kept."""
-PEER_MINUTES = {"quick": 6, "full": 6, "large": 45}
+PEER_MINUTES = {"quick": 6, "full": 12, "large": 45}
 """After which a peer is ended, and named as missing."""
 BASES = ("anonkit", "numpy", "pandas", "pyarrow", "duckdb", "scikit-learn")
 
