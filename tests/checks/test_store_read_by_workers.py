@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from objects_in_memory import Bucket, bucket_in_memory
 from part_workers import Elsewhere
@@ -16,6 +17,7 @@ import anonkit
 from anonkit.bundle.data_files import joint_digest
 from anonkit.bundle.private_files import _PREFIX
 from anonkit.bundle.release_names import DATA, DESCRIPTOR, PARAMS
+from anonkit.checks.table_scans import scanned
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import GuaranteeError, ReleaseFormatError
 
@@ -58,6 +60,9 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
 @pytest.fixture
 def workers(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Counted:
     """Workers whose private folders, and those of this machine, are made in one folder of the test."""
+    for threads in (None, 1):  # a process keeps its database, and what that spills to: whoever comes first opens it
+        with scanned(pa.table({"a": [1]}), threads=threads):
+            pass
     (tmp_path / "scratch").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
     return Counted(bucket, tmp_path / "scratch")
