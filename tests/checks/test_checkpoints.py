@@ -67,7 +67,6 @@ SPARK = pytest.param("spark", marks=pytest.mark.slow)
 """Every query of a small table takes Spark a second: its counts are compared in the gate, its checkpoints beside it."""
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("backend", [*BACKENDS[:-1], SPARK])
 @pytest.mark.parametrize("shown", ["SUMMARY", "BOOLEAN_ONLY"])
 def test_a_checkpoint_passes_and_fails(
@@ -238,7 +237,6 @@ def test_data_docs_speak_in_words(frame: pd.DataFrame, released: Path, tmp_path:
     assert not any("MARKER" in page.read_text("utf-8") for page in docs.rglob("*.html"))
 
 
-@pytest.mark.untraced
 @pytest.mark.pinned
 def test_the_page_runs(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -209,7 +209,6 @@ def test_classes_are_of_cells_to_the_letter(
     assert [(one.success, one.result["observed_value"]) for one in result.results] == [(False, 1)] * 2
 
 
-@pytest.mark.untraced
 def test_classes_on_spark_are_of_cells_to_the_letter(context: Any, spark: Any) -> None:
     """The same where Spark is told to ignore case in a column."""
     from anonkit.checks import expectations as ax
@@ -243,7 +242,6 @@ def test_no_cell_is_in_a_result(frame: pd.DataFrame, context: Any, tmp_path: Pat
     assert "MARKER" not in str(result.to_json_dict())
 
 
-@pytest.mark.untraced
 def test_a_release_as_a_batch(context: Any, tmp_path: Path) -> None:
     """Its files validate and the batch is it; another batch, or a changed file, fails."""
     from anonkit.checks import expectations as ax

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,13 @@ from anonkit.pipeline.release_output import Output
 from anonkit.policy.declaration import Policy
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.toml"))
+LONG = re.compile("spark|adult-(diffprfs|mondrian|paper)")
+"""A cluster, and methods that other recipes release smaller tables by."""
 
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, marks=pytest.mark.slow if "spark" in path.stem else ()) for path in RECIPES],
+    [pytest.param(path, marks=pytest.mark.slow if LONG.search(path.stem) else ()) for path in RECIPES],
     ids=lambda path: path.stem,
 )
 def test_every_recipe_makes_a_release_that_validates(

@@ -90,7 +90,9 @@ LAWS: dict[str, tuple[Mutant, Callable[[], None]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name.startswith("twice") else ()) for name in LAWS]
+)
 def test_a_mutant_of_the_law_is_refused_by_its_test(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The named test passes as the code stands, and fails with one line changed."""
     mutant, test = LAWS[name]

@@ -28,6 +28,7 @@ from anonkit.estimators.bagged_trees import BaggedTrees
 Matrix = NDArray[np.float32]
 
 _CELLS = 4_000_000  # cells of permuted rows predicted at once
+_BITS = 63  # features that a word of a route can hold
 _BATCH = 50  # trees between two looks at what they tell
 _MOVED = 1e-3  # mean square change of the predictions that a settled forest may show, per variance of the target
 _REVERSED = 0.02  # share of the differences in importance that a batch may reverse
@@ -219,20 +220,15 @@ def _losses(
         return np.zeros(n_features)
     chosen: IntArray = np.sort(draw.permutation(oob)[:take])
     mine = rows[chosen]
-    leaves = tree.tree_.apply(mine)
-    asked = _asked_on_route(tree.tree_)[leaves]
     splits = tree.tree_.feature
-    at, features, values = [], [], []
-    for feature in np.unique(splits[splits >= 0]).tolist():
-        permuted = draw.permutation(mine[:, feature])
-        changed = np.flatnonzero((permuted != mine[:, feature]) & asked[:, feature])
-        at.append(changed)
-        features.append(np.full(changed.size, feature))
-        values.append(permuted[changed])
-    loss = np.zeros(n_features)
-    if not at:
+    used, loss = np.unique(splits[splits >= 0]), np.zeros(n_features)
+    if not used.size:
         return loss
-    row, feature_of, value = np.concatenate(at), np.concatenate(features), np.concatenate(values)
+    leaves, asked = _routes(tree.tree_, mine)
+    columns = np.ascontiguousarray(mine.T)[used]
+    permuted = np.stack([column.take(draw.permutation(column.size)) for column in columns])
+    which, row = np.nonzero((permuted != columns) & asked[used])
+    feature_of, value = used[which], permuted[which, row]
     before = target.errors(tree, leaves, chosen)
     for block in np.array_split(np.arange(row.size), max(1, -(-row.size * n_features // _CELLS))):
         moved = mine[row[block]]
@@ -242,17 +238,17 @@ def _losses(
     return loss * (oob.size / take)
 
 
-def _asked_on_route(tree: Any) -> BoolArray:
-    """Tell which features are asked for on the way to each node of a tree, shape (n_nodes, n_features)."""
-    asked = np.zeros((tree.node_count, tree.n_features), dtype=bool)
-    here = np.zeros(1, dtype=np.int64)
-    while (here := here[tree.children_left[here] >= 0]).size:
-        both = [tree.children_left[here], tree.children_right[here]]
-        for child in both:
-            asked[child] = asked[here]
-            asked[child, tree.feature[here]] = True
-        here = np.concatenate(both)
-    return asked
+def _routes(tree: Any, rows: Matrix) -> tuple[IntArray, BoolArray]:
+    """Return the leaf of each row, and which features are asked for on its way there, shape (n_features, n_rows)."""
+    routes = tree.decision_path(rows)
+    asked = np.empty(rows.shape[::-1], dtype=bool)
+    for first in range(0, len(asked), _BITS):
+        feature = tree.feature - first
+        bits = np.where((feature >= 0) & (feature < _BITS), np.int64(1) << np.clip(feature, 0, _BITS - 1), 0)
+        words = np.bitwise_or.reduceat(bits[routes.indices], routes.indptr[:-1])
+        part = asked[first : first + _BITS]
+        part[:] = words >> np.arange(len(part))[:, None] & 1
+    return routes.indices[routes.indptr[1:] - 1], asked
 
 
 def _missed_rows(model: BaggedTrees, tree: int, n_rows: int) -> IntArray:
