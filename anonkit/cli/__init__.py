@@ -27,8 +27,6 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from anonkit.estimators.learning_process import Imports, learning_beside
-
 if TYPE_CHECKING:
     from anonkit.cli.commands import COMMANDS as COMMANDS
     from anonkit.cli.commands import anonkit as anonkit
@@ -104,6 +102,8 @@ def _forests_beside(args: Sequence[str]) -> AbstractContextManager[None]:
     asked = args[0] == "release" and forests and not {"--help", "-h"} & set(words)
     if not asked:
         return nullcontext()
+    from anonkit.estimators.learning_process import Imports, learning_beside
+
     imports = Imports(
         first=_BOOSTING if set(_BOOSTED) & set(words) else _TREES,
         then=_SCORING,
