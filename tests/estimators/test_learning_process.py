@@ -181,7 +181,7 @@ def test_what_later_work_needs_is_imported_once_the_first_answer_is_sent() -> No
 def _as_of_a_command(monkeypatch: pytest.MonkeyPatch, method: str) -> Imports:
     """Return what the second process of a release imports."""
     asked: list[Imports] = []
-    monkeypatch.setattr(cli, "learning_beside", lambda imports, _: asked.append(imports))
+    monkeypatch.setattr(module, "learning_beside", lambda imports, _: asked.append(imports))
     cli._forests_beside(["release", "--method", method, "in.csv", "out.parquet"])
     return asked[0]
 
@@ -325,6 +325,6 @@ def test_only_a_release_that_grows_forests_has_the_process(
     from anonkit import cli
 
     asked: list[object] = []
-    monkeypatch.setattr(cli, "learning_beside", lambda imports, _: asked.append(imports))
+    monkeypatch.setattr(module, "learning_beside", lambda imports, _: asked.append(imports))
     cli._forests_beside(words)
     assert bool(asked) == expected
