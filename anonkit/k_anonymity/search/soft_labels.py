@@ -7,8 +7,9 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -203,7 +204,6 @@ def _feature(column: CodedColumn) -> FloatArray:
 def _shares(features: FloatArray, fold: _Fold, categorical: list[bool], *, n_classes: int, seed: int) -> FloatArray:
     """Learn from entries of `features`, return the class probabilities of those asked about: (n_asked, n_classes)."""
     from sklearn.ensemble import HistGradientBoostingClassifier
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     classes = fold.targets
     present = np.unique(classes)
@@ -217,7 +217,7 @@ def _shares(features: FloatArray, fold: _Fold, categorical: list[bool], *, n_cla
         return probabilities
     features, categorical = features[:, telling], [categorical[at] for at in telling.tolist()]
     forest = HistGradientBoostingClassifier(categorical_features=categorical, **fold.boosting(seed, present.size))
-    with threadpool_limits(limits=1, user_api="openmp"):  # on busy cores more threads are up to 50 times slower
+    with _one_thread():
         forest.fit(features[fold.learned], classes)
         probabilities[:, present] = forest.predict_proba(features[fold.asked])
     return probabilities
@@ -226,16 +226,29 @@ def _shares(features: FloatArray, fold: _Fold, categorical: list[bool], *, n_cla
 def _means(features: FloatArray, fold: _Fold, categorical: list[bool], *, seed: int) -> FloatArray:
     """Learn from entries of `features`, return the predicted number of those asked about; shape (n_asked, 1)."""
     from sklearn.ensemble import HistGradientBoostingRegressor
-    from threadpoolctl import threadpool_limits
 
     truth, telling = fold.targets, _telling(features, fold.learned)
     if telling.size == 0 or truth.size < 2:
         return np.full((fold.asked.size, 1), truth.mean())
     features, categorical = features[:, telling], [categorical[at] for at in telling.tolist()]
     forest = HistGradientBoostingRegressor(categorical_features=categorical, **fold.boosting(seed))
-    with threadpool_limits(limits=1, user_api="openmp"):
+    with _one_thread():
         forest.fit(features[fold.learned], truth)
         return np.clip(np.asarray(forest.predict(features[fold.asked]), dtype=np.float64), 0.0, 1.0)[:, None]
+
+
+@cache
+def _thread_pools() -> Any:
+    """Look for the libraries that have threads, once and after forests were imported: a look takes milliseconds."""
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()
+
+
+def _one_thread() -> AbstractContextManager[Any]:
+    """Let a forest use one thread: on busy cores more are up to 50 times slower."""
+    limited: AbstractContextManager[Any] = _thread_pools().limit(limits=1, user_api="openmp")
+    return limited
 
 
 def _telling(features: FloatArray, rows: IntArray) -> IntArray:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -139,3 +142,44 @@ def test_numbers_are_told_of_in_five_parts_however_many() -> None:
     """Fewer have been tried with classes alone."""
     told = soft_numbers([_numbers(3)], np.arange(20_000) % 3, np.arange(20_000) % 7 * 1.0, 0)
     assert np.unique(told.fold).size == 5
+
+
+THREADS = """
+import sys
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from threadpoolctl import threadpool_info
+from anonkit.domains.coded_columns import CodedColumn
+from anonkit.k_anonymity.search.soft_labels import soft_labels, soft_numbers
+
+def threads():
+    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "openmp"}
+
+def noted(model, fit):
+    def fitted(self, *given):
+        sys.stdout.write(f"{model.__name__} {threads()}\\n")
+        return fit(self, *given)
+    model.fit = fitted
+
+print("before", threads())
+for model in (HistGradientBoostingClassifier, HistGradientBoostingRegressor):
+    noted(model, model.fit)
+rows = np.arange(60)
+column = CodedColumn(name="x", codes=rows.astype(np.int32), values=[float(row) for row in rows], ordered=True)
+soft_labels([column], rows, (rows > 30).astype(np.int64), 0)
+soft_numbers([column], rows, rows.astype(np.float64), 0)
+print("after", threads())
+"""
+
+
+def test_forests_work_in_one_thread_each() -> None:
+    """While one is fitted no OpenMP library has more; afterwards all have what the process was given."""
+    told = subprocess.run(
+        [sys.executable, "-c", THREADS],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+    ).stdout.splitlines()
+    fitted = {"HistGradientBoostingClassifier {1}", "HistGradientBoostingRegressor {1}"}
+    assert (told[0], set(told[1:-1]), told[-1]) == ("before {2}", fitted, "after {2}")
