@@ -250,7 +250,7 @@ def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
         at, left = node["axis"], frozenset(node["left"])
         (low, high), whole = node["children"], region[node["axis"]]
         reached += [low, high]
-        if min(low, high) <= number or repeated(node["left"]) or not left <= whole:
+        if min(low, high) <= number or repeated(node["left"]) or not left <= set(range(axes[at].size)):
             raise ValueError("not a tree of boxes")
         for child, side in ((low, whole & left), (high, whole - left)):
             if side:  # what no row can be in shows nothing

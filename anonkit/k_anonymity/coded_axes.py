@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -28,7 +28,6 @@ from anonkit.published.recoding import (
     Split,
     unique_labels,
 )
-from anonkit.published.recoding.box_routes import BoxRoutes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -162,22 +161,7 @@ def boxes_of(
         for node, parts in zip(mine, sides, strict=True):
             child = int(tree.left[node])
             nodes[node] = Split(axis=at, left=parts, children=(child, child + 1))
-    return LocalRecoding(axes=tuple(axes), nodes=_divided(axes, nodes))
-
-
-def _divided(axes: Sequence[IntervalAxis | CategoryAxis], nodes: Sequence[Split | None]) -> tuple[Split | None, ...]:
-    """Return the nodes with only those parts on the left that their box holds: what went elsewhere above is no part.
-
-    So each tree of boxes is written in one way, and a reader can refuse any other.
-    """
-    found = BoxRoutes.of([axis.size for axis in axes], nodes).held_parts(inner=True)
-    divided = list(nodes)
-    for number, held in zip(found.nodes, found.held, strict=True):
-        node = nodes[number]
-        if node is not None:
-            members = set(found.sets[node.axis][held[node.axis]].tolist())
-            divided[number] = replace(node, left=tuple(part for part in node.left if part in members))
-    return tuple(divided)
+    return LocalRecoding(axes=tuple(axes), nodes=tuple(nodes))
 
 
 def _free_sides(

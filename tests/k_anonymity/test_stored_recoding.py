@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from checks.forgeries import Files, forged, verdict
 
 import anonkit
 from anonkit.datasets import bank_customers
@@ -99,6 +100,40 @@ def test_new_categories_are_never_shown(earlier: Path) -> None:
     changed = batch.set_column(at, "occupation", pa.array(jobs))
     release = anonkit.apply(earlier, changed, max_suppression=0.5)
     assert all("astronaut" not in map(str, column.to_pylist()) for column in release.to_arrow().columns)
+
+
+def test_parts_that_no_box_holds_are_not_written_again(tmp_path: Path) -> None:
+    """Earlier versions named them on the left of a node; both releases validate, and the next one has them no more."""
+    first, before = tmp_path / "out.parquet", tmp_path / "before"
+    before.mkdir()
+    anonkit.release(bank_customers(600, seed=1), method="mondrian", k=8, target="customer_value", output=first)
+    params = json.loads((tmp_path / "out.params.json").read_text())
+    plain = json.loads(json.dumps(params["recoding"]))
+
+    def name_all(number: int, held: dict[int, set[int]]) -> None:
+        node = params["recoding"]["nodes"][number]
+        if node is None:
+            return
+        axis = params["recoding"]["axes"][node["axis"]]
+        everything = set(
+            range(len(axis.get("values", [*axis.get("cuts", []), ""])) + axis["missing"] + axis.get("other", False))
+        )
+        here = held.get(node["axis"], everything)
+        left = set(node["left"])
+        for child, side in zip(node["children"], (left, here - left), strict=True):
+            name_all(child, {**held, node["axis"]: side})
+        node["left"] = sorted(left | (everything - here))
+
+    name_all(0, {})
+    assert params["recoding"] != plain
+    shown, _ = verdict(forged(Files.read(first), lambda files: files.params.update(params), before))
+    assert shown == 0
+
+    path, later = tmp_path / "x.params.json", tmp_path / "later.parquet"
+    path.write_text(json.dumps(params))
+    anonkit.apply(path, bank_customers(600, seed=1), output=later)
+    assert json.loads((tmp_path / "later.params.json").read_text())["recoding"] == plain
+    assert anonkit.validate(later).passed
 
 
 def test_a_damaged_params_file_is_refused(earlier: Path, tmp_path: Path) -> None:

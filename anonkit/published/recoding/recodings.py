@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -130,13 +130,24 @@ class LocalRecoding:
         return {axis.name: pa.string() for axis in self.axes}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the recoding as it stands in `params.json`."""
+        """Return the recoding as it stands in `params.json`: each tree of boxes is written in one way."""
         nodes = [
             None if node is None else {"axis": node.axis, "left": list(node.left), "children": list(node.children)}
-            for node in self.nodes
+            for node in self._named_once
         ]
         merged = {"merged": True} if self.merged else {}
         return {"kind": "local", "axes": [axis.to_dict() for axis in self.axes], "nodes": nodes, **merged}
+
+    @property
+    def _named_once(self) -> list[Split | None]:
+        """The nodes with only those parts on the left that their box holds: what went elsewhere above is none."""
+        found, nodes = self._routes.held_parts(inner=True), list(self.nodes)
+        for number, held in zip(found.nodes, found.held, strict=True):
+            node = nodes[number]
+            if node is not None:
+                members = set(found.sets[node.axis][held[node.axis]].tolist())
+                nodes[number] = replace(node, left=tuple(part for part in node.left if part in members))
+        return nodes
 
 
 def _by_node(found: HeldParts, named: Sequence[Sequence[_T]]) -> list[tuple[_T, ...]]:
