@@ -11,8 +11,6 @@ EVERY_BRANCH = anonkit/checks anonkit/mechanisms anonkit/published/channels
 MEASURED = tests/auditing tests/bundle/test_signing.py tests/checks tests/mechanisms tests/promises tests/published \
   tests/randomized_response
 
-QUICK_TESTS = not slow and not integrations and not experiments and not docs
-
 INTEGRATIONS = airflow dagster dbt dvc prefect snakemake
 PEERS = $(notdir $(wildcard tests/benchmarks/peers/*))
 
@@ -50,7 +48,7 @@ test: $(STAMP)  ## everything a change must pass
 	$(BIN)/python -m pytest -q -p no:cacheprovider -n $(WORKERS) --dist worksteal --durations 40 \
 	  --hypothesis-profile fewer --measured-elsewhere $(MEASURED)
 	$(BIN)/python -m pytest -q -p no:cacheprovider -n $(WORKERS) --dist worksteal --durations 5 \
-	  --hypothesis-profile fewer -m "$(QUICK_TESTS) and not untraced" $(MEASURED) \
+	  --hypothesis-profile fewer --traced $(MEASURED) \
 	  $(EVERY_BRANCH:%=--cov=%) --cov-report=term-missing --cov-fail-under=100
 
 coverage: $(STAMP)  ## the branches of the whole package that the quick tests reach; 40 to 60 % slower than the gate

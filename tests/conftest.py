@@ -39,14 +39,32 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let a run leave out what another run does while its branches are measured."""
+    """Let the gate run in two parts: one in which branches are measured, and one with everything else."""
+    untraced = "tests that are marked `untraced`"
+    parser.addoption("--traced", action="store_true", help=f"leave out {untraced}")
     parser.addoption(
         "--measured-elsewhere",
         nargs="*",
         default=(),
         metavar="PATH",
-        help="leave out the tests below these paths, but for those that are marked `untraced`",
+        help=f"leave out what is there, but {untraced}",
     )
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what the other part of the gate runs."""
+    rooms = [REPOSITORY / path for path in config.getoption("--measured-elsewhere")]
+    traced = config.getoption("--traced")
+    there = []
+    for item in items:
+        if item.get_closest_marker("untraced"):
+            there += [item] if traced else []
+        elif any(item.path.is_relative_to(room) for room in rooms):
+            there.append(item)
+    if there:
+        config.hook.pytest_deselected(items=there)
+        gone = set(there)
+        items[:] = [item for item in items if item not in gone]
 
 
 @pytest.hookimpl(trylast=True)
@@ -55,16 +73,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     What stood at the end of the run kept one core busy for a minute while the others had nothing left to do.
     """
-    rooms = [REPOSITORY / path for path in config.getoption("--measured-elsewhere")]
-    elsewhere = [
-        item
-        for item in items
-        if not item.get_closest_marker("untraced") and any(item.path.is_relative_to(room) for room in rooms)
-    ]
-    if elsewhere:
-        config.hook.pytest_deselected(items=elsewhere)
-        left_out = set(elsewhere)
-        items[:] = [item for item in items if item not in left_out]
+    _leave_out(config, items)
 
     def is_without_spark(item: pytest.Item) -> bool:
         fixtures = getattr(item, "fixturenames", ())

@@ -150,18 +150,18 @@ def _central_files(data: Path, params: Facts, report: Facts) -> FileChecks:
 
 
 def _approximate_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
-    from anonkit.checks.approximate_histogram import approximate_checks
-
     if "accounting" in params:
         return _central_draft(data, params, report)
+    from anonkit.checks.approximate_histogram import approximate_checks
+
     return approximate_checks(data, params, report["guarantee"])
 
 
 def _approximate_files(data: Path, params: Facts, report: Facts) -> FileChecks:
-    from anonkit.checks.approximate_histogram import approximate_report_checks
-
     if "accounting" in params:
         return _central_files(data, params, report)
+    from anonkit.checks.approximate_histogram import approximate_report_checks
+
     return FileChecks(
         made=list(_approximate_draft(data, params, report)), later=list(approximate_report_checks(params, report))
     )

@@ -7,7 +7,7 @@ off. Trees that are grown one by one never empty them, and what they set is undo
 
 Nine tenths of what `DecisionTreeClassifier.fit` does with a few hundred rows is to look at its arguments: the same ones
 for every tree. Trees are therefore built by the classes that `fit` builds them with. Those are no public names of
-scikit-learn, so a process first grows one small tree in both ways, and takes `fit` where they differ in anything.
+scikit-learn, so a process first grows two small trees in both ways, and takes `fit` where they differ in anything.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class _Kind:
     leaf: int
     """Fewest rows of a leaf."""
 
-    def unfitted(self, state: int | None = None) -> Any:
+    def unfitted(self, state: int) -> Any:
         """Return scikit-learn's estimator, with Gini splits or those by squared error."""
         from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -215,11 +215,12 @@ def _built(
 @cache
 def _growth() -> _Grow:
     """Return the quick way to grow a tree if it can be gone with this scikit-learn, else the public one."""
-    draw, state = np.random.default_rng(1), np.random.RandomState()
+    draw, state = np.random.default_rng(1), np.random.RandomState()  # a made-up table
     rows, weights = draw.integers(0, 4, (40, 6)).astype(np.float32), draw.integers(1, 3, 40).astype(np.float64)
     for kind in (_Kind(n_classes=3, leaf=2), _Kind(leaf=2)):
         target = draw.integers(0, 3, 40) if kind.n_classes else draw.random(40)
-        expected = _fitted(kind, rows, target, weights, 5, state)
+        with warnings.catch_warnings():
+            expected = _fitted(kind, rows, target, weights, 5, state)
         try:
             tree = _built(kind, rows, target, weights, 5, state)
         except (AttributeError, KeyError, TypeError, ValueError):  # other names, other arguments
@@ -244,8 +245,7 @@ def _grown(
     first_state = np.random.RandomState(seed)
     seeds = [int(first_state.randint(np.iinfo(np.int32).max)) for _ in range(trees.stop)]
     rows = np.ascontiguousarray(rows, dtype=np.float32)
-    with warnings.catch_warnings():
-        grow = _growth()
+    grow = _growth()
 
     def grown(numbers: Iterable[int]) -> list[tuple[Any, NDArray[np.int32]]]:
         grown_trees, state = [], np.random.RandomState()

@@ -114,6 +114,7 @@ def test_growing_leaves_the_warning_filters_alone() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         before, entries = warnings.filters, list(warnings.filters)
+        bagged_trees._growth.cache_clear()
         for seed in range(10):
             grow_trees(matrix, labels, trees=40, seed=seed).predict_proba(matrix)
             assert warnings.filters is before

@@ -216,7 +216,7 @@ def test_a_class_is_shown_by_the_binomial_law_from_k_on() -> None:
 
 def test_no_neighbour_is_told_by_more_than_epsilon_and_delta() -> None:
     """Clopper and Pearson at one in a thousand, with fixed seeds: delta, bounded from below, is not above the claim."""
-    n_rows, k, sampled, epsilon, times = 12, 6, WORDS // 4, 0.3, 1600
+    n_rows, k, sampled, epsilon, times = 12, 6, WORDS // 4, 0.3, 4000
     claimed = delta_of(sampled, k, int(epsilon * ONE))
     more, fewer = (_class_shown(size, k, sampled, times) for size in (n_rows, n_rows - 1))
     one, other = (sum(found[j] for j in range(k, n_rows + 1)) for found in (more, fewer))

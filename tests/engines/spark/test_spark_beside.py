@@ -190,7 +190,7 @@ def test_the_owner_is_told_what_one_machine_tells(
         plain = getattr(SparkEngine, verb)
 
         def told(self: Any, *given: Any, plain: Any = plain, verb: str = verb, **named: Any) -> Any:
-            where.setdefault(verb, set()).add(threading.current_thread().name.split("-")[:2] == ["anonkit", "beside"])
+            where.setdefault(verb, set()).add(threading.current_thread().name.startswith("anonkit-beside"))
             return plain(self, *given, **named)
 
         monkeypatch.setattr(SparkEngine, verb, told)
@@ -198,7 +198,8 @@ def test_the_owner_is_told_what_one_machine_tells(
     with LocalEngine(search_rows=HELD) as local:
         other = _release(customers, local, method)
     assert where["class_sizes"] == {True}
-    assert True in where["count_sets"] & where["sample"]
+    for verb in ("count_sets", "sample"):  # the search may ask for others itself
+        assert True in where[verb], verb
     assert one.owner["source"] == other.owner["source"]
     assert one.owner["rows_left_out"] == other.owner["rows_left_out"]
     assert one.owner["prediction_for_all_rows"] == other.owner["prediction_for_all_rows"]
