@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
+from anonkit.checks.central_marginal_noise import Amount, Pairs, View, cell_power
 from anonkit.checks.central_params import (
     ALL_ROWS,
     EXPONENTIAL,
@@ -46,10 +45,6 @@ _MOST_VALUES = 1 << 21
 _MOST_ROWS = 1 << 36
 _MOST_CLASSES = 16
 
-Pairs = tuple[tuple[int, int], ...]
-Amount = tuple[bool, float]
-"""Whether noise is Gaussian, and what a row may lose in all tables: rho then, else epsilon."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedTables:
@@ -73,136 +68,13 @@ class ExpectedTables:
     """Tables of columns, choices of edges, tables of edges, further choices, further tables: of one row, in all."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _View:
-    """Columns alike, or split by classes: what noise is expected to do to them."""
-
-    sizes: tuple[int, ...]
-    classes: int
-    pairs: Pairs
-    rows: float
-    target: bool = field(default=False)
-
-    def weights(self, gaussian: bool) -> list[float]:
-        """Return how the tables of columns share: by the power of their cells that makes their noise least."""
-        return [size ** _power(gaussian) for size in self.sizes]
-
-    def parts(self, edges: int, gaussian: bool) -> tuple[float, float, float]:
-        """Return the shares of columns, choices and tables."""
-        if edges == 0:
-            return 1.0, 0.0, 0.0
-        number, own = len(self.sizes), self.weights(gaussian)
-        one = (0.25 * (number - 1)) ** _power(gaussian) * sum(own)
-        two = edges * (sum(own) ** 2 - sum(each * each for each in own)) / (number * (number - 1))
-        return 0.97 * one / (one + two), 0.03, 0.97 * two / (one + two)
-
-    def stand_in(self, column: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Return rows that fall like 1 / j over the values of a column."""
-        falling = 1.0 / np.arange(1, self.sizes[column] + 1)
-        return np.asarray(falling / falling.sum() * self.rows)
-
-    def of_tables(self, scale: float) -> list[float]:
-        """Return the expected error of the table of each pair."""
-        most = 0.5 * scale * math.sqrt(self.classes)
-        known = [self.stand_in(column) for column in range(len(self.sizes))]
-        return [float(np.minimum(most, np.multiply.outer(known[a], known[b]) / self.rows).sum()) for a, b in self.pairs]
-
-    def of_last(self, amount: Amount, share: float) -> float:
-        """Return the expected distance of the table of a pair with the last column, for a share: the mean."""
-        errors = zip(self.of_tables(_mean(amount[0], amount[1] * share)), self.pairs, strict=True)
-        found = [error for error, (_, second) in errors if second == len(self.sizes) - 1]
-        return sum(found) / len(found) / 2 / self.rows
-
-    def of_columns(self, edges: int, amount: Amount) -> tuple[list[float], list[float]]:
-        """Return the expected error of each column, and what those of both columns do to each pair."""
-        gaussian, loss = amount
-        shares, own = self.parts(edges, gaussian), self.weights(gaussian)
-        cell = 0.8 * math.sqrt(self.classes)
-        noise = [
-            float(np.minimum(cell * _mean(gaussian, loss * shares[0] * each / sum(own)), self.stand_in(at)).sum())
-            for at, each in enumerate(own)
-        ]
-        return noise, [min(noise[a] + noise[b], 2 * self.rows) for a, b in self.pairs]
-
-    def by_chance(self, classes: int) -> float:
-        """Return how far columns but the last are from independence of so many classes by chance alone: the mean."""
-        cells = [np.sqrt(np.repeat(self.stand_in(at) / classes, classes)).sum() for at in range(len(self.sizes) - 1)]
-        return sum(min(0.4 * float(cell) / self.rows, 1.0) for cell in cells) / len(cells)
-
-    def counted(self) -> int:
-        """Return how many pairs count: those with a target that splits the tables too."""
-        return len(self.pairs) + (len(self.sizes) if self.target else 0)
-
-    def taken(self, edges: int, alone: Amount, joined: Amount) -> float:
-        """Return the distance that columns lose to so many pairs, where pairs depend on each other as is typical."""
-        known = [self.stand_in(column) for column in range(len(self.sizes))]
-        typical = [
-            math.hypot(0.15, min(0.8 * float(np.sqrt(np.multiply.outer(known[a], known[b])).sum()) / self.rows**1.5, 1))
-            for a, b in self.pairs
-        ]
-        (own, pairs), (thin, wide) = self.of_columns(0, alone), self.of_columns(edges, joined)
-        lost = sum(thin) - sum(own) if self.target else 0.0
-        for share, before, after in zip(typical, pairs, wide, strict=True):
-            lost += math.hypot(share * self.rows, after) - math.hypot(share * self.rows, before)
-        return lost / self.counted() / 2 / self.rows
-
-    def distance(self, edges: int, amount: Amount) -> float:
-        """Return the expected distance by noise alone."""
-        gaussian, loss = amount
-        shares = self.parts(edges, gaussian)
-        noise, pairs = self.of_columns(edges, amount)
-        if not self.pairs:
-            return sum(noise) / len(noise) / 2 / self.rows
-        number = self.counted()
-        extra = sum(noise) if self.target else 0.0
-        if edges:
-            tables = self.of_tables(_mean(gaussian, loss * shares[2] / edges))
-            along = 0.3 * edges / (len(self.sizes) - 1) * sum(tables) / len(tables)
-            without = [math.hypot(error, along) for error in pairs]
-            saved = [low - math.hypot(table, error) for low, table, error in zip(without, tables, pairs, strict=True)]
-            pairs = [sum(without) - self._largest(saved, edges)]
-        return (sum(pairs) + extra) / number / 2 / self.rows
-
-    def quiet(self, edges: int, amounts: Sequence[Amount]) -> Amount:
-        """Return which of the amounts is expected to be less noise; Laplace where both are alike."""
-        first, *others = amounts
-        return next((one for one in others if self.distance(edges, one) < self.distance(edges, first)), first)
-
-    def least(self, edges: int, amounts: Sequence[Amount]) -> float:
-        """Return the expected distance by noise alone, with whichever noise is less."""
-        return self.distance(edges, self.quiet(edges, amounts))
-
-    def _largest(self, saved: Sequence[float], edges: int) -> float:
-        """Return what a forest of so many pairs saves at most."""
-        taken: list[float] = []
-        part = {column: {column} for column in range(len(self.sizes))}
-        for worth, (a, b) in sorted(zip(saved, self.pairs, strict=True), key=lambda one: -one[0]):
-            if len(taken) == edges:
-                break
-            if part[a] is not part[b]:
-                taken.append(worth)
-                joined = part[a] | part[b]
-                part.update(dict.fromkeys(joined, joined))
-        return sum(taken)
-
-
-def _power(gaussian: bool) -> float:
-    return 2 / 3 if gaussian else 1 / 2
-
-
-def _mean(gaussian: bool, loss: float) -> float:
-    """Return the mean absolute noise of a cell for which so much is lost."""
-    return 1 / math.sqrt(math.pi * loss) if gaussian else 1 / loss
-
-
 def delta_may_pay(facts: PublicFacts) -> bool:
     """Tell whether Gaussian noise is less on the largest tree, were rows without end: else there is no delta."""
     if not facts.delta:
         return False
     split = split_facts(facts, anchored=False)
     view, whole = _view(facts, 1e30, _candidates(split), False), row_epsilon(facts)
-    edges = len(view.sizes) - len(parts_of(view.pairs, len(view.sizes)))
-    return view.quiet(edges, [(False, whole), _in_rho(facts, whole)])[0]
+    return view.quiet(view.spanning(), [(False, whole), _in_rho(facts, whole)])[0]
 
 
 def _in_rho(facts: PublicFacts, left: float) -> Amount:
@@ -268,7 +140,7 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
         raise ReleaseFormatError("the params hold a reading that the rule does not ask for")
     view, tie, before = _view(facts, rows, candidates, anchored), 0.0, left
     left -= whole * sum(share for _, share, _ in readings.asked)
-    tied = speaks and not anchored and edges < _spanning(view)
+    tied = speaks and not anchored and edges < view.spanning()
     if tied and not edges:
         tie = min(0.1, 0.006 / view.least(0, _amounts(facts, before)))
         tied = view.of_last(view.quiet(1, _amounts(facts, left)), tie / 2) <= 0.2
@@ -314,9 +186,9 @@ def _decided(
         return False, alike_pairs, (0.0, 0), False
     anchored, base, asked, speaks = False, noise, 0, False
     if split is not None:
-        own, whole_tree = split.least(0, amounts), _spanning(alike)
+        own, whole_tree = split.least(0, amounts), alike.spanning()
         anchored, through = own - noise <= 0.003, 0.0
-        joins = alike.quiet(whole_tree, amounts)[0] and split.least(_spanning(split), amounts) > 0.03
+        joins = alike.quiet(whole_tree, amounts)[0] and split.least(split.spanning(), amounts) > 0.03
         found, spent = _joined(alike, [whole_tree] if joins else [], amounts, noise, whole, readings)
         if found[1] and found[0] > 0.5 * (own - noise):
             return False, alike_pairs, found, False
@@ -336,20 +208,15 @@ def _decided(
         asked, amounts = whole_tree if joins else 0, _amounts(facts, left)
         base = own if anchored else noise
     view, candidates = (split, finest) if split is not None and anchored else (alike, alike_pairs)
-    most = _spanning(view)
+    most = view.spanning()
     laplace = not view.quiet(most, amounts)[0]
     edges = (most + 1) // 2 if most and laplace and view.least(most, amounts) - base > 0.02 else most
     numbers = [number for number in ([2, edges] if edges > 2 else [edges]) if number not in {0, asked}]
     return anchored, candidates, _joined(view, numbers, amounts, noise, whole, readings)[0], speaks
 
 
-def _spanning(view: _View) -> int:
-    """Return the pairs of a forest that joins all columns that may be joined."""
-    return len(view.sizes) - len(parts_of(view.pairs, len(view.sizes)))
-
-
 def _joined(
-    view: _View, numbers: Sequence[int], amounts: Sequence[Amount], noise: float, whole: float, readings: _Readings
+    view: View, numbers: Sequence[int], amounts: Sequence[Amount], noise: float, whole: float, readings: _Readings
 ) -> tuple[tuple[float, int], float]:
     """Return what was read to gain most, and how many pairs that is of, or nothing and none; and what readings cost."""
     found, spent = (0.0, 0), 0.0
@@ -372,10 +239,10 @@ def _joined(
     return found, spent
 
 
-def _view(facts: PublicFacts, rows: float, pairs: Pairs, anchored: bool) -> _View:
+def _view(facts: PublicFacts, rows: float, pairs: Pairs, anchored: bool) -> View:
     split = split_facts(facts, anchored=anchored)
     sizes = tuple(column.domain.size for column in split.attributes)
-    return _View(sizes=sizes, classes=split.n_classes, pairs=pairs, rows=rows, target=anchored)
+    return View(sizes=sizes, classes=split.n_classes, pairs=pairs, rows=rows, target=anchored)
 
 
 def expected_tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
@@ -390,7 +257,7 @@ def expected_tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAc
         for purpose, share, moved in found.readings
     ]
     word = "class x {}" if found.anchored else "rows by {}"
-    law, power = GAUSSIAN if found.is_gaussian else LAPLACE, _power(found.is_gaussian)
+    law, power = (GAUSSIAN if found.is_gaussian else LAPLACE), cell_power(found.is_gaussian)
     weights = [column.domain.size**power for column in split.attributes]
     columns = [
         ExpectedLine(purpose=word.format(column.name), mechanism=law, cost=found.costs[0] * weight / sum(weights))
@@ -426,15 +293,6 @@ def _candidates(split: PublicFacts) -> Pairs:
 def _can_hold(split: PublicFacts) -> bool:
     """Tell whether all pairs of values can be held: else columns alone are measured."""
     return split.n_classes * sum(column.domain.size for column in split.attributes) ** 2 <= _MOST_VALUES
-
-
-def parts_of(pairs: Sequence[tuple[int, int]], columns: int) -> list[set[int]]:
-    """Return the parts into which some pairs join the columns."""
-    parts = [{column} for column in range(columns)]
-    for first, second in pairs:
-        joined = [part for part in parts if first in part or second in part]
-        parts = [part for part in parts if part not in joined] + [set().union(*joined)]
-    return parts
 
 
 def number_of_pair(names: Sequence[str], pair: Sequence[Any]) -> tuple[int, int]:
