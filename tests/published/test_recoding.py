@@ -165,12 +165,17 @@ def test_all_rows_at_once_end_where_each_ends_by_itself(seed: int, n_splits: int
 
 
 def test_a_part_that_its_axis_has_not_is_refused() -> None:
-    """It must not be taken for a part of another node: neither read back, nor applied."""
+    """It must not be taken for a part of another node: neither read back, nor applied, nor written."""
     recoding = LocalRecoding(axes=(AGE,), nodes=(Split(axis=0, left=(AGE.size,), children=(1, 2)), None, None))
     with pytest.raises(IndexError):
         recoding.leaves([np.array([0])])
+    with pytest.raises(IndexError):
+        recoding.to_dict()
+    written = LocalRecoding(axes=(AGE,), nodes=(Split(axis=0, left=(0,), children=(1, 2)), None, None)).to_dict()
+    assert recoding_from_dict(written).to_dict() == written
+    written["nodes"][0]["left"] = [AGE.size]
     with pytest.raises(ReleaseFormatError):
-        recoding_from_dict(recoding.to_dict())
+        recoding_from_dict(written)
 
 
 RECODINGS = [

@@ -130,7 +130,13 @@ class LocalRecoding:
         return {axis.name: pa.string() for axis in self.axes}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the recoding as it stands in `params.json`: each tree of boxes is written in one way."""
+        """Return the recoding as it stands in `params.json`: each tree of boxes is written in one way.
+
+        Raises
+        ------
+        IndexError
+            A node names a part, an axis or a child that there is not.
+        """
         nodes = [
             None if node is None else {"axis": node.axis, "left": list(node.left), "children": list(node.children)}
             for node in self._named_once
