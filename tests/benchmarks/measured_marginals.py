@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from statistics import median
@@ -160,11 +161,11 @@ def marginals(given: Given) -> Lines:
         yield from _with_delta(given, grid, train, policy, truth)
     stored = given.work / "adult.npz"
     np.savez(stored, codes=truth, sizes=np.array(grid.sizes))
-    yield from _beside(given, grid, stored, truth, asked, own, given.pick((1.0,), (0.1, 1.0, 3.0)), "mst")
+    yield from _beside(given, grid, stored, truth, asked, own, given.pick((1.0,), (0.1, 1.0, 3.0)), MST)
     if given.size == "large":
-        yield from _beside(given, grid, stored, truth, asked, own, (1.0,), "aim")
+        yield from _beside(given, grid, stored, truth, asked, own, (1.0,), AIM)
     else:
-        yield Missing(what="AIM", reason="in `LARGE=1`: several minutes an epsilon")
+        yield Missing(what="AIM", reason="in `LARGE=1`: most of an hour an epsilon")
     yield Missing(what="SWIFT (dpsynth)", reason="no release of it in the package index")
     for epsilon, peers in PUBLISHED.items():
         for peer, figures in peers.items():
@@ -242,14 +243,43 @@ def _with_delta(given: Given, grid: Grid, train: pd.DataFrame, policy: Policy, t
             yield Record(what=name, ours=found, limit=f"ours <= {limit}", runs=seeds)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Rival:
+    """A peer that draws rows from codes of public domains."""
+
+    name: str
+    environment: str
+    job: str
+    told: dict[str, Any]
+    """What its script is told besides the file, the epsilon and the delta."""
+    note: str
+
+    def rows(self, given: Given, stored: Path, epsilon: float) -> list[dict[str, Any]] | Missing:
+        """Return what its script prints: where the rows are, and the processor seconds."""
+        return given.peer(
+            self.environment, self.job, file=str(stored), out=f"{stored}.{self.job}.{epsilon}.npy", epsilon=epsilon,
+            delta=DELTA, **self.told,
+        )  # fmt: skip
+
+
+MST = Rival(
+    name="MST of OpenDP", environment="opendp-mbi", job="rows", told={},
+    note='One run of the peer, drawn with method="sample"; its promise is weaker, (ε, δ).',
+)  # fmt: skip
+AIM = Rival(
+    name="AIM of dpmm", environment="dpmm", job="codes", told={"megabytes": 1},
+    note="One run of the peer, private-pgm on NumPy, its model at most 1 MB; its promise is weaker, (ε, δ).",
+)  # fmt: skip
+
+
 def _beside(
     given: Given, grid: Grid, stored: Path, truth: np.ndarray, asked: np.ndarray,
-    own: dict[float, tuple[float, float, float]], epsilons: Sequence[float], algorithm: str,
+    own: dict[float, tuple[float, float, float]], epsilons: Sequence[float], rival: Rival,
 ) -> Lines:  # fmt: skip
     """One call an epsilon, so that one that takes too long loses no other."""
     for epsilon in epsilons:
-        peer = f"{algorithm.upper()} of OpenDP (δ = {DELTA:g})"
-        found = given.peer("opendp-mbi", "rows", file=str(stored), algorithm=algorithm, epsilons=[epsilon], delta=DELTA)
+        peer = f"{rival.name} (δ = {DELTA:g})"
+        found = rival.rows(given, stored, epsilon)
         if isinstance(found, Missing):
             yield Missing(what=f"{peer}, ε = {epsilon}", reason=found.reason)
             continue
@@ -260,7 +290,7 @@ def _beside(
             better = ">= 0" if name == NAMES[2] else "<= 0"
             yield Record(
                 what=f"ε = {epsilon}, {name}", ours=ours, peer=peer, theirs=theirs, limit=f"lead {better}",
-                note="One run of the peer, drawn with method=\"sample\"; its promise is weaker, (ε, δ).",
+                note=rival.note,
             )  # fmt: skip
         yield Record(
             what=f"ε = {epsilon}, the peer's time", unit="CPU s", ours=None, peer=peer, theirs=found[0]["seconds"]
@@ -285,11 +315,9 @@ def marginals_tables(given: Given) -> Lines:
             apart = [grid.independent(truth, epsilon, seed) for seed in range(seeds)]
             rivals = [("noisy independent columns", apart, "lead <= 0.005")]
             if epsilon == 1.0:
-                for algorithm in given.pick(("mst",), ("mst", "aim")):
-                    found = given.peer(
-                        "opendp-mbi", "rows", file=str(stored), algorithm=algorithm, epsilons=[epsilon], delta=DELTA
-                    )
-                    peer = f"{algorithm.upper()} of OpenDP (δ = {DELTA:g})"
+                for rival in given.pick((MST,), (MST, AIM)):
+                    found = rival.rows(given, stored, epsilon)
+                    peer = f"{rival.name} (δ = {DELTA:g})"
                     if isinstance(found, Missing):
                         yield Missing(what=f"{told}, {peer}", reason=found.reason)
                     else:

@@ -184,26 +184,29 @@ def test_the_engine_counts_a_table_that_is_too_large_to_hold() -> None:
 # --- the law of what is shown ---------------------------------------------------------------------------------------
 
 
-def _class_shown(n_rows: int, k: int, sampled: int, times: int) -> Counter[int]:
-    """Return how often a class of so many rows was shown with how many, drawn by the batch functions themselves."""
-    attribute = CategoricalAttribute(name="a", domain=Categories(values=("x",)))
-    levels = [PublicLevels.of(attribute)]
-    batch = pa.RecordBatch.from_arrays([pa.array(["x"] * n_rows)], names=["a"])
+def _classes_shown(n_rows: int, k: int, sampled: int, times: int) -> Counter[int]:
+    """Return how often a class of so many rows was shown with how many, drawn by the batch functions themselves.
+
+    Each class is a value of its own, so that one table holds many that know nothing of each other.
+    """
+    names = [f"x{number}" for number in range(5000)]
+    levels = [PublicLevels.of(CategoricalAttribute(name="a", domain=Categories(values=tuple(names))))]
+    batch = pa.RecordBatch.from_arrays([pa.array(np.repeat(names, n_rows))], names=["a"])
     found: Counter[int] = Counter()
     with open_engine("local") as engine:
-        for number in range(times):
+        for number in range(times // len(names)):
             key = Randomness.seeded(number).key("rows")
             draw = DrawRows(levels=levels, scheme=(0,), target=None, key=key, sampled=sampled)
-            drawn = engine.hold(pa.Table.from_batches([draw(batch, 0)]))
-            small = engine.small_classes(drawn, ["a"], k)
-            found[LeaveOut(small)(draw(batch, 0), 0).num_rows if small.num_rows else drawn.n_rows] += 1
+            small = engine.small_classes(engine.hold(pa.Table.from_batches([draw(batch, 0)])), ["a"], k)
+            shown = Counter(LeaveOut(small)(draw(batch, 0), 0)["a"].to_pylist())
+            found.update(shown[name] for name in names)
     return found
 
 
 def test_a_class_is_shown_by_the_binomial_law_from_k_on() -> None:
     """Chi-square over all numbers of rows that are expected five times, with a fixed seed, at one in a thousand."""
-    n_rows, k, beta, times = 20, 8, 0.375, 3000
-    found = _class_shown(n_rows, k, int(beta * WORDS), times)
+    n_rows, k, beta, times = 20, 8, 0.375, 30_000
+    found = _classes_shown(n_rows, k, int(beta * WORDS), times)
     law = np.array([math.comb(n_rows, j) * beta**j * (1 - beta) ** (n_rows - j) for j in range(n_rows + 1)])
     shown = np.concatenate([[law[:k].sum()], law[k:]]) * times
     seen = np.array([found[0], *(found[j] for j in range(k, n_rows + 1))], dtype=float)
@@ -215,12 +218,16 @@ def test_a_class_is_shown_by_the_binomial_law_from_k_on() -> None:
 
 
 def test_no_neighbour_is_told_by_more_than_epsilon_and_delta() -> None:
-    """Clopper and Pearson at one in a thousand, with fixed seeds: delta, bounded from below, is not above the claim."""
-    n_rows, k, sampled, epsilon, times = 12, 6, WORDS // 4, 0.3, 4000
+    """Clopper and Pearson at one in a thousand, with fixed seeds: delta, bounded from below, is not above the claim.
+
+    Of more rows than 12 no pair tells more; whoever drew a quarter more of them would be seen at 11 or at 10.
+    """
+    k, sampled, epsilon, times = 6, WORDS // 4, 0.3, 100_000
     claimed = delta_of(sampled, k, int(epsilon * ONE))
-    more, fewer = (_class_shown(size, k, sampled, times) for size in (n_rows, n_rows - 1))
-    one, other = (sum(found[j] for j in range(k, n_rows + 1)) for found in (more, fewer))
-    lower = beta_law.ppf(1e-3, one, times - one + 1)
-    upper = beta_law.ppf(1 - 1e-3, other + 1, times - other)
-    assert lower - math.exp(epsilon) * upper <= claimed
-    assert one / times - math.exp(epsilon) * other / times > 0  # there is something to be bounded
+    found = {size: _classes_shown(size, k, sampled, times) for size in range(9, 13)}
+    shown = {size: times - counted[0] for size, counted in found.items()}
+    for size in range(10, 13):
+        lower = beta_law.ppf(1e-3 / 6, shown[size], times - shown[size] + 1)
+        upper = beta_law.ppf(1 - 1e-3 / 6, shown[size - 1] + 1, times - shown[size - 1])
+        assert lower - math.exp(epsilon) * upper <= claimed
+    assert shown[12] - math.exp(epsilon) * shown[11] > 0  # there is something to be bounded

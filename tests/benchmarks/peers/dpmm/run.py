@@ -1,4 +1,4 @@
-"""dpmm's models of marginals: rows drawn from MST or PrivBayes."""
+"""dpmm's models of marginals: rows drawn from MST, PrivBayes or AIM."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pandas as pd
-from dpmm.pipelines import MSTPipeline, PrivBayesPipeline
+from dpmm.pipelines import AIMPipeline, MSTPipeline, PrivBayesPipeline
 
 BOUNDS = {
     "age": (17, 90),
@@ -49,5 +49,24 @@ def rows(file: str, out: str, model: str, epsilon: float, delta: float) -> None:
     print(json.dumps({"seconds": taken}))
 
 
+def codes(file: str, out: str, epsilon: float, delta: float, megabytes: float) -> None:
+    """Draw as many rows as the table of codes has from AIM, into OUT.npy, and print the processor seconds.
+
+    All pairs of columns are its workload. Its model may take as many megabytes: its own script's 80 take hours.
+    """
+    stored = np.load(file)
+    names = [f"c{at}" for at in range(stored["codes"].shape[1])]
+    domain = dict(zip(names, map(int, stored["sizes"]), strict=True))
+    begun = time.process_time()
+    pipeline = AIMPipeline(
+        epsilon=epsilon, delta=delta, max_model_size=megabytes, compress=False, disable_processing=True, n_jobs=1
+    )
+    pipeline.fit(pd.DataFrame(stored["codes"], columns=names), domain=domain)
+    drawn = pipeline.generate(n_records=len(stored["codes"]))
+    taken = time.process_time() - begun
+    np.save(out, drawn[names].to_numpy(np.int64))
+    print(json.dumps({"seconds": taken, "out": out}))
+
+
 if __name__ == "__main__":
-    {"rows": rows}[sys.argv[1]](**json.loads(sys.argv[2]))
+    {"rows": rows, "codes": codes}[sys.argv[1]](**json.loads(sys.argv[2]))

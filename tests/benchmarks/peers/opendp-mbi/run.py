@@ -1,4 +1,4 @@
-"""OpenDP's MST and AIM: rows drawn from its model of marginals, for columns that are codes of public domains."""
+"""OpenDP's MST: rows drawn from its model of marginals, for columns that are codes of public domains."""
 
 import json
 import math
@@ -47,35 +47,31 @@ def divisible(rho: float, columns: int) -> float:
     return next(found for found in (rho * (1 - step * 1e-9) for step in range(1, 10_000)) if holds(found))
 
 
-def modelled(frame: pl.LazyFrame, names: list[str], sizes: list[int], algorithm: str, rho: float) -> object:
+def modelled(frame: pl.LazyFrame, names: list[str], sizes: list[int], rho: float) -> object:
     """Return OpenDP's model of marginals."""
     context = dp.Context.compositor(
         data=frame, privacy_unit=dp.unit_of(contributions=1), privacy_loss=dp.loss_of(rho=rho)
     )
     known = {name: list(range(size)) for name, size in zip(names, sizes, strict=True)}
-    chosen = dp.mbi.AIM(queries=2) if algorithm == "aim" else dp.mbi.MST()
     query = context.query(rho=divisible(rho, len(names))).select(*names)
-    return query.contingency_table(keys=known, algorithm=chosen).release()
+    return query.contingency_table(keys=known, algorithm=dp.mbi.MST()).release()
 
 
-def rows(file: str, algorithm: str, epsilons: list[float], delta: float) -> None:
-    """Draw as many rows as the table has, at every epsilon, into FILE.EPSILON.npy, and print the processor seconds."""
+def rows(file: str, out: str, epsilon: float, delta: float) -> None:
+    """Draw as many rows as the table has into OUT, and print the processor seconds."""
     stored = np.load(file)
     codes, sizes = stored["codes"], [int(size) for size in stored["sizes"]]
     names = [f"c{at}" for at in range(len(sizes))]
     frame = pl.LazyFrame({name: pl.Series(codes[:, at], dtype=pl.Int64) for at, name in enumerate(names)})
-    for epsilon in epsilons:
-        rho = rho_of(epsilon, delta)
-        begun = time.process_time()
-        table = modelled(frame, names, sizes, algorithm, rho)
-        # the other way to draw, its default, makes children of one parent rise and fall together
-        drawn = table.synthesize(rows=len(codes), method="sample")
-        taken = time.process_time() - begun
-        # every column has one more value, for cells outside the declared ones; there are none, noise may say otherwise
-        cells = [drawn[name].fill_null(0).to_numpy().astype(np.int64) for name in names]
-        out = f"{file}.{algorithm}.{epsilon}.npy"
-        np.save(out, np.column_stack(cells))
-        print(json.dumps({"epsilon": epsilon, "seconds": taken, "out": out}), flush=True)
+    begun = time.process_time()
+    table = modelled(frame, names, sizes, rho_of(epsilon, delta))
+    # the other way to draw, its default, makes children of one parent rise and fall together
+    drawn = table.synthesize(rows=len(codes), method="sample")
+    taken = time.process_time() - begun
+    # every column has one more value, for cells outside the declared ones; there are none, noise may say otherwise
+    cells = [drawn[name].fill_null(0).to_numpy().astype(np.int64) for name in names]
+    np.save(out, np.column_stack(cells))
+    print(json.dumps({"seconds": taken, "out": out}))
 
 
 if __name__ == "__main__":
