@@ -29,6 +29,7 @@ _Rows = NDArray[np.float32]
 _Target = NDArray[np.int64] | NDArray[np.float64]
 
 _PARTS = 16  # trees are worked on in this many parts on any machine, so sums round alike everywhere
+_FEW = 1_000  # rows from which threads gain by working beside each other more than they cost
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,7 +69,7 @@ class BaggedTrees:
                 total += self.estimators_[tree].tree_.predict(rows)
             return total
 
-        return np.asarray(np.sum(self.in_threads(votes), axis=0) / len(self.estimators_), dtype=np.float64)
+        return np.asarray(np.sum(self.by_parts(votes, len(rows)), axis=0) / len(self.estimators_), dtype=np.float64)
 
     def predict_mean(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the mean of the numbers that the trees predict, shape (n_rows,)."""
@@ -79,11 +80,11 @@ class BaggedTrees:
                 total += self.estimators_[tree].tree_.predict(rows)[:, 0]
             return total
 
-        return np.asarray(np.sum(self.in_threads(sums), axis=0) / len(self.estimators_), dtype=np.float64)
+        return np.asarray(np.sum(self.by_parts(sums, len(rows)), axis=0) / len(self.estimators_), dtype=np.float64)
 
-    def in_threads(self, work: Callable[[Iterable[int]], _T]) -> list[_T]:
-        """Run work on the numbers of the trees, in parts; trees predict without holding the interpreter."""
-        return _in_threads(work, len(self.estimators_))
+    def by_parts(self, work: Callable[[Iterable[int]], _T], n_rows: int) -> list[_T]:
+        """Run work on so many rows on the numbers of the trees, in parts; trees do not hold the interpreter."""
+        return _by_parts(work, len(self.estimators_), n_rows)
 
 
 def grow_trees(
@@ -259,7 +260,7 @@ def _grown(
             grown_trees.append((tree, sample))
         return grown_trees
 
-    grown_trees = [grown_tree for part in _in_threads(grown, len(trees)) for grown_tree in part]
+    grown_trees = [grown_tree for part in _by_parts(grown, len(trees), drawn) for grown_tree in part]
     return BaggedTrees(
         estimators_=[tree for tree, _ in grown_trees],
         estimators_samples_=[sample for _, sample in grown_trees],
@@ -267,7 +268,10 @@ def _grown(
     )
 
 
-def _in_threads(work: Callable[[Iterable[int]], _T], trees: int) -> list[_T]:
+def _by_parts(work: Callable[[Iterable[int]], _T], trees: int, n_rows: int) -> list[_T]:
     parts = np.array_split(np.arange(trees), _PARTS)
+    if n_rows < _FEW:
+        with warnings.catch_warnings():
+            return [work(part.tolist()) for part in parts]
     with warnings.catch_warnings(), ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(lambda part: work(part.tolist()), parts))

@@ -196,7 +196,7 @@ def _told_by(target: TreeTarget, rows: Matrix, size: ForestSize, model: BaggedTr
             losses.append(_losses(target, rows, size, model.estimators_[tree], oob, (seed, first + tree)))
         return Told(totals=totals, voters=voters, losses=np.array(losses).reshape(-1, rows.shape[1]))
 
-    parts = model.in_threads(ask)
+    parts = model.by_parts(ask, n_rows)
     return Told(
         totals=np.sum([part.totals for part in parts], axis=0),
         voters=np.sum([part.voters for part in parts], axis=0),
