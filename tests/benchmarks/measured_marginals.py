@@ -165,7 +165,7 @@ def marginals(given: Given) -> Lines:
     if given.size == "large":
         yield from _beside(given, grid, stored, truth, asked, own, (1.0,), AIM)
     else:
-        yield Missing(what="AIM", reason="in `LARGE=1`: most of an hour an epsilon")
+        yield Missing(what="AIM", reason="in `LARGE=1`: half an hour an epsilon")
     yield Missing(what="SWIFT (dpsynth)", reason="no release of it in the package index")
     for epsilon, peers in PUBLISHED.items():
         for peer, figures in peers.items():
