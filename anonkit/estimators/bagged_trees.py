@@ -13,6 +13,7 @@ scikit-learn, so a process first grows two small trees in both ways, and takes `
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -249,7 +250,7 @@ def _grown(
     grow = _growth()
 
     def grown(numbers: Iterable[int]) -> list[tuple[Any, NDArray[np.int32]]]:
-        grown_trees, state = [], np.random.RandomState()
+        grown_trees, state = [], _state_of_this_thread()
         for number in numbers:
             tree_seed = seeds[trees.start + number]
             state.seed(tree_seed)
@@ -266,6 +267,16 @@ def _grown(
         estimators_samples_=[sample for _, sample in grown_trees],
         n_classes_=kind.n_classes,
     )
+
+
+_own = threading.local()
+
+
+def _state_of_this_thread() -> np.random.RandomState:
+    """Return a generator that is seeded before each use: to make one takes as long as to grow a small tree."""
+    if not hasattr(_own, "state"):
+        _own.state = np.random.RandomState(0)
+    return _own.state  # type: ignore[no-any-return]
 
 
 def _by_parts(work: Callable[[Iterable[int]], _T], trees: int, n_rows: int) -> list[_T]:
