@@ -351,14 +351,21 @@ def _shares_of_ranges(numbers: _FloatArray, edges: _FloatArray, n_rows: int) -> 
 
 
 def _range_labels(starts: _FloatArray, *, is_date: bool, whole: bool) -> list[str]:
-    """Return the ranges in words: those of whole numbers by their first and last."""
-    texts = [_day(start) if is_date else f"{start:,.10g}" for start in starts.tolist()]
+    """Return ranges in words: those of whole numbers by their first and last, others to a hundredth of the least."""
+    digits = _digits_of_a_hundredth(starts)
+    texts = [_day(start) if is_date else f"{round(start, digits):,.10g}" for start in starts.tolist()]
     last = f"{texts[-1]} or {'later' if is_date else 'more'}"
     between = [f"{low} to below {high}" for low, high in pairwise(texts)]
     if whole and not is_date:
         ends = [(low, high - 1) for low, high in pairwise(starts.tolist())]
         between = [f"{low:,.0f}" if low == high else f"{low:,.0f} to {high:,.0f}" for low, high in ends]
     return [f"{'before' if is_date else 'below'} {texts[0]}", *between, last]
+
+
+def _digits_of_a_hundredth(starts: _FloatArray) -> int:
+    """Return how many digits after the point are needed to say where ranges begin, to a hundredth of the least."""
+    least = float(np.diff(starts).min(initial=math.inf))
+    return max(0, 2 - math.floor(math.log10(least))) if 0 < least < math.inf else 10
 
 
 def _day(days: float) -> str:

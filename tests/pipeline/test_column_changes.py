@@ -7,13 +7,14 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import wasserstein_distance
 
-from anonkit.pipeline.column_changes import FEWEST, MOST_BARS, BeforeAndAfter
+from anonkit.pipeline.column_changes import FEWEST, MOST_BARS, BeforeAndAfter, _range_labels
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 
@@ -146,3 +147,21 @@ def test_what_names_a_person_is_counted_and_never_shown() -> None:
     assert found == {
         "name": "x", "role": "identifier", "action": "dropped", "before": {"rows": 20, "missing": 0, "values": 1},
     }  # fmt: skip
+
+
+@given(start=st.floats(-1e6, 1e6), width=st.floats(1e-3, 1e6), cells=st.integers(2, 8))
+def test_a_range_is_named_to_a_hundredth_of_its_width(start: float, width: float, cells: int) -> None:
+    """No name is longer than a reader needs, and none stands for two ranges."""
+    starts = start + width * np.arange(cells)
+    labels = _range_labels(starts, is_date=False, whole=False)
+    told = [float(label.split(" to below ")[0].replace(",", "")) for label in labels[1:-1]]
+    assert np.allclose(told, starts[:-1], rtol=1e-9, atol=width / 100)
+    assert len(set(told)) == cells - 1
+
+
+def test_cells_of_sixteenths_have_short_names() -> None:
+    """Sixteen cells of a public range begin at sixteenths, which nobody reads to the fourth digit."""
+    assert _range_labels(np.array([104667.1875, 197049.375]), is_date=False, whole=False) == [
+        "below 104,667", "104,667 to below 197,049", "197,049 or more",
+    ]  # fmt: skip
+    assert _range_labels(np.array([21.5625, 30.6875]), is_date=False, whole=False)[1] == "21.56 to below 30.69"
