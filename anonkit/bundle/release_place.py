@@ -124,6 +124,10 @@ class Place:
         """Return the name of one of the files."""
         return f"{self.stem}{suffix}"
 
+    def on_this_machine(self) -> list[Path]:
+        """Return where the files of a release would stand, whether they are there or not; none in a store."""
+        return [] if self.store is not None else [self.folder / self.name(suffix) for suffix in NAMED]
+
     def existing(self) -> list[Path]:
         """Return the files of a release that are there; a store is looked at anew."""
         if self.store is not None:

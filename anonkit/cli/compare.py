@@ -85,7 +85,7 @@ def command(
     from anonkit.comparing.frontier import frontier_page
 
     if output is not None:
-        refuse_existing(Path(output), force)
+        refuse_existing(Path(output), force, made_from=source)
     with progress_bars(quiet) as progress:
         comparison = compare(
             source,

@@ -51,7 +51,7 @@ def command(
     """
     path = Path(output)
     if output != STDOUT:
-        refuse_existing(path, force)
+        refuse_existing(path, force, made_from=source)
     from anonkit.bundle.private_files import sweep
     from anonkit.drafting.policy_draft import draft_policy
 

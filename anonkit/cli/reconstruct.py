@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -103,10 +104,13 @@ def command(
     draws rows and counts them); its params.json stands beside it, and nothing else is needed. Learning from a release
     costs no privacy.
     """
+    from anonkit.bundle.kept_files import refuse_replacing
     from anonkit.consumers.mixture_questions import MixtureQuestions
     from anonkit.consumers.reconstruction import reconstruct
+    from anonkit.engines.snapshots.addresses import files_of
     from anonkit.engines.snapshots.whole_tables import whole_table
 
+    refuse_replacing([Path(path) for path in (predictions, model, draw) if path is not None], files_of(test))
     table = None if test is None else whole_table(test, **how)
     questions = MixtureQuestions(
         target=target,

@@ -13,7 +13,7 @@ from anonkit.cli.boundary import one_line
 from anonkit.cli.files import write_text
 from anonkit.cli.options import encoding_option, examples_option, force_option, json_option, reading_options
 from anonkit.cli.outcome import Outcome, WrongUsage
-from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.errors import ReleaseFormatError
 
 if TYPE_CHECKING:
     from anonkit.bundle.release_place import Place
@@ -159,12 +159,11 @@ def _write_page(
     page: Path, place: Place, report: dict[str, Any], older: str | None, audit: str | None, force: bool
 ) -> None:
     """Render a page anew, never over a file of the release; one with an audit never beside it, for the owner alone."""
-    from anonkit.bundle.release_names import PAGE
+    from anonkit.bundle.kept_files import refuse_replacing
     from anonkit.pipeline.release_output import refuse_within_release
     from anonkit.report.page import render_page
 
-    if place.store is None and page.resolve() == place.file(PAGE).resolve():
-        raise ParameterError(f"{str(page)!r} is a file of the release, its hash is published", "name another file")
+    refuse_replacing([page], [*place.on_this_machine(), *(Path(path) for path in (older, audit) if path is not None)])
     if audit is not None:
         refuse_within_release(page.parent, place)
     before = None if older is None else _report_of(older)

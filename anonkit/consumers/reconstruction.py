@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from anonkit.bundle.release_place import Place
 from anonkit.consumers.learned_models import learned_from_files
 from anonkit.consumers.mixture_questions import MixtureQuestions, answers
 from anonkit.consumers.prediction_scores import RegressionScores, Scores, prediction_scores
@@ -152,7 +153,8 @@ def reconstruct(
         raise ParameterError(f"drawn rows ({asked.draw}) must end in .parquet")
     if asked.draw is None and (asked.rows is not None or asked.seed is not None):
         raise ParameterError("rows are drawn into a file", option("draw", "FILE"))
-    refuse_existing((predictions, model, asked.draw), force)
+    read = [*Place.of(release).on_this_machine(), *([Path(test)] if isinstance(test, str | Path) else [])]
+    refuse_existing((predictions, model, asked.draw), force, read=read)
     learned, described = learned_from_files(release, estimator, vote, asked, settings)
     if described is None:
         if test is not None or model is not None:

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from anonkit.bundle.atomic import Staging
+from anonkit.bundle.kept_files import refuse_replacing
 from anonkit.errors import ParameterError, option
 
 
@@ -27,14 +28,16 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         staging.discard()
 
 
-def refuse_existing(paths: Sequence[str | Path | None], force: bool) -> None:
-    """Refuse, before any work is done, what would be in the way.
+def refuse_existing(paths: Sequence[str | Path | None], force: bool, *, read: Iterable[Path]) -> None:
+    """Refuse, before any work is done, what would be in the way, and to write over what is read.
 
     Raises
     ------
     ParameterError
-        One of the files is there, and none is to be replaced.
+        One of the files is there, and none is to be replaced; or it is one that is read.
     """
-    for path in paths:
-        if path is not None and Path(path).exists() and not force:
+    written = [Path(path) for path in paths if path is not None]
+    refuse_replacing(written, read)
+    for path in written:
+        if path.exists() and not force:
             raise ParameterError(f"{str(path)!r} exists", f"{option('force', True)} replaces it")

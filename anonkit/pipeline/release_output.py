@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
+from anonkit.bundle.kept_files import refuse_replacing
 from anonkit.bundle.release_names import DATA, EMITTED
 from anonkit.bundle.release_place import Place, refuse_existing
 from anonkit.bundle.signing import Signer
+from anonkit.engines.snapshots.addresses import files_of
 from anonkit.errors import ParameterError, option
 from anonkit.ledger.settling import PlaceTakenError
 from anonkit.parameters import check_choice, check_integer
@@ -151,6 +154,16 @@ class Output:
             )
         if self.place is not None and self.owner_report is not None:
             refuse_within_release(self.owner_report, self.place)
+
+    def refuse_replacing(self, sources: Iterable[object]) -> None:
+        """Refuse to take the place of what the release is made from, forced or not.
+
+        Raises
+        ------
+        ParameterError
+        """
+        if self.place is not None:
+            refuse_replacing(self.place.on_this_machine(), chain.from_iterable(map(files_of, sources)))
 
     def refuse_unfit(self, promise: Guarantee) -> None:
         """Refuse an entry for the registry where no epsilon is promised, and bounds where nothing is generalized.

@@ -32,6 +32,7 @@ from anonkit.pipeline.release_output import BOUNDS, Output
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.released_values import as_written
 from anonkit.pipeline.repeated_release import release_again, say_what_is_replaced
+from anonkit.pipeline.several_tables import SeveralTables
 from anonkit.pipeline.step_log import step_log
 from anonkit.pipeline.stored_dossier import measured_dossier
 from anonkit.pipeline.written_bounds import bounds_notes, shown_labels
@@ -77,6 +78,7 @@ def _released(source: object, request: ReleaseRequest) -> Release:
     """Return the release; see `release_table`."""
     output = request.output
     output.refuse_unwritable(seeded=request.seed is not None)
+    output.refuse_replacing(source.sources if isinstance(source, SeveralTables) else [source])
     signer, declared = output.signer(), request.declared()
     account = request.account.found(output.place, declared.bookkeeping)
     if request.seed is not None or not may_know_requests(account):

@@ -83,6 +83,11 @@ class SeveralTables:
     orphans: Orphans = Orphans.REFUSE
 
     @property
+    def sources(self) -> tuple[object, ...]:
+        """What the tables are read from."""
+        return self.people.source, self.visits.source
+
+    @property
     def unit(self) -> str:
         """Name of the unit column of the flat view, as reports tell it: the columns of the people's key."""
         return "+".join(self.people.key)

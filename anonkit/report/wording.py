@@ -204,6 +204,7 @@ _CHECKS = {
 _WITHOUT_COLUMN = {
     "values": ("Figures that do not follow from the noisy tables", "exactly"),
     "figures": ("Figures that their parameters do not have", "exactly"),
+    "manifest": ("Files whose SHA-256 stands in the metadata of the data", ""),
 }
 """Checks that are of one column elsewhere."""
 

@@ -31,6 +31,7 @@ from anonkit.policy.declaration import Policy
 from anonkit.protocols import Method
 from anonkit.published.randomized_table import PublishedTable
 from anonkit.report.schemas import report_schema
+from anonkit.report.wording import check_words
 
 CATEGORIES = ("education", "occupation", "marital_status", "income", "cards_held")
 
@@ -307,9 +308,11 @@ def test_an_unseeded_release_is_secure_and_shuffled_anew(name: str, engine: str,
 
 
 def test_a_release_validates_from_its_files_alone(name: str, engine: str, table: pa.Table, tmp_path: Path) -> None:
-    """What was written passes the independent validation, and survives load and save."""
+    """What was written passes the independent validation, told in words, and survives load and save."""
     release = _release(table, name, engine, output=tmp_path / "out.parquet")
-    assert anonkit.validate(release).passed
+    found = anonkit.validate(release)
+    assert found.passed
+    assert [check.name for check in found.checks if "‘’" in check_words(check.name)[0]] == []
     moved = anonkit.load(tmp_path / "out.parquet").save(tmp_path / "elsewhere" / "again.parquet")
     assert anonkit.validate(moved).passed
 

@@ -16,7 +16,8 @@ from postgresql import PASSWORD, Server
 FOLLOWED = [
     page for page in pages() if blocks_of(page) and any(kind != "covered" for _, kind in settings(page).kinds(page))
 ]
-OWN_WARNING = re.compile(r"^(?:(?:docs|recipes)/\S+|[A-Z]+\.md|\S*/anonkit/\S+\.py):\d+: \w*Warning:.*", re.MULTILINE)
+_OWN_LINE = r"(?:(?:docs|recipes)/\S+|[A-Z]+\.md|\S*/anonkit/(?!\S*site-packages/)\S+\.py):\d+"
+OWN_WARNING = re.compile(rf"^{_OWN_LINE}: \w*Warning:.*", re.MULTILINE)
 """A warning about a line of a page or of the package; other libraries warn of each other."""
 QUICK = sorted(page for page, read in registered().items() if read.quick)
 

@@ -6,6 +6,7 @@ The same strings and options mean the same on the command line, in recipes and i
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Mapping
@@ -55,6 +56,7 @@ _OTHER_NAMES = {
     "zsav": "sav",
     **dict.fromkeys(("xlsx", "xlsm", "xlsb", "xls", "ods"), "excel"),
 }
+_OF_FILES = ("sqlite", "duckdb", *LAKES)  # schemes of what stands on this machine
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://")
 _WILD = re.compile(r"[*?[]")
@@ -220,10 +222,21 @@ def _within(folder: Path, address: SourceAddress) -> str:
     """Return a place whose path, if it is relative, begins in a folder."""
     if not address.scheme:
         return str(folder / address.place)
-    if address.scheme not in ("sqlite", "duckdb", *LAKES) or address.file_path.is_absolute():
+    if address.scheme not in _OF_FILES or address.file_path.is_absolute():
         return address.place
     mark = "?" if "?" in address.place else ""
     return f"{address.scheme}:///{folder / address.file_path}{mark}{address.place.partition('?')[2]}"
+
+
+def files_of(source: object) -> list[Path]:
+    """Return the files and folders of this machine that a source is read from; a table in memory has none."""
+    if not isinstance(source, str | os.PathLike):
+        return []
+    address = address_of(source)
+    if address.is_pattern:
+        return [Path(found) for found in glob.glob(address.place, recursive=True)]
+    on_this_machine = not address.scheme or address.scheme in _OF_FILES
+    return [address.file_path] if on_this_machine and not address.is_standard_input else []
 
 
 def refuse_absent(source: str) -> None:

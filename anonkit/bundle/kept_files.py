@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is read is never written over: a source, a batch, a test table and a release stay, whatever may be replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from anonkit.errors import ParameterError
+
+_UNREAD = (".", "_")  # beginnings of names in a folder of data that are not read as data
+
+
+def refuse_replacing(written: Iterable[Path], read: Iterable[Path]) -> None:
+    """Refuse, before any work is done, to put a file where it would take the place of what is read.
+
+    Two names of one file are one file, and a folder is all that lies in it: what is put into a folder that is read
+    whole would be read as a part of it the next time.
+
+    Parameters
+    ----------
+    written : iterable of Path
+        Files, and folders of files, that would be put in place; they need not be there.
+    read : iterable of Path
+        Files, and folders of files.
+
+    Raises
+    ------
+    ParameterError
+        One of the first is one of the second, or lies in it, or the other way round.
+    """
+    kept = [(path, path.resolve()) for path in read]
+    for path in written:
+        for named, place in kept:
+            if _is_touched(path.resolve(), place):
+                same = "" if path == named else f" as {str(named)!r}"
+                raise ParameterError(
+                    f"{str(path)!r} is read{same}, and is not written over" if path.exists() else
+                    f"{str(path)!r} would stand in {str(named)!r}, which is read whole",
+                    "name another output",
+                )  # fmt: skip
+
+
+def _is_touched(written: Path, read: Path) -> bool:
+    if written == read or (written.exists() and read.exists() and written.samefile(read)):
+        return True
+    if written.is_dir() and written in read.parents:
+        return True
+    if not read.is_dir() or read not in written.parents:
+        return False
+    return not any(part.startswith(_UNREAD) for part in written.relative_to(read).parts)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a command reads it never writes over, whatever it may replace: a release had taken the place of its source."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+ASKED = ("--method", "mondrian", "--k", "3", "--identifier", "name", "--force")
+
+
+@pytest.fixture
+def parquet(table: Path) -> Path:
+    """The small table as a Parquet file, alone in its folder."""
+    pd.read_csv(table).to_parquet(table.with_suffix(".parquet"))
+    table.unlink()
+    return table.with_suffix(".parquet")
+
+
+def refused(ran: Any, read: Path, before: bytes) -> None:
+    """The command says in one line why it does nothing, and what is read stays."""
+    assert ran.code == 2, ran.err
+    assert "is read" in ran.err
+    assert "Traceback" not in ran.err
+    assert read.read_bytes() == before
+
+
+@pytest.mark.parametrize("way", ["by its name", "through a link", "through a folder's link", "from a folder", "dry"])
+def test_a_release_never_takes_the_place_of_its_source(cli: Any, parquet: Path, way: str) -> None:
+    """However the two names are spelt, and before anything is read."""
+    before, source, output = parquet.read_bytes(), parquet, parquet
+    more: tuple[str, ...] = ()
+    if way == "through a link":
+        source = parquet.with_name("link.parquet")
+        source.symlink_to(parquet.name)
+    elif way == "through a folder's link":
+        (parquet.parent / "there").symlink_to(parquet.parent)
+        output = parquet.parent / "there" / parquet.name
+    elif way == "from a folder":
+        source = parquet.parent
+    elif way == "dry":
+        more = ("--dry-run",)
+    refused(cli("release", source, output, *ASKED, *more), parquet, before)
+    assert not [name for name in os.listdir(parquet.parent) if name.startswith(".anonkit-staging")]
+
+
+def test_a_folder_of_data_never_takes_the_place_of_the_folder_it_comes_from(cli: Any, parquet: Path) -> None:
+    """A folder of parts is replaced whole: also with a source that lies in it."""
+    folder = parquet.parent / "parts.parquet"
+    folder.mkdir()
+    shutil.move(parquet, folder / "part-00000.parquet")
+    read = folder / "part-00000.parquet"
+    before = read.read_bytes()
+    for source in (folder, read, f"{folder}/*.parquet"):
+        refused(cli("release", source, folder, *ASKED, "--part-rows", "20"), read, before)
+
+
+def test_a_release_is_not_put_among_the_files_of_its_source(cli: Any, parquet: Path) -> None:
+    """A folder is read whole: the next time the release would be rows of its own source."""
+    before = parquet.read_bytes()
+    refused(cli("release", parquet.parent, parquet.parent / "new.parquet", *ASKED), parquet, before)
+    assert cli("release", f"{parquet.parent}/in*.parquet", parquet.parent / "new.parquet", *ASKED).code == 0
+
+
+def test_an_address_of_a_file_is_its_file(cli: Any, table: Path) -> None:
+    """The database is one file, whatever it is called."""
+    import sqlite3
+
+    place = table.with_name("people.parquet")
+    with sqlite3.connect(place) as connection:
+        pd.read_csv(table).to_sql("people", connection, index=False)
+    connection.close()
+    refused(cli("release", f"sqlite:///{place}?table=people", place, *ASKED), place, place.read_bytes())
+
+
+def test_a_batch_is_not_replaced_by_what_is_made_of_it(cli: Any, released: Path, table: Path) -> None:
+    """`apply` writes a release as well."""
+    batch = table.with_name("next.parquet")
+    pd.read_csv(table).to_parquet(batch)
+    refused(cli("apply", released, batch, batch, "--force"), batch, batch.read_bytes())
+
+
+def test_a_recipe_keeps_its_tables(cli: Any, table: Path) -> None:
+    """Each of several, under the names that stand in the recipe."""
+    visits = table.with_name("visits.parquet")
+    people = pd.read_csv(table)
+    pd.DataFrame({"who": people["name"], "days": range(len(people))}).to_parquet(visits)
+    recipe = table.with_name("recipe.toml")
+    recipe.write_text(
+        'method = "mondrian"\noutput = "visits.parquet"\n[tables.people]\nsource = "in.csv"\nkey = "name"\n'
+        '[tables.visits]\nsource = "visits.parquet"\nof = "people"\nkey = "who"\n[parameters]\nk = 3\n'
+    )
+    refused(cli("run", recipe, "--force"), visits, visits.read_bytes())
+
+
+@pytest.mark.parametrize("command", ["init", "compare"])
+def test_a_page_is_not_written_over_the_table_that_it_tells_of(cli: Any, table: Path, command: str) -> None:
+    """--force replaces an earlier page."""
+    more = ("--target", "income", "--methods", "mondrian", "--k", "3") if command == "compare" else ()
+    refused(cli(command, table, *more, "--output", table, "--force"), table, table.read_bytes())
+
+
+def test_predictions_are_not_written_over_the_table_that_was_asked_about(cli: Any, table: Path) -> None:
+    """Nor over a file of the release that they come from."""
+    output = table.with_name("noisy.parquet")
+    declared = table.with_name("policy.toml")
+    declared.write_text(
+        '[columns]\nname = { role = "identifier" }\nage = { bounds = [20, 60] }\nzip = { bounds = [100, 105] }\n'
+        'sex = { categories = ["F", "M"] }\nillness = { role = "insensitive" }\n'
+        'income = { role = "target", categories = ["low", "high"] }\n'
+    )
+    ran = cli("release", table, output, "--method", "rr", "--epsilon", "8", "--policy", declared)
+    assert ran.code == 0, ran.err
+    test = table.with_name("test.parquet")
+    pd.read_csv(table).to_parquet(test)
+    asked = ("reconstruct", output, "--test", test, "--force")
+    refused(cli(*asked, "--predictions", test), test, test.read_bytes())
+    refused(cli(*asked, "--predictions", output), output, output.read_bytes())
+    params = output.with_name("noisy.params.json")
+    refused(cli(*asked, "--model", params), params, params.read_bytes())
