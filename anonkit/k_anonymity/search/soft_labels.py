@@ -26,7 +26,7 @@ FOLDS = 5
 """Parts of the rows that are told of in turn, by forests that have learned from the others; at most."""
 _MANY = 20_000  # rows with a class from which on fewer folds and rounds guide as well (figures: docs of `mondrian`)
 _FOLDS_OF_MANY = 3
-_FEW = 10_000  # rows learned from, from which on forests grow beside each other: with fewer, threads wait
+_FEW = 5_000  # rows learned from, from which on forests grow beside each other: with fewer, threads wait
 _ROWS = 200_000  # labelled rows that are learned from; more tell hardly more (figures: docs of `mondrian`)
 _ROUNDS, _STEP, _TREES = 70, 0.15, 560  # what 100 rounds of 0.1 tell; trees are those of all classes
 _ROUNDS_OF_MANY, _STEP_OF_MANY, _TREES_OF_MANY = 50, 0.2, 400
