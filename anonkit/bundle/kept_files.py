@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from anonkit.errors import ParameterError
 
+_HINT = "name another output"
 _UNREAD = (".", "_")  # beginnings of names in a folder of data that are not read as data
 
 
@@ -29,23 +32,35 @@ def refuse_replacing(written: Iterable[Path], read: Iterable[Path]) -> None:
     ParameterError
         One of the first is one of the second, or lies in it, or the other way round.
     """
-    kept = [(path, path.resolve()) for path in read]
+    kept = [(path, _real(path)) for path in read]
     for path in written:
         for named, place in kept:
-            if _is_touched(path.resolve(), place):
-                same = "" if path == named else f" as {str(named)!r}"
-                raise ParameterError(
-                    f"{str(path)!r} is read{same}, and is not written over" if path.exists() else
-                    f"{str(path)!r} would stand in {str(named)!r}, which is read whole",
-                    "name another output",
-                )  # fmt: skip
+            if not _is_touched(_real(path), place):
+                continue
+            if not os.path.exists(path):
+                raise ParameterError(f"{str(path)!r} would stand in {str(named)!r}, which is read whole", _HINT)
+            same = "" if path == named else f" as {str(named)!r}"
+            raise ParameterError(f"{str(path)!r} is read{same}, and is not written over", _HINT)
 
 
 def _is_touched(written: Path, read: Path) -> bool:
-    if written == read or (written.exists() and read.exists() and written.samefile(read)):
+    if written == read or _are_one_file(written, read):
         return True
-    if written.is_dir() and written in read.parents:
+    if os.path.isdir(written) and written in read.parents:
         return True
-    if not read.is_dir() or read not in written.parents:
+    if not os.path.isdir(read) or read not in written.parents:
         return False
     return not any(part.startswith(_UNREAD) for part in written.relative_to(read).parts)
+
+
+def _are_one_file(path: Path, other: Path) -> bool:
+    with suppress(OSError, ValueError):
+        return os.path.samefile(path, other)
+    return False
+
+
+def _real(path: Path) -> Path:
+    """Return a path without links; one that is none stays as it is, and whoever reads or writes there says so."""
+    with suppress(OSError, ValueError):
+        return Path(os.path.realpath(path))
+    return path

@@ -49,6 +49,18 @@ def test_a_release_never_takes_the_place_of_its_source(cli: Any, parquet: Path, 
     assert not [name for name in os.listdir(parquet.parent) if name.startswith(".anonkit-staging")]
 
 
+@pytest.mark.parametrize("odd", ["loop", "no\0name", "n" * 300])
+def test_a_name_that_is_no_file_is_refused_by_whoever_reads_it(cli: Any, table: Path, odd: str) -> None:
+    """A link to itself, a name with a zero byte and one that is too long are told in one line, as before."""
+    source = table.with_name(odd)
+    if odd == "loop":
+        source.symlink_to(source)
+    ran = cli("release", source, table.with_name("out.parquet"), *ASKED)
+    assert ran.code in (2, 3), ran.err
+    assert "Traceback" not in ran.err
+    assert "internal" not in ran.err
+
+
 def test_a_folder_of_data_never_takes_the_place_of_the_folder_it_comes_from(cli: Any, parquet: Path) -> None:
     """A folder of parts is replaced whole: also with a source that lies in it."""
     folder = parquet.parent / "parts.parquet"
