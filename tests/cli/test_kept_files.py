@@ -135,3 +135,8 @@ def test_predictions_are_not_written_over_the_table_that_was_asked_about(cli: An
     refused(cli(*asked, "--predictions", output), output, output.read_bytes())
     params = output.with_name("noisy.params.json")
     refused(cli(*asked, "--model", params), params, params.read_bytes())
+    absent = output.with_name("noisy.signature.json")
+    ran = cli(*asked, "--model", absent)
+    assert ran.code == 2
+    assert "read whole" not in ran.err
+    assert not absent.exists()
