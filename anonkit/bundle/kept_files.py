@@ -4,37 +4,42 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from anonkit.errors import ParameterError
 
 _HINT = "name another output"
 _UNREAD = (".", "_")  # beginnings of names in a folder of data that are not read as data
+_WILD = re.compile(r"[*?[]")
 
 
 def refuse_replacing(written: Iterable[Path], read: Iterable[Path]) -> None:
     """Refuse, before any work is done, to put a file where it would take the place of what is read.
 
     Two names of one file are one file, and a folder is all that lies in it: what is put into a folder that is read
-    whole would be read as a part of it the next time.
+    whole would be read as a part of it the next time, and so would be what a pattern finds then.
 
     Parameters
     ----------
     written : iterable of Path
         Files, and folders of files, that would be put in place; they need not be there.
     read : iterable of Path
-        Files, and folders of files.
+        Files, folders of files, and patterns: names with wildcards under which there is nothing.
 
     Raises
     ------
     ParameterError
-        One of the first is one of the second, or lies in it, or the other way round.
+        One of the first is one of the second, or lies in it or is found by it, or the other way round.
     """
-    kept = [(path, _real(path)) for path in read]
+    kept = [(path, _real(path), _is_pattern(path)) for path in read]
     for path in written:
-        for named, place in kept:
+        for named, place, is_pattern in kept:
+            if is_pattern and _is_found(_real(path).parts, place.parts):
+                raise ParameterError(f"{str(path)!r} would be read by {str(named)!r} the next time", _HINT)
             if not _is_touched(_real(path), place):
                 continue
             if not os.path.exists(path) and place in _real(path).parents:
@@ -51,6 +56,23 @@ def _is_touched(written: Path, read: Path) -> bool:
     if not os.path.isdir(read) or read not in written.parents:
         return False
     return not any(part.startswith(_UNREAD) for part in written.relative_to(read).parts)
+
+
+def _is_pattern(path: Path) -> bool:
+    """Tell whether it is a pattern of paths; a file of that very name goes first."""
+    return _WILD.search(str(path)) is not None and not os.path.lexists(path)
+
+
+def _is_found(path: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Tell whether a pattern finds a path once there is one, by their parts; wildcards stand for no hidden name."""
+    if not pattern or not path:
+        return not path and set(pattern) <= {"**"}
+    first, name = pattern[0], path[0]
+    if name.startswith(".") and not first.startswith("."):
+        return False
+    if first == "**":
+        return _is_found(path, pattern[1:]) or _is_found(path[1:], pattern)
+    return (name == first or fnmatchcase(name, first)) and _is_found(path[1:], pattern[1:])
 
 
 def _are_one_file(path: Path, other: Path) -> bool:

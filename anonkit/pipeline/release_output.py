@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
+from anonkit.bundle.data_files import part_name
 from anonkit.bundle.kept_files import refuse_replacing
 from anonkit.bundle.release_names import DATA, EMITTED
 from anonkit.bundle.release_place import Place, refuse_existing
@@ -162,8 +163,11 @@ class Output:
         ------
         ParameterError
         """
-        if self.place is not None:
-            refuse_replacing(self.place.on_this_machine(), chain.from_iterable(map(files_of, sources)))
+        if self.place is None:
+            return
+        written = self.place.on_this_machine()
+        parts = [] if self.part_rows is None else [path / part_name(0) for path in written if path.suffix == DATA]
+        refuse_replacing([*written, *parts], chain.from_iterable(map(files_of, sources)))
 
     def refuse_unfit(self, promise: Guarantee) -> None:
         """Refuse an entry for the registry where no epsilon is promised, and bounds where nothing is generalized.

@@ -25,7 +25,7 @@ def parquet(table: Path) -> Path:
 def refused(ran: Any, read: Path, before: bytes) -> None:
     """The command says in one line why it does nothing, and what is read stays."""
     assert ran.code == 2, ran.err
-    assert "is read" in ran.err
+    assert "is read" in ran.err or "would be read" in ran.err
     assert "Traceback" not in ran.err
     assert read.read_bytes() == before
 
@@ -77,6 +77,56 @@ def test_a_release_is_not_put_among_the_files_of_its_source(cli: Any, parquet: P
     before = parquet.read_bytes()
     refused(cli("release", parquet.parent, parquet.parent / "new.parquet", *ASKED), parquet, before)
     assert cli("release", f"{parquet.parent}/in*.parquet", parquet.parent / "new.parquet", *ASKED).code == 0
+
+
+@pytest.mark.parametrize(
+    ("pattern", "more"),
+    [
+        ("*.parquet", ()),
+        ("{folder}/[i-n]*", ()),
+        ("{folder}/../*/*.parquet", ()),
+        ("**/*.parquet", ()),
+        ("{folder}/**", ()),
+        ("**/part-*.parquet", ("--part-rows", "20")),
+        ("*.p*", ("--dry-run",)),
+    ],
+)
+def test_a_release_is_not_put_where_a_pattern_would_find_it(
+    cli: Any, parquet: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, more: tuple[str, ...]
+) -> None:
+    """The next run would read the release as rows of its own source."""
+    monkeypatch.chdir(parquet.parent)
+    (parquet.parent / "within").mkdir()
+    shutil.copy(parquet, parquet.parent / "within" / "part-00000.parquet")
+    before = parquet.read_bytes()
+    source = pattern.format(folder=parquet.parent)
+    ran = cli("release", source, "new.parquet", *ASKED, *more)
+    refused(ran, parquet, before)
+    assert source in ran.err
+    assert not list(parquet.parent.glob("new*"))
+
+
+@pytest.mark.parametrize("pattern", ["[!n]*.parquet", "within/*.parquet", "*/*.parquet", "i*", "[iw]*"])
+def test_a_pattern_that_would_not_find_the_release_is_no_hindrance(
+    cli: Any, parquet: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    """A release may stand beside its source, in the folder above it, and under a name that another one begins with."""
+    monkeypatch.chdir(parquet.parent)
+    (parquet.parent / "within").mkdir()
+    shutil.copy(parquet, parquet.parent / "within" / "part-00000.parquet")
+    assert cli("release", pattern, "new.parquet", *ASKED).code == 0
+
+
+def test_a_name_of_one_file_is_no_pattern(cli: Any, parquet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file whose very name has wildcards in it goes first, and stands for itself alone; so does a folder's."""
+    folder = parquet.parent / "in[out]*"
+    folder.mkdir()
+    named = folder / "p[ae]rt.parquet"
+    parquet.rename(named)
+    monkeypatch.chdir(folder)
+    for source in (named, named.name):
+        assert cli("release", source, "part.parquet", *ASKED).code == 0
+    refused(cli("release", "p*t.parquet", "pt.parquet", *ASKED), named, named.read_bytes())
 
 
 def test_an_address_of_a_file_is_its_file(cli: Any, table: Path) -> None:

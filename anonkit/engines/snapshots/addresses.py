@@ -229,14 +229,22 @@ def _within(folder: Path, address: SourceAddress) -> str:
 
 
 def files_of(source: object) -> list[Path]:
-    """Return the files and folders of this machine that a source is read from; a table in memory has none."""
+    """Return the files and folders of this machine that a source is read from, and the pattern that finds them.
+
+    A table in memory has none.
+    """
     if not isinstance(source, str | os.PathLike):
         return []
     address = address_of(source)
     if address.is_pattern:
-        return [Path(found) for found in glob.glob(address.place, recursive=True)]
+        return [*files_found(address.place), Path(address.place)]
     on_this_machine = not address.scheme or address.scheme in _OF_FILES
     return [address.file_path] if on_this_machine and not address.is_standard_input else []
+
+
+def files_found(pattern: str) -> list[Path]:
+    """Return the files that a pattern of paths finds, in the order of their names."""
+    return sorted(path for path in map(Path, glob.glob(pattern, recursive=True)) if path.is_file())
 
 
 def refuse_absent(source: str) -> None:

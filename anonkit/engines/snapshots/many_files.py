@@ -6,7 +6,6 @@ Files are taken in the order of their names. Those of text are copied once; thos
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +18,13 @@ from anonkit.engines.reading.file_tables import FileTable
 from anonkit.engines.reading.lake_folders import refuse_lake_table
 from anonkit.engines.reading.parquet_tables import data_files
 from anonkit.engines.reading.text_files import TextFile
-from anonkit.engines.snapshots.addresses import TEXT_FORMATS, SourceAddress, compression_of_name, format_of_name
+from anonkit.engines.snapshots.addresses import (
+    TEXT_FORMATS,
+    SourceAddress,
+    compression_of_name,
+    files_found,
+    format_of_name,
+)
 from anonkit.engines.snapshots.private_copies import new_file, text_copy
 from anonkit.errors import SourceError, did_you_mean
 from anonkit.policy.declaration import Policy
@@ -41,7 +46,7 @@ def live_table(address: SourceAddress, policy: Policy) -> ManyFiles | FileTable:
     address.refuse("query", "sheet", "header_row", of="files of text or Parquet")
     folder = Path(address.place)
     found = shielded(
-        lambda: data_files(folder) if folder.is_dir() else _matching(address.place),
+        lambda: data_files(folder) if folder.is_dir() else files_found(address.place),
         lambda _: SourceError(f"{address.shown} cannot be looked at"),
     )
     if not found:
@@ -64,10 +69,6 @@ def live_table(address: SourceAddress, policy: Policy) -> ManyFiles | FileTable:
     encoding = encoding_named(policy.encoding)
     files = [TextFile(str(path), compression_of_name(path.name), encoding) for path in found]
     return ManyFiles(address=address, format=kind, files=files)
-
-
-def _matching(pattern: str) -> list[Path]:
-    return sorted(path for path in map(Path, glob.glob(pattern, recursive=True)) if path.is_file())
 
 
 @dataclass(frozen=True, kw_only=True)

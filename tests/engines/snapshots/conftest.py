@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from anonkit.checks.table_scans import scanned
 from anonkit.engines import open_engine
 from anonkit.engines.snapshots.addresses import source_at
 from anonkit.engines.snapshots.dispatch import snapshot
@@ -21,7 +22,12 @@ Read = Callable[..., pa.Table]
 
 @pytest.fixture(autouse=True)
 def scratch(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of temporary files; nothing of a source is left in it after a test."""
+    """The folder of temporary files; nothing of a source is left in it after a test.
+
+    The database in which a process counts stays open, so that it is opened before, with its empty folder elsewhere.
+    """
+    with scanned(pa.table({"n": [1]})):
+        pass
     folder = tmp_path_factory.mktemp("scratch")
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr(tempfile, "tempdir", None)
