@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +253,16 @@ def test_the_page_runs(
         "2 checks passed in the database",
     ]
     assert (tmp_path / "go-ahead").exists()
+
+
+@pytest.mark.usefixtures("temporary")
+def test_the_example_blocks_publication(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The go-ahead is there after the run that holds and gone after the one that does not."""
+    runpy.run_path(str(repository / "examples" / "pipelines" / "gx_checkpoint.py"))
+    assert capsys.readouterr().out.splitlines() == [
+        "k = 10: checkpoint passed; publish: True",
+        "k = 500: checkpoint failed; publish: False",
+    ]
 
 
 def test_an_expectation_is_rendered_for_a_page_of_its_own(frame: pd.DataFrame, tmp_path: Path) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,12 @@ def customers() -> pa.Table:
 
 @pytest.fixture
 def table(name: str, customers: pa.Table) -> pa.Table:
-    """The customers as the method takes them: randomized ones have no value outside the declared domains."""
+    """The customers as the method takes them."""
+    return _as_taken(customers, name)
+
+
+def _as_taken(customers: pa.Table, name: str) -> pa.Table:
+    """Return them without the value outside the declared domains, which randomized methods refuse."""
     if name in K_ANONYMOUS:
         return customers
     declared = bank_customers(400, seed=1).column("occupation")
@@ -108,6 +114,35 @@ def _release(table: pa.Table, name: str, engine: str = "local", **more: Any) -> 
         **QUICK[name],
         **more,
     )
+
+
+@dataclass(frozen=True)
+class Made:
+    """A release with its folder, and whether its source was after it what it had been before."""
+
+    release: Release
+    folder: Path
+    left_the_source: bool
+
+
+@pytest.fixture(scope="module")
+def once(customers: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Made]:
+    """Make the release of a method on an engine, with a seed or none, once: tests ask several things of it."""
+
+    @functools.cache
+    def made(name: str, engine: str, seed: int | None = None) -> Made:
+        table, folder = _as_taken(customers, name), tmp_path_factory.mktemp("made")
+        before = table.to_pylist()
+        release = _release(table, name, engine, seed=seed, output=folder / "out.parquet")
+        return Made(release, folder, table.to_pylist() == before)
+
+    return made
+
+
+@pytest.fixture
+def made(name: str, engine: str, once: Callable[..., Made]) -> Made:
+    """The release of a method on an engine, without a seed."""
+    return once(name, engine)
 
 
 def test_a_method_is_a_frozen_keyword_only_dataclass(name: str) -> None:
@@ -147,28 +182,27 @@ def test_every_preset_is_an_instance(name: str) -> None:
         assert make_method(name, QUICK[name], preset).name == name
 
 
-def test_identifiers_never_reach_any_file(name: str, engine: str, table: pa.Table, tmp_path: Path) -> None:
+def test_identifiers_never_reach_any_file(made: Made) -> None:
     """No name, and no value that one person has, is in any file of the release."""
-    release = _release(table, name, engine, output=tmp_path / "out.parquet")
+    release = made.release
     assert "name" not in release.to_arrow().column_names
     for suffix in (DATA, PARAMS, REPORT, PAGE, DESCRIPTOR):
-        content = (tmp_path / f"out{suffix}").read_bytes()
+        content = (made.folder / f"out{suffix}").read_bytes()
         assert b"Customer 0" not in content, suffix
         assert RARE.encode() not in content, suffix
     for column in release.to_arrow().columns:
         assert RARE not in map(str, column.to_pylist())
 
 
-def test_the_report_follows_its_schema(name: str, engine: str, table: pa.Table) -> None:
+def test_the_report_follows_its_schema(made: Made) -> None:
     """Every key of the contract is there, of the right kind."""
-    release = _release(table, name, engine)
-    jsonschema.validate(json.loads(json.dumps(release.report)), report_schema())
+    jsonschema.validate(json.loads(json.dumps(made.release.report)), report_schema())
 
 
 @pytest.mark.parametrize("name", K_ANONYMOUS)
-def test_an_independent_recount_equals_the_report(name: str, engine: str, customers: pa.Table) -> None:
+def test_an_independent_recount_equals_the_report(made: Made, customers: pa.Table) -> None:
     """K and the class sizes of the report are those of the released cells."""
-    release = _release(customers, name, engine)
+    release = made.release
     asked = release.report["guarantee"]["parameters"]["quasi_identifiers"]
     released = release.to_arrow()
     found = measure(released, [column for column in asked if column in released.column_names])
@@ -179,9 +213,9 @@ def test_an_independent_recount_equals_the_report(name: str, engine: str, custom
 
 
 @pytest.mark.parametrize("name", RANDOMIZED)
-def test_the_published_parameters_have_the_stated_loss(name: str, engine: str, table: pa.Table) -> None:
+def test_the_published_parameters_have_the_stated_loss(name: str, made: Made, table: pa.Table) -> None:
     """Epsilon, rebuilt from the integers of params.json alone, is that of the report and of the budget."""
-    release = _release(table, name, engine)
+    release = made.release
     found, report = published_loss(read_answers(json.loads(json.dumps(release.params)))), release.report
 
     assert report["rows"]["in"] == report["rows"]["out"] == table.num_rows
@@ -195,9 +229,9 @@ def test_the_published_parameters_have_the_stated_loss(name: str, engine: str, t
 
 
 @pytest.mark.parametrize("name", CENTRAL)
-def test_the_published_account_adds_up_to_the_claim(name: str, engine: str, table: pa.Table) -> None:
+def test_the_published_account_adds_up_to_the_claim(made: Made) -> None:
     """Epsilon, added up from the rates of params.json alone, is that of the report and at most what was asked."""
-    release = _release(table, name, engine)
+    release = made.release
     found, report = published_account(json.loads(json.dumps(release.params))), release.report
     promise = report["guarantee"]
 
@@ -208,9 +242,9 @@ def test_the_published_account_adds_up_to_the_claim(name: str, engine: str, tabl
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_drawn_rows_are_alike_and_their_loss_is_the_claim(name: str, engine: str, table: pa.Table) -> None:
+def test_drawn_rows_are_alike_and_their_loss_is_the_claim(name: str, made: Made) -> None:
     """K over all columns, epsilon and delta come out of the files; how many rows there were stands nowhere."""
-    release = _release(table, name, engine)
+    release = made.release
     promise, released = release.report["guarantee"]["parameters"], release.to_arrow()
     counts = released.group_by(released.column_names).aggregate([([], "count_all")]).column("count_all")
 
@@ -239,9 +273,9 @@ def test_nothing_exact_about_the_rows_is_published(name: str, engine: str) -> No
 
 
 @pytest.mark.parametrize("name", RANDOMIZED)
-def test_what_is_not_randomized_is_not_released(name: str, engine: str, table: pa.Table) -> None:
+def test_what_is_not_randomized_is_not_released(made: Made) -> None:
     """Only declared attributes are there, each holding answers of its public domain; the rest is dropped, and why."""
-    release = _release(table, name, engine)
+    release = made.release
     published, released = PublishedTable.from_params(release.params), release.to_arrow()
     answered = {one.name: one for one in published.attributes}
     shown = set(released.column_names) - {"customer_value", published.asked_column}
@@ -279,27 +313,24 @@ def test_a_k_anonymous_method_reads_no_domains(name: str, customers: pa.Table) -
         _release(customers, name, domains_from_data=True)
 
 
-def test_the_source_is_left_as_it_was(name: str, engine: str, table: pa.Table) -> None:
+def test_the_source_is_left_as_it_was(made: Made) -> None:
     """Releasing changes nothing in the owner's table."""
-    before = table.to_pylist()
-    _release(table, name, engine)
-    assert table.to_pylist() == before
+    assert made.left_the_source
 
 
 def test_a_seeded_release_repeats_and_is_marked_everywhere(
-    name: str, engine: str, table: pa.Table, tmp_path: Path
+    name: str, engine: str, table: pa.Table, once: Callable[..., Made]
 ) -> None:
     """The same seed gives the same rows; every file says that it is not for release."""
-    first = _release(table, name, engine, seed=3, output=tmp_path / "a.parquet")
-    second = _release(table, name, engine, seed=3)
-    assert first.to_arrow().equals(second.to_arrow())
+    first, second = once(name, engine, seed=3), _release(table, name, engine, seed=3)
+    assert first.release.to_arrow().equals(second.to_arrow())
     for suffix in (DATA, PARAMS, REPORT, PAGE, DESCRIPTOR):
-        assert b"not for release" in (tmp_path / f"a{suffix}").read_bytes(), suffix
+        assert b"not for release" in (first.folder / f"out{suffix}").read_bytes(), suffix
 
 
-def test_an_unseeded_release_is_secure_and_shuffled_anew(name: str, engine: str, table: pa.Table) -> None:
+def test_an_unseeded_release_is_secure_and_shuffled_anew(name: str, engine: str, made: Made, table: pa.Table) -> None:
     """Two releases of one table hold other rows, or rows in other orders; where noise leaves none, other noise."""
-    first, second = _release(table, name, engine), _release(table, name, engine)
+    first, second = made.release, _release(table, name, engine)
     assert first.report["randomness"] == "secure"
     if first.report["rows"]["out"] or second.report["rows"]["out"]:
         assert not first.to_arrow().equals(second.to_arrow())
@@ -307,13 +338,12 @@ def test_an_unseeded_release_is_secure_and_shuffled_anew(name: str, engine: str,
         assert first.params != second.params
 
 
-def test_a_release_validates_from_its_files_alone(name: str, engine: str, table: pa.Table, tmp_path: Path) -> None:
+def test_a_release_validates_from_its_files_alone(made: Made, tmp_path: Path) -> None:
     """What was written passes the independent validation, told in words, and survives load and save."""
-    release = _release(table, name, engine, output=tmp_path / "out.parquet")
-    found = anonkit.validate(release)
+    found = anonkit.validate(made.release)
     assert found.passed
     assert [check.name for check in found.checks if "‘’" in check_words(check.name)[0]] == []
-    moved = anonkit.load(tmp_path / "out.parquet").save(tmp_path / "elsewhere" / "again.parquet")
+    moved = anonkit.load(made.folder / "out.parquet").save(tmp_path / "elsewhere" / "again.parquet")
     assert anonkit.validate(moved).passed
 
 
@@ -325,7 +355,9 @@ def test_a_dry_run_writes_nothing(name: str, engine: str, table: pa.Table, tmp_p
 
 
 @pytest.mark.parametrize("order", ["reversed", "columns"])
-def test_the_order_of_rows_and_columns_does_not_matter(name: str, engine: str, table: pa.Table, order: str) -> None:
+def test_the_order_of_rows_and_columns_does_not_matter(
+    name: str, engine: str, table: pa.Table, order: str, once: Callable[..., Made]
+) -> None:
     """The released rows are the same multiset, however the source was ordered; noise belongs to the row number."""
     seed = 3 if name in (*RANDOMIZED, *CENTRAL, *DRAWN) else None
     if seed is not None and order == "reversed":
@@ -334,7 +366,8 @@ def test_the_order_of_rows_and_columns_does_not_matter(name: str, engine: str, t
         other = table.take(pa.array(range(table.num_rows - 1, -1, -1)))
     else:
         other = table.select(table.column_names[::-1])
-    first, second = (_release(each, name, engine, seed=seed).to_arrow() for each in (table, other))
+    first = once(name, engine, seed=seed).release.to_arrow()
+    second = _release(other, name, engine, seed=seed).to_arrow()
     columns = sorted(first.column_names)
 
     assert sorted(second.column_names) == columns
