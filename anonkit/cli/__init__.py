@@ -22,6 +22,7 @@ command computes, and none prints or exits: the boundary does.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 def main() -> NoReturn:
     """Run the command line of this process."""
     args = sys.argv[1:] or ["--help"]
+    for library in _LINEAR_ALGEBRA:  # of small matrices (`anonkit.published.one_thread`); set before it is imported
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     with _forests_beside(args):
         from anonkit.cli.boundary import run
         from anonkit.cli.commands import anonkit
@@ -52,6 +55,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+_LINEAR_ALGEBRA = ("OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")
 _GUIDED_BY_FORESTS = ("rfka", "mondrian")
 _BOOSTED = ("mondrian",)
 _TREES = ("sklearn.tree",)

@@ -18,6 +18,7 @@ from anonkit.domains.attribute_domains import Grid
 from anonkit.estimators.moments import PowerSums
 from anonkit.estimators.response_inversion import JointAnswers, SeparateAnswers, TableChannel, normal_quantile
 from anonkit.published.channels.set_response import SetResponse
+from anonkit.published.one_thread import one_thread
 from anonkit.published.randomized_table import PublishedAttribute
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def _about(rows: int | None) -> str:
     return f"about {-(-rows // scale) * scale:,} rows"
 
 
+@one_thread()
 def learning_power(model: Model) -> LearningPower:
     """Return what the rows that a model was learned from can tell, by unbiased contrasts under no class effect.
 

@@ -22,11 +22,12 @@ from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import UNKNOWN, Categories, Grid
 from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import ParameterError, SourceError, did_you_mean, option
+from anonkit.published.one_thread import one_thread
 from anonkit.published.product_mixtures import SHARE_UNITS, WEIGHT_UNITS
 
 KIND = "mixture of products"
 """What the model is, in words."""
-_CHUNK_ROWS = 1 << 13
+_CHUNK_ROWS = 1 << 9  # whose shares of all components fit into a core's cache
 _LEAST = 0.5 / SHARE_UNITS
 """Share of a value whose published share is 0: half of the unit in which shares are published."""
 
@@ -155,19 +156,23 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not names and len(self.model_.columns) > 1:
             raise SourceError("the table has none of the columns to predict from")
         codes = {name: _known_codes(data, name, self.model_.domains[name]) for name in names}
-        # one more column of ones: an unknown cell says nothing
+        # a row a value, so that what is looked up lies together, and one more of ones: an unknown cell says nothing
         logarithms = {
-            name: np.log(np.maximum(np.column_stack([self._shares[name], np.ones(self._rows.size)]), _LEAST))
+            name: np.log(np.maximum(np.vstack([self._shares[name].T, np.ones(self._rows.size)]), _LEAST))
             for name in names
         }
+        shares = np.ascontiguousarray(self._shares[self.target_])
         out = np.zeros((data.n_rows, self.classes_.size))
         for first in range(0, data.n_rows, _CHUNK_ROWS):
             here = slice(first, first + _CHUNK_ROWS)
-            total = np.log(self._rows)[:, np.newaxis] + np.zeros(out[here].shape[0])
+            total = np.tile(np.log(self._rows), (len(out[here]), 1))
             for name in names:
-                total += logarithms[name][:, codes[name][here]]
-            total = np.exp(total - total.max(axis=0))
-            out[here] = (total / total.sum(axis=0)).T @ self._shares[self.target_]
+                total += logarithms[name][codes[name][here]]
+            total -= total.max(axis=1, keepdims=True)
+            np.exp(total, out=total)
+            total /= total.sum(axis=1, keepdims=True)
+            with one_thread():
+                out[here] = total @ shares
         return out
 
     def predict(self, X: object) -> NDArray[Any]:

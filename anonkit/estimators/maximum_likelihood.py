@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from anonkit.domains.array_types import FloatArray
+from anonkit.published.one_thread import one_thread
 
 LARGEST = 400
 """Shares estimated together at most: a step solves that many linear equations."""
@@ -20,6 +21,7 @@ _CLOSE = 0.01  # share of what the barrier costs that the Newton decrement may l
 _LEAST = 1e-300
 
 
+@one_thread()
 def likeliest_shares(counts: FloatArray, matrix: FloatArray) -> FloatArray:
     """Return the maximum-likelihood shares behind the answer counts.
 

@@ -44,6 +44,7 @@ from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, changed_rows
 from anonkit.published.additive_scores import AdditiveScores, places_of, region_of_nodes
 from anonkit.published.noisy_tables import GAUSSIAN, format_of
+from anonkit.published.one_thread import one_thread
 from anonkit.published.tree_attributes import TreeSchema
 from anonkit.published.tree_model import FORMATS, PublishedForest
 from anonkit.randomness import Randomness
@@ -223,6 +224,7 @@ class StackedForest:
         return params | {name: sums.to_params() for name, sums in learned.items() if sums is not None}
 
 
+@one_thread()
 def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Watch | None = None) -> StackedForest:
     """Grow the trees, count the histograms, learn the weights: depth + 3 passes over the rows at most.
 

@@ -42,6 +42,7 @@ from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
 from anonkit.published.marginal_tables import OneWayTable, PairTable
 from anonkit.published.noisy_tables import LAPLACE, noise_variance
+from anonkit.published.one_thread import one_thread
 from anonkit.published.product_mixtures import ClassMixture, ProductMixtures
 from anonkit.randomness import Randomness
 
@@ -62,6 +63,7 @@ class LearnedMarginals:
         return (*(reading.draw for reading in self.choice.readings), *self.plan.draws)
 
 
+@one_thread()
 def learn(
     layout: Layout, counter: Counter, rows: float, left: Left, whole: int, randomness: Randomness
 ) -> LearnedMarginals:
@@ -248,30 +250,27 @@ def _mixtures(
     class_rows: FloatArray,
 ) -> tuple[ClassMixture, ...]:
     """Return the mixture of each class; of one component where no pair was measured."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
     columns = np.concatenate(margins.values, axis=1)
     if not known:
         return tuple(
             in_units(Mixture(weights=np.ones(1), shares=own[np.newaxis]), layout.offsets, rows)
             for own, rows in zip(columns, class_rows, strict=True)
         )
-    with threadpool_limits(limits=1, user_api="blas"):  # small matrices: on busy cores threads wait for each other
-        completion = _completion(layout, margins, known)
-        completion.settle(rule.COMPLETION_ROUNDS)
-        targets = completion.all_pairs()
-        wanted = wanted_tables(layout, margins, one_ways, known, targets, rule.UNMEASURED_WEIGHT)
-        weights = _between_columns(layout)
-        first_steps, steps = (min(most, max(most // 2, rule.FIT_WORK // targets.size)) for most in rule.FIT_STEPS)
-        joined = forest_of(list(known), len(layout.sizes))
-        tables = {pair: consistent_pair(pair, known[pair], margins) for pair in joined}
-        starts = rows_of_tree(layout, order_of(joined, len(layout.sizes)), tables, margins, rule.COMPONENTS)
-        out = []
-        for at, (pairs, own, rows, total) in enumerate(zip(targets, columns, starts, class_rows, strict=True)):
-            rough = fitted_mixture(pairs, weights, own, rows[: components_of(total)], layout.offsets, first_steps)
-            nearer = moved_nearer(rough, wanted, at, layout.offsets, steps)
-            out.append(in_units(nearer, layout.offsets, total))
-        return tuple(out)
+    completion = _completion(layout, margins, known)
+    completion.settle(rule.COMPLETION_ROUNDS)
+    targets = completion.all_pairs()
+    wanted = wanted_tables(layout, margins, one_ways, known, targets, rule.UNMEASURED_WEIGHT)
+    weights = _between_columns(layout)
+    first_steps, steps = (min(most, max(most // 2, rule.FIT_WORK // targets.size)) for most in rule.FIT_STEPS)
+    joined = forest_of(list(known), len(layout.sizes))
+    tables = {pair: consistent_pair(pair, known[pair], margins) for pair in joined}
+    starts = rows_of_tree(layout, order_of(joined, len(layout.sizes)), tables, margins, rule.COMPONENTS)
+    out = []
+    for at, (pairs, own, rows, total) in enumerate(zip(targets, columns, starts, class_rows, strict=True)):
+        rough = fitted_mixture(pairs, weights, own, rows[: components_of(total)], layout.offsets, first_steps)
+        nearer = moved_nearer(rough, wanted, at, layout.offsets, steps)
+        out.append(in_units(nearer, layout.offsets, total))
+    return tuple(out)
 
 
 def _between_columns(layout: Layout) -> FloatArray:
