@@ -67,7 +67,8 @@ def read_twice(read: Blocks) -> list[tuple[int, int]]:
 def test_no_word_of_a_release_is_read_twice(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise, choices, rows of trees, drawn rows, their order: each has words of its own, under keys of this release."""
     first, second = (blocks_of(name, monkeypatch) for _ in range(2))
-    assert sum(map(len, first.values())) >= 2
+    # a published table has one noise and no order of rows: one block, which can still be another release's
+    assert sum(map(len, first.values())) >= (1 if name == "dp-tables" else 2)
     assert read_twice(first) == []
     assert not set(first) & set(second), "another release has other keys"
 
