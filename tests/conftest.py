@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import importlib.util
 import os
 import shutil
@@ -32,8 +33,11 @@ for _name in ("ANONKIT_LEDGER", "ANONKIT_LEDGER_REQUIRED", "ANONKIT_LEDGER_KEY",
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let noise be the same each time, as the generated examples are, and files be in memory."""
+    """Let noise be the same each time, as the generated examples are, files be in memory, and garbage be looked for
+    less often: twelve thousand tests are 600,000 objects, and looking through them took 8 % of the processor time.
+    """
     keep_files_in_memory(config)
+    gc.set_threshold(20_000, 20, 20)
     config.addinivalue_line("markers", f"{MARK}: draws from the operating system, as a release does")
     if config.getoption("--hypothesis-profile", default=None) != "random":
         config.pluginmanager.register(RepeatableDraws(), "repeatable-draws")
@@ -87,6 +91,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return "great_expectations_is_there" not in getattr(item, "fixturenames", ())
 
     items.sort(key=lambda item: (item.name != LONGEST, is_without_spark(item), is_without_expectations(item)))
+
+
+def pytest_collection_finish() -> None:
+    """Look no more for garbage among the tests themselves."""
+    gc.freeze()
 
 
 LONGEST = "test_mypy_finds_nothing"
