@@ -183,10 +183,14 @@ def test_no_method_is_refuted_by_numbers_to_predict(method: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
-    [name for name in METHODS if name.startswith(("diffp", "c45", "sulq", "pinq", "dt-", "dp-", "edprf", "diffgen"))],
+    [
+        name
+        for name in METHODS
+        if name.startswith(("diffp", "c45", "sulq", "pinq", "dt-", "dp-", "edprf", "diffgen")) and name != "dp-tables"
+    ],
 )
 def test_no_method_is_refuted(method: str) -> None:
-    """Every differentially private method at epsilon 2 on simulated customers."""
+    """Every differentially private method that releases rows, at epsilon 2 on simulated customers."""
     table = bank_customers(200, seed=1)
     found = audited(table, 60, bank_customers_policy(), method=method, epsilon=2.0)
     assert found.surest <= found.claimed
