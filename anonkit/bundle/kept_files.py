@@ -35,10 +35,10 @@ def refuse_replacing(written: Iterable[Path], read: Iterable[Path]) -> None:
     ParameterError
         One of the first is one of the second, or lies in it or is found by it, or the other way round.
     """
-    kept = [(path, _real(path), _is_pattern(path)) for path in read]
+    kept = [(path, _real(path), is_pattern(path)) for path in read]
     for path in written:
-        for named, place, is_pattern in kept:
-            if is_pattern and _is_found(_real(path).parts, place.parts):
+        for named, place, is_wild in kept:
+            if is_wild and _is_found(_real(path).parts, place.parts):
                 raise ParameterError(f"{str(path)!r} would be read by {str(named)!r} the next time", _HINT)
             if not _is_touched(_real(path), place):
                 continue
@@ -58,7 +58,7 @@ def _is_touched(written: Path, read: Path) -> bool:
     return not any(part.startswith(_UNREAD) for part in written.relative_to(read).parts)
 
 
-def _is_pattern(path: Path) -> bool:
+def is_pattern(path: str | Path) -> bool:
     """Tell whether it is a pattern of paths; a file of that very name goes first."""
     return _WILD.search(str(path)) is not None and not os.path.lexists(path)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 from urllib.parse import parse_qsl, unquote
 
+from anonkit.bundle.kept_files import is_pattern
 from anonkit.errors import ParameterError, SourceError, did_you_mean, option
 
 STANDARD_INPUT = "-"
@@ -59,7 +60,6 @@ _OTHER_NAMES = {
 _OF_FILES = ("sqlite", "duckdb", *LAKES)  # schemes of what stands on this machine
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://")
-_WILD = re.compile(r"[*?[]")
 
 
 class ReadAs(TypedDict, total=False):
@@ -157,7 +157,7 @@ class SourceAddress(os.PathLike[str]):
     @property
     def is_pattern(self) -> bool:
         """Tell whether it is a pattern of paths; a file of that very name goes first."""
-        return not self.scheme and _WILD.search(self.place) is not None and not os.path.lexists(self.place)
+        return not self.scheme and is_pattern(self.place)
 
     @property
     def named_format(self) -> str | None:
