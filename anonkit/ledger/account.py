@@ -49,7 +49,8 @@ class Account:
     Raises
     ------
     ParameterError
-        A budget is not above 0, one of delta not in [0, 1]; a joint k is accepted that is no group.
+        The ledger is no place; a budget is not above 0, one of delta not in [0, 1]; a joint k is accepted that is no
+        group.
     """
 
     ledger: str | Path | LedgerPlace | Where | None = field(default=Where.BESIDE, repr=False)
@@ -67,6 +68,8 @@ class Account:
     that lies about may not undo what somebody decided."""
 
     def __post_init__(self) -> None:
+        if self.ledger is not None and not isinstance(self.ledger, Where):
+            LedgerPlace.of(self.ledger)
         if self.accept_joint_k is not None:
             check_integer("accept_joint_k", self.accept_joint_k, 1, hint="1 accepts every joint view")
         if self.budget is not None:

@@ -41,10 +41,13 @@ class LedgerPlace:
         Raises
         ------
         ParameterError
-            The address is none of a PostgreSQL database, or its schema is no plain name.
+            It is neither a path nor an address; the address is none of a PostgreSQL database, or its schema is no
+            plain name.
         """
         if isinstance(where, LedgerPlace):
             return where
+        if not isinstance(where, str | Path):
+            raise ParameterError(f"a ledger is a path or an address, no {type(where).__name__}", "ledger=None for none")
         if isinstance(where, Path) or not is_address(where):
             return cls(file=Path(where).expanduser())
         if not where.startswith(_SERVERS):

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import anonkit
 from anonkit.errors import ParameterError
+from anonkit.ledger.account import Account
 from anonkit.ledger.ledger_place import LedgerPlace
+from anonkit.ledger.store import Ledger
+from anonkit.pipeline.recipe import run_recipe
 
 
 def test_a_path_is_a_file_and_an_address_is_a_server() -> None:
@@ -46,3 +53,46 @@ def test_other_places_are_refused(address: str) -> None:
     """No server but PostgreSQL, no schema that would have to be quoted."""
     with pytest.raises(ParameterError):
         LedgerPlace.of(address)
+
+
+@pytest.fixture(scope="module")
+def earlier(small_customers: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The params of a release by which a next batch is recoded."""
+    folder = tmp_path_factory.mktemp("earlier")
+    anonkit.release(small_customers, method="datafly", k=5, output=folder / "a.parquet", ledger=None)
+    return folder / "a.params.json"
+
+
+def _run(folder: Path, ledger: Any) -> None:
+    text = "method = 'mondrian'\nsimulate = { rows = 300 }\noutput = 'b.parquet'\n"
+    (folder / "recipe.toml").write_text(text, encoding="utf-8")
+    run_recipe(folder / "recipe.toml", ledger=ledger)
+
+
+BOOKING: dict[str, Callable[[Path, Path, pa.Table, Any], object]] = {
+    "release": lambda folder, earlier, table, ledger: anonkit.release(
+        table, method="mondrian", k=5, output=folder / "b.parquet", ledger=ledger
+    ),
+    "apply": lambda folder, earlier, table, ledger: anonkit.apply(
+        earlier, table, output=folder / "b.parquet", ledger=ledger
+    ),
+    "compare": lambda folder, earlier, table, ledger: anonkit.compare(
+        table, target="customer_value", methods=["rr"], epsilon=[2.0], charge=ledger
+    ),
+    "run_recipe": lambda folder, earlier, table, ledger: _run(folder, ledger),
+    "Account": lambda folder, earlier, table, ledger: Account(ledger=ledger),
+    "Ledger": lambda folder, earlier, table, ledger: Ledger(ledger),
+    "Ledger.create": lambda folder, earlier, table, ledger: Ledger.create(ledger),
+}
+"""Name -> every call that is given a ledger."""
+
+
+@pytest.mark.parametrize("call", BOOKING)
+@pytest.mark.parametrize("ledger", [False, 5, b"l.sqlite"], ids=repr)
+def test_what_is_no_place_is_refused_in_words(
+    call: str, ledger: object, earlier: Path, small_customers: pa.Table, tmp_path: Path
+) -> None:
+    """`ledger=False` is no word for none: nobody is left with a TypeError, and nothing is released on the way."""
+    with pytest.raises(ParameterError, match=f"a ledger is a path or an address, no {type(ledger).__name__}"):
+        BOOKING[call](tmp_path, earlier, small_customers, ledger)
+    assert not list(tmp_path.glob("b.*"))
