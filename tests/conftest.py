@@ -16,9 +16,11 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 import pytest
+from compiled_ahead import compile_ahead
 from hypothesis import settings
 from memory_folder import keep_files_in_memory
 from postgresql import Server, programs
+from quick_cases import QuickCases
 from repeatable_draws import MARK, RepeatableDraws
 
 # a deadline is a timed assertion; the gate draws the same examples each time, a third of
@@ -37,6 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
     less often: twelve thousand tests are 600,000 objects, and looking through them took 8 % of the processor time.
     """
     keep_files_in_memory(config)
+    compile_ahead(config, REPOSITORY / "tests", REPOSITORY / "anonkit")
+    config.pluginmanager.register(QuickCases(), "quick-cases")
     gc.set_threshold(20_000, 20, 20)
     config.addinivalue_line("markers", f"{MARK}: draws from the operating system, as a release does")
     if config.getoption("--hypothesis-profile", default=None) != "random":
