@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from anonkit.bundle.part_workers import GroupStep, Message
 from anonkit.engines.writing.relabelling import RelabelInto
 
 _HEAD, _TAIL = 4, 8
@@ -38,6 +39,26 @@ class Elsewhere:
         work = pickle.dumps(function)
         moved = [self._moved(item) for item in items]
         return [pickle.loads(pickle.dumps(pickle.loads(work)(item))) for item in moved]
+
+    def regrouped(
+        self,
+        deal: Callable[[Any], Iterable[Message]],
+        steps: Sequence[GroupStep],
+        items: Sequence[Any],
+        groups: int,
+    ) -> list[Message]:
+        """Deal and work on the groups as other processes would."""
+        self.calls.append(len(items))
+        work = pickle.dumps(deal)
+        said = [message for item in items for message in pickle.loads(work)(self._moved(item))]
+        for step in steps:
+            together: dict[int, list[bytes]] = {}
+            for group, message in said:
+                assert 0 <= group < groups
+                together.setdefault(group, []).append(message)
+            work = pickle.dumps(step)
+            said = [made for group, all_said in together.items() for made in pickle.loads(work)(group, all_said[::-1])]
+        return said
 
     def _moved(self, item: Any) -> Any:
         """Return a path, or several, as they are named there; files that are named otherwise are the same to all."""

@@ -7,16 +7,17 @@ machine their outlines stand in a folder of their own (`anonkit.bundle.file_outl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from anonkit.bundle.bound_columns import BoundColumn, write_labelled
 from anonkit.bundle.data_files import parts_of
 from anonkit.bundle.file_outlines import Outline, outline_of
-from anonkit.bundle.part_workers import BringsParts, PartWorkers, read_by, workers_for
+from anonkit.bundle.part_workers import BringsParts, GroupStep, Message, PartWorkers, all_dealt, read_by, workers_for
 from anonkit.bundle.private_files import PrivateFolder
 
 Item = TypeVar("Item")
@@ -95,6 +96,19 @@ class LabelledByWorkers:
             return self.workers.each(function, items)
         work = OnLabelled(function=function, columns=self.columns)
         return self.workers.each(work, [self._standing(item) for item in items])
+
+    def regrouped(
+        self,
+        deal: Callable[[Item], Iterable[Message]],
+        steps: Sequence[GroupStep],
+        items: Sequence[Item],
+        groups: int,
+    ) -> list[Message]:
+        """Work on groups of what is dealt of every item, with labels where they are asked for. See `PartWorkers`."""
+        if not any(self._is_outline(item) for item in items):
+            return self.workers.regrouped(deal, steps, items, groups)
+        work = OnLabelled(function=partial(all_dealt, deal), columns=self.columns)
+        return self.workers.regrouped(work, steps, [self._standing(item) for item in items], groups)
 
     def bring(self, parts: Sequence[Path]) -> None:
         """Make the labels of files here whose rows are read here; see `BringsParts`."""

@@ -7,15 +7,20 @@ here. So a folder of a billion rows costs this machine some kilobytes a file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import pairwise
 from pathlib import Path
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
+
+Message: TypeAlias = tuple[int, bytes]
+"""The number of a group, 0 or more, and what is said to it."""
+GroupStep: TypeAlias = Callable[[int, Sequence[bytes]], Iterable[Message]]
+"""Makes messages of a group and of all that it was sent."""
 
 
 class PartWorkers(Protocol):
@@ -40,6 +45,40 @@ class PartWorkers(Protocol):
         ------
         AnonkitError
             What the function raised; or a file is not seen by the workers.
+        """
+        ...
+
+    def regrouped(
+        self,
+        deal: Callable[[Item], Iterable[Message]],
+        steps: Sequence[GroupStep],
+        items: Sequence[Item],
+        groups: int,
+    ) -> list[Message]:
+        """Work on groups, wherever in the files lies what belongs together: workers hand it to each other.
+
+        Parameters
+        ----------
+        deal : callable
+            Makes messages of an item, for groups below `groups`. It is picklable, as the steps are; all of them may be
+            called twice, of which one answer counts.
+        steps : sequence of callable
+            Each is called once for every group that was sent something, with the group and all that it was sent, in no
+            order; what it makes goes to the groups of the next step.
+        items : sequence
+            As for `each`.
+        groups : int
+            Number of groups of every step, 1 or more.
+
+        Returns
+        -------
+        list of (int, bytes)
+            What the last step has made, in no order.
+
+        Raises
+        ------
+        AnonkitError
+            As for `each`.
         """
         ...
 
@@ -104,6 +143,11 @@ def each_part(function: Callable[[Path], Found], parts: Sequence[Path]) -> list[
     """Return what a function makes of each file of some data, in order; see `PartWorkers.each`."""
     workers = workers_for(parts)
     return [function(part) for part in parts] if workers is None else workers.each(function, parts)
+
+
+def all_dealt(deal: Callable[[Item], Iterable[Message]], item: Item) -> list[Message]:
+    """Return all messages of an item at once, for who deletes its files then."""
+    return list(deal(item))
 
 
 def runs_of(parts: Sequence[Path], runs: int) -> list[tuple[Path, ...]]:

@@ -9,15 +9,16 @@ looks for a row in one finds none. Rows that have to be read here are brought (`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from anonkit.bundle.data_files import file_digest
 from anonkit.bundle.file_outlines import Outline, outline_of
-from anonkit.bundle.part_workers import PartWorkers, read_by
+from anonkit.bundle.part_workers import GroupStep, Message, PartWorkers, all_dealt, read_by
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.release_place import Place
 from anonkit.bundle.store_descriptor import ListedFile
@@ -92,6 +93,17 @@ class FetchedByWorkers(StorePlace):
         if function is file_digest:
             return [self._digests[self._name(item)] for item in items]  # type: ignore[misc, arg-type]
         return self.workers.each(OnFetched(function=function), [self._stored(item) for item in items])
+
+    def regrouped(
+        self,
+        deal: Callable[[Item], Iterable[Message]],
+        steps: Sequence[GroupStep],
+        items: Sequence[Item],
+        groups: int,
+    ) -> list[Message]:
+        """Work on groups of what is dealt of every item, as a worker fetches it. See `PartWorkers.regrouped`."""
+        work = OnFetched(function=partial(all_dealt, deal))
+        return self.workers.regrouped(work, steps, [self._stored(item) for item in items], groups)
 
     def bring(self, parts: Sequence[Path]) -> None:
         """Bring files whose rows are read here; those that lie elsewhere are here already."""

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonkit.checks.diversity import NOTHING, Pairs, worst_class
-from anonkit.checks.people import Counts, HeldByPeople, ValueRows, holders_of, told
+from anonkit.checks.counted_values import held_by_people, holders_in, worst_of_holders
+from anonkit.checks.diversity import Pairs
+from anonkit.checks.people import Counts, HeldByPeople, ValueRows
 from anonkit.checks.table_scans import Lines, quoted
 
 _PAIRS = 1 << 20
@@ -88,6 +89,11 @@ def _whole(column: Any) -> Counts:
     return np.asarray(column, dtype=np.int64)
 
 
+def has_order(kind: str) -> bool:
+    """Tell the types of numbers and dates from those of texts and truth values."""
+    return kind not in ("VARCHAR", "BOOLEAN") and not kind.startswith("ENUM")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClassValues:
     """The values of one sensitive attribute in the classes of a table."""
@@ -128,7 +134,7 @@ class ClassValues:
         holders[_whole(own["class"])] = own["n"]
         return cls(
             connection=connection,
-            ordered=kind is not None and kind[0] not in ("VARCHAR", "BOOLEAN") and not kind[0].startswith("ENUM"),
+            ordered=kind is not None and has_order(kind[0]),
             n_values=int(connection.execute("SELECT count(*) FROM domain").fetchone()[0]),
             rows_of_class=rows,
             holders=holders,
@@ -156,38 +162,29 @@ class ClassValues:
             f"SELECT count(DISTINCT unit) FROM numbered WHERE {self.valued}"
         ).fetchall()
         if self.blank.any():
-            people = np.zeros(everybody.size, dtype=np.int64)
+            with_value = np.zeros(everybody.size, dtype=np.int64)
             having = self.connection.execute(
                 f"SELECT class, count(DISTINCT unit)::BIGINT AS people FROM numbered WHERE {self.valued} GROUP BY class"
             ).fetchnumpy()
-            people[_whole(having["class"])] = having["people"]
-            with_value = np.where(self.blank == 0, everybody, np.minimum(told(people, self.holders), everybody))
-        return HeldByPeople(
-            values=told(_whole(cells["people"]), _whole(cells["n"])),
+            with_value[_whole(having["class"])] = having["people"]
+        return held_by_people(
+            values=(_whole(cells["people"]), _whole(cells["n"])),
+            everywhere=(_whole(whole["people"]), _whole(whole["n"])),
+            anybody=int(anybody),
             with_value=with_value,
-            everywhere=told(_whole(whole["people"]), _whole(whole["n"])),
-            anybody=int(told(_whole(anybody), _whole(cells["n"]).sum())),
+            holders=self.holders,
+            everybody=everybody,
+            blank=self.blank,
         )
 
     def diversity(
         self, everybody: Counts | None, held: HeldByPeople | None, recursive: Sequence[int]
     ) -> dict[str, float]:
         """Return how diverse the worst class is, by rows, or by people when they are given."""
-        if not self.holders.size:
-            return dict(NOTHING)
-        if held is None or everybody is None:
-            overall = self.connection.execute("SELECT n FROM domain ORDER BY value").fetchnumpy()["n"]
-            holders = self.holders
-        else:
-            overall, holders = held.everywhere, holders_of(everybody, held.with_value, self.blank)
-        return worst_class(
-            self._parts(holders, None if held is None else held.values),
-            np.asarray(overall, dtype=np.float64),
-            self.ordered,
-            recursive,
-            anybody=None if held is None else held.anybody,
-            some_have_none=bool((holders == 0).any()),
-        )
+        rows = self.connection.execute("SELECT n FROM domain ORDER BY value").fetchnumpy()["n"]
+        holders = holders_in(self.holders, self.blank, everybody, held)
+        parts = self._parts(holders, None if held is None else held.values)
+        return worst_of_holders(parts, _whole(rows), holders, held, self.ordered, recursive)
 
     def _parts(self, holders: Counts, people: Counts | None) -> Iterator[Pairs]:
         batches = self.connection.sql("SELECT class, value, n FROM cells ORDER BY class, value").to_arrow_reader(_PAIRS)

@@ -8,7 +8,7 @@ sensitive cell is one where that is declared.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.checks.class_counts import ClassValues, number_classes
+from anonkit.checks.counted_values import CountedValues
 from anonkit.checks.people import Counts, HeldByPeople, PeopleCounts, class_check, value_check
-from anonkit.checks.table_scans import combined
+from anonkit.checks.spread_people import people_in_spread
+from anonkit.checks.spread_values import measure_spread
+from anonkit.checks.table_scans import Lines, few_combined
 from anonkit.checks.uniform_classes import UniformClasses, uniform_classes
 from anonkit.promises.guarantee import Check
 
@@ -124,24 +127,63 @@ def measure(
         Column whose value is compared within each class: `Disclosure.uniform`, in rows also where people are counted.
     """
     columns = (*quasi_identifiers, *sensitive, *(name for name in (unit, target) if name is not None))
-    with combined(table, columns) as lines:
-        rows, everybody, numbered = number_classes(lines, quasi_identifiers, sensitive, unit)
-        checks: list[Check] = []
+    with few_combined(table, columns) as lines:
+        if isinstance(lines, Lines):
+            rows, everybody, numbered = number_classes(lines, quasi_identifiers, sensitive, unit)
+            values = (
+                ClassValues.of(numbered, f"s{at}", rows, name in missing_is_value, units=unit is not None)
+                for at, name in enumerate(sensitive)
+            )
+            of_values = _of_values(rows, everybody, zip(sensitive, values, strict=True), people, recursive)
+            uniform = None if target is None else uniform_classes(lines, quasi_identifiers, target)
+            return _disclosure(rows, uniform=uniform, **of_values)
+    if unit is None and people is None:
+        found = measure_spread(lines, quasi_identifiers, sensitive, missing_is_value, recursive, target)
+        return _disclosure(found.rows, sensitive=found.sensitive, uniform=found.uniform)
+    there = people_in_spread(lines, quasi_identifiers, sensitive, missing_is_value, unit)
+    of_values = _of_values(there.rows, there.people, there.values.items(), people, recursive)
+    uniform = None if target is None else measure(table, quasi_identifiers, target=target).uniform
+    return _disclosure(there.rows, uniform=uniform, **of_values)
+
+
+def _of_values(
+    rows: Counts,
+    everybody: Counts | None,
+    values: Iterable[tuple[str, ClassValues | CountedValues]],
+    people: PeopleCounts | None,
+    recursive: Sequence[int],
+) -> dict[str, Any]:
+    """Return what follows from the rows, and the people, of every class and of every value in it.
+
+    Parameters
+    ----------
+    values : iterable
+        Sensitive columns with their values, each looked at before the next one is asked for.
+    """
+    checks: list[Check] = []
+    if people is not None:
+        checks.append(class_check(people, rows))
+        everybody = people.classes if checks[0].passed else rows
+    diversity: dict[str, dict[str, float]] = {}
+    held: dict[str, HeldByPeople] = {}
+    for name, own in values:
         if people is not None:
-            checks.append(class_check(people, rows))
-            everybody = people.classes if checks[0].passed else rows
-        diversity: dict[str, dict[str, float]] = {}
-        held: dict[str, HeldByPeople] = {}
-        for at, name in enumerate(sensitive):
-            values = ClassValues.of(numbered, f"s{at}", rows, name in missing_is_value, units=unit is not None)
-            if people is not None:
-                checks.append(value_check(people, name, values.rows()))
-                if checks[0].passed and checks[-1].passed:
-                    held[name] = people.sensitive[name]
-            elif everybody is not None:
-                held[name] = values.held(everybody)
-            diversity[name] = values.diversity(everybody, held.get(name), recursive)
-        uniform = None if target is None else uniform_classes(lines, quasi_identifiers, target)
+            checks.append(value_check(people, name, own.rows()))
+            if checks[0].passed and checks[-1].passed:
+                held[name] = people.sensitive[name]
+        elif everybody is not None:
+            held[name] = own.held(everybody)
+        diversity[name] = own.diversity(everybody, held.get(name), recursive)
+    return {
+        "everybody": everybody,
+        "sensitive": diversity,
+        "counts": people or (None if everybody is None else PeopleCounts(classes=everybody, sensitive=held)),
+        "checks": tuple(checks),
+    }
+
+
+def _disclosure(rows: Counts, everybody: Counts | None = None, **more: Any) -> Disclosure:
+    """Return what follows from the rows, and the people, of every class; `more` is what else was found."""
     return Disclosure(
         rows=int(rows.sum()),
         classes=rows.size,
@@ -149,10 +191,7 @@ def measure(
         people=None if everybody is None else int(everybody.min(initial=everybody.max(initial=0))),
         class_sizes=_histogram(rows),
         people_sizes=None if everybody is None else _histogram(everybody),
-        sensitive=diversity,
-        uniform=uniform,
-        counts=people or (None if everybody is None else PeopleCounts(classes=everybody, sensitive=held)),
-        checks=tuple(checks),
+        **more,
     )
 
 

@@ -66,7 +66,20 @@ def worst_class(
     anybody: int | None = None,
     some_have_none: bool = False,
 ) -> dict[str, float]:
-    """Return what the worst class of a table has, from its pairs in parts; a part is looked at and let go.
+    """Return what the worst class of a table has, from its pairs in parts; see `worst_of`."""
+    return worst_told(worst_of(parts, overall, ordered, recursive, anybody=anybody, some_have_none=some_have_none))
+
+
+def worst_of(
+    parts: Iterable[Pairs],
+    overall: Numbers,
+    ordered: bool,
+    recursive: Sequence[int] = (2, 3),
+    *,
+    anybody: int | None = None,
+    some_have_none: bool = False,
+) -> dict[str, float]:
+    """Return what the worst class of some has, from its pairs in parts; a part is looked at and let go.
 
     Of holders who may have several values (people with several rows), every model looks at the least diverse division
     in which each holder counts once: the commonest value takes as many as hold it, the next one as many of the others
@@ -84,6 +97,11 @@ def worst_class(
         Holders of any value in the whole table, where they may have several; else the sum of the above.
     some_have_none : bool
         There is a class besides these in which nobody has a value.
+
+    Returns
+    -------
+    dict
+        As `worst_told` tells it, and what is infinite too.
     """
     everybody = overall.sum() if anybody is None else anybody
     shares = np.minimum(overall, everybody) / max(everybody, 1)
@@ -92,9 +110,22 @@ def worst_class(
         worst[f"recursive_c_{l}"] = np.inf
     for classes, values, counts, holders in parts:
         starts = np.flatnonzero(np.diff(classes, prepend=classes[0] - 1))
-        for name, value in _worst(starts, values, counts, holders, shares, ordered, recursive).items():
+        worst = united([worst, _worst(starts, values, counts, holders, shares, ordered, recursive)])
+    return worst
+
+
+def united(found: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Return what the worst class of all has, from what those of some classes each have."""
+    worst: dict[str, float] = {}
+    for each in found:
+        for name, value in each.items():
             worse = min if name in _LEAST else max
             worst[name] = worse(worst.get(name, value), value)
+    return worst
+
+
+def worst_told(worst: Mapping[str, float]) -> dict[str, float]:
+    """Return what is told of the worst class: a recursive diversity that no c is large enough for is left out."""
     return {name: float(value) for name, value in worst.items() if np.isfinite(value)}
 
 

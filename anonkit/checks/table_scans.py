@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from anonkit.bundle.data_files import parts_of
-from anonkit.bundle.part_workers import bring_here, runs_of, workers_for
+from anonkit.bundle.part_workers import PartWorkers, bring_here, runs_of, workers_for
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.errors import EngineError
 
@@ -62,6 +62,15 @@ class Lines:
         return f"coalesce(sum({quoted(self.weight)}){some}, 0)::BIGINT"
 
 
+@dataclass(frozen=True, kw_only=True)
+class SpreadFiles:
+    """Files that workers read, in which there are nearly as many combinations as rows."""
+
+    workers: PartWorkers
+    runs: Sequence[Sequence[Path]]
+    """Those of each task."""
+
+
 @contextmanager
 def combined(table: Table, columns: Sequence[str]) -> Iterator[Lines]:
     """Open a table for what depends on combinations of some columns alone.
@@ -77,35 +86,67 @@ def combined(table: Table, columns: Sequence[str]) -> Iterator[Lines]:
     EngineError
         It cannot be read or counted.
     """
+    with few_combined(table, columns) as lines:
+        if isinstance(lines, Lines):
+            yield lines
+            return
+    with scanned(table) as (connection, source):
+        yield Lines(connection=connection, source=source)
+
+
+@contextmanager
+def few_combined(table: Table, columns: Sequence[str]) -> Iterator[Lines | SpreadFiles]:
+    """Open a table as `combined` does, if not workers have found that there are hardly fewer combinations than rows.
+
+    Raises
+    ------
+    EngineError
+        It cannot be read or counted.
+    """
     names = tuple(dict.fromkeys(columns))
+    files = _read_by_workers(table, names)
     with closing(PrivateFolder()) as folder:
-        counted = _counted_by_workers(table, names, folder)
-        with scanned(table if counted is None else counted) as (connection, source):
-            weight = None if counted is None else _weight(names)
-            yield Lines(connection=connection, source=source, weight=weight)
+        if files is None:
+            with scanned(table) as (connection, source):
+                yield Lines(connection=connection, source=source)
+            return
+        counted = _counted(files, names, folder)
+        if counted is None:
+            yield files
+            return
+        with scanned(counted) as (connection, source):
+            yield Lines(connection=connection, source=source, weight=_weight(names))
 
 
-def _counted_by_workers(table: Table, names: Sequence[str], folder: PrivateFolder) -> list[Path] | None:
-    """Let workers count combinations; return files with them, None where this machine reads the rows itself."""
+def _read_by_workers(table: Table, names: Sequence[str]) -> SpreadFiles | None:
+    """Return the files that workers read for this machine; None where it reads them itself."""
     parts = parts_of(Path(table)) if isinstance(table, str | Path) and Path(table).is_dir() else []
     workers = workers_for(parts)
     if workers is None or any(part.parent != Path(str(table)) for part in parts):
         return None  # below the folder, the names of other folders may be columns
     if len({name.casefold() for name in names}) < len(names):
         return None  # SQL would take one for another
-    runs = runs_of(parts, workers.tasks)
-    found = workers.each(partial(count_combinations, columns=tuple(names)), runs)
-    files = []
-    for at, content in enumerate(found):
-        if content is None:
-            return None
-        files.append(folder.path / f"counted-{at}.parquet")
-        files[-1].write_bytes(content)
-    return files
+    return SpreadFiles(workers=workers, runs=runs_of(parts, workers.tasks))
 
 
-def count_combinations(parts: Sequence[Path], columns: Sequence[str]) -> bytes | None:
+def _counted(files: SpreadFiles, names: tuple[str, ...], folder: PrivateFolder) -> list[Path] | None:
+    """Let workers count combinations; return files with them, None where one has found too many."""
+    found = files.workers.each(partial(count_combinations, columns=names, few=_FEW), files.runs)
+    if any(content is None for content in found):
+        return None
+    paths = [folder.path / f"counted-{at}.parquet" for at in range(len(found))]
+    for path, content in zip(paths, found, strict=True):
+        path.write_bytes(content or b"")
+    return paths
+
+
+def count_combinations(parts: Sequence[Path], columns: Sequence[str], few: int = _FEW) -> bytes | None:
     """Count the rows of every combination of some columns in some files; what one worker does.
+
+    Parameters
+    ----------
+    few : int
+        Combinations that are worth their way, however many rows there are.
 
     Returns
     -------
@@ -126,7 +167,7 @@ def count_combinations(parts: Sequence[Path], columns: Sequence[str]) -> bytes |
         ((lines, rows),) = connection.execute(
             f"SELECT count(*), coalesce(sum({quoted(_weight(columns))}), 0) FROM combinations"
         ).fetchall()
-        if lines > _FEW and lines * _SHARE > rows:
+        if lines > few and lines * _SHARE > rows:
             return None
         path = folder.path / "combinations.parquet"
         connection.execute(f"COPY combinations TO {_literal(path)} (FORMAT parquet, COMPRESSION zstd)")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -63,13 +64,31 @@ def uniform_classes(lines: Lines, quasi_identifiers: Sequence[str], target: str)
     ).fetchnumpy()
     counts = connection.execute(f"SELECT {lines.rows()} AS n FROM {source} GROUP BY {quoted(target)}").fetchnumpy()["n"]
     sizes, records = (np.asarray(classes[name], dtype=np.int64) for name in ("rows", "records"))
+    uniform = int(np.asarray(classes["uniform"], dtype=np.int64).sum())
+    held, values = np.unique(np.asarray(counts, dtype=np.int64), return_counts=True)
+    return uniform_shares(target, sizes, records, uniform, held, values)
+
+
+def uniform_shares(target: str, sizes: Any, records: Any, uniform: int, counts: Any, values: Any) -> UniformClasses:
+    """Return the shares that follow from counts.
+
+    Parameters
+    ----------
+    sizes, records : array of int
+        Sizes of classes, each once, and the records in classes of that size.
+    uniform : int
+        Records in classes of one value.
+    counts, values : array of int, shape (n_counts,)
+        Records that a value of the target has, ascending, each once, and how many values have so many.
+    """
     n = int(records.sum())
     if n == 0:
         return UniformClasses(target=target, share=0.0, expected_share=0.0, commonest_value=0.0)
-    dealt = {int(size): _all_alike(int(size), counts) for size in sizes}
+    counts, values = counts[counts > 0], values[counts > 0]
+    dealt = {int(size): _all_alike(int(size), n, counts, values) for size in sizes}
     return UniformClasses(
         target=target,
-        share=int(np.asarray(classes["uniform"], dtype=np.int64).sum()) / n,
+        share=uniform / n,
         expected_share=math.fsum(_weights(sizes, records, dealt)) / n,
         commonest_value=int(counts.max()) / n,
     )
@@ -79,11 +98,13 @@ def _weights(sizes: Any, records: Any, dealt: Mapping[int, float]) -> list[float
     return [int(count) * dealt[int(size)] for size, count in sorted(zip(sizes, records, strict=True))]
 
 
-def _all_alike(size: int, counts: Any) -> float:
+def _all_alike(size: int, n: int, counts: Any, values: Any) -> float:
     """Return the probability that rows drawn without replacement are alike: the sum of C(count, size) / C(n, size)."""
-    n = int(counts.sum())
+    enough, of_all = counts >= size, _log_binomial(n, size)
     return math.fsum(
-        math.exp(_log_binomial(int(count), size) - _log_binomial(n, size)) for count in np.sort(counts) if count >= size
+        share
+        for count, times in zip(counts[enough].tolist(), values[enough].tolist(), strict=True)
+        for share in repeat(math.exp(_log_binomial(count, size) - of_all), times)
     )
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from anonkit.checks.table_scans import quoted, scanned
+from anonkit.checks.spread_people import fewest_alike_in_spread
+from anonkit.checks.table_scans import SpreadFiles, few_combined, quoted
 
 
 def fewest_alike(table: str | Path | pa.Table, quasi_identifiers: Sequence[str], unit: str) -> int:
@@ -33,9 +34,12 @@ def fewest_alike(table: str | Path | pa.Table, quasi_identifiers: Sequence[str],
     names = "".join(f", {quoted(name)} AS q{at}" for at, name in enumerate(quasi_identifiers))
     order = ", ".join(f"q{at} NULLS LAST" for at in range(len(quasi_identifiers)))
     number = f"dense_rank() OVER (ORDER BY {order})" if order else "1"
-    with scanned(table) as (connection, source):
+    with few_combined(table, (*quasi_identifiers, unit)) as lines:
+        if isinstance(lines, SpreadFiles):
+            return fewest_alike_in_spread(lines, quasi_identifiers, unit)
+        connection, source, rows = lines.connection, lines.source, lines.rows()
         (fewest, nobodys) = connection.execute(
-            f"WITH counted AS (SELECT {quoted(unit)} AS person{names}, count(*) AS n FROM {source} GROUP BY ALL), "
+            f"WITH counted AS (SELECT {quoted(unit)} AS person{names}, {rows} AS n FROM {source} GROUP BY ALL), "
             f"classes AS (SELECT person, {number} AS class, n FROM counted), "
             "sets AS (SELECT person, list({'class': class, 'n': n} ORDER BY class) AS rows FROM classes "
             "GROUP BY person), "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from part_workers import Elsewhere
 
 import anonkit
 from anonkit.bundle.data_files import joint_digest
+from anonkit.bundle.part_workers import Message
 from anonkit.bundle.private_files import _PREFIX
 from anonkit.bundle.release_names import DATA, DESCRIPTOR, PARAMS
 from anonkit.checks.table_scans import scanned
@@ -39,12 +41,25 @@ class Counted(Elsewhere):
         super().__init__()
         self.bucket, self.scratch = bucket, scratch
         self.fetched: list[str] = []
+        self.regroupings = 0
 
     def each(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """Count what is fetched meanwhile; this machine's own folders are there before and after."""
+        """Count what is fetched meanwhile."""
+        with self._counting():
+            return super().each(function, items)
+
+    def regrouped(self, deal: Any, steps: Any, items: Sequence[Any], groups: int) -> list[Message]:
+        """Count what is fetched meanwhile."""
+        self.regroupings += 1
+        with self._counting():
+            return super().regrouped(deal, steps, items, groups)
+
+    @contextmanager
+    def _counting(self) -> Iterator[None]:
+        """Tell what was fetched; the own folders of this machine are there before and after."""
         before, standing = len(self.bucket.read_keys), set(self.scratch.iterdir())
         try:
-            return super().each(function, items)
+            yield
         finally:
             self.fetched += self.bucket.read_keys[before:]
             del self.bucket.read_keys[before:]
@@ -136,6 +151,27 @@ def test_rows_that_this_machine_reads_are_brought_to_it(
     bucket.read_keys.clear()
     assert anonkit.validate(OUT, workers=workers).checks == alone.checks
     assert len(_rows(bucket.read_keys)) == 4
+
+
+@pytest.mark.parametrize("method", ["mondrian", "bounds"])
+def test_sensitive_numbers_are_counted_where_the_files_are_fetched(
+    method: str,
+    stored: Callable[..., anonkit.Release],
+    bucket: Bucket,
+    workers: Counted,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Hardly two rows are alike in them: what is counted goes from worker to worker, and no row comes here."""
+    stored(method)
+    alone = anonkit.validate(OUT)
+    monkeypatch.setattr("anonkit.checks.table_scans._FEW", 150)
+    bucket.read_keys.clear()
+    together = anonkit.validate(OUT, workers=workers)
+
+    assert together.checks == alone.checks
+    assert together.disclosure == alone.disclosure
+    assert _rows(bucket.read_keys) == []
+    assert workers.regroupings == 1
 
 
 def _part(bucket: Bucket) -> str:

@@ -102,7 +102,7 @@ def _form(source: SparkSource) -> StoredRows:
 
 def _written(frame: DataFrame, form: StoredRows, folder: Path, source: SparkSource, n_parts: int) -> StoredSplits:
     """Run the tasks; return the parts they have written, those without rows left out."""
-    written = during("writing rows", lambda: _collected(frame, source.session))
+    written = during("writing rows", lambda: collected_messages(frame, source.session))
     sizes = dict(zip(written.column("part").to_pylist(), written.column("n").to_pylist(), strict=True))
     _refuse_unseen(part_path(folder, number) for number in sizes)
     rows = StoredSplits(folder=str(folder), form=form, sizes=[sizes.get(number, 0) for number in range(n_parts)])
@@ -119,7 +119,7 @@ def _refuse_unseen(files: Iterable[Path]) -> None:
         )
 
 
-def _collected(frame: DataFrame, session: SparkSession) -> pa.Table:
+def collected_messages(frame: DataFrame, session: SparkSession) -> pa.Table:
     """Run tasks whose messages are large: a batch of them must fit in memory."""
     usual = session.conf.get(_AT_ONCE)
     session.conf.set(_AT_ONCE, _MESSAGES)

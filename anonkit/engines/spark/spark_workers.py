@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from anonkit.bundle.part_workers import GroupStep, Message
 from anonkit.engines.spark.spark_columns import spark_schema
+from anonkit.engines.spark.spark_order import collected_messages
 from anonkit.engines.spark.spark_sessions import during
-from anonkit.engines.writing.part_tasks import MADE, PartTask
+from anonkit.engines.writing.part_tasks import MADE, SAID, DealTask, GroupTask, PartTask
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -51,6 +54,28 @@ class SparkWorkers:
         made = during("reading the files of the release", lambda: numbers.mapInArrow(work, kinds).toArrow())
         found = dict(zip(made.column("at").to_pylist(), made.column("made").to_pylist(), strict=True))
         return [pickle.loads(found[at]) for at in range(len(items))]  # noqa: S301 - from executors that run our code
+
+    def regrouped(
+        self,
+        deal: Callable[[Item], Iterable[Message]],
+        steps: Sequence[GroupStep],
+        items: Sequence[Item],
+        groups: int,
+    ) -> list[Message]:
+        """Work on groups, whose messages a shuffle brings together. See `PartWorkers.regrouped` and `each`."""
+        work = DealTask(deal=deal, items=[_absolute(item) for item in items])
+        kinds = spark_schema(SAID.names, SAID.types)
+        numbers = self.session.range(0, len(items), 1, max(len(items), 1))
+
+        def run() -> pa.Table:
+            said = numbers.mapInArrow(work, kinds)
+            for step in steps:
+                together = said.repartition(groups, "group").sortWithinPartitions("group")
+                said = together.mapInArrow(GroupTask(step=step), kinds)
+            return collected_messages(said, self.session)
+
+        made = during("counting the files of the release", run)
+        return list(zip(made.column("group").to_pylist(), made.column("said").to_pylist(), strict=True))
 
 
 def _absolute(item: Any) -> Any:

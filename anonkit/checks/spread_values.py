@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values inside classes where hardly two rows are alike, counted by workers: no pair of class and value comes here.
+
+Workers that each read some files hand each other what they have counted (`PartWorkers.regrouped`). First the pairs of
+class and value go to groups of neighbouring values: there each value gets its number among those of the group, and its
+rows in the table are known. Then the pairs go to groups of classes, with the rows of all values in their order: there a
+class is whole, and is measured by the code that measures it on one machine. What comes to this machine is every class
+once a task, some values of each column by which values are divided into groups, and a few figures of each group.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonkit.bundle.part_workers import Message
+from anonkit.checks.class_counts import has_order
+from anonkit.checks.diversity import NOTHING, united, worst_of, worst_told
+from anonkit.checks.people import Counts
+from anonkit.checks.spread_files import (
+    DealPairs,
+    SpreadClasses,
+    lost,
+    messages_of,
+    read_message,
+    refuse_strays,
+    runs_in,
+    table_of,
+    written,
+)
+from anonkit.checks.table_scans import SpreadFiles, scanned
+from anonkit.checks.uniform_classes import UniformClasses, uniform_shares
+
+_NONE = -1
+"""In place of a value's number where a cell is missing and that is no value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attribute:
+    """A column whose values are counted in the classes."""
+
+    name: str
+    missing_is_value: bool
+    is_target: bool = False
+    """True: the classes of one value are wanted, not how diverse they are."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SpreadCounts:
+    """What was found in all classes."""
+
+    rows: Counts
+    """Rows of each class, ascending by its cells, missing last."""
+    sensitive: Mapping[str, Mapping[str, float]]
+    uniform: UniformClasses | None
+
+
+def measure_spread(
+    files: SpreadFiles,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    missing_is_value: Sequence[str],
+    recursive: Sequence[int],
+    target: str | None,
+) -> SpreadCounts:
+    """Count what `anonkit.checks.disclosure.measure` counts of rows that only workers read.
+
+    Raises
+    ------
+    EngineError
+        They cannot be read or counted, or what was counted does not add up.
+    """
+    attributes = [Attribute(name=name, missing_is_value=name in missing_is_value) for name in sensitive]
+    if target is not None:
+        attributes.append(Attribute(name=target, missing_is_value=True, is_target=True))
+    columns = tuple(attribute.name for attribute in attributes)
+    spread = SpreadClasses.of(files, quasi_identifiers, columns)
+    rows, groups = spread.rows, spread.groups
+    deal = DealPairs(rows=spread.numbered, borders=spread.borders, groups=groups)
+    rank = RankValues(attributes=tuple(attributes), classes=rows.size, borders=spread.borders, groups=groups)
+    measure = MeasureClasses(
+        attributes=tuple(attributes),
+        ordered=tuple(map(has_order, spread.kinds)),
+        rows=written(pa.table({"n": rows})),
+        recursive=tuple(recursive),
+        groups=groups,
+    )
+    n_groups = groups * len(attributes)
+    said = files.workers.regrouped(deal, [rank, measure], files.runs, n_groups) if n_groups else []
+    found: list[list[dict[str, Any]]] = [[] for _ in attributes]
+    for group, message in said:
+        found[group // groups].append(json.loads(message))
+    if any(len(of_groups) != min(groups, rows.size) for of_groups in found):
+        raise lost()
+    figures = {
+        name: worst_told(united(each["worst"] for each in of_groups)) if rows.size else dict(NOTHING)
+        for name, of_groups in zip(sensitive, found, strict=False)
+    }
+    return SpreadCounts(
+        rows=rows, sensitive=figures, uniform=None if target is None else _uniform(target, rows, found[-1])
+    )
+
+
+def _uniform(target: str, rows: Counts, found: Sequence[Mapping[str, Any]]) -> UniformClasses:
+    sizes, classes = np.unique(rows, return_counts=True)
+    counts, values = (np.array(found[0][name] if found else [], dtype=np.int64) for name in ("counts", "values"))
+    uniform = sum(each["uniform"] for each in found)
+    return uniform_shares(target, sizes, sizes * classes, uniform, counts, values)
+
+
+# --- what tasks do -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankValues:
+    """Numbers the values of a group, and deals their pairs to groups of classes, each with the rows of all values."""
+
+    attributes: tuple[Attribute, ...]
+    classes: int
+    """Number of classes."""
+    borders: tuple[bytes, ...]
+    groups: int
+    """As in `SpreadClasses`."""
+
+    def __call__(self, group: int, said: Sequence[bytes]) -> Iterator[Message]:
+        """Yield messages: `part`, `class`, `value`, `n` of pairs; or `part` and `n`, the rows of its values in order.
+
+        Values are numbered inside their part.
+        """
+        at, part = divmod(group, self.groups)
+        valued = "true" if self.attributes[at].missing_is_value else "s IS NOT NULL"
+        with scanned(pa.concat_tables([read_message(message) for message in said]), threads=1) as (connection, source):
+            refuse_strays(connection, source, "s", self.borders[at], part)
+            pairs = table_of(
+                connection,
+                f"SELECT class, CASE WHEN {valued} THEN dense_rank() OVER (ORDER BY s NULLS LAST) - 1 ELSE {_NONE} END "
+                f"AS value, n FROM (SELECT class, s, sum(n)::BIGINT AS n FROM {source} GROUP BY ALL) "
+                f"ORDER BY class % {self.groups}",
+            )
+        classes, values, rows = (pairs.column(name).to_numpy() for name in ("class", "value", "n"))
+        held = values != _NONE
+        domain = np.bincount(values[held], rows[held]).astype(np.int64)
+        counts = written(pa.table({"part": pa.array(np.full(domain.size, part)), "n": domain}))
+        for own in range(min(self.groups, self.classes)):
+            yield at * self.groups + own, counts
+        pairs = pairs.append_column("part", pa.array(np.full(rows.size, part)))
+        for own, start, end in runs_in(classes % self.groups):
+            yield from messages_of(at * self.groups + own, pairs.slice(start, end - start))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureClasses:
+    """Measures the classes of a group, all of whose pairs have come together."""
+
+    attributes: tuple[Attribute, ...]
+    ordered: tuple[bool, ...]
+    """By attribute: its values have an order."""
+    rows: bytes
+    """`n`: the rows of each class."""
+    recursive: tuple[int, ...]
+    groups: int
+
+    def __call__(self, group: int, said: Sequence[bytes]) -> Iterator[Message]:
+        """Yield what the worst class of the group has, or how many rows stand in classes of one value.
+
+        Raises
+        ------
+        EngineError
+            A class has not as many rows as it should have: something was lost on the way.
+        """
+        at, own = divmod(group, self.groups)
+        tables = [read_message(message) for message in said]
+        overall, first = self._domain([table for table in tables if "class" not in table.column_names])
+        pairs = pa.concat_tables([table for table in tables if "class" in table.column_names])
+        classes, values, rows, part = (pairs.column(name).to_numpy() for name in ("class", "value", "n", "part"))
+        classes = classes // self.groups  # those of a group are neighbours then
+        expected = read_message(self.rows).column("n").to_numpy()[own :: self.groups]
+        if not np.array_equal(np.bincount(classes, rows, minlength=expected.size), expected):
+            raise lost()
+        values = np.where(values == _NONE, _NONE, values + first[part])
+        order = np.lexsort((values, classes))
+        classes, values, rows = classes[order], values[order], rows[order]
+        if self.attributes[at].is_target:
+            alike = np.bincount(classes, minlength=expected.size) == 1
+            counts, n_values = np.unique(overall, return_counts=True)
+            found = {"uniform": int(expected[alike].sum()), "counts": counts.tolist(), "values": n_values.tolist()}
+        else:
+            held = values != _NONE
+            classes, values, rows = classes[held], values[held], rows[held].astype(np.float64)
+            holders = np.bincount(classes, rows, minlength=expected.size)
+            found = {
+                "worst": worst_of(
+                    [(classes, values, rows, holders[classes])] if classes.size else [],
+                    overall.astype(np.float64),
+                    self.ordered[at],
+                    self.recursive,
+                    some_have_none=bool((holders == 0).any()),
+                )
+            }
+        yield group, json.dumps(found).encode()
+
+    def _domain(self, counted: Sequence[pa.Table]) -> tuple[Counts, Counts]:
+        """Return the rows of every value, in their order, and the number of the first value of each part."""
+        by_part = {table.column("part")[0].as_py(): table.column("n").to_numpy() for table in counted if table.num_rows}
+        sizes = np.zeros(self.groups + 1, dtype=np.int64)
+        for part, counts in by_part.items():
+            sizes[part + 1] = counts.size
+        nothing = np.zeros(0, dtype=np.int64)
+        return np.concatenate([nothing, *(by_part[part] for part in sorted(by_part))]), np.cumsum(sizes)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values inside classes counted by workers alone: the figures are those of one machine, to the last digit."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from part_workers import Elsewhere, without_rows
+
+from anonkit.bundle.part_workers import Message, read_by
+from anonkit.checks import spread_files, table_scans
+from anonkit.checks.disclosure import measure
+from anonkit.checks.whole_sets import fewest_alike
+from anonkit.errors import EngineError
+
+KINDS: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
+    "n": (pa.int64(), int),
+    "x": (pa.float64(), lambda code: code / 7 - 3),
+    "text": (pa.string(), lambda code: f"{'aZü€'[code % 4]}{code}"),
+    "day": (pa.date32(), lambda code: date.fromordinal(700_000 + code)),
+    "when": (pa.timestamp("us", "UTC"), lambda code: code * 1_000_003),
+    "price": (pa.decimal128(9, 2), lambda code: Decimal(code) / 100),
+    "yes": (pa.bool_(), lambda code: code % 2 == 0),
+}
+"""Columns of every kind, made of small numbers."""
+NAMES = list(KINDS)
+
+
+@pytest.fixture(autouse=True)
+def many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the combinations of a few rows be too many, and groups be small."""
+    monkeypatch.setattr(table_scans, "_FEW", -1)
+    monkeypatch.setattr(table_scans, "_SHARE", 1_000_000)
+    monkeypatch.setattr(spread_files, "_TOGETHER", 3)
+
+
+def table_of(rows: Sequence[tuple[int | None, ...]]) -> pa.Table:
+    """Return a table of rows of codes: two quasi-identifiers, then a column of every kind."""
+    codes = list(zip(*rows, strict=True)) if rows else [()] * (2 + len(KINDS))
+    columns = {
+        "q": pa.array([None if code is None else f"[{code}, {code + 1})" for code in codes[0]], pa.string()),
+        "r": pa.array(codes[1], pa.int64()),
+    }
+    for (name, (kind, made)), own in zip(KINDS.items(), codes[2:], strict=True):
+        columns[name] = pa.array([None if code is None else made(code) for code in own], kind)
+    return pa.table(columns)
+
+
+def folder_of(table: pa.Table, folder: Path, each: int) -> Path:
+    """Write a table into files of so many rows."""
+    folder.mkdir()
+    for at in range(-(-table.num_rows // each) + 1):
+        pq.write_table(table.slice(at * each, each), folder / f"part-{at:05d}.parquet")
+    return folder
+
+
+class Drawn:
+    """A random table of few rows, in files of fewer, and what is asked of it."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.random = random.Random(seed)
+        rows = self.random.choice([0, 1, 5, 24, 24, 24])
+        most = self.random.choice([1, 3, 13])
+        self.table = table_of([self._row(most) for _ in range(rows)])
+        self.names = self.random.choice([(), ("q",), ("q", "r")])
+        self.asked: dict[str, Any] = {
+            "sensitive": self.random.choice([NAMES, NAMES, []]),
+            "missing_is_value": self.random.choice([(), ("n", "text"), tuple(NAMES)]),
+            "target": self.random.choice([None, "x", "text"]),
+        }
+        self.folder = folder
+
+    def _row(self, most: int) -> tuple[int | None, ...]:
+        cells = [self.random.choice([None, *range(most)]) for _ in KINDS]
+        return (self.random.choice([None, 0, 1]), self.random.randrange(2), *cells)
+
+    def spread(self) -> tuple[Path, Elsewhere]:
+        """Write the files; return their folder here, and who has their rows."""
+        data = folder_of(self.table, self.folder / "here", self.random.randint(1, 9))
+        workers = without_rows(data, self.folder / "there")
+        workers.tasks = self.random.randint(1, 4)
+        return data, workers
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_figures_are_those_of_one_machine(seed: int, tmp_path: Path) -> None:
+    """Of columns of every kind, with missing cells, however the rows lie in files: no row is read here."""
+    drawn = Drawn(seed, tmp_path)
+    data, workers = drawn.spread()
+    with read_by(workers):
+        found = measure(data, drawn.names, recursive=(2, 3, 4), **drawn.asked)
+
+    assert found == measure(drawn.table, drawn.names, recursive=(2, 3, 4), **drawn.asked)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_people_are_those_of_one_machine(seed: int, tmp_path: Path) -> None:
+    """By class and value, with rows of nobody too; what is told of people is compared with the same rows."""
+    drawn = Drawn(seed, tmp_path)
+    whose = [drawn.random.choice([None, *"abcdefg"] if seed % 2 else [*"abcdefg"]) for _ in range(drawn.table.num_rows)]
+    drawn.table = drawn.table.append_column("person", pa.array(whose, pa.string()))
+    data, workers = drawn.spread()
+    expected = measure(drawn.table, drawn.names, unit="person", **drawn.asked)
+    told = expected.counts
+    assert told is not None
+    with read_by(workers):
+        found = measure(data, drawn.names, unit="person", **drawn.asked)
+        again = measure(data, drawn.names, people=told, **drawn.asked)
+        alike = fewest_alike(data, drawn.names, "person")
+
+    assert found == expected
+    assert found.counts is not None
+    assert found.counts.to_dict() == told.to_dict()
+    here = measure(drawn.table, drawn.names, people=told, **drawn.asked)
+    assert (again, again.checks) == (here, here.checks)
+    assert alike == fewest_alike(drawn.table, drawn.names, "person")
+
+
+def test_numbers_hardly_two_of_which_are_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of pairs in groups of hundreds: the same distances and entropies to the last digit."""
+    drawn = np.random.default_rng(5)
+    table = pa.table(
+        {
+            "q": drawn.integers(0, 60, 5_000),
+            "s": np.round(drawn.lognormal(8, 1, 5_000), 2),
+            "t": drawn.integers(0, 800, 5_000),
+            "y": drawn.normal(size=5_000),
+        }
+    )
+    data = folder_of(table, tmp_path / "here", 700)
+    workers = without_rows(data, tmp_path / "there")
+    monkeypatch.setattr(spread_files, "_TOGETHER", 400)
+    with read_by(workers):
+        found = measure(data, ["q"], sensitive=["s", "t"], target="y")
+
+    assert found == measure(table, ["q"], sensitive=["s", "t"], target="y")
+    assert found.sensitive["s"]["t"] > 0
+
+
+class Losing(Elsewhere):
+    """Workers between which a message is lost."""
+
+    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
+        """Lose the last message that was dealt."""
+        return super().regrouped(_Lossy(deal), steps, items, groups)
+
+
+class _Lossy:
+    def __init__(self, deal: Any) -> None:
+        self._deal = deal
+
+    def __call__(self, item: Any) -> list[Message]:
+        return list(self._deal(item))[:-1]
+
+
+def test_what_is_lost_on_the_way_is_noticed(tmp_path: Path) -> None:
+    """The pairs of a class have as many rows as the class, or nothing is told."""
+    data = folder_of(table_of([(1, 0, *[at] * len(KINDS)) for at in range(8)]), tmp_path / "here", 3)
+    with read_by(Losing()), pytest.raises(EngineError, match="does not add up"):
+        measure(data, ["q"], sensitive=["n"])
