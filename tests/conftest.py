@@ -21,12 +21,13 @@ from hypothesis import settings
 from memory_folder import keep_files_in_memory
 from postgresql import Server, programs
 from quick_cases import QuickCases
+from remembered_forests import remember_forests
 from repeatable_draws import MARK, RepeatableDraws
 
-# a deadline is a timed assertion; the gate draws the same examples each time, a third of
-# what a developer has who runs one file, and `make test-random` draws others
+# a deadline is a timed assertion; the gate draws the same examples each time, a sixth of
+# what a developer has who runs one file, and `make test-random` draws others, as many as he
 settings.register_profile("anonkit", deadline=None, derandomize=True)
-settings.register_profile("fewer", deadline=None, derandomize=True, max_examples=33)
+settings.register_profile("fewer", deadline=None, derandomize=True, max_examples=16)
 settings.register_profile("random", deadline=None)
 settings.load_profile("anonkit")
 
@@ -41,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     keep_files_in_memory(config)
     compile_ahead(config, REPOSITORY / "tests", REPOSITORY / "anonkit")
     config.pluginmanager.register(QuickCases(), "quick-cases")
+    remember_forests(config, REPOSITORY / "tests")
     gc.set_threshold(20_000, 20, 20)
     config.addinivalue_line("markers", f"{MARK}: draws from the operating system, as a release does")
     if config.getoption("--hypothesis-profile", default=None) != "random":

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forests that were grown for one test are remembered for the others: they were a third of the processor time of tests
+that ask what becomes of a release, and make it of the same few tables.
+
+`learned` says of its work that the same arguments give the same result in any process. Tests that ask this of it, or
+what forests tell (`methods`, `contract`, `golden`, `k_anonymity`, `estimators`, `privacy`), grow their own, and so does
+every test that replaces a part of the package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anonkit.estimators import learning_process
+
+ROOMS = (
+    "auditing",
+    "bundle",
+    "checks",
+    "cli",
+    "consumers",
+    "drafting",
+    "engines",
+    "ledger",
+    "pages",
+    "pipeline",
+    "report",
+)
+"""Folders of tests that may be told what was learned for another test."""
+_FOLDER = "FORESTS_OF_THESE_TESTS"
+"""Variable by which processes of one run find what the others have learned."""
+
+
+def may_remember(item: pytest.Item, tests: Path) -> bool:
+    """Tell whether a test is none that asks what forests tell, and replaces no part of the package."""
+    room = item.path.relative_to(tests).parts[0] if item.path.is_relative_to(tests) else ""
+    return room in ROOMS and "monkeypatch" not in getattr(item, "fixturenames", ())
+
+
+class RememberedForests:
+    """What was learned in this run of the tests, by any of its processes."""
+
+    def __init__(self, tests: Path, folder: Path) -> None:
+        self._tests, self._folder = tests, folder
+        self._is_on = False
+        self._learn: Callable[..., Any] = learning_process.learned
+
+    def install(self) -> None:
+        """Be asked before anything is learned: modules that learn are imported later."""
+        learning_process.learned = self.learned
+
+    def learned(self, work: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """Return what work gives, from what is remembered where the same was asked before."""
+        if not self._is_on:
+            return self._learn(work, *args, **named)
+        place = self._folder / hashlib.sha256(pickle.dumps((work, args, named))).hexdigest()
+        if place.exists():
+            return pickle.loads(place.read_bytes())
+        result = self._learn(work, *args, **named)
+        new = place.with_suffix(f".{os.getpid()}")
+        new.write_bytes(pickle.dumps(result))
+        new.replace(place)
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Remember while a test runs that may be told."""
+        self._is_on = may_remember(item, self._tests)
+        try:
+            return (yield)
+        finally:
+            self._is_on = False
+
+
+def remember_forests(config: pytest.Config, tests: Path) -> None:
+    """Let the processes of one run share what they learn, in a folder that the first of them makes and deletes."""
+    if _FOLDER not in os.environ:
+        folder = os.environ[_FOLDER] = tempfile.mkdtemp(prefix="anonkit-forests-")
+
+        def forget() -> None:
+            os.environ.pop(_FOLDER, None)
+            shutil.rmtree(folder, ignore_errors=True)
+
+        config.add_cleanup(forget)
+    remembered = RememberedForests(tests, Path(os.environ[_FOLDER]))
+    remembered.install()
+    config.pluginmanager.register(remembered, "remembered-forests")
