@@ -1,8 +1,12 @@
-"""Which cases of a test with many run in the gate: what `@pytest.mark.quick_cases` names; the others are `slow`."""
+"""Which cases of a test with many run in the gate: what `@pytest.mark.quick_cases` names; the others are `slow`.
+
+A name is the id of a case, or a pattern of ids (`rfka-*`).
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from fnmatch import fnmatchcase
 
 import pytest
 
@@ -21,7 +25,7 @@ class QuickCases:
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Mark a case that its test does not name."""
         named = _named(item)
-        if named is not None and item.callspec.id not in named:  # type: ignore[attr-defined]
+        if named is not None and not any(fnmatchcase(item.callspec.id, name) for name in named):  # type: ignore[attr-defined]
             item.add_marker(pytest.mark.slow)
 
     @pytest.hookimpl(tryfirst=True)
@@ -38,5 +42,6 @@ class QuickCases:
                 names[test] = set(named)
                 cases[test].add(item.callspec.id)  # type: ignore[attr-defined]
         for test, named in names.items():
-            if not named or named - cases[test]:
-                raise pytest.UsageError(f"{test} names cases that it has not: {sorted(named - cases[test])}")
+            absent = {name for name in named if not any(fnmatchcase(case, name) for case in cases[test])}
+            if not named or absent:
+                raise pytest.UsageError(f"{test} names cases that it has not: {sorted(absent)}")

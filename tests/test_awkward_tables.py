@@ -79,6 +79,14 @@ LIKE_IDENTIFIERS = ("every value once", "a number in every row", "a numeric targ
 """Tables whose columns look like identifiers: they are released when their roles are declared."""
 
 
+@pytest.mark.quick_cases(
+    "rfka-paper-*",
+    "greedy-hamdist-*",
+    "mondrian-one class",
+    "mondrian-all missing",
+    "mondrian-not finite",
+    "mondrian-timestamps",
+)
 @pytest.mark.parametrize("name", AWKWARD)
 def test_awkward_columns_are_released(method: dict[str, Any], name: str) -> None:
     """Each table gives a release whose k was recounted."""
@@ -93,6 +101,7 @@ def test_columns_that_look_like_identifiers_are_refused_by_name(method: dict[str
         _ok(pa.table(AWKWARD[name]), method)
 
 
+@pytest.mark.slow
 def test_ten_thousand_categories(method: dict[str, Any]) -> None:
     """A column with as many values as rows does not stop a release, and none of its values is published."""
     table = pa.table({"q": [f"value-{at}" for at in range(10_000)], "r": ["a", "b"] * 5_000, "y": ["u", "v"] * 5_000})

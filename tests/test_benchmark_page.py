@@ -146,6 +146,7 @@ def test_results_are_kept_as_documents(tmp_path: Path) -> None:
     assert page(parts_in(tmp_path)) == page(STORED)
 
 
+@pytest.mark.slow
 def test_a_part_that_fails_loses_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is named on the page, the next one runs, results stay, and the exit code tells."""
     import bench

@@ -88,6 +88,7 @@ def test_fewer_rows_are_the_first_of_more_rows(seed: int, n: int, more: int, row
     assert longer.slice(0, n).equals(bank_customers(n, seed, customer_id=True, rows_per_customer=rows))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(n=st.integers(0, 500), size=st.integers(1, 600), rows=st.integers(1, 5))
 def test_the_rows_do_not_depend_on_the_batches(n: int, size: int, rows: int) -> None:

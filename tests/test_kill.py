@@ -91,6 +91,7 @@ def _strike(scene: Scene, number: signal.Signals, share: float) -> int:
         return process.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, pytest.param(40, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])])
 def test_killed_at_a_random_moment(scene: Scene, rounds: int) -> None:
     """SIGKILL at any moment: the old release or the new one validates, and no raw row survives that command."""

@@ -35,9 +35,10 @@ def _collected(folder: Path, names: str, test: str = "") -> tuple[int, dict[str,
     return int(pytest.main(["-c", str(folder / "pytest.ini"), *asked], plugins=[QuickCases(), seen])), seen.items
 
 
-def test_what_is_not_named_is_slow(tmp_path: Path) -> None:
+@pytest.mark.parametrize("names", ['"second"', '"s*"'])
+def test_what_is_not_named_is_slow(names: str, tmp_path: Path) -> None:
     """Every case is there, for `make test-slow` too."""
-    code, items = _collected(tmp_path, '"second"')
+    code, items = _collected(tmp_path, names)
     assert code == pytest.ExitCode.OK
     assert items == {"test_it[first]": True, "test_it[second]": False, "test_it[third]": True}
 

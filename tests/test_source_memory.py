@@ -6,12 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from benchmarks.source_memory import write_csv
 from benchmarks.sources import read
 
 HELD = 600 << 20
 
 
+@pytest.mark.slow
 def test_the_memory_of_a_reader_is_not_that_of_its_parent(tmp_path: Path) -> None:
     """A parent that holds 600 MB starts one that reads a few rows."""
     write_csv(tmp_path / "in.csv", 100)

@@ -55,6 +55,7 @@ def test_the_source_distribution_can_be_tested(repository: Path, built: Path) ->
     assert whole <= names
 
 
+@pytest.mark.slow
 def test_the_unpacked_wheel_releases_and_validates(built: Path, tmp_path: Path) -> None:
     """Away from the repository: the demo runs, and what it wrote passes."""
     (wheel,) = built.glob("*.whl")

@@ -94,6 +94,7 @@ MUTANTS: dict[str, tuple[Mutant, dict[str, Any], int, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.quick_cases("the number of rows is told")
 @pytest.mark.untraced
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_is_refuted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,6 +153,7 @@ def test_a_release_of_nothing_is_an_answer_and_a_small_epsilon_too_weak_an_attac
     assert found.lower_bound == 0
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 def test_the_audit_of_a_release_has_it_and_the_same_seed_gives_it_again() -> None:
     """Beside the attacks on the rows that are shown, in the JSON; 0 runs leave it out."""

@@ -107,6 +107,7 @@ def test_all_rows_of_a_person_are_in_or_out() -> None:
     assert found.lower_bound > 1
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 @pytest.mark.parametrize("method", ["dp-forest", "edprf", pytest.param("diffgen", marks=pytest.mark.slow)])
 def test_every_form_of_params_is_read(method: str) -> None:
@@ -117,6 +118,7 @@ def test_every_form_of_params_is_read(method: str) -> None:
     assert found.counts["runs"] == 20
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 def test_the_forest_of_few_rows_is_audited() -> None:
     """Below epsilon n = 35 A^2 it is the model of dp-nb: part of its claim is shown, and never more than the claim."""
@@ -135,6 +137,7 @@ def test_the_forest_of_few_rows_is_audited() -> None:
     assert found.surest <= found.claimed == 8.0
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 @pytest.mark.parametrize("without_target", [True, False])
 def test_a_release_for_any_purpose_is_audited_with_and_without_a_target(without_target: bool) -> None:

@@ -43,6 +43,7 @@ def _failed(path: Path) -> set[str]:
     return {check.name for check in validate(path).checks if not check.passed}
 
 
+@pytest.mark.quick_cases("ppnb", "dp-forest")
 @pytest.mark.parametrize("method", ["ppnb", "mondrian", "dp-forest"])
 def test_a_folder_holds_the_rows_of_the_file_in_its_order(method: str, tmp_path: Path) -> None:
     """Under one seed: the same table, whatever it is cut into; everything reads it."""

@@ -21,6 +21,7 @@ def everything(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*"))
 
 
+@pytest.mark.slow
 def test_a_forgotten_engine_is_cleaned_up(temporary: Path) -> None:
     """When nobody closes it, the folder goes with the engine, or with the process."""
     folder = PrivateFolder()

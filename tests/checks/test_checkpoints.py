@@ -68,6 +68,7 @@ SPARK = pytest.param("spark", marks=pytest.mark.slow)
 """Every query of a small table takes Spark a second: its counts are compared in the gate, its checkpoints beside it."""
 
 
+@pytest.mark.quick_cases("SUMMARY-pandas", "SUMMARY-postgresql", "BOOLEAN_ONLY-sqlite", "BOOLEAN_ONLY-duckdb")
 @pytest.mark.parametrize("backend", [*BACKENDS[:-1], SPARK])
 @pytest.mark.parametrize("shown", ["SUMMARY", "BOOLEAN_ONLY"])
 def test_a_checkpoint_passes_and_fails(
@@ -238,6 +239,7 @@ def test_data_docs_speak_in_words(frame: pd.DataFrame, released: Path, tmp_path:
     assert not any("MARKER" in page.read_text("utf-8") for page in docs.rglob("*.html"))
 
 
+@pytest.mark.slow
 @pytest.mark.pinned
 def test_the_page_runs(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -184,9 +184,11 @@ def _leaning(rows: int, columns: int, how_often: float) -> pa.Table:
     return pa.table({**named, "label": pa.array(labels.astype(str))})
 
 
+@pytest.mark.quick_cases("0.6-3000-*")
 @pytest.mark.parametrize(
     ("how_often", "rows", "epsilon", "first", "readings"),  # the first seed tried is one that has the tree
     [
+        (0.6, 3_000, 1.0, 0, ["gain of 18 pairs"]),
         (0.6, 30_000, 0.1, 0, ["gain of 18 pairs"]),
         (0.5, 12_000, 0.2, 3, ["gain of 18 pairs", "dependence on the target"]),
     ],

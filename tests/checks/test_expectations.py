@@ -38,6 +38,7 @@ def context() -> Any:
     return quiet_context()
 
 
+@pytest.mark.quick_cases("None-*", "who-pandas", "who-duckdb")
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("unit", [None, "who"])
 def test_every_backend_finds_the_same(
@@ -209,6 +210,7 @@ def test_classes_are_of_cells_to_the_letter(
     assert [(one.success, one.result["observed_value"]) for one in result.results] == [(False, 1)] * 2
 
 
+@pytest.mark.slow
 def test_classes_on_spark_are_of_cells_to_the_letter(context: Any, spark: Any) -> None:
     """The same where Spark is told to ignore case in a column."""
     from anonkit.checks import expectations as ax

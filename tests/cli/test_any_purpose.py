@@ -18,6 +18,7 @@ COLUMNS = {
 }
 
 
+@pytest.mark.quick_cases("job")
 @pytest.mark.parametrize("target", [None, "job", "age"])
 def test_every_command_answers_in_words(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str | None

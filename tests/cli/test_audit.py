@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
@@ -60,6 +61,7 @@ def test_what_is_not_there_is_named(cli: Any, table: Path, released: Path) -> No
     assert "'absent.csv' does not exist" in ran.err
 
 
+@pytest.mark.slow
 def test_the_result_can_be_kept_for_the_owner(cli: Any, table: Path, released: Path) -> None:
     """--owner-report writes what is shown, under the banner, for the owner alone, even over a readable file."""
     folder = table.with_name("owner")

@@ -17,6 +17,7 @@ def longer(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_people_get_a_table_and_a_page(cli: Any, longer: Path) -> None:
     """One line a release, and the page where it was asked for; never over one that is there."""
     page = longer.with_name("f.html")
@@ -30,6 +31,7 @@ def test_people_get_a_table_and_a_page(cli: Any, longer: Path) -> None:
     assert cli(*asked, "--output", page).code == 2
 
 
+@pytest.mark.slow
 def test_what_is_refused_says_why(cli: Any, longer: Path) -> None:
     """A k beyond the table is a line of its own, with the reason below; the other release is there."""
     asked = ("compare", longer, "--target", "income", "--methods", "mondrian", "--k", "3,200", "--identifier", "name")

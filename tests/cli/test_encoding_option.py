@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.csv as pacsv
+import pytest
 
 from anonkit import load
 from anonkit.datasets import bank_customers
 from anonkit.policy.declaration import Policy
 
 
+@pytest.mark.slow
 def test_every_command_that_reads_takes_the_encoding(cli: Any, tmp_path: Path) -> None:
     """A draft, a release under it, the next batch, and the attacks on it, of a table in UTF-16."""
     pacsv.write_csv(bank_customers(400, seed=3), tmp_path / "plain.csv")

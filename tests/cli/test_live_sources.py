@@ -115,6 +115,7 @@ QUERY = ("--query", "SELECT * FROM people WHERE name <> 'a-query-of-somebody'")
 MONDRIAN = ("release", "--method", "mondrian", "--k", "3", "--policy", "policy.toml")
 
 
+@pytest.mark.slow
 def test_a_policy_and_a_release_come_from_an_address(cli: Any, places: dict[str, str]) -> None:
     """init, release and validate, from a table and from a query: no file and no line shows password or query."""
     place = places["postgresql"]

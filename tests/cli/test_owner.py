@@ -246,6 +246,7 @@ def _modes(folder: Path) -> dict[str, int]:
     return {path.relative_to(folder).as_posix(): stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*")}
 
 
+@pytest.mark.quick_cases("0o27")
 def test_release_files_follow_the_umask_and_owner_files_are_his_alone(
     umask: int, cli: Any, table: Path, policy: Path, tmp_path: Path
 ) -> None:

@@ -68,17 +68,20 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
         assert re.search(rf"^  {name} +{re.escape(line)}$", done.stdout, re.MULTILINE)
 
 
+@pytest.mark.quick_cases("validate", "compare")
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "release"])
 def test_the_help_of_a_command_imports_nothing_heavy(command: str) -> None:
     """The help of every command but `release` is as instant as `anonkit --help`."""
     assert not imported(command, "--help") & HEAVY
 
 
+@pytest.mark.slow
 def test_the_help_of_release_imports_declarations_only() -> None:
     """`release --help` reads the methods' parameters, and neither the engine nor the forest."""
     assert not imported("release", "--help") & (HEAVY - {"numpy", "pyarrow", "cryptography"})
 
 
+@pytest.mark.slow
 def test_commands_that_read_files_import_no_pandas(tmp_path: Path) -> None:
     """A table is read, released, recoded and checked without it, though pyarrow looks for it at the first array."""
     csv.write_csv(bank_customers(400, seed=1), tmp_path / "in.csv")
@@ -104,6 +107,7 @@ def test_a_data_frame_is_made_after_pyarrow_has_found_no_pandas() -> None:
     assert done.stdout.splitlines() == ["[] False 3", "dictionary<values=int64, indices=int8, ordered=0>"]
 
 
+@pytest.mark.slow
 def test_the_next_batch_is_recoded_without_training_models(tmp_path: Path) -> None:
     """`apply` loads no machine learning: nobody asked what a batch is worth, and it took longer than the recoding."""
     table = bank_customers(400, seed=1)
@@ -130,6 +134,7 @@ def test_the_installed_program_is_the_module() -> None:
     assert done.stdout.startswith("Usage: anonkit ")
 
 
+@pytest.mark.slow
 def test_a_release_without_utility_trains_no_models(tmp_path: Path) -> None:
     """`release --no-utility` loads no machine learning where the method needs none, and its report says so."""
     csv.write_csv(bank_customers(400, seed=1), tmp_path / "in.csv")

@@ -79,6 +79,7 @@ def test_what_is_forged_or_left_ends_with_its_code(here: Path, server: Any, run:
     assert run(f"anonkit report {OUT}").code == 3
 
 
+@pytest.mark.slow
 def test_the_owner_audits_and_the_next_batch_follows(run: Callable[[str], Any]) -> None:
     """Commands that take a release and its source."""
     made = run(

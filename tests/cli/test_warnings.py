@@ -36,6 +36,7 @@ def rare(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.quick_cases("release")
 @pytest.mark.parametrize(
     "call", [pytest.param(one, marks=pytest.mark.slow if one == "compare" else ()) for one in CALLS]
 )
@@ -50,6 +51,7 @@ def test_a_library_call_makes_no_warning(rare: Path, tmp_path: Path, call: str) 
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_nothing_is_warned_of_on_the_terminal(rare: Path) -> None:
     """The command that trains most models writes its notes to stderr, and no word of a library."""
     done = subprocess.run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from anonkit.comparing.comparison import compare
 from anonkit.comparing.frontier import frontier_page
@@ -29,6 +30,7 @@ def test_a_number_is_compared_by_r2_beside_its_mean() -> None:
     assert "AUC" not in page
 
 
+@pytest.mark.slow
 def test_declared_classes_are_compared_by_auc() -> None:
     """Twenty-one numbers are classes where the owner says so."""
     random = np.random.default_rng(1)

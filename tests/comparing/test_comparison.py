@@ -144,6 +144,7 @@ def test_nothing_to_compare_is_refused() -> None:
         anonkit.compare(bank_customers(50), methods=["mondrian"], target="customer_value")
 
 
+@pytest.mark.slow
 def test_methods_with_noise_are_scored_by_the_numbers_they_predict() -> None:
     """R² and mean absolute error of what a receiver reconstructs, with their intervals, on rows nobody released."""
     rng = np.random.default_rng(1)

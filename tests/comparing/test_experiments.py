@@ -48,6 +48,7 @@ def table(folder: Path, name: str = "small") -> list[dict[str, str]]:
 # --- interruption ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_killed_and_run_again_it_gives_the_table_of_one_that_was_not(tmp_path: Path) -> None:
     """SIGKILL after the first runs: the second call does the rest, and no file differs but the runs' own."""
     recipe = written(tmp_path)
@@ -113,6 +114,7 @@ def test_wherever_the_file_of_runs_is_cut_what_was_whole_is_kept(
     assert [third[key] for key in keys] == outcomes
 
 
+@pytest.mark.slow
 def test_a_changed_system_is_run_again_and_no_other(tmp_path: Path) -> None:
     """Runs are known by what decides about them: titles, claims and plots do not."""
     done = run_experiment(written(tmp_path), out=tmp_path / "out", plot=False)

@@ -108,6 +108,7 @@ def test_reconstruct_scores_the_forest(released: Path, tmp_path: Path) -> None:
     assert np.array_equal(again.predict_proba(TEST), Forest.from_release(released).predict_proba(TEST))
 
 
+@pytest.mark.slow
 def test_a_receiver_needs_no_code_of_the_owner(released: Path) -> None:
     """Loading and predicting imports no method, engine, check or grower."""
     code = (

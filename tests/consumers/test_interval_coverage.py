@@ -19,6 +19,7 @@ from anonkit.published.randomized_table import PublishedAttribute, PublishedTabl
 Z = 1.959964
 
 
+@pytest.mark.quick_cases("2.0-groups")
 @pytest.mark.parametrize(("epsilon", "population"), [(2.0, "groups"), (4.0, "money")])
 def test_shares_behind_a_band_are_held_as_often_as_said(epsilon: float, population: str) -> None:
     """Over 15 releases at least 93 % of the 95 % intervals of cells and of bins hold the true share."""

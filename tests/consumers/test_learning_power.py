@@ -79,6 +79,7 @@ def told(table: PublishedTable, rows: int, difference: float, seed: int) -> Lear
     return learning_power(NaiveBayes(table).fit_statistics(statistics).model_)
 
 
+@pytest.mark.slow
 def test_the_rows_it_states_are_the_rows_it_takes() -> None:
     """With the stated rows a difference of 10 points is told in most releases, with a sixteenth of them in few."""
     table = pair(0.3)

@@ -163,6 +163,7 @@ def covered(asked: Any, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return hits / TIMES, measured / TIMES
 
 
+@pytest.mark.quick_cases("discrete-laplace")
 @pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN])
 def test_intervals_hold_the_true_count_as_often_as_they_say(law: str) -> None:
     """One column, a sum over another, a condition, and what splits all tables; by fresh noise of a known law."""
@@ -381,6 +382,7 @@ def test_without_a_target_there_are_rows_and_tables_and_any_column_predicts(tmp_
     assert told.scores.accuracy > 0.95
 
 
+@pytest.mark.slow
 def test_a_receiver_of_a_mixture_needs_none_of_the_owner_s_modules(released: Path) -> None:
     """Nor scikit-learn, to draw and count."""
     code = (

@@ -106,6 +106,7 @@ def test_what_is_missing_or_wrong_is_named(released: Path, tmp_path: Path) -> No
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_receiver_needs_none_of_the_owner_s_modules(released: Path) -> None:
     """Methods, engines and forests are never imported."""
     code = (

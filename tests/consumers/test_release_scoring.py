@@ -48,6 +48,7 @@ def released(rows: int, name: str, seed: int = 1) -> tuple[pd.DataFrame, Any]:
     return made.to_pandas(), made.params
 
 
+@pytest.mark.slow
 def test_a_grid_search_on_a_release_picks_a_model_worth_the_best() -> None:
     """Within .01 of the best candidate's accuracy on true rows, with the settings apart by far more than that."""
     rows, params = released(20_000, "rr split")
@@ -98,6 +99,7 @@ def test_with_clear_values_the_score_is_unbiased() -> None:
     assert np.mean(naive) < true - 0.08
 
 
+@pytest.mark.quick_cases("ppnb")
 @pytest.mark.parametrize("name", ["rr", "ppnb"])
 def test_randomized_values_are_undone_too(name: str) -> None:
     """The cross-validated score is within .05 of the folds' accuracy on true rows, the plain one .3 below."""

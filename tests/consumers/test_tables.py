@@ -157,6 +157,7 @@ CASES: dict[str, tuple[PublishedTable, Any, np.ndarray]] = {
 FAST = ("frequencies", "by class", "moments by class")
 
 
+@pytest.mark.quick_cases("by class")
 @pytest.mark.parametrize(
     "case", [case if case in FAST else pytest.param(case, marks=pytest.mark.slow) for case in CASES]
 )

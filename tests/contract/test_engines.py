@@ -127,6 +127,7 @@ def test_a_published_tree_is_the_same_on_both_engines(
     assert one.report["guarantee"]["parameters"]["epsilon"] > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "target", "further"),
     [
@@ -152,6 +153,7 @@ def test_tables_of_pairs_are_the_same_on_both_engines(
     assert _rows(one.to_arrow()) == _rows(other.to_arrow())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["ppnb", *(pytest.param(name, marks=pytest.mark.slow) for name in ("c45-arithmetic", "rfka"))]
 )
@@ -174,6 +176,7 @@ def test_executors_write_a_folder_of_the_same_rows(
         assert [c.name for c in validate(release).checks if not c.passed] == ["randomness"]
 
 
+@pytest.mark.slow
 def test_a_table_that_fits_is_searched_as_on_one_machine(customers: Path, spark: Any) -> None:
     """With room for all rows the same features are kept, and the same rows suppressed, as without Spark."""
     from anonkit.engines.spark.spark_engine import SparkEngine
@@ -186,6 +189,7 @@ def test_a_table_that_fits_is_searched_as_on_one_machine(customers: Path, spark:
     assert _rows(one.to_arrow()) == _rows(other.to_arrow())
 
 
+@pytest.mark.slow
 def test_a_data_frame_of_spark_is_just_a_table(customers: Path, spark: Any) -> None:
     """`anonkit.release(frame)` needs no engine; identifiers never reach the release."""
     frame = spark.read.parquet(str(customers)).selectExpr("concat('MARKER', age, rand()) AS name", "*")
@@ -195,6 +199,7 @@ def test_a_data_frame_of_spark_is_just_a_table(customers: Path, spark: Any) -> N
     assert not any(b"MARKER" in content for content in release.contents.values())
 
 
+@pytest.mark.quick_cases("rr")
 @pytest.mark.parametrize("name", ["mondrian", "rr"])
 def test_a_cell_outside_its_domain_is_refused_in_the_same_words(
     name: str, customers: Path, on_spark: Any, on_one_machine: LocalEngine
@@ -234,6 +239,7 @@ def test_both_engines_see_one_joint_view(
     assert views[0]["with_releases"] == [1]
 
 
+@pytest.mark.slow
 def test_the_ledger_knows_a_table_on_every_engine(customers: Path, on_spark: Any, tmp_path: Path) -> None:
     """Executors add up the same sums: booked on one engine, refused on the other, from another kind of file."""
     policy = bank_customers_policy()

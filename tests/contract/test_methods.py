@@ -318,6 +318,9 @@ def test_the_source_is_left_as_it_was(made: Made) -> None:
     assert made.left_the_source
 
 
+@pytest.mark.quick_cases(
+    "rfka-local", "datafly-local", "mondrian-local", "safepub-local", "rr-local", "dp-*-local", "errph-local"
+)
 def test_a_seeded_release_repeats_and_is_marked_everywhere(
     name: str, engine: str, table: pa.Table, once: Callable[..., Made]
 ) -> None:
@@ -328,6 +331,9 @@ def test_a_seeded_release_repeats_and_is_marked_everywhere(
         assert b"not for release" in (first.folder / f"out{suffix}").read_bytes(), suffix
 
 
+@pytest.mark.quick_cases(
+    "rfka-local", "datafly-local", "rr-local", "errph-local", "ppnb-local", "dp-*-local", "c45-arithmetic-local"
+)
 def test_an_unseeded_release_is_secure_and_shuffled_anew(name: str, engine: str, made: Made, table: pa.Table) -> None:
     """Two releases of one table hold other rows, or rows in other orders; where noise leaves none, other noise."""
     first, second = made.release, _release(table, name, engine)
@@ -347,6 +353,7 @@ def test_a_release_validates_from_its_files_alone(made: Made, tmp_path: Path) ->
     assert anonkit.validate(moved).passed
 
 
+@pytest.mark.quick_cases("rfka-local", "datafly-local", "rr-local", "dp-*-local", "safepub-local")
 def test_a_dry_run_writes_nothing(name: str, engine: str, table: pa.Table, tmp_path: Path) -> None:
     """The plan tells what a release would be and leaves no file."""
     plan = _release(table, name, engine, output=tmp_path / "out.parquet", dry_run=True)
@@ -354,6 +361,15 @@ def test_a_dry_run_writes_nothing(name: str, engine: str, table: pa.Table, tmp_p
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.quick_cases(
+    "rfka-local-*",
+    "datafly-local-*",
+    "rr-local-*",
+    "ppnb-local-*",
+    "dp-*-local-*",
+    "diffgen-local-*",
+    "c45-arithmetic-local-*",
+)
 @pytest.mark.parametrize("order", ["reversed", "columns"])
 def test_the_order_of_rows_and_columns_does_not_matter(
     name: str, engine: str, table: pa.Table, order: str, once: Callable[..., Made]

@@ -157,6 +157,7 @@ def in_browser(folder: Path, address: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=200).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_a_page_opened_as_a_file_searches(site: Path, tmp_path: Path) -> None:
     """Without a server and a network a word finds the page that it stands in, also one with a hyphen."""

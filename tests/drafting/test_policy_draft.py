@@ -96,6 +96,7 @@ def test_any_table_gives_a_valid_policy(engine: Engine, table: pa.Table, data: s
     assert all(line.isprintable() for line in text.split("\n"))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(table=tables())
 def test_offered_categories_can_be_taken_over(engine: Engine, table: pa.Table) -> None:

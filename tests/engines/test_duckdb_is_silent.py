@@ -8,6 +8,8 @@ import sys
 from ast import literal_eval
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).parents[1]
 
 _CODE = """
@@ -64,6 +66,7 @@ print(asked, sorted(set(opened)))
 """
 
 
+@pytest.mark.slow
 def test_no_connection_shows_how_far_a_query_is(tmp_path: Path) -> None:
     """Recounts, counts that spill, joins and exports, where Python runs without a script: DuckDB's default there."""
     done = subprocess.run(

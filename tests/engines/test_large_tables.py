@@ -50,6 +50,7 @@ def test_a_failed_write_leaves_no_rows_behind(temporary: Path, tmp_path: Path) -
         assert everything(temporary) == before, f"though {kept} holds on to the frames of the write"
 
 
+@pytest.mark.slow
 def test_counting_spills_under_a_memory_cap(temporary: Path, tmp_path: Path) -> None:
     """More classes than the cap has room for are counted on disk, in the private folder, with the right result."""
     n = 600_000

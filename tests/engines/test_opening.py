@@ -27,6 +27,7 @@ def test_spark_without_pyspark_names_the_extra(monkeypatch: pytest.MonkeyPatch) 
     assert "anonkit[spark]" in str(absent.value.hint)
 
 
+@pytest.mark.slow
 def test_spark_without_java_says_so(spark_is_there: None, repository: Path, tmp_path: Path) -> None:
     """Exit code 4 on the command line, one line and a hint, no file."""
     environment = {k: v for k, v in os.environ.items() if k != "JAVA_HOME"} | {"PYTHONPATH": str(repository)}
@@ -54,6 +55,7 @@ def test_settings_of_spark_belong_to_spark(given: dict[str, object]) -> None:
         anonkit.release(table, engine=engine, **given)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_an_engine_that_was_open_stays_open(small_customers: pa.Table) -> None:
     """It can release again."""
     with LocalEngine() as engine:

@@ -143,6 +143,7 @@ def test_a_module_that_is_not_there_leaves_the_work_here() -> None:
         assert learned(_process_of, 1) == (1, os.getpid())
 
 
+@pytest.mark.slow
 def test_a_module_that_is_kept_out_is_not_there() -> None:
     """Whatever is installed: who can do without it does, and work that cannot is done here."""
     with learning_beside(Imports(first=("sklearn.tree",), without=("pandas",))):
@@ -151,6 +152,7 @@ def test_a_module_that_is_kept_out_is_not_there() -> None:
         assert learned(_needs_pandas, 1) == (1, os.getpid())
 
 
+@pytest.mark.slow
 def test_a_module_that_is_put_off_is_imported_when_a_function_of_it_is_called() -> None:
     """Its functions are the real ones; whoever wants a number of it has the work done here."""
     with learning_beside(Imports(first=("colorsys",), late=("colorsys",))):
@@ -186,6 +188,7 @@ def _as_of_a_command(monkeypatch: pytest.MonkeyPatch, method: str) -> Imports:
     return asked[0]
 
 
+@pytest.mark.slow
 def test_forests_of_a_command_do_without_what_they_hardly_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees read no other models; boosted trees of several classes call more, and both tell what they tell here."""
     draw = np.random.default_rng(0)
@@ -230,6 +233,7 @@ def test_what_is_printed_there_is_no_answer() -> None:
         assert [learned(_prints, 1), learned(_prints, 2)] == [1, 2]
 
 
+@pytest.mark.slow
 def test_many_bytes_stay_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """A large table is not held twice."""
     monkeypatch.setattr(module, "MOST", 10_000)
@@ -277,6 +281,7 @@ def test_the_process_ends_when_the_command_is_killed() -> None:
     raise AssertionError("the process is still there")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["rfka", pytest.param("mondrian", marks=pytest.mark.slow)])
 def test_a_k_anonymous_release_imports_no_forests_itself(method: str, tmp_path: Path) -> None:
     """The second that it takes passes in the other process, with the same rows as without one."""

@@ -65,6 +65,7 @@ def test_the_repaired_variance_is_the_unbiased_form(setting: str, seed: int) -> 
     assert estimate.variance[0] + rounding == pytest.approx(unbiased_form(y, mechanism), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_papers_variance_is_biased_by_the_stated_amount() -> None:
     """Over 20,000 draws of 20 rows: −S_a² Var(y) / (n Ā² (Ā² + S_a²)) for the paper, nothing for the repaired form."""
     rng, n, mechanism = np.random.default_rng(5), 20, trr("N(1,1)")

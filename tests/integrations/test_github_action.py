@@ -41,6 +41,7 @@ def _edited(folder: Path, name: str = "one") -> None:
     report.write_text(json.dumps(document), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_pattern_finds_releases_and_nothing_else(published: Path) -> None:
     """Files and folders of data with a descriptor beside them, each once; a plain name is never passed over."""
     (published / "raw.parquet").write_bytes(b"no release")

@@ -71,6 +71,7 @@ def test_dates_are_released_by_parts_of_the_calendar(method: str, tmp_path: Path
     assert "2009-01-10" not in told
 
 
+@pytest.mark.quick_cases("rfka")
 @pytest.mark.parametrize("method", ["rfka", "mondrian", "datafly"])
 def test_the_next_batch_is_recoded_though_its_dates_are_others(method: str, tmp_path: Path) -> None:
     """Years before and after those of the first batch, the years 1 and 9999: never a failure, never a finer part."""
@@ -147,6 +148,7 @@ def test_typed_columns_are_taken_as_the_texts_they_would_be(kind: pa.DataType, t
     assert set(out.to_arrow()["came"].to_pylist()) == {f"2020-{month:02}" for month in range(1, 8)}
 
 
+@pytest.mark.slow
 def test_spark_gives_the_same_release(spark: Any, tmp_path: Path) -> None:
     """The same batch functions read the same cells on executors."""
     pcsv.write_csv(rows(300), tmp_path / "in.csv")

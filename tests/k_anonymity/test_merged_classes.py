@@ -209,6 +209,7 @@ def earlier(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return output
 
 
+@pytest.mark.quick_cases("rfka")
 def test_a_small_batch_passes_where_dropping_would_lose_too_many(earlier: Path, tmp_path: Path) -> None:
     """A fifth of the rows: many groups are too small, none of their rows is lost, and the files validate."""
     release = anonkit.apply(earlier, bank_customers(300, seed=22), output=tmp_path / "next.parquet", ledger=None)
@@ -256,6 +257,7 @@ def test_a_merged_batch_beside_itself_forms_no_smaller_groups(earlier: Path, tmp
     assert release.owner["joint_view"]["rows_below_k"] == 0
 
 
+@pytest.mark.slow
 def test_spark_merges_the_same_groups(spark: Any, earlier: Path, tmp_path: Path) -> None:
     """Which groups merge is decided from counts, and the counts of every engine are the same."""
     pq.write_table(bank_customers(300, seed=22), tmp_path / "batch.parquet")
@@ -270,6 +272,7 @@ def test_spark_merges_the_same_groups(spark: Any, earlier: Path, tmp_path: Path)
     assert Counter(map(repr, local.to_arrow().to_pylist())) == Counter(map(repr, far.to_arrow().to_pylist()))
 
 
+@pytest.mark.quick_cases("rfka")
 @pytest.mark.parametrize("method", ["rfka", "mondrian"])
 def test_a_merged_batch_keeps_what_was_asked_of_people_and_of_secrets(method: str, tmp_path: Path) -> None:
     """k counts customers and l the values of the sensitive target, in the batch too; the files validate."""
@@ -298,6 +301,7 @@ def declared(n: int, seed: int) -> pa.Table:
     return pa.table({"age": ages, "zip": codes, "sex": draw.choice(["f", "m"], n), "y": np.where(high, "j", "n")})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ladder", [[5, 10, 20, 40], [10, 30]])
 @pytest.mark.parametrize("method", ["rfka", "datafly"])
 def test_declared_columns_go_up_what_is_declared(method: str, ladder: list[int], tmp_path: Path) -> None:

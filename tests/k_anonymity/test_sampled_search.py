@@ -54,6 +54,7 @@ def _release(table: pa.Table, engine: LocalEngine, **more: Any) -> anonkit.Relea
     return anonkit.release(table, engine=engine, insensitive=[n for n in others if n != given.get("unit")], **given)
 
 
+@pytest.mark.quick_cases("rfka")
 @pytest.mark.parametrize("method", ["rfka", "mondrian", "greedy-hamdist"])
 def test_every_class_of_the_whole_table_is_large_enough(method: str, customers: pa.Table, engine: LocalEngine) -> None:
     """The recount of all rows finds k; the report says on how many rows the detail was chosen."""
@@ -67,6 +68,7 @@ def test_every_class_of_the_whole_table_is_large_enough(method: str, customers: 
     assert any("600 of 3,000 rows" in note for note in release.report["notes"])
 
 
+@pytest.mark.slow
 def test_a_table_that_fits_is_searched_whole(customers: pa.Table, engine: LocalEngine) -> None:
     """With room for all rows the release is that of an engine without a bound."""
     engine.search_rows = 3_000
@@ -198,6 +200,7 @@ def test_the_next_batch_is_recoded_where_it_is(
     assert made[0].report["rows"] == made[1].report["rows"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["edprf", "c45-arithmetic", "dp-forest", "dp-nb"])
 def test_what_is_counted_is_counted_by_the_engine(method: str, engine: LocalEngine) -> None:
     """The same seed grows the same forest whether rows are held or counted where they are."""

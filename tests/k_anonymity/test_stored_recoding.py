@@ -35,6 +35,7 @@ def earlier(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return output
 
 
+@pytest.mark.quick_cases("rfka")
 def test_the_same_table_is_recoded_to_the_same_cells(earlier: Path) -> None:
     """Applying a recoding to its own table gives the release again, and rows it left out at a coarser step."""
     again = anonkit.apply(earlier, bank_customers(2_000, seed=1, customer_id=True)).to_arrow()
@@ -102,6 +103,7 @@ def test_new_categories_are_never_shown(earlier: Path) -> None:
     assert all("astronaut" not in map(str, column.to_pylist()) for column in release.to_arrow().columns)
 
 
+@pytest.mark.slow
 def test_parts_that_no_box_holds_are_not_written_again(tmp_path: Path) -> None:
     """Earlier versions named them on the left of a node; both releases validate, and the next one has them no more."""
     first, before = tmp_path / "out.parquet", tmp_path / "before"

@@ -82,6 +82,7 @@ def test_the_same_rows_under_other_names_and_in_another_order_are_the_same(custo
         draw(renamed, tmp_path / "b.parquet")
 
 
+@pytest.mark.slow
 def test_two_hundred_thousand_rows_in_another_order_are_the_same(tmp_path: Path) -> None:
     """Every row counts, wherever it stands."""
     generator = np.random.default_rng(3)

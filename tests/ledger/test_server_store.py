@@ -88,6 +88,7 @@ def test_without_the_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
     assert "anonkit[postgres]" in str(refused.value.hint)
 
 
+@pytest.mark.slow
 def test_the_driver_is_imported_for_addresses_alone(tmp_path: Path) -> None:
     """A release that is booked in a file does not wait for it."""
     code = (

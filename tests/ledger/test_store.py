@@ -152,6 +152,7 @@ print(len(spent))
 """
 
 
+@pytest.mark.quick_cases("file-2-20")
 @pytest.mark.parametrize(
     ("processes", "threads"), [(2, 20), pytest.param(40, 1, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
 )

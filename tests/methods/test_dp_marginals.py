@@ -146,6 +146,7 @@ def test_a_delta_is_promised_where_it_may_pay_and_else_not_spent() -> None:
     assert (promise.epsilon, promise.delta) == (1.0, 1e-3)
 
 
+@pytest.mark.quick_cases("16.0-0.01-add-or-remove-2")
 @pytest.mark.parametrize(
     ("epsilon", "delta", "adjacency", "law"),
     [(16.0, 1e-2, "add-or-remove", 2), (16.0, 1e-2, "replace", 2), (0.05, 1e-9, "add-or-remove", 1)],

@@ -113,6 +113,7 @@ def test_what_has_no_public_domain_is_refused() -> None:
         DPNB(epsilon=1.0).guarantee(Policy(columns={"c": Column(name="c", categories=("u",))}))
 
 
+@pytest.mark.slow
 def test_rows_drawn_in_several_pieces_are_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each piece of a class is rounded by itself: the check of the rows allows one a piece, and no more."""
     monkeypatch.setattr(pieces, "PIECE_ROWS", 100)

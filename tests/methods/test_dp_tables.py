@@ -190,6 +190,7 @@ def test_quantiles_ascend_and_intervals_hold_them() -> None:
         assert lines["high"].max() <= 90
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_true_figures_as_often_as_they_say() -> None:
     """Of 250 draws at 90 %: at least 86 % of the intervals of counts, sums, means and quantiles hold the truth."""
     hits: dict[str, list[bool]] = {}

@@ -43,6 +43,7 @@ def smallest_class(place: Path) -> int:
     return int(shown.astype(str).groupby(there).size().min()) if there else len(shown)
 
 
+@pytest.mark.quick_cases("0.1-*")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("words", [0.0, 0.1])
 def test_k_holds_on_recount_with_a_number_to_predict(method: str, words: float, tmp_path: Path) -> None:

@@ -71,6 +71,7 @@ def _smallest(table: pa.Table, known: tuple[str, ...]) -> int:
     return min(Counter(rows).values(), default=table.num_rows)
 
 
+@pytest.mark.slow
 def test_an_installed_method_is_known_like_one_of_ours() -> None:
     """By its name, with parameters, range and promise; frozen, and a value of its parameters."""
     assert method_names()[-1] == NAME

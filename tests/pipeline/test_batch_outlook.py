@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ def test_an_empty_table_has_nothing_to_expect() -> None:
     assert expected_small_share([(100_000, 3)], 5, 0) < 1e-12
 
 
+@pytest.mark.slow
 def test_the_owner_is_told_what_the_next_batch_will_ask() -> None:
     """For k-anonymous releases, beside the share that may be left out; in no file of the release."""
     release = anonkit.release(bank_customers(800, seed=4), method="mondrian", k=5, target="customer_value")

@@ -51,6 +51,7 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
+@pytest.mark.quick_cases("out.csv")
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_has_its_sidecars_beside_it(name: str, release: Path) -> None:
     """Params and report byte by byte, and a descriptor with the hash of each file; the release's own stay."""
@@ -199,6 +200,7 @@ def test_an_address_is_never_shown_with_its_secret(release: Path, capsys: pytest
             assert PASSWORD not in shown
 
 
+@pytest.mark.slow
 def test_limits_of_a_sheet_are_refused_with_a_hint(tmp_path: Path) -> None:
     """Rows, columns, letters of a cell, control characters: before anything is put in place, the column named."""
     long = "x" * (MOST_LETTERS + 1)
@@ -281,6 +283,7 @@ def test_the_command_says_what_it_wrote(release: Path, tmp_path: Path, capsys: p
     assert done("validate", target, "--against", str(release), "--k", "3")[0] == 2
 
 
+@pytest.mark.slow
 def test_a_killed_export_leaves_the_old_file_or_the_new_one(release: Path, tmp_path: Path) -> None:
     """Killed at any moment: what was there is there, or what was written is, whole; the next one tidies up."""
     target = tmp_path / "to" / "o.csv"

@@ -145,6 +145,7 @@ def _check(told: list[Any]) -> None:
     assert reused == sorted(reused), reused  # drawn anew up to the mark, finished and handed back from it on
 
 
+@pytest.mark.slow
 def test_killed_at_every_step_of_publication_and_run_again(tmp_path: Path) -> None:
     """Before the ledger is told, between telling it and the mark, between any two renames, before it is committed."""
     told = _killed_at_every(STEPS, "rr", tmp_path)

@@ -41,6 +41,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
     )
 
 
+@pytest.mark.quick_cases("rfka")
 @pytest.mark.parametrize("method", METHODS)
 @given(table=tables(), k=st.integers(2, 5))
 @settings(max_examples=5)
@@ -72,6 +73,7 @@ def test_sizes_and_risks_are_those_of_the_released_rows(method: str, table: pa.T
         assert found[attacker]["share_at_risk"] == pytest.approx(sum(risk > Fraction(1, 5) for risk in risks) / rows)
 
 
+@pytest.mark.slow
 @given(table=tables())
 @settings(max_examples=5)
 def test_the_owner_is_told_what_the_source_was(table: pa.Table) -> None:

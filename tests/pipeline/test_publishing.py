@@ -59,6 +59,7 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+@pytest.mark.quick_cases("rows-None", "local-*", "central-*")
 @pytest.mark.parametrize("parts", [None, 25])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_file_stands_with_its_hash_in_the_others(
@@ -85,6 +86,7 @@ def test_every_file_stands_with_its_hash_in_the_others(
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_parameters_and_treatment_are_published_as_they_were(kind: str, table: pa.Table, policy: Policy) -> None:
     """What was given is in params.json and in the report, with every other parameter; what was done to a column too."""
@@ -137,6 +139,7 @@ def test_a_file_that_does_not_hold_what_was_counted_is_not_released(
     assert contents_of(tmp_path) == before
 
 
+@pytest.mark.quick_cases("relabelled")
 @pytest.mark.parametrize("step", ["render_page", "build_descriptor", "relabelled"])
 def test_a_disk_that_is_full_leaves_what_was_there(
     step: str, table: pa.Table, policy: Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -155,6 +158,7 @@ def test_a_disk_that_is_full_leaves_what_was_there(
     assert contents_of(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_a_release_is_replaced_whole_whatever_its_form(table: pa.Table, policy: Policy, tmp_path: Path) -> None:
     """One file by a folder of parts, that by fewer parts, and back: no file of the old one stays."""
     place = tmp_path / "out.parquet"
@@ -185,6 +189,7 @@ def test_the_owner_report_stands_apart_from_the_release(table: pa.Table, policy:
     assert not any(b"utility_of_source" in content for content in contents_of(handed_out).values())
 
 
+@pytest.mark.slow
 def test_an_owner_report_that_cannot_be_written_holds_the_release_back(
     table: pa.Table, policy: Policy, tmp_path: Path
 ) -> None:

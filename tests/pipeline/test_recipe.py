@@ -21,6 +21,17 @@ LONG = re.compile("spark|adult-(diffprfs|mondrian|paper)")
 """A cluster, and methods that other recipes release smaller tables by."""
 
 
+@pytest.mark.quick_cases(
+    "bank-rfka",
+    "bank-ppnb",
+    "bank-edprf",
+    "car-c45-arithmetic",
+    "hospital-dp-nb",
+    "hospital-dp-tables",
+    "mobility-dp-forest",
+    "survey-dp-marginals",
+    "survey-mondrian",
+)
 @pytest.mark.parametrize(
     "path",
     [pytest.param(path, marks=pytest.mark.slow if LONG.search(path.stem) else ()) for path in RECIPES],
@@ -124,6 +135,7 @@ def test_a_mistake_is_named(tmp_path: Path, text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
+@pytest.mark.slow
 def test_bounds_of_rows_are_heeded(tmp_path: Path) -> None:
     """A sample is searched, and the data are a folder."""
     path = tmp_path / "recipe.toml"

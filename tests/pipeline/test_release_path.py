@@ -166,6 +166,7 @@ def test_a_table_is_opened_when_nothing_is_wrong() -> None:
         anonkit.release(Untouchable(), method="mondrian")
 
 
+@pytest.mark.quick_cases("*-False")
 @pytest.mark.parametrize("dry_run", [False, True])
 @pytest.mark.parametrize("lie", LIES)
 def test_a_method_that_does_not_keep_its_promise_is_refused(
@@ -192,6 +193,7 @@ def test_the_same_methods_are_released_when_they_tell_the_truth(named: pa.Table,
         assert all(check["passed"] for check in release.report["verification"]["checks"])
 
 
+@pytest.mark.quick_cases("rr")
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_private_file_stays_behind(name: str, named: pa.Table, policy: Policy, temporary: Path) -> None:
     """Neither after a release, nor after a refusal, nor when a method fails in the middle."""
@@ -208,6 +210,7 @@ def test_no_private_file_stays_behind(name: str, named: pa.Table, policy: Policy
     assert failed.tb is not refused.tb
 
 
+@pytest.mark.quick_cases("rr", "dp-nb")
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_plan_is_the_release_without_its_files(name: str, named: pa.Table, policy: Policy, tmp_path: Path) -> None:
     """A dry run has the report, the parameters and the owner's figures of the release with the same seed."""
@@ -220,6 +223,7 @@ def test_a_plan_is_the_release_without_its_files(name: str, named: pa.Table, pol
     assert plan.owner == made.owner
 
 
+@pytest.mark.quick_cases("rr", "dp-nb")
 @pytest.mark.parametrize("name", FAMILIES)
 def test_memory_disk_and_parts_hold_the_same_rows(name: str, named: pa.Table, policy: Policy, tmp_path: Path) -> None:
     """With the same seed: the same rows in the same order and the same params.json, wherever they go."""
@@ -255,6 +259,7 @@ def test_a_stream_that_can_be_read_once_is_released_as_its_table(
     assert anonkit.release(stream, **given).to_arrow().equals(anonkit.release(named, **given).to_arrow())
 
 
+@pytest.mark.quick_cases("rr")
 @pytest.mark.parametrize("name", FAMILIES)
 def test_progress_names_the_steps_and_the_share_done(name: str, named: pa.Table, policy: Policy) -> None:
     """Reading comes first, checking last; shares are in [0, 1] and never fall within a step."""
@@ -282,6 +287,7 @@ def test_a_place_that_cannot_be_written_is_an_error_of_one_line(
     assert honest.report["ledger"]["release_of_dataset"] == 1
 
 
+@pytest.mark.slow
 def test_a_target_that_nobody_named_is_told(named: pa.Table) -> None:
     """The last column without a role is taken, and the note names it; a named one needs no note."""
     release = anonkit.release(named, method="mondrian", k=5, identifiers=["name"])

@@ -48,6 +48,7 @@ def _agrees(made: anonkit.Release) -> None:
         assert "values" not in entry or set(entry["values"]) == found
 
 
+@pytest.mark.quick_cases("200-rfka")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("rows", [pytest.param(100_000, marks=pytest.mark.slow), 200])
 def test_released_values_are_those_of_the_table(method: str, rows: int, tmp_path: Path) -> None:
@@ -65,6 +66,7 @@ def test_released_values_are_those_of_the_table(method: str, rows: int, tmp_path
         assert anonkit.validate(made.place.file(".parquet")).passed  # type: ignore[union-attr]
 
 
+@pytest.mark.quick_cases("rfka")
 @pytest.mark.parametrize("method", METHODS)
 def test_a_batch_in_which_a_column_is_constant_lacks_it(method: str, tmp_path: Path) -> None:
     """apply: a column that shows one value in the next batch is left out of it; boxes may show several."""

@@ -335,6 +335,7 @@ def test_an_entry_for_catalogues_is_no_reason_to_draw_anew(tmp_path: Path) -> No
     }
 
 
+@pytest.mark.slow
 def test_another_engine_recognises_the_release(tmp_path: Path, spark: Any) -> None:
     """Rows and request have one form on both: what one engine has made the other hands back."""
     rows = tmp_path / "in.parquet"
@@ -397,6 +398,7 @@ def test_a_recipe_and_the_next_batch_are_recognised_too(tmp_path: Path) -> None:
     assert len(booked(tmp_path)) == 2
 
 
+@pytest.mark.slow
 def test_a_comment_in_a_policy_is_no_other_request(tmp_path: Path) -> None:
     """Policies are compared as they are parsed, with the roles of the call merged into them."""
     text = '[columns.name]\nrole = "identifier"\n'
@@ -420,6 +422,7 @@ print(ask(Path(sys.argv[1]), budget={budget}).reused)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [2.0, pytest.param(9.0, marks=pytest.mark.slow)])
 def test_processes_at_once_draw_once(tmp_path: Path, budget: float) -> None:
     """The same request by four processes at a time: one release, charged once; the others wait for it and reuse it."""
@@ -497,6 +500,7 @@ def test_only_the_marks_that_are_needed_are_made_of_rows_that_are_known(
         ask(output, _another_cell(TABLE))
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_left_is_kept_until_the_ledger_is_settled(tmp_path: Path) -> None:
     """Whoever looks at the folder meanwhile does not take away by what it is seen that nothing was published."""
     output = tmp_path / "out.parquet"

@@ -53,6 +53,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
     )
 
 
+@pytest.mark.quick_cases("rfka", "datafly")
 @pytest.mark.parametrize("method", METHODS)
 @given(table=tables(), k=st.integers(2, 4))
 @settings(max_examples=6)
@@ -89,11 +90,13 @@ def test_rows_that_miss_a_needed_cell_are_left_out_too() -> None:
     assert told(release)["b"][1] >= 8
 
 
+@pytest.mark.slow
 def test_an_applied_recoding_tells_it_too(tmp_path: Path) -> None:
     """The next batch, with cells that are missing; without models too, as `anonkit apply` does by default."""
     _tells_it_of_the_next_batch(tmp_path, "local")
 
 
+@pytest.mark.slow
 def test_spark_tells_the_same(spark: Any, tmp_path: Path) -> None:
     """Counted where the rows are, exact."""
     _tells_it_of_the_next_batch(tmp_path, "spark")

@@ -144,6 +144,7 @@ def test_whole_sets_are_shared_and_no_key_is_anywhere(tmp_path: Path) -> None:
     assert anonkit.validate(tmp_path / "out.parquet").passed
 
 
+@pytest.mark.slow
 def test_it_is_reused_rehearsed_and_told_to_the_owner_alone(tmp_path: Path) -> None:
     """Asked again it is handed back; a dry run writes nothing; how the tables fit together is in no file."""
     people, visits = hospital(tmp_path)
@@ -280,6 +281,7 @@ def labels_of(release: Any) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_diversity_is_not_promised_of_whole_sets(tmp_path: Path) -> None:
     """l with whole sets is refused with the way out; with one row known it is counted."""
     hospital(tmp_path)
@@ -382,6 +384,7 @@ def private_recipe_on_spark() -> str:
     return private('engine = "spark"\nrows_per_person = 2\n').replace("out.parquet", "private.parquet")
 
 
+@pytest.mark.quick_cases("-False")
 @pytest.mark.parametrize(
     ("head", "is_countable"),
     [("", False), ("whole_person = false\nrows_per_person = 2\n", False), ("whole_person = false\n", True)],

@@ -82,6 +82,7 @@ def test_catalogues_describe_the_columns_of_the_file(both: dict[str, anonkit.Rel
     assert anonkit.validate(both["bounds"]).passed
 
 
+@pytest.mark.slow
 def test_an_audit_finds_the_same(both: dict[str, anonkit.Release]) -> None:
     """Attacks work on the labels that the numbers stand for, in the same rows."""
     bounds = both["bounds"]
@@ -123,6 +124,7 @@ def test_the_next_batch_is_recoded_alike(both: dict[str, anonkit.Release], earli
     assert anonkit.validate(made["bounds"]).passed
 
 
+@pytest.mark.slow
 def test_it_is_handed_back_when_it_is_asked_again(tmp_path: Path) -> None:
     """The same request finds its release; one with labels is another."""
     output = tmp_path / "out.parquet"
@@ -144,6 +146,7 @@ def test_in_memory_in_parts_and_of_people(tmp_path: Path) -> None:
     assert anonkit.validate(parts).passed
 
 
+@pytest.mark.slow
 def test_a_recipe_says_it(tmp_path: Path) -> None:
     """`cells` is a key of a recipe, a word of two."""
     pyarrow.csv.write_csv(TABLE, tmp_path / "in.csv")
@@ -171,6 +174,7 @@ def test_what_cannot_be_shown_so_is_refused_before_anything_is_written(tmp_path:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_missing_cells_stay_apart_or_are_refused(tmp_path: Path) -> None:
     """With missing cells a release either shows every label as a pair of its own, or is refused; without it passes."""
     holes = pc.if_else(pa.array([at % 4 == 0 for at in range(TABLE.num_rows)]), None, TABLE.column("age"))
@@ -225,6 +229,7 @@ def test_a_place_for_missing_that_no_row_has_is_in_nobodys_way(tmp_path: Path) -
     assert anonkit.validate(batch).passed
 
 
+@pytest.mark.slow
 def test_the_commands_say_and_read_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`release`, `apply`, `validate` and `audit`; a method that generalizes nothing is wrong usage."""
     pyarrow.csv.write_csv(TABLE, tmp_path / "in.csv")

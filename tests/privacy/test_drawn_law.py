@@ -205,6 +205,7 @@ MUTANTS = {
 }  # fmt: skip
 
 
+@pytest.mark.quick_cases("the choice is made at twice the rate")
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_leaves_the_law(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line of the release is changed; what it promises is not."""

@@ -90,6 +90,7 @@ LAWS: dict[str, tuple[Mutant, Callable[[], None]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name.startswith("twice") else ()) for name in LAWS]
 )

@@ -122,6 +122,7 @@ def test_an_audit_stands_on_it() -> None:
     assert "No audit was made" not in text
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(text=st.text(st.characters(exclude_characters="|"), min_size=1, max_size=20) | st.just("</style><script>a()"))
 def test_texts_of_the_table_stay_texts(text: str) -> None:
@@ -142,6 +143,7 @@ def test_a_damaged_owner_report_has_its_own_error() -> None:
         render_dossier(_k_anonymous(), _owner(raw_risk={"k": 1}))
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_dossier_fits_a_narrow_screen(tmp_path: Path) -> None:
     """At 400 pixels and at 1200 nothing overflows sideways and nothing is loaded, whatever the names are."""

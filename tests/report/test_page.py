@@ -599,6 +599,7 @@ def _in_browser(folder: Path, pages: list[tuple[str, int]]) -> tuple[list[dict[s
     return found, asked
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_the_page_renders_in_a_browser(tmp_path: Path) -> None:
     """At any width the claim is visible, nothing overflows sideways, and nothing is loaded; the probe can see both."""

@@ -51,6 +51,7 @@ def words(page: str) -> str:
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", page.partition("</style>")[2])).split())
 
 
+@pytest.mark.slow
 def test_who_is_protected_is_said_for_every_promise(reports: dict[str, Any]) -> None:
     """The unit and the neighbours; where no epsilon bounds a row, no row is said to be protected."""
     assert protected_words(reports["k"]["guarantee"]).startswith("One row, among those that share")

@@ -99,6 +99,7 @@ def test_delta_pays_with_many_columns_and_not_with_few() -> None:
     assert not delta_may_pay(layout_of([9]), (), left)
 
 
+@pytest.mark.slow
 def test_gaussian_noise_is_drawn_where_less_is_expected_of_it() -> None:
     """Many columns that lean on each other: pairs in rho, more of them, and rows that are nearer. Few: as without."""
     codes = chain(20_000, SIZES)
@@ -156,6 +157,7 @@ def test_an_audit_of_a_plan_in_rho_stays_below_epsilon() -> None:
     assert 0.5 * epsilon < found.lower_bound <= epsilon
 
 
+@pytest.mark.slow
 def test_choices_in_rho_find_the_pairs_that_depend_most() -> None:
     """A chain of columns: at the same epsilon the tree of a delta is that of the chain where the pure one errs."""
     sizes = [4] * 10

@@ -154,6 +154,7 @@ def test_no_two_readings_begin_alike() -> None:
     assert not any(other.startswith(name) for name, other in itertools.permutations(names[:60], 2))
 
 
+@pytest.mark.slow
 def test_pairs_that_clearly_pay_are_measured_whatever_the_noise() -> None:
     """Their gain is far above its noise, where that of a mean over all pairs would let every third release miss it."""
     sizes = [16, 8, 16, 7, 14, 6, 5, 2, 16, 16, 12, 9]
@@ -206,6 +207,7 @@ def test_a_target_that_says_much_splits_the_tables_and_one_that_says_nothing_doe
     assert learned(layout, 3.0, 20_000, batch_of(codes, label)).choice.anchored
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("strength", "least", "most"), [(0.6, 24, 30), (0.0, 0, 6)])
 def test_a_small_table_is_split_by_a_target_that_says_much(strength: float, least: int, most: int) -> None:
     """700 rows at epsilon 1: splits pay four times over, and chance looks like dependence."""
@@ -239,6 +241,7 @@ def test_the_reading_of_a_dependence_costs_no_more_than_it_tells() -> None:
 WIDE = [17, 17, 17, 17, 17, 17, 17, 8, 43, 16, 6, 7, 3, 10]
 
 
+@pytest.mark.quick_cases("0.1-0.0-49")
 @pytest.mark.parametrize(("epsilon", "delta", "least"), [(0.05, 0.0, 46), (0.1, 0.0, 49), (0.1, 1e-9, 49)])
 def test_a_declared_target_is_tied_to_columns_at_a_small_epsilon(epsilon: float, delta: float, least: int) -> None:
     """30,000 rows of 14 columns, the half of which lean on a target: at .1 rows tell of it in 49 of 50 releases."""
@@ -255,6 +258,7 @@ def test_a_declared_target_is_tied_to_columns_at_a_small_epsilon(epsilon: float,
     assert sum(choice.anchored or choice.tied or choice.edges == len(WIDE) for choice in choices) >= least
 
 
+@pytest.mark.quick_cases("False-1")
 @pytest.mark.parametrize(("copies", "edges"), [(False, 1), (True, 2)])
 def test_the_first_pair_is_one_with_a_target_that_splits_no_tables(copies: bool, edges: int) -> None:
     """Whether others gain or not: a target that leans on one of ten columns, and a little on two; by a release."""
@@ -295,6 +299,7 @@ def test_with_a_delta_one_tree_of_all_columns_takes_the_place_of_a_split() -> No
         assert (choice.anchored, choice.edges, choice.amount.law) == (False, len(CHAIN), GAUSSIAN)
 
 
+@pytest.mark.slow
 def test_with_a_delta_a_target_that_all_columns_lean_on_splits_the_tables() -> None:
     """Columns that know of each other through the target alone: a split tells all of it, where a tree tells little."""
     draw = np.random.default_rng(3)

@@ -61,6 +61,7 @@ def test_a_plain_folder_is_read_whatever_stands_beside_it(tmp_path: Path) -> Non
     assert LocalEngine().scan(plain, Policy()).n_rows == 3
 
 
+@pytest.mark.quick_cases("_delta_log*")
 @pytest.mark.parametrize("mark", MARKS)
 def test_spark_refuses_places_that_only_it_can_name(spark: Any, tmp_path: Path, mark: str) -> None:
     """A URL is looked at through Spark, as `s3a://` places are; a path like the local engine."""

@@ -170,6 +170,7 @@ def _waiting(tmp_path: Path, *before: str) -> tuple[subprocess.Popen[bytes], Pat
     return process, scratch
 
 
+@pytest.mark.slow
 def test_an_interrupted_pipe_leaves_neither_copy_nor_release(tmp_path: Path) -> None:
     """Ctrl-C while rows come: exit code 130, no file of a release, and no private file."""
     process, scratch = _waiting(tmp_path, "--k", "3")
@@ -184,6 +185,7 @@ def test_an_interrupted_pipe_leaves_neither_copy_nor_release(tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["scratch"]
 
 
+@pytest.mark.slow
 def test_what_a_killed_run_left_is_deleted_by_the_next(tmp_path: Path) -> None:
     """SIGKILL leaves the copy, which nobody else may read; the next run of the same user sweeps it."""
     process, scratch = _waiting(tmp_path, "--k", "3")

@@ -103,6 +103,7 @@ def _fails(batch: pa.RecordBatch, row: int) -> np.ndarray[Any, Any]:
     raise ValueError("MARKER-7f3 a cell")
 
 
+@pytest.mark.slow
 def test_an_error_is_told_where_the_count_is_asked_for(
     engine: Any, customers: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,6 +122,7 @@ def test_an_error_is_told_where_the_count_is_asked_for(
     assert not any(capfd.readouterr())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "raised",
     [
@@ -151,6 +153,7 @@ def test_a_search_that_ends_early_ends_the_jobs(
     assert slow().tolist() == never().tolist() == [N]
 
 
+@pytest.mark.slow
 def test_warnings_and_loggers_stay_as_they_are(engine: Any, customers: Path, tmp_path: Path) -> None:
     """A thread beside changes no filter of the search; what PySpark must not print stays unsaid until both are over."""
     from pyspark.logger import PySparkLogger
@@ -178,6 +181,7 @@ def _release(customers: Path, engine: Any, method: str, **more: Any) -> anonkit.
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["rfka", pytest.param("mondrian", marks=pytest.mark.slow)])
 def test_the_owner_is_told_what_one_machine_tells(
     method: str, engine: Any, customers: Path, monkeypatch: pytest.MonkeyPatch
@@ -206,6 +210,7 @@ def test_the_owner_is_told_what_one_machine_tells(
     assert one.report["rows"] == other.report["rows"]
 
 
+@pytest.mark.quick_cases("rfka-*")
 @pytest.mark.parametrize(("method", "kind"), [("rfka", RFKA), ("mondrian", Mondrian)])
 def test_a_search_that_fails_leaves_nothing_behind(
     method: str, kind: type, engine: Any, customers: Path, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
@@ -223,6 +228,7 @@ def test_a_search_that_fails_leaves_nothing_behind(
     assert not spark.sparkContext.statusTracker().getActiveJobsIds()
 
 
+@pytest.mark.slow
 def test_what_the_policy_refuses_is_told_before_anything_is_searched(
     engine: Any, customers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,7 @@ def _whole(source: Any) -> pa.Table:
     return pa.Table.from_batches(source.batches(), source.schema)
 
 
+@pytest.mark.quick_cases("memory")
 def test_dictionaries_of_many_files_have_one_order(engine: Any, table: Any, tmp_path: Path) -> None:
     """Types, codes, counts, samples and written files are those of the local engine."""
     files = []
@@ -78,6 +79,7 @@ def _same(batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
     return batch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "more"),
     [("mondrian", {}), pytest.param("rfka", {"trees": 5, "max_suppression": 0.5}, marks=pytest.mark.slow)],

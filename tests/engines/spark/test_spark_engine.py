@@ -90,6 +90,7 @@ def test_a_scan_keeps_cells_types_and_order(engine: Any, table: Any) -> None:
         assert rows(whole(source)) == rows(whole(wanted))
 
 
+@pytest.mark.quick_cases("memory")
 def test_counts_are_those_of_both_other_engines(engine: Any, table: Any) -> None:
     """Combinations, class sizes and small classes, by rows and by people, to the last unit and in the same order."""
     source = engine.scan(table, PUBLIC)
@@ -142,6 +143,7 @@ def test_counts_of_batches_add_up(engine: Any, table: Any) -> None:
     assert total.tolist() == [8, sum(range(8)), 1]
 
 
+@pytest.mark.slow
 def test_awkward_shapes_are_counted_alike(engine: Any, tmp_path: Path) -> None:
     """A skewed group, columns of hardly anything but missing cells, ten thousand categories."""
     n, rng = 30_000, np.random.default_rng(1)
@@ -164,6 +166,7 @@ def test_awkward_shapes_are_counted_alike(engine: Any, tmp_path: Path) -> None:
         assert engine.small_classes(source, names, 3).equals(local.small_classes(mine, names, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [60, pytest.param(3_000, marks=pytest.mark.slow)])
 def test_many_small_files_are_one_table(engine: Any, tmp_path: Path, n: int) -> None:
     """Rows are numbered over all files, in the order of the files' names."""
@@ -187,6 +190,7 @@ def _noisy(batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
 NOISY = pa.schema([("noise", pa.uint64()), ("text", pa.dictionary(pa.int32(), pa.string())), ("zip", pa.string())])
 
 
+@pytest.mark.quick_cases("folder-4")
 @pytest.mark.parametrize("seed", [None, 4])
 def test_a_mapped_table_is_written_as_by_the_local_engine(
     engine: Any, table: Any, tmp_path: Path, seed: int | None
@@ -202,6 +206,7 @@ def test_a_mapped_table_is_written_as_by_the_local_engine(
     assert written[0] == written[1]
 
 
+@pytest.mark.quick_cases("memory")
 def test_every_action_draws_the_same_noise(engine: Any, table: Any) -> None:
     """Counting, reading and counting again look at one noisy view of each record."""
     mapped = engine.map_batches(engine.scan(table, PUBLIC), _noisy, NOISY)
@@ -210,6 +215,7 @@ def test_every_action_draws_the_same_noise(engine: Any, table: Any) -> None:
     assert sorted(whole(mapped).column("noise").to_pylist()) == first[0].column("noise").to_pylist()
 
 
+@pytest.mark.quick_cases("memory-8", "folder-8")
 @pytest.mark.parametrize("n", [0, 3, 8, 20])
 def test_a_sample_is_that_of_the_local_engine(engine: Any, table: Any, n: int) -> None:
     """The same key draws the same rows on every engine, in source order."""
@@ -231,6 +237,7 @@ def _break(batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
     return batch
 
 
+@pytest.mark.quick_cases("memory")
 def test_what_fails_in_an_executor_is_said_in_our_words(engine: Any, table: Any, tmp_path: Path) -> None:
     """Our errors arrive as they are; others without a cell in message, cause or context."""
     source = engine.scan(table, PUBLIC)
@@ -250,6 +257,7 @@ def _keep_a_few(batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
     return batch.filter(pc.equal(batch.column("zip"), "1234"))
 
 
+@pytest.mark.quick_cases("memory")
 def test_a_function_may_drop_rows(engine: Any, table: Any, tmp_path: Path) -> None:
     """The rows that are left are those the local engine keeps."""
     source = engine.scan(table, PUBLIC)
@@ -259,6 +267,7 @@ def test_a_function_may_drop_rows(engine: Any, table: Any, tmp_path: Path) -> No
     assert pq.read_table(tmp_path / "x").column("zip").to_pylist() == ["1234", "1234"]
 
 
+@pytest.mark.slow
 def test_a_data_frame_is_copied_once(engine: Any, spark: Any) -> None:
     """A frame whose cells change with every action is one table: what was drawn first."""
     frame = spark.sql("SELECT id, rand() AS drawn, CAST(id AS INT) AS n, CAST(NULL AS VOID) AS nothing FROM range(50)")
@@ -269,6 +278,7 @@ def test_a_data_frame_is_copied_once(engine: Any, spark: Any) -> None:
     assert sorted(first.column("id").to_pylist()) == list(range(50))
 
 
+@pytest.mark.slow
 def test_times_of_a_data_frame_do_not_depend_on_the_session(engine: Any, spark: Any) -> None:
     """Instants and times of day come as they are in the data frame, whatever the time zone of its session."""
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
@@ -282,6 +292,7 @@ def test_times_of_a_data_frame_do_not_depend_on_the_session(engine: Any, spark: 
     assert (str(row["b"]), str(row["c"])) == ("2024-03-10 02:30:00", "1500-02-28")
 
 
+@pytest.mark.slow
 def test_a_table_of_the_catalog_is_read_by_its_name(engine: Any, spark: Any) -> None:
     """A view is copied like a data frame; a name that is nothing is said to be no file."""
     spark.range(5).createOrReplaceTempView("five_rows")

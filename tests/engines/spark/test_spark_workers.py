@@ -45,6 +45,7 @@ def released(small_customers: pa.Table, tmp_path_factory: pytest.TempPathFactory
     return data
 
 
+@pytest.mark.slow
 def test_a_release_is_validated_as_on_one_machine(workers: PartWorkers, released: Path) -> None:
     """The same checks with the same figures."""
     together, alone = anonkit.validate(released, workers=workers), anonkit.validate(released)
@@ -54,6 +55,7 @@ def test_a_release_is_validated_as_on_one_machine(workers: PartWorkers, released
     assert together.disclosure == alone.disclosure
 
 
+@pytest.mark.slow
 def test_a_forged_file_is_refused(workers: PartWorkers, released: Path, tmp_path: Path) -> None:
     """Its hash, its classes and its combinations, none of which this machine has looked at."""
     shutil.copytree(released.parent, tmp_path / "forged")
@@ -84,6 +86,7 @@ def test_answers_come_in_the_order_of_the_files(workers: PartWorkers, released: 
     assert workers.tasks >= 1
 
 
+@pytest.mark.slow
 def test_what_a_worker_says_is_said_here(workers: PartWorkers, released: Path) -> None:
     """Errors of ours as they are; of any other, nothing that could hold a cell; a file that is not there."""
     with pytest.raises(ReleaseFormatError, match="this is said") as told:
@@ -98,6 +101,7 @@ def test_what_a_worker_says_is_said_here(workers: PartWorkers, released: Path) -
         workers.each(len, [(released / "part-99999.parquet",)])
 
 
+@pytest.mark.slow
 def test_a_choice_of_spark_has_executors(spark: Any, released: Path) -> None:
     """In the session that is there; the local engine has none."""
     with Spark().workers() as executors:
@@ -120,6 +124,7 @@ def store(spark: Any) -> Iterator[Any]:
                 del spark.sparkContext.environment[name]
 
 
+@pytest.mark.slow
 def test_a_release_in_a_store_is_fetched_by_executors(
     store: Any, workers: PartWorkers, released: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +145,7 @@ def test_a_release_in_a_store_is_fetched_by_executors(
     assert {key.rpartition("/")[2] for key in here} == {f"out{suffix}" for suffix in (PARAMS, REPORT, PAGE)}
 
 
+@pytest.mark.slow
 def test_a_file_in_a_store_that_was_changed_is_refused_by_the_executor(
     store: Any, workers: PartWorkers, released: Path
 ) -> None:

@@ -31,6 +31,7 @@ def _table(n: int) -> pa.Table:
     )
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=6), st.integers(1, 30))
 def test_pieces_are_cut_into_parts(tmp_path_factory: pytest.TempPathFactory, sizes: list[int], part_rows: int) -> None:
     """Every part is full but the last; a table without rows is one part."""

@@ -46,6 +46,7 @@ def test_a_numeric_target_of_pure_noise_puts_nothing_together() -> None:
     assert tree.n_leaves > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_what_tells_stays_and_what_is_chance_beside_it_goes(n_classes: int) -> None:
     """A target that follows one column: the rows are told apart by it, in some of the boxes that k allows."""
@@ -72,6 +73,7 @@ def test_without_two_classes_nothing_is_put_together() -> None:
     assert grow_boxes(_columns(300), np.zeros(300, dtype=int), [AtLeastK(10)])[0].n_leaves > 15
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 6))
 def test_boxes_left_are_boxes_that_the_growth_went_through(seed: int, k: int) -> None:

@@ -172,6 +172,7 @@ print("after", threads())
 """
 
 
+@pytest.mark.slow
 def test_forests_work_in_one_thread_each() -> None:
     """While one is fitted no OpenMP library has more; afterwards all have what the process was given."""
     told = subprocess.run(
