@@ -152,6 +152,7 @@ COMMANDS: dict[str, Callable[[str, str], list[str]]] = {
 }
 
 
+@pytest.mark.quick_cases("*-False", "release *")
 @pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize("command", COMMANDS)
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 import shutil
@@ -89,6 +90,7 @@ def _make_targets(repository: Path) -> set[str]:
 # dependencies
 
 
+@functools.cache
 def _imported(repository: Path) -> dict[str, Path]:
     """Third-party package -> a file of anonkit that imports it."""
     found: dict[str, Path] = {}

@@ -41,6 +41,18 @@ def pinned_versions() -> None:
         pytest.skip(f"golden releases hold for the versions of constraints.txt: {other}")
 
 
+@pytest.mark.quick_cases(
+    "rfka--plain",
+    "rfka--paper",
+    "rfka--diverse",
+    "rfka--awkward",
+    "mondrian--plain",
+    "mondrian--diverse",
+    "incognito--p*",
+    "rr--*",
+    "reconstruct--*",
+    "[!rmi]*",
+)
 @pytest.mark.parametrize("name", CASES)
 def test_a_seeded_release_is_what_it_was(name: str) -> None:
     """Data, params.json byte by byte, and the figures of the report are those that are stored."""

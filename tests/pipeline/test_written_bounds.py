@@ -54,6 +54,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, anonkit.Release]
     return {cells: ask(folder / f"{cells}.parquet", cells=cells, emit=["croissant"]) for cells in ("labels", "bounds")}
 
 
+@pytest.mark.slow
 def test_the_rows_are_those_of_labels_in_other_words(both: dict[str, anonkit.Release]) -> None:
     """Two columns of numbers stand where the labels stood; read back, the rows are the same, and so is the report."""
     labels, bounds = both["labels"], both["bounds"]
