@@ -167,3 +167,29 @@ def test_what_is_lost_on_the_way_is_noticed(tmp_path: Path) -> None:
     data = folder_of(table_of([(1, 0, *[at] * len(KINDS)) for at in range(8)]), tmp_path / "here", 3)
     with read_by(Losing()), pytest.raises(EngineError, match="does not add up"):
         measure(data, ["q"], sensitive=["n"])
+
+
+class Misplacing(Elsewhere):
+    """Workers that give the lines of one group of values to the next one."""
+
+    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
+        """Deal the first group's lines to the second."""
+        return super().regrouped(_Misplaced(deal), steps, items, groups)
+
+
+class _Misplaced:
+    def __init__(self, deal: Any) -> None:
+        self._deal = deal
+
+    def __call__(self, item: Any) -> list[Message]:
+        return [(max(group, 1), said) for group, said in self._deal(item)]
+
+
+@pytest.mark.parametrize("unit", [None, "person"])
+def test_values_that_are_not_in_their_place_are_noticed(unit: str | None, tmp_path: Path) -> None:
+    """No row is lost then, and every class is whole: but distances are of values in their order."""
+    table = table_of([(1, 0, *[at] * len(KINDS)) for at in range(8)])
+    table = table.append_column("person", pa.array([f"p{at}" for at in range(8)]))
+    data = folder_of(table, tmp_path / "here", 3)
+    with read_by(Misplacing()), pytest.raises(EngineError, match="does not add up"):
+        measure(data, ["q"], sensitive=["n"], unit=unit)
