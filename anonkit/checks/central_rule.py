@@ -17,11 +17,14 @@ from typing import Any
 from anonkit.checks.central_params import GAUSSIAN, GAUSSIAN_FOREST, LAPLACE_FOREST, PublicFacts, integers
 from anonkit.checks.finding_lines import finding_epsilon
 from anonkit.checks.histogram_law import gaussian_histograms
+from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
 _UNITS = 1 << 52
 _CELLS = ((2, 4), (25, 8), (300, 16), (1000, 32), (math.inf, 64))
 _REGIONS = (200, 800, 3200)
+_COUNTED = ("number of rows", "values of the target")
+_READING = "dependence within classes"
 _WEIGHED_LEVELS = (50_000, 100_000, 400_000)
 
 
@@ -44,9 +47,22 @@ class RebuiltRule:
     """Of that for splits, class counts of leaves, histograms, weights, and calibration."""
     rho: float = 0.0
     """What a row may cost in all histograms where these have Gaussian noise; else 0."""
+    of_reading: float = 0.0
+    """What the reading of a dependence within classes costs; 0 where the rule asks for none."""
+    reading: Mapping[str, Any] | None = None
+    """That reading, as it must be told; None where the rule asks for none."""
 
-    def told(self, rows: int, *, delta: float = 0.0) -> dict[str, Any]:
-        """Return the block of the params; which noise the histograms have is told where a delta was given."""
+    def told(self, rows: int, *, delta: float = 0.0, reads: bool = True) -> dict[str, Any]:
+        """Return the block of the params.
+
+        Parameters
+        ----------
+        rows : int
+        delta : float
+            Which noise the histograms have is told where it is not 0.
+        reads : bool
+            False for releases of versions that read no dependence.
+        """
         noise = GAUSSIAN if self.rho else "discrete-laplace"
         return {
             "rows": rows,
@@ -56,6 +72,7 @@ class RebuiltRule:
             "bins": self.bins,
             "weights": self.weights,
             "calibration": self.calibration,
+            **({"dependence": self.reading} if reads else {}),
             **({"noise": noise} if delta else {}),
         }
 
@@ -87,11 +104,13 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
     (rows,) = integers([params["rule"]["rows"]])
     changes = facts.whole("rows_per_unit", 1, 1000) * (2 if facts.parameters["adjacency"] == "replace" else 1)
     whole = math.floor((Fraction(facts.number("epsilon")) / changes - finding_epsilon(params)) * _UNITS)
-    before = {"number of rows", "values of the target"}
-    spent = sum(line["rate"] * line["sensitivity"] for line in params["accounting"] if line["purpose"] in before)
-    left, attributes, classes = (whole - spent) / _UNITS, len(facts.attributes), facts.n_classes
+    units, attributes, classes = whole - _spent(params, *_COUNTED), len(facts.attributes), facts.n_classes
+    share = _reading_share(facts, units / _UNITS, rows) if "dependence" in params["rule"] else 0.0
+    reading, of_reading = (_reading(params), units / _UNITS * share) if share else (None, 0.0)
+    independent = reading is not None and reading["steps"] < 0.1 * 256 * max(rows, 1)
+    left = (units - (_spent(params, _READING) if share else 0)) / _UNITS
     strength = left * max(float(rows), 1.0)
-    weights = strength > 35 * attributes**2 and classes <= 64
+    weights = strength > 35 * attributes**2 and classes <= 64 and not independent
     asked = attributes if weights else min(attributes, max(1, round(math.sqrt(strength / classes))))
     by_cell = strength / (2 * attributes * classes)
     trees = facts.whole("trees", 0, 1000) or 1 if facts.method == "dp-forest" else 1
@@ -122,7 +141,46 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
         left=left,
         shares=(splits, counts - slope, histograms, step, slope),
         rho=rho,
+        of_reading=of_reading,
+        reading=reading,
     )
+
+
+def _spent(params: Mapping[str, Any], *purposes: str) -> int:
+    """Return what a row has paid for draws of these names, in units of 2**-52."""
+    return sum(line["rate"] * line["sensitivity"] for line in params["accounting"] if line["purpose"] in purposes)
+
+
+def _reading_share(facts: PublicFacts, left: float, rows: int) -> float:
+    """Return the share of a dependence within classes: where weights might be learned, and a pair has rows enough."""
+    number, classes = max(rows, 1), facts.n_classes
+    strength = left * number
+    if facts.parameters["as_"] == "cells" or classes > 64 or strength <= 35 * len(facts.attributes) ** 2:
+        return 0.0
+    by_cell = strength / (2 * len(facts.attributes) * classes)
+    bins = facts.whole("bins", 0, 1024) or next(bins for limit, bins in _CELLS if by_cell < limit)
+    groups = sorted(
+        min(bins, 8) + one.domain.size - one.domain.cells if one.domain.categories is None else one.domain.size
+        for one in facts.attributes
+    )
+    if len(groups) < 2 or 16 * classes * groups[0] * groups[1] > number:
+        return 0.0
+    return min(0.03, math.ceil(160 / strength * 100_000) / 100_000)
+
+
+def _reading(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the reading as it must be told: by its own line of the account, whatever was read.
+
+    Raises
+    ------
+    ReleaseFormatError
+        There is none.
+    """
+    told = params["rule"]["dependence"]
+    rates = [line["rate"] for line in params["accounting"] if line["purpose"] == _READING]
+    if not isinstance(told, Mapping) or len(rates) != 1:
+        raise ReleaseFormatError("the params lack a reading that the rule asks for")
+    return {"purpose": _READING, "rate": rates[0], "steps": integers([told["steps"]])[0]}
 
 
 def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule) -> Iterator[Check]:
@@ -137,7 +195,8 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
     """
     rule = replace(rule, regions=min(rule.regions, _affordable(params["trees"][0], facts, rule.left)))
     rows = facts.whole("n_rows") or params["rule"]["rows"]
-    told, rebuilt = dict(params["rule"]), rule.told(rows, delta=facts.delta if "noise" in params["rule"] else 0.0)
+    told = dict(params["rule"])
+    rebuilt = rule.told(rows, delta=facts.delta if "noise" in told else 0.0, reads="dependence" in told)
     yield Check(name="rule", passed=told == rebuilt, observed=_in_words(told), required=_in_words(rebuilt))
     cells = {attribute.domain.cells for attribute in facts.attributes if attribute.domain.categories is None}
     seen = (

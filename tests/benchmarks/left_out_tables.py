@@ -10,6 +10,7 @@ told. Numbers are coded once, in 64 cells, and put together for fewer.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from anonkit.consumers.forest import Forest
 from anonkit.consumers.naive_bayes import NaiveBayes
 from anonkit.domains.attribute_domains import Grid
 from anonkit.dp_trees.additive_model import budget_rule
+from anonkit.dp_trees.additive_model.class_dependence import ClassDependence
 from anonkit.dp_trees.additive_model.stacked import StackedPlan, learn
 from anonkit.dp_trees.grower import grow
 from anonkit.dp_trees.leaves import NoisyClassCounts
@@ -48,9 +50,10 @@ from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
 
 EPSILONS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
-CANDIDATES = tuple(product((20, 35, 70), (200, 800), (2_500, 7_500, 10**12)))
+CANDIDATES = tuple(product((20, 35, 70), (200, 800), (2_500, 7_500, 10**12), (-math.inf, 0.05, 0.1, 0.2)))
 """What is chosen: from which epsilon n on weights are learned, for each pair of attributes; from which on there are
-regions, for each cell of a table of two values; from which on trees are deep, for each class."""
+regions, for each cell of a table of two values; from which on trees are deep, for each class; from which dependence
+within classes on weights pay (the first: whatever is read)."""
 FINEST, MOST_TESTED = 64, 10_000
 
 
@@ -149,9 +152,9 @@ def _coded(name: str, train: pd.DataFrame, test: pd.DataFrame, policy: Any, targ
 
 
 @contextmanager
-def constants(candidate: tuple[int, ...]) -> Iterator[None]:
+def constants(candidate: tuple[float, ...]) -> Iterator[None]:
     """Put the constants of a candidate in the place of those of the rule."""
-    names = ("_WEIGHED_FROM", "_REGIONS_FROM", "_DEEP_FROM")
+    names = ("_WEIGHED_FROM", "_REGIONS_FROM", "_DEEP_FROM", "_DEPENDENT_FROM")
     before = [getattr(budget_rule, name) for name in names]
     for name, value in zip(names, candidate, strict=True):
         setattr(budget_rule, name, value)
@@ -162,19 +165,33 @@ def constants(candidate: tuple[int, ...]) -> Iterator[None]:
             setattr(budget_rule, name, value)
 
 
-def rule_of(table: Coded, epsilon: float) -> budget_rule.Rule:
-    """What the rule says, as for a release that has paid for the noisy number of rows."""
+def rule_of(table: Coded, left: float, *, independent: bool = False) -> budget_rule.Rule:
+    """What the rule says of what is left of epsilon."""
     return budget_rule.rule_for(
-        epsilon=epsilon * 0.98, rows=table.labels.size, attributes=len(table.schema.attributes),
-        classes=table.schema.n_classes,
+        epsilon=left, rows=table.labels.size, attributes=len(table.schema.attributes),
+        classes=table.schema.n_classes, independent=independent,
     )  # fmt: skip
 
 
-def forest(table: Coded, epsilon: float, seed: int) -> tuple[float, ...]:
-    """Learn as a release does, the noisy number of rows apart, which costs a fiftieth; score the held-out rows."""
-    left, rule = epsilon * 0.98, rule_of(table, epsilon)
-    own, batch, fresh = table.at(rule.cells)
-    plan = StackedPlan(rule=rule, schema=own, trees=1, epsilon=Fraction(left))
+def planned(table: Coded, epsilon: float, seed: int) -> StackedPlan:
+    """Plan as a release does, the noisy number of rows apart, which costs a fiftieth: read what the rule asks for."""
+    left, rows = epsilon * 0.98, float(table.labels.size)
+    rule, reading = rule_of(table, left), None
+    question = ClassDependence(schema=table.at(rule.cells)[0], rows=rows)
+    share = budget_rule.reading_share(rule, epsilon=left, rows=rows)
+    if share and question.pairs:
+        draw, batch = question.draw(int(units_of(left) * share)), table.at(rule.cells)[1]
+        reading = question.read(draw, BatchCounter(lambda: [batch]), Randomness.seeded(seed))
+        left -= draw.units / (1 << 52)
+        rule = rule_of(table, left, independent=not budget_rule.is_dependent(reading.rows, rows))
+    return StackedPlan(
+        rule=rule, schema=table.at(rule.cells)[0], trees=1, epsilon=Fraction(left), dependence=reading,
+    )  # fmt: skip
+
+
+def forest(table: Coded, plan: StackedPlan, seed: int) -> tuple[float, ...]:
+    """Learn as a release does, and score the held-out rows."""
+    _, batch, fresh = table.at(plan.rule.cells)
     learned = learn(plan, BatchCounter(lambda: [batch]), Randomness.seeded(seed))
     return table.scored(learned.scores.logarithms(places_of(learned.forest, fresh), fresh))
 
@@ -248,13 +265,17 @@ def lines(
         runs = range(seeds if table.labels.size > 2_000 else 3 * seeds)
         for name, rival in RIVALS.items():
             found[table.name, epsilon, name] = np.array([rival(table, epsilon, seed) for seed in runs])
-        learned: dict[budget_rule.Rule, np.ndarray] = {}
+        learned: dict[tuple[int, budget_rule.Rule, Fraction], tuple[float, ...]] = {}
         for candidate in CANDIDATES:
-            with constants(candidate):
-                rule = rule_of(table, epsilon)
-                if rule not in learned:
-                    learned[rule] = np.array([forest(table, epsilon, seed) for seed in runs])
-                found[table.name, epsilon, candidate] = learned[rule]
+            scores = []
+            for seed in runs:
+                with constants(candidate):
+                    plan = planned(table, epsilon, seed)
+                    key = seed, plan.rule, plan.epsilon
+                    if key not in learned:
+                        learned[key] = forest(table, plan, seed)
+                    scores.append(learned[key])
+            found[table.name, epsilon, candidate] = np.array(scores)
     for table in every:
         others = [other.name for other in every if other is not table]
         points = list(product(others, epsilons))
@@ -265,7 +286,7 @@ def lines(
             yield own | scores | {"dp-forest": found[table.name, epsilon, best]}
 
 
-def _lead(found: dict[tuple[Any, ...], np.ndarray], table: str, epsilon: float, candidate: tuple[int, ...]) -> float:
+def _lead(found: dict[tuple[Any, ...], np.ndarray], table: str, epsilon: float, candidate: tuple[float, ...]) -> float:
     """What is lost to the better rival, in accuracy and AUC, and a tenth of what is won."""
     ours = found[table, epsilon, candidate].mean(axis=0)[[0, 2]]
     lead = ours - np.max([found[table, epsilon, name].mean(axis=0)[[0, 2]] for name in RIVALS], axis=0)
@@ -284,7 +305,7 @@ def left_out(given: Any) -> Iterator[Any]:
     epsilons = given.pick((1.0,), (0.1, 1.0), EPSILONS)
     beside = given.pick((1.0,), (1.0,), EPSILONS)
     found = list(lines(given.pick(1, 3, 5), folder, epsilons, given.pick(3, None)))
-    chosen: dict[tuple[int, ...], list[str]] = {}
+    chosen: dict[tuple[float, ...], list[str]] = {}
     for one in found:
         if one["epsilon"] == epsilons[0]:
             chosen.setdefault(one["constants"], []).append(one["table"])

@@ -14,7 +14,6 @@ from anonkit.checks.central_account import account_checks, published_account
 from anonkit.checks.central_params import facts_of
 from anonkit.checks.central_plans import expected_account
 from anonkit.checks.central_rule import rebuilt_rule
-from anonkit.dp_trees.marginals.column_layout import Layout
 from anonkit.dp_trees.marginals.learned_marginals import planned
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.stacked_trees import StackedMethod
@@ -27,6 +26,8 @@ from anonkit.methods.dp_nb import DPNB
 from anonkit.parameters import parameters_of
 from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
+from anonkit.published.marginal_tables import MarginalSchema
+from anonkit.published.tree_attributes import TreeSchema
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
 
@@ -81,13 +82,13 @@ def parameters(draw: st.DrawFn, name: str, unit: bool) -> dict[str, Any]:
 class Rows:
     """Rows by a seed, many in one cell, as a counter: what is read of them decides which draws there are."""
 
-    n_rows = 1 << 40
+    n_rows = 500 * 200
 
-    def __init__(self, layout: Layout) -> None:
-        draw = np.random.default_rng(len(layout.sizes))
-        codes = np.stack([draw.integers(0, attribute.codes, 500) for attribute in layout.schema.attributes])
+    def __init__(self, schema: MarginalSchema | TreeSchema) -> None:
+        draw = np.random.default_rng(len(schema.attributes))
+        codes = np.stack([draw.integers(0, attribute.codes, 500) for attribute in schema.attributes])
         codes[:, :250] = codes[:, :1]
-        labels = draw.integers(0, layout.schema.n_classes, 500)
+        labels = draw.integers(0, schema.n_classes, 500)
         self.batch = CodedBatch(codes=codes.astype(np.int32), labels=labels, first_row=0)
 
     def sum_up(self, sums: Any) -> Any:
@@ -105,7 +106,9 @@ def _of_marginals(
     rows = rows if counting is not None else float(method.n_rows)
     layout, drawn = method.finest_view(policy), () if counting is None else (counting,)
     left = method.left(policy, sum(draw.units for draw in drawn))
-    plan, choice, _ = planned(layout, Rows(layout), rows, left, method._row_units, Randomness.seeded(int(abs(rows))))
+    plan, choice, _ = planned(
+        layout, Rows(layout.schema), rows, left, method._row_units, Randomness.seeded(int(abs(rows)))
+    )
     draws = (*drawn, *(reading.draw for reading in choice.readings), *plan.draws)
     account = method.accounting(draws)
     readings = [reading.to_params() for reading in choice.readings]
@@ -121,6 +124,8 @@ def account_of(method: Any, policy: Policy, rows: float) -> tuple[Accounting | A
         return _of_marginals(method, policy, rows)
     elif isinstance(method, StackedMethod):
         plan = method.plan(policy, method.n_rows or rows, method._counting)
+        reading = method.dependence_of(plan, Rows(plan.schema), Randomness.seeded(int(abs(rows))))
+        plan = method.plan(policy, method.n_rows or rows, method._counting, dependence=reading)
         schema, account, kind = plan.schema, plan.accounting(None), {"kind": "disjoint", "trees": method.n_trees}
     else:
         planned = method.plan(policy)

@@ -186,3 +186,85 @@ def test_another_calibration_than_the_rule_makes_is_refused(
     code, failed = verdict(forged(calibrated, edit, tmp_path))
     assert code == 1
     assert check in failed
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """A true release of attributes that do not depend on each other: no weights, where they might be learned."""
+    rng = np.random.default_rng(1)
+    names = [f"a{at}" for at in range(4)]
+    table = pa.table({name: rng.choice(["x", "y", "z"], 2_000) for name in (*names, "t")})
+    columns = {name: Column(name=name, categories=("x", "y", "z"), role=Role.QUASI_IDENTIFIER) for name in names}
+    columns["t"] = Column(name="t", categories=("x", "y", "z"), role=Role.TARGET)
+    output = tmp_path_factory.mktemp("read") / "out.parquet"
+    anonkit.release(table, method="dp-forest", epsilon=1.0, policy=Policy(columns=columns), output=output, ledger=None)
+    return Files.read(output)
+
+
+def _of_reading(files: Files) -> dict[str, Any]:
+    """The line of the account for the reading."""
+    return next(line for line in files.params["accounting"] if line["purpose"] == "dependence within classes")
+
+
+def _reread(files: Files, **changed: int) -> None:
+    line = _of_reading(files)
+    line.update(changed)
+    line["epsilon"] = line["rate"] * line["sensitivity"] / UNITS
+    files.params["rule"]["dependence"]["rate"] = line["rate"]
+
+
+def _unread(files: Files) -> None:
+    """As a release of an earlier version, which read nothing."""
+    files.params["accounting"].remove(_of_reading(files))
+    del files.params["rule"]["dependence"]
+
+
+def test_a_release_that_was_read_to_be_independent_is_valid(read: Files, tmp_path: Path) -> None:
+    """It has no weights, though epsilon and rows are enough for them."""
+    assert read.params["rule"]["dependence"]["steps"] < 0.1 * 256 * read.params["rule"]["rows"]
+    assert "weights" not in read.params
+    assert verdict(forged(read, lambda _: None, tmp_path)) == (0, ())
+
+
+@pytest.mark.parametrize(
+    ("edit", "check"),
+    [
+        (lambda files: files.params["rule"]["dependence"].update(steps=256 * 400), "rule"),
+        (lambda files: files.params["rule"]["dependence"].update(rate=1), "rule"),
+        (lambda files: files.params["rule"]["dependence"].update(purpose="something else"), "rule"),
+        (lambda files: files.params["rule"]["dependence"].update(of="a0 and a1"), "rule"),
+        (lambda files: files.params["rule"].pop("dependence"), "account_lines"),
+        (_unread, "rule"),
+        (lambda files: _reread(files, sensitivity=257, rate=2 * _of_reading(files)["rate"]), "account_lines"),
+        (lambda files: _reread(files, rate=_of_reading(files)["rate"] // 2), "account_lines"),
+    ],
+    ids=["weights would pay", "another rate", "another purpose", "a key more", "no word of a reading",
+         "as an earlier version", "half the sensitivity", "half the rate"],
+)  # fmt: skip
+def test_another_reading_than_the_rule_asks_for_is_refused(read: Files, edit: Edit, check: str, tmp_path: Path) -> None:
+    """Whether there is one, what a row moves, what it costs and what follows from it is the rule's."""
+    code, failed = verdict(forged(read, edit, tmp_path))
+    assert code == 1
+    assert check in failed
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda files: files.params["rule"].update(dependence=None),
+        lambda files: files.params["accounting"].remove(_of_reading(files)),
+        lambda files: files.params["rule"]["dependence"].update(steps="few"),
+    ],
+    ids=["nothing is said to be read", "no line", "no number"],
+)
+def test_a_release_without_the_reading_that_the_rule_asks_for_is_none(read: Files, edit: Edit, tmp_path: Path) -> None:
+    """The rule cannot be followed then: it is not a release that can be checked."""
+    assert verdict(forged(read, edit, tmp_path))[0] == 3
+
+
+def test_a_reading_that_the_rule_does_not_ask_for_is_refused(few_rows: Files, tmp_path: Path) -> None:
+    """Of so few rows no weights would be learned: there is nothing to choose."""
+    told = {"purpose": "dependence within classes", "rate": 1, "steps": 0}
+    code, failed = verdict(forged(few_rows, lambda files: files.params["rule"].update(dependence=told), tmp_path))
+    assert code == 1
+    assert "rule" in failed

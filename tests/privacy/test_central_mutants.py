@@ -28,6 +28,7 @@ from anonkit.errors import GuaranteeError, ReleaseFormatError
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from tests.dp_trees import test_scores as scores
+from tests.dp_trees.additive_model import test_class_dependence as dependence
 from tests.dp_trees.additive_model import test_histogram_noise as histograms
 from tests.dp_trees.additive_model import test_target_bins as bins
 from tests.mechanisms import test_discrete_laplace as laplace
@@ -59,6 +60,8 @@ GAUSSIAN_HISTOGRAMS: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-2, "adjacency
 """With which two histograms have less Gaussian noise than Laplace noise."""
 CALIBRATED: dict[str, Any] = {"epsilon": 12.4, "n_rows": 300}
 """With which the rows of `OF_MANY` are calibrated: two a person, 6.2 times 300 is above 1,800 and below 35 x 8^2."""
+READ: dict[str, Any] = {"epsilon": 40.0}
+"""With which the rows of `OF_MANY` are read: weights might be learned, and attributes are independent of each other."""
 AGGREGATES: dict[str, Any] = {
     "method": "dp-tables",
     "parameters": {"aggregate": ("job, ill", "mean(age) by ill", "sum(age) by job", "quantile(age, 0.25, 0.5)")},
@@ -275,7 +278,27 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.guarantee",
         old="or self._delta_may_pay(schema)", new="", method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
     "the number of rows is free": Mutant(
-        where=RULE + "accounting", old="(*self.counted, *trees.draws)", new="(*trees.draws,)", method="dp-forest"),
+        where=RULE + "accounting", old="(*self.counted, *read)", new="read", method="dp-forest"),
+    "a reading of attributes is free": Mutant(
+        where=RULE + "accounting", old="else (self.dependence.draw,)", new="else ()", method="dp-forest",
+        parameters=READ, policy=OF_MANY),
+    "a reading of attributes moves by a row": Mutant(
+        where="anonkit.dp_trees.additive_model.class_dependence:ClassDependence.draw", old="DEPENDENCE_WIDTH",
+        new="DEPENDENCE_WIDTH // 2", method="dp-forest", parameters=READ, policy=OF_MANY),
+    "a reading of attributes has twice its rate": Mutant(
+        where="anonkit.dp_trees.release.stacked_trees:StackedMethod.dependence_of", old="question.draw(int(left",
+        new="question.draw(int(2 * left", method="dp-forest", parameters=READ, policy=OF_MANY),
+    "a reading of attributes is not taken off": Mutant(
+        where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
+        old="0 if dependence is None else dependence.draw.units", new="0", method="dp-forest", parameters=READ,
+        policy=OF_MANY),
+    "weights are learned whatever was read": Mutant(
+        where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
+        old="independent=dependence is not None and not is_dependent(dependence.rows, rows)", new="independent=False",
+        method="dp-forest", parameters=READ, policy=OF_MANY),
+    "it is not told what was read": Mutant(
+        where=RULE + "stated_rule", old="else self.dependence.to_params()", new="else None", method="dp-forest",
+        parameters=READ, policy=OF_MANY),
     "the histogram of the target is free": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
         old="left = self._row_units - sum(draw.units for draw in drawn)",
@@ -512,6 +535,12 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
                old="share = words.fractions(labels.size) / (1 << 52)",
                new="share = words.fractions(labels.size) / (1 << 53)"),
         bins.test_numbers_are_drawn_by_the_rows_of_the_histogram),
+    "a dependence within classes is read with twice its size": (
+        Mutant(where="anonkit.dp_trees.additive_model.class_dependence:ClassDependence.distance", old="(table) / 2",
+               new="(table)"), dependence.test_no_small_table_moves_the_distance_by_two_rows),
+    "sparser pairs are left out than the rule says": (
+        Mutant(where="anonkit.dp_trees.additive_model.class_dependence:ClassDependence.pairs", old="<= self.rows",
+               new="<= self.rows / 2"), dependence.test_pairs_with_few_rows_for_each_cell_are_left_out),
     "Gini counts a child twice": (
         Mutant(where="anonkit.dp_trees.scores:_gini", old="-steps.sum(axis=-1)", new="-2 * steps.sum(axis=-1)"),
         sensitivities),

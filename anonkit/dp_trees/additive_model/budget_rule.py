@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The budget rule of the default forest: a function of public facts alone, fixed before any data is read.
 
-The facts are epsilon, the number of rows (public, or counted with noise), and the numbers of attributes and classes.
+The facts are epsilon, the number of rows (public, or counted with noise), the numbers of attributes and classes, and,
+where weights might be learned, a noisy reading of how far attributes depend on each other within classes.
 The constants were found on tables of many kinds; docs/methods/dp_forest.md says which, and how far off others are.
 """
 
@@ -29,6 +30,14 @@ classes that are lost in it: of the rows by class their harmonic mean counts.
 """
 _WEIGHED_FROM = 35
 """Product of epsilon and rows, for each pair of attributes, from which on weights are learned."""
+_DEPENDENT_FROM = 0.1
+"""Distance of two attributes from independence within classes, as a share of the rows, from which on weights pay.
+
+Below, the naive Bayes classifier of the histograms is close to the truth, and all of the budget is theirs.
+"""
+_READING_ROWS = 160
+"""The reading of it gets this over the product of epsilon and rows: its noise is then an eighth of what decides."""
+_MOST_READING = Fraction(3, 100)
 _ASKED = 1.0
 """Attributes that are asked where no weights are learned: so many times the root of epsilon and rows for each class.
 
@@ -119,8 +128,46 @@ class Rule:
         return replace(self, region_depth=min(self.region_depth, _region_depth(epsilon * rare / (2 * attributes))))
 
 
+def reading_share(rule: Rule, *, epsilon: float, rows: float, in_cells: bool = False) -> Fraction:
+    """Return the share of epsilon for the reading of a dependence within classes; 0 where none is asked for.
+
+    It is asked for where weights would be learned. Where the leaves are what is released, there is a tree anyhow.
+
+    Parameters
+    ----------
+    rule : Rule
+        Without a reading.
+    epsilon, rows, in_cells
+        As for `rule_for`.
+    """
+    if not rule.weights or in_cells:
+        return Fraction(0)
+    share = _READING_ROWS / (epsilon * max(rows, 1.0))
+    return min(_MOST_READING, Fraction(math.ceil(share * 100_000), 100_000))
+
+
+def is_dependent(distance: float, rows: float) -> bool:
+    """Tell whether attributes depend on each other so much within classes that weights and a tree pay.
+
+    Parameters
+    ----------
+    distance : float
+        Noisy, in rows.
+    rows : float
+        Number of rows, public or noisy.
+    """
+    return distance >= _DEPENDENT_FROM * max(rows, 1.0)
+
+
 def rule_for(
-    *, epsilon: float, rows: float, attributes: int, classes: int, trees: int = 1, in_cells: bool = False
+    *,
+    epsilon: float,
+    rows: float,
+    attributes: int,
+    classes: int,
+    trees: int = 1,
+    in_cells: bool = False,
+    independent: bool = False,
 ) -> Rule:
     """Return the rule for public facts.
 
@@ -134,9 +181,11 @@ def rule_for(
     in_cells : bool
         True where the leaves are what is released. Else there is no tree without weights: the histograms of all
         attributes by class have the budget, as in `dp-nb`, since a few noisy splits cost more than they tell.
+    independent : bool
+        True where a noisy reading says that attributes depend on each other little within classes: no weights then.
     """
     strength = epsilon * max(rows, 1.0)
-    learned = strength > _WEIGHED_FROM * attributes**2 and classes <= MOST_WEIGHED
+    learned = strength > _WEIGHED_FROM * attributes**2 and classes <= MOST_WEIGHED and not independent
     asked = attributes if learned else min(attributes, max(1, round(_ASKED * math.sqrt(strength / classes))))
     per_cell = strength / (2 * attributes * classes)
     drowned = per_cell < _DROWNED and not learned
@@ -157,7 +206,7 @@ def rule_for(
         counts=counts - slope,
         weights=Fraction(17, 100) if learned else Fraction(0),
         slope=slope,
-        attribute_weight=1.0 if drowned else min(1.0, (6 / asked) ** _OVERLAP),
+        attribute_weight=1.0 if drowned or independent else min(1.0, (6 / asked) ** _OVERLAP),
         tree_weight=1.0,
         calibrated=not drowned,
     )

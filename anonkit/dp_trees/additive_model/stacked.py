@@ -34,6 +34,7 @@ from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.grower import Watch, grow
 from anonkit.dp_trees.leaves import NoisyClassCounts
 from anonkit.dp_trees.marginals.left_loss import Left
+from anonkit.dp_trees.marginals.noisy_readings import Reading
 from anonkit.dp_trees.plan import Choices, Plan
 from anonkit.dp_trees.questions import CodedBatch, Counter
 from anonkit.dp_trees.split_selection import JointSelection
@@ -72,6 +73,8 @@ class StackedPlan:
     """The public or noisy number of rows that the rule has read."""
     counted: tuple[Draw, ...] = ()
     """What was drawn before: the number of rows, where it is not public; the histogram of a numeric target."""
+    dependence: Reading | None = None
+    """What was read of the dependence within classes; None where the rule asks for none."""
     delta: Fraction = Fraction(0)
     """For the unit of privacy, spent on the histograms; 0: their noise is Laplace noise."""
     tells_noise: bool = False
@@ -172,6 +175,7 @@ class StackedPlan:
             "bins": self.rule.cells,
             "weights": self.rule.weights > 0,
             "calibration": self.rule.slope > 0,
+            "dependence": None if self.dependence is None else self.dependence.to_params(),
             **({"noise": self.noise_law} if self.tells_noise else {}),
         }
 
@@ -182,10 +186,12 @@ class StackedPlan:
         learned = () if step is None else step.step.draws
         learned = learned if calibration is None else (*learned, calibration.step.draw)
         trees = self.trees_plan.accounting
-        before, histograms = (*self.counted, *trees.draws), self.histogram_draw
+        read = () if self.dependence is None else (self.dependence.draw,)
+        first, histograms = (*self.counted, *read), self.histogram_draw
+        before = (*first, *trees.draws)
         if isinstance(histograms, Draw):
             return replace(trees, draws=(*before, histograms, *learned))
-        spent = sum(draw.units for draw in self.counted) * changed_rows(self.rows_per_unit, self.adjacency)
+        spent = sum(draw.units for draw in first) * changed_rows(self.rows_per_unit, self.adjacency)
         return ApproximateAccounting(
             epsilon=rounded_up(self.epsilon + Fraction(spent, 1 << 52)),
             delta=rounded_up(self.delta),

@@ -74,20 +74,29 @@ class ExactTables:
         )
 
     def errors_of_independence(self) -> dict[Pair, float]:
-        """Return, for each pair, the sum of absolute differences from independence within classes.
-
-        Privacy
-        -------
-        With the margins of the table itself: a row more changes the sum by less than 4. Its own cell moves by 1 less
-        its expectation, its row and column by what their expectation moves, all others by a hair (docs/proofs).
-        """
-        return {pair: float(np.abs(table - _independent(table)).sum()) for pair, table in self.pairs.items()}
+        """Return the error of independence of each pair."""
+        return {pair: error_of_independence(table) for pair, table in self.pairs.items()}
 
     def grouped(self, pair: Pair, groups: Sequence[IntArray]) -> IntArray:
         """Return the table of a pair by groups of values, shape (classes, groups, groups)."""
         first, second = (membership(groups[column]) for column in pair)
         # sums of whole numbers below 2**53: floats hold them exactly
         return np.rint(first.T @ self.pairs[pair].astype(np.float64) @ second).astype(np.int64)
+
+
+def error_of_independence(table: IntArray) -> float:
+    """Return the sum of absolute differences from independence within classes, in rows.
+
+    Parameters
+    ----------
+    table : int array, shape (classes, values, values)
+
+    Privacy
+    -------
+    With the margins of the table itself: a row more changes the sum by less than 4. Its own cell moves by 1 less
+    its expectation, its row and column by what their expectation moves, all others by a hair (docs/proofs).
+    """
+    return float(np.abs(table - _independent(table)).sum())
 
 
 def least_error(table: IntArray) -> float:

@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -21,18 +20,13 @@ from anonkit.dp_trees.marginals.dependency_tree import STEPS, spanning_edges
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
 from anonkit.dp_trees.marginals.left_loss import Amount, Left
 from anonkit.dp_trees.marginals.marginal_rule import Forecast
-from anonkit.mechanisms.accounting import LAPLACE as LAPLACE_MECHANISM
-from anonkit.mechanisms.accounting import Draw, rate_within
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.dp_trees.marginals.noisy_readings import DEPENDENCE_WIDTH, Reading, reading_draw
+from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 from anonkit.randomness import Randomness
 
 _ENDLESS_ROWS = 1e30
 """So many that noise alone decides."""
-
-
-DEPENDENCE_WIDTH = 2 * STEPS + 2
-"""Steps by which one row moves the reading of a dependence: 2 rows, and rounding."""
 
 
 def reading_width(pairs: int) -> int:
@@ -43,24 +37,6 @@ def reading_width(pairs: int) -> int:
 def purpose_of_gain(pairs: int) -> str:
     """Return what a reading of so many pairs is called; no name begins as another does."""
     return f"gain of {pairs} pairs" if pairs > 1 else "gain of one pair"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """A noisy reading, and its line of the account."""
-
-    draw: Draw
-    steps: int
-    """What was read, in steps."""
-
-    @property
-    def rows(self) -> float:
-        """What was read, in rows."""
-        return self.steps / STEPS
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the reading, ready for JSON."""
-        return {"purpose": self.draw.purpose, "rate": self.draw.rate, "steps": self.steps}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,12 +182,9 @@ class _Reader:
 
     def read(self, purpose: str, share: float, value: float, width: int) -> float:
         """Charge a reading that one row moves by so many steps, draw it, and return it in rows."""
-        rate = rate_within(int(self._whole * Fraction(share)), width)
-        draw = Draw(purpose=purpose, mechanism=LAPLACE_MECHANISM, rate=rate, sensitivity=width)
+        draw = reading_draw(purpose, int(self._whole * Fraction(share)), width)
         self.left = self.left.after(draw.units)
-        exactly = np.array([round(value * STEPS)], dtype=np.int64)
-        words = Words(self._randomness.child(purpose))
-        reading = Reading(draw=draw, steps=int(noisy_counts(exactly, draw.rate, words)[0]))
+        reading = Reading.of(draw, value, Words(self._randomness.child(purpose)))
         self._readings.append(reading)
         return reading.rows
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.number_bins import NumberBins, notes_on_bins
-from anonkit.dp_trees.additive_model.budget_rule import ROWS_SHARE, rule_for
+from anonkit.dp_trees.additive_model.budget_rule import ROWS_SHARE, is_dependent, reading_share, rule_for
+from anonkit.dp_trees.additive_model.class_dependence import ClassDependence
 from anonkit.dp_trees.additive_model.histogram_noise import delta_may_pay
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
 from anonkit.dp_trees.additive_model.synthetic_population import World
@@ -30,6 +31,8 @@ from anonkit.dp_trees.additive_model.target_bins import (
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.leaf_cells import cells_of
 from anonkit.dp_trees.marginals.left_loss import Left
+from anonkit.dp_trees.marginals.noisy_readings import Reading
+from anonkit.dp_trees.questions import Counter
 from anonkit.dp_trees.release import declared_schema
 from anonkit.dp_trees.release.coded_rows import counted, counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod
@@ -141,12 +144,31 @@ class StackedMethod(CellMethod, DeltaMethod):
         return (f"That there are about {self.n_rows:,} rows is public knowledge.",) if self.n_rows else ()
 
     def plan(
-        self, policy: Policy, rows: float, counting: Draw | None, numbers: TargetHistogram | None = None
+        self,
+        policy: Policy,
+        rows: float,
+        counting: Draw | None,
+        numbers: TargetHistogram | None = None,
+        dependence: Reading | None = None,
     ) -> StackedPlan:
-        """Return every draw, given the public or noisy number of rows, and the noisy histogram of a numeric target."""
+        """Return every draw, given what is noisy: the number of rows, the histogram of a numeric target, a reading.
+
+        Parameters
+        ----------
+        policy : Policy
+        rows : float
+            Public or noisy.
+        counting : Draw, optional
+            What the noisy number of rows cost.
+        numbers : TargetHistogram, optional
+            Of a numeric target.
+        dependence : Reading, optional
+            How far attributes depend on each other within classes, where the rule asks for it.
+        """
         domains = public_domains(policy, target_required=True)
         drawn = tuple(draw for draw in (counting, None if numbers is None else numbers.draw) if draw is not None)
         left = self._row_units - sum(draw.units for draw in drawn)
+        left -= 0 if dependence is None else dependence.draw.units
         schema = schema_of(domains, 1) if numbers is None else replace(schema_of(domains, 1), classes=numbers.classes)
         rule = rule_for(
             epsilon=left / (1 << 52),
@@ -155,6 +177,7 @@ class StackedMethod(CellMethod, DeltaMethod):
             classes=schema.n_classes,
             trees=self.n_trees,
             in_cells=self.as_ == "cells",
+            independent=dependence is not None and not is_dependent(dependence.rows, rows),
         ).with_choices(depth=self.depth - 1 if self.depth else None, cells=self.bins or None)
         plan = StackedPlan(
             rule=rule,
@@ -165,10 +188,25 @@ class StackedMethod(CellMethod, DeltaMethod):
             adjacency=self.neighbours,
             rows=int(rows),
             counted=drawn,
+            dependence=dependence,
         )
         if not self.delta:
             return plan
         return plan.with_delta(Fraction(self.delta) if self._delta_may_pay(schema) else Fraction(0))
+
+    def dependence_of(self, plan: StackedPlan, counter: Counter, rng: Randomness) -> Reading | None:
+        """Read how far attributes depend on each other within classes, where the rule asks for it; else None.
+
+        Privacy
+        -------
+        Charged by the line of the account that it brings, which the plan that follows has to have.
+        """
+        question = ClassDependence(schema=plan.schema, rows=max(float(plan.rows), 1.0))
+        left = int(plan.epsilon / self.changed_rows * (1 << 52))
+        share = reading_share(plan.rule, epsilon=left / (1 << 52), rows=plan.rows, in_cells=self.as_ == "cells")
+        if not share or not question.pairs:
+            return None
+        return question.read(question.draw(int(left * share)), counter, rng)
 
     def _numbers(
         self,
@@ -209,6 +247,9 @@ class StackedMethod(CellMethod, DeltaMethod):
         numbers = self._numbers(source, policy, engine, rng, keep, rows)
         plan = self.plan(policy, rows, counting, numbers)
         counter = counter_of(source, engine, plan.schema, keep)
+        if (reading := self.dependence_of(plan, counter, rng)) is not None:
+            coded, plan = plan.schema, self.plan(policy, rows, counting, numbers, reading)
+            counter = counter if plan.schema == coded else counter_of(source, engine, plan.schema, keep)
         levels = plan.rule.depth + 3
         learned = learn(plan, counter, rng, lambda level: progress("growing", level / levels))
         claim = (float(self.epsilon), float(self.delta)) if self._delta_may_pay(plan.schema) else (self._claim, 0)
