@@ -30,10 +30,11 @@ from anonkit.consumers.forest import Forest
 from anonkit.consumers.naive_bayes import NaiveBayes
 from anonkit.domains.attribute_domains import Grid
 from anonkit.dp_trees.additive_model import budget_rule
-from anonkit.dp_trees.additive_model.class_dependence import ClassDependence
+from anonkit.dp_trees.additive_model.class_dependence import PURPOSE, ClassDependence
 from anonkit.dp_trees.additive_model.stacked import StackedPlan, learn
 from anonkit.dp_trees.grower import grow
 from anonkit.dp_trees.leaves import NoisyClassCounts
+from anonkit.dp_trees.marginals.noisy_readings import Reading
 from anonkit.dp_trees.plan import Choices, Plan
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.dp_trees.release.stacked_trees import schema_of
@@ -41,6 +42,7 @@ from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.errors import SourceError
 from anonkit.mechanisms.accounting import rate_within, shares, units_of
+from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.mechanisms.noisy_histograms import noisy_tables, table_weights
 from anonkit.methods.dp_nb import count
 from anonkit.policy.public_domains import public_domains
@@ -180,13 +182,21 @@ def planned(table: Coded, epsilon: float, seed: int) -> StackedPlan:
     question = ClassDependence(schema=table.at(rule.cells)[0], rows=rows)
     share = budget_rule.reading_share(rule, epsilon=left, rows=rows)
     if share and question.pairs:
-        draw, batch = question.draw(int(units_of(left) * share)), table.at(rule.cells)[1]
-        reading = question.read(draw, BatchCounter(lambda: [batch]), Randomness.seeded(seed))
+        draw = question.draw(int(units_of(left) * share))
+        words = Words(Randomness.seeded(seed).child(PURPOSE))
+        reading = Reading.of(draw, distance(table, rule.cells), words)
         left -= draw.units / (1 << 52)
         rule = rule_of(table, left, independent=not budget_rule.is_dependent(reading.rows, rows))
     return StackedPlan(
         rule=rule, schema=table.at(rule.cells)[0], trees=1, epsilon=Fraction(left), dependence=reading,
     )  # fmt: skip
+
+
+@lru_cache(maxsize=1024)
+def distance(table: Coded, cells: int) -> float:
+    """What is read, without noise: the same for all seeds and candidates."""
+    schema, batch, _ = table.at(cells)
+    return ClassDependence(schema=schema, rows=float(table.labels.size)).distance(BatchCounter(lambda: [batch]))
 
 
 def forest(table: Coded, plan: StackedPlan, seed: int) -> tuple[float, ...]:

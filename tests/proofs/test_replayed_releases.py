@@ -188,6 +188,21 @@ def test_a_calibration_leaves_through_draws_alone(seed: int) -> None:
     refuse_more_than_the_claim(found)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_reading_of_dependence_leaves_through_its_draw_alone(seed: int) -> None:
+    """Whether weights are learned follows from a noisy number of both tables, which are a row apart."""
+    wider = {name: replace(POLICY.columns["job"], name=name) for name in ("was", "wants")}
+    first, second = PAIRS[f"row {seed} more"].tables
+    for name in wider:
+        first, second = (rows.append_column(name, rows["job"]) for rows in (first, second))
+    found = replay(
+        (first, second), seed, method="dp-forest", policy=Policy(columns={**POLICY.columns, **wider}),
+        epsilon=4.0, n_rows=5_000,
+    )  # fmt: skip
+    assert found.releases[0].params["rule"]["dependence"] is not None
+    refuse_more_than_the_claim(found)
+
+
 @pytest.mark.parametrize("name", ["dp-nb", pytest.param("edprf", marks=pytest.mark.slow)])
 def test_a_row_that_is_not_used_is_lost_in_nothing(name: str) -> None:
     """A row of no declared class changes no draw but the noisy number of rows, which these methods have not."""
