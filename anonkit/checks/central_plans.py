@@ -180,8 +180,8 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     counted += [_line("values of the target", cost=whole / 10)] if facts.target.domain.fine else []
     trees = facts.whole("trees", 0, 1000) or 1 if facts.method == "dp-forest" else 1
     rule = rebuilt_rule(facts, params)
-    if rule is not None and rule.reading is not None:  # of all pairs the largest: a row moves it by 2, and rounding
-        counted.append(_line("dependence within classes", sensitivity=2 * 256 + 2, cost=rule.of_reading))
+    if rule is not None and rule.reading is not None:
+        counted.append(_line("dependence within classes", sensitivity=rule.width, cost=rule.of_reading))
     depth = facts.whole("depth", 0, 12)
     deepest = max((int(line["level"] or 0) for line in params["accounting"]), default=0)
     # releases of earlier versions do not say what the rule read: what their trees have is taken as planned

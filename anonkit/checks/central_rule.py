@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 from anonkit.checks.central_params import GAUSSIAN, GAUSSIAN_FOREST, LAPLACE_FOREST, PublicFacts, integers
@@ -49,6 +50,8 @@ class RebuiltRule:
     """What a row may cost in all histograms where these have Gaussian noise; else 0."""
     of_reading: float = 0.0
     """What the reading of a dependence within classes costs; 0 where the rule asks for none."""
+    width: int = 0
+    """Steps of a 256th row by which a row moves it."""
     reading: Mapping[str, Any] | None = None
     """That reading, as it must be told; None where the rule asks for none."""
 
@@ -105,10 +108,11 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
     changes = facts.whole("rows_per_unit", 1, 1000) * (2 if facts.parameters["adjacency"] == "replace" else 1)
     whole = math.floor((Fraction(facts.number("epsilon")) / changes - finding_epsilon(params)) * _UNITS)
     units, attributes, classes = whole - _spent(params, *_COUNTED), len(facts.attributes), facts.n_classes
-    share = _reading_share(facts, units / _UNITS, rows) if "dependence" in params["rule"] else 0.0
-    reading, of_reading = (_reading(params), units / _UNITS * share) if share else (None, 0.0)
-    independent = reading is not None and reading["steps"] < 0.1 * 256 * max(rows, 1)
-    left = (units - (_spent(params, _READING) if share else 0)) / _UNITS
+    width = _reading_width(facts, units / _UNITS, rows) if "dependence" in params["rule"] else 0
+    share = min(0.03, math.ceil(40 * ((width - 2) / 256) / (units / _UNITS * max(rows, 1)) * 100_000) / 100_000)
+    reading, of_reading = (_reading(params), units / _UNITS * share) if width else (None, 0.0)
+    independent = reading is not None and reading["steps"] / 256 < 0.07 * max(rows, 1)
+    left = (units - (_spent(params, _READING) if width else 0)) / _UNITS
     strength = left * max(float(rows), 1.0)
     weights = strength > 35 * attributes**2 and classes <= 64 and not independent
     asked = attributes if weights else min(attributes, max(1, round(math.sqrt(strength / classes))))
@@ -142,6 +146,7 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
         shares=(splits, counts - slope, histograms, step, slope),
         rho=rho,
         of_reading=of_reading,
+        width=width,
         reading=reading,
     )
 
@@ -151,21 +156,24 @@ def _spent(params: Mapping[str, Any], *purposes: str) -> int:
     return sum(line["rate"] * line["sensitivity"] for line in params["accounting"] if line["purpose"] in purposes)
 
 
-def _reading_share(facts: PublicFacts, left: float, rows: int) -> float:
-    """Return the share of a dependence within classes: where weights might be learned, and a pair has rows enough."""
+def _reading_width(facts: PublicFacts, left: float, rows: int) -> int:
+    """Return the steps by which a row moves what is read of dependence within classes; 0 where nothing is read.
+
+    It is read where weights might be learned, of pairs that have 16 rows for each cell. A row moves the sum of the
+    largest, one fewer than there are attributes, by 2 rows for each; a quarter of that is read, or the largest alone.
+    """
     number, classes = max(rows, 1), facts.n_classes
     strength = left * number
     if facts.parameters["as_"] == "cells" or classes > 64 or strength <= 35 * len(facts.attributes) ** 2:
-        return 0.0
+        return 0
     by_cell = strength / (2 * len(facts.attributes) * classes)
     bins = facts.whole("bins", 0, 1024) or next(bins for limit, bins in _CELLS if by_cell < limit)
-    groups = sorted(
+    groups = [
         min(bins, 8) + one.domain.size - one.domain.cells if one.domain.categories is None else one.domain.size
         for one in facts.attributes
-    )
-    if len(groups) < 2 or 16 * classes * groups[0] * groups[1] > number:
-        return 0.0
-    return min(0.03, math.ceil(160 / strength * 100_000) / 100_000)
+    ]
+    pairs = sum(16 * classes * first * second <= number for first, second in combinations(groups, 2))
+    return max(512, 128 * min(len(groups) - 1, pairs)) + 2 if pairs else 0
 
 
 def _reading(params: Mapping[str, Any]) -> dict[str, Any]:

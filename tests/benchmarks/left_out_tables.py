@@ -52,7 +52,7 @@ from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
 
 EPSILONS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
-CANDIDATES = tuple(product((20, 35, 70), (200, 800), (2_500, 7_500, 10**12), (-math.inf, 0.05, 0.1, 0.2)))
+CANDIDATES = tuple(product((20, 35, 70), (200, 800), (2_500, 7_500, 10**12), (-math.inf, 0.07, 0.15)))
 """What is chosen: from which epsilon n on weights are learned, for each pair of attributes; from which on there are
 regions, for each cell of a table of two values; from which on trees are deep, for each class; from which dependence
 within classes on weights pay (the first: whatever is read)."""
@@ -180,7 +180,7 @@ def planned(table: Coded, epsilon: float, seed: int) -> StackedPlan:
     left, rows = epsilon * 0.98, float(table.labels.size)
     rule, reading = rule_of(table, left), None
     question = ClassDependence(schema=table.at(rule.cells)[0], rows=rows)
-    share = budget_rule.reading_share(rule, epsilon=left, rows=rows)
+    share = budget_rule.reading_share(rule, epsilon=left, rows=rows, moved=question.moved)
     if share and question.pairs:
         draw = question.draw(int(units_of(left) * share))
         words = Words(Randomness.seeded(seed).child(PURPOSE))

@@ -69,6 +69,7 @@ UNTARGETED = Policy(
 KINDS: dict[str, dict[str, Any]] = {
     "dp-nb": {},
     "dp-forest": {"depth": 3},
+    "dp-forest weights": {"depth": 3, "n_rows": 1_000},
     "dp-forest cells": {"depth": 3, "as_": "cells"},
     "dp-marginals": {"epsilon": 40.0},
     "dp-marginals alike": {"epsilon": 40.0, "policy": UNTARGETED, "bins": 4, "n_rows": 3_000},
@@ -358,7 +359,7 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
     # --- the account
     "the histograms were free": ("dp-forest", without_line("histograms by class"), "account_lines"),
     "the number of rows was free": ("dp-forest", without_line("number of rows"), "account_lines"),
-    "the weights were free": ("dp-forest", without_line("of the weights"), "account_lines"),
+    "the weights were free": ("dp-forest weights", without_line("of the weights"), "account_lines"),
     "a level of splits was free": ("dp-forest", without_line("split at level 1"), "account_lines"),
     "leaves were free": ("edprf", without_line("class counts of a leaf at level 1"), "account_lines"),
     "counts of rows were free": ("diffp-id3", without_line("rows of a"), "account_lines"),
@@ -379,11 +380,12 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
     "cuts paid once": ("diffp-c45", with_line("cuts and attribute", "times", 1), "account_lines"),
     "a score moves by 1": ("dp-forest", with_line("split at", "sensitivity", 1), "account_lines"),
     "a choice moves by 1": ("diffprf", with_line("split at", "sensitivity", 1), "account_lines"),
-    "a gradient moves by 1": ("dp-forest", with_line("gradient", "sensitivity", 1), "account_spends_epsilon"),
+    "a gradient moves by 1": ("dp-forest weights", with_line("gradient", "sensitivity", 1), "account_spends_epsilon"),
     "a cheaper mechanism": ("edprf", with_line("split at", "mechanism", "exponential"), "account_lines"),
     "the rule read fewer rows": ("dp-forest", lambda files: files.params["rule"].update(rows=40), "account_lines"),
     "the rule read more rows": ("dp-forest", lambda files: files.params["rule"].update(rows=10**7), "rule"),
-    "another branch of the rule": ("dp-forest", lambda files: files.params["rule"].update(weights=False), "rule"),
+    "another branch of the rule": (
+        "dp-forest weights", lambda files: files.params["rule"].update(weights=False), "rule"),
     "a rule of other regions": ("dp-forest", lambda files: files.params["rule"].update(
         regions=1 - min(files.params["rule"]["regions"], 1)), "rule"),
     "a rule of more bins": ("dp-forest", lambda files: files.params["rule"].update(bins=64), "rule"),
@@ -529,8 +531,9 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
     "a histogram of other codes": ("dp-forest", lambda files: files.params["histograms"][0][1].append([0, 0]), "trees"),
     "a score as float": (
         "dp-forest", lambda files: files.params["scores"]["leaves"][0][-1].__setitem__(0, 0.5), ""),
-    "a weight as text": ("dp-forest", lambda files: files.params["weights"]["gradient"].__setitem__(0, "9"), ""),
-    "a weight less": ("dp-forest", lambda files: files.params["weights"]["curvature"].pop(), "trees"),
+    "a weight as text": (
+        "dp-forest weights", lambda files: files.params["weights"]["gradient"].__setitem__(0, "9"), ""),
+    "a weight less": ("dp-forest weights", lambda files: files.params["weights"]["curvature"].pop(), "trees"),
     "tables of another rate": ("dp-nb", lambda files: files.params["attributes"][0].update(rate=1), "tables"),
     "a table of other codes": (
         "dp-nb", lambda files: [row.append(0) for row in files.params["attributes"][1]["counts"]], "tables"),
@@ -696,7 +699,22 @@ def test_a_release_of_a_version_that_did_not_tell_its_rule_is_checked_by_its_acc
         done = files.report["verification"]["checks"]
         files.report["verification"]["checks"] = [one for one in done if not one["name"].startswith("rule")]
 
-    code, failed = verdict(forged(releases["dp-forest"], earlier, tmp_path))
+    code, failed = verdict(forged(releases["dp-forest weights"], earlier, tmp_path))
+    assert (code, list(failed)) == (0, [])
+
+
+def test_a_release_of_a_version_that_read_no_dependence_is_checked_by_the_rule_of_its_time(
+    releases: dict[str, Files], tmp_path: Path
+) -> None:
+    """What the rule said is told without that key, in params and in the check of the report: it validates."""
+
+    def earlier(files: Files) -> None:
+        del files.params["rule"]["dependence"]
+        for check in files.report["verification"]["checks"]:
+            if check["name"] == "rule":
+                check.update({name: check[name].replace("dependence=None, ", "") for name in ("observed", "required")})
+
+    code, failed = verdict(forged(releases["dp-forest weights"], earlier, tmp_path))
     assert (code, list(failed)) == (0, [])
 
 

@@ -283,8 +283,8 @@ REFUSED: dict[str, Mutant] = {
         where=RULE + "accounting", old="else (self.dependence.draw,)", new="else ()", method="dp-forest",
         parameters=READ, policy=OF_MANY),
     "a reading of attributes moves by a row": Mutant(
-        where="anonkit.dp_trees.additive_model.class_dependence:ClassDependence.draw", old="DEPENDENCE_WIDTH",
-        new="DEPENDENCE_WIDTH // 2", method="dp-forest", parameters=READ, policy=OF_MANY),
+        where="anonkit.dp_trees.additive_model.class_dependence:ClassDependence.moved", old="return 2 *", new="return",
+        method="dp-forest", parameters=READ, policy=OF_MANY),
     "a reading of attributes has twice its rate": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.dependence_of", old="question.draw(int(left",
         new="question.draw(int(2 * left", method="dp-forest", parameters=READ, policy=OF_MANY),
@@ -538,6 +538,10 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
     "a dependence within classes is read with twice its size": (
         Mutant(where="anonkit.dp_trees.additive_model.class_dependence:ClassDependence.distance", old="(table) / 2",
                new="(table)"), dependence.test_no_small_table_moves_the_distance_by_two_rows),
+    "all pairs are summed": (
+        Mutant(where="anonkit.dp_trees.additive_model.class_dependence:ClassDependence.distance",
+               old="largest[: self._summed]", new="largest"),
+        dependence.test_one_row_moves_what_is_read_of_nine_attributes_by_less_than_four),
     "sparser pairs are left out than the rule says": (
         Mutant(where="anonkit.dp_trees.additive_model.class_dependence:ClassDependence.pairs", old="<= self.rows",
                new="<= self.rows / 2"), dependence.test_pairs_with_few_rows_for_each_cell_are_left_out),

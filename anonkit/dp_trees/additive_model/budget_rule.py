@@ -30,13 +30,13 @@ classes that are lost in it: of the rows by class their harmonic mean counts.
 """
 _WEIGHED_FROM = 35
 """Product of epsilon and rows, for each pair of attributes, from which on weights are learned."""
-_DEPENDENT_FROM = 0.1
-"""Distance of two attributes from independence within classes, as a share of the rows, from which on weights pay.
+_DEPENDENT_FROM = 0.07
+"""Distance of attributes from independence within classes, as a share of the rows, from which on weights pay.
 
 Below, the naive Bayes classifier of the histograms is close to the truth, and all of the budget is theirs.
 """
-_READING_ROWS = 160
-"""The reading of it gets this over the product of epsilon and rows: its noise is then an eighth of what decides."""
+_READING_SCALES = 40
+"""Scales of the noise of its reading in the rows: enough is paid for a third of what decides, where that is little."""
 _MOST_READING = Fraction(3, 100)
 _ASKED = 1.0
 """Attributes that are asked where no weights are learned: so many times the root of epsilon and rows for each class.
@@ -128,7 +128,7 @@ class Rule:
         return replace(self, region_depth=min(self.region_depth, _region_depth(epsilon * rare / (2 * attributes))))
 
 
-def reading_share(rule: Rule, *, epsilon: float, rows: float, in_cells: bool = False) -> Fraction:
+def reading_share(rule: Rule, *, epsilon: float, rows: float, moved: float, in_cells: bool = False) -> Fraction:
     """Return the share of epsilon for the reading of a dependence within classes; 0 where none is asked for.
 
     It is asked for where weights would be learned. Where the leaves are what is released, there is a tree anyhow.
@@ -139,10 +139,12 @@ def reading_share(rule: Rule, *, epsilon: float, rows: float, in_cells: bool = F
         Without a reading.
     epsilon, rows, in_cells
         As for `rule_for`.
+    moved : float
+        By how many rows one row moves what is read.
     """
     if not rule.weights or in_cells:
         return Fraction(0)
-    share = _READING_ROWS / (epsilon * max(rows, 1.0))
+    share = _READING_SCALES * moved / (epsilon * max(rows, 1.0))
     return min(_MOST_READING, Fraction(math.ceil(share * 100_000), 100_000))
 
 

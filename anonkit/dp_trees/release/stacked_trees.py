@@ -203,7 +203,10 @@ class StackedMethod(CellMethod, DeltaMethod):
         """
         question = ClassDependence(schema=plan.schema, rows=max(float(plan.rows), 1.0))
         left = int(plan.epsilon / self.changed_rows * (1 << 52))
-        share = reading_share(plan.rule, epsilon=left / (1 << 52), rows=plan.rows, in_cells=self.as_ == "cells")
+        in_cells = self.as_ == "cells"
+        share = reading_share(
+            plan.rule, epsilon=left / (1 << 52), rows=plan.rows, moved=question.moved, in_cells=in_cells
+        )
         if not share or not question.pairs:
             return None
         return question.read(question.draw(int(left * share)), counter, rng)

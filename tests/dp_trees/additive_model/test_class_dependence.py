@@ -16,7 +16,6 @@ import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.dp_trees.additive_model.budget_rule import is_dependent, reading_share, rule_for
 from anonkit.dp_trees.additive_model.class_dependence import PURPOSE, ClassDependence
-from anonkit.dp_trees.marginals.noisy_readings import DEPENDENCE_WIDTH
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.mechanisms.accounting import LAPLACE, units_of
 from anonkit.policy.column_declarations import Column, Role
@@ -61,7 +60,43 @@ def test_no_small_table_moves_the_distance_by_two_rows() -> None:
             worst = max(worst, *(moved(question, list(rows), more) for more in cells))
     assert 2 * worst > 1.0
     assert worst < 2.0
-    assert DEPENDENCE_WIDTH >= 2 * 256 + 2  # and rounding, up and down
+    assert question.moved == 2.0
+    assert question.draw(1 << 40).sensitivity == 2 * 256 + 2  # and rounding, up and down
+
+
+def test_of_many_attributes_a_row_moves_a_quarter_of_the_sum() -> None:
+    """One factor behind twelve of them: every pair depends a little, eleven are summed, which a row moves by 2 each."""
+    schema = schema_of(*(attribute(f"a{at}", 2, Split.ONE_VS_REST) for at in range(12)))
+    draw, n = np.random.default_rng(5), 20_000
+    labels = draw.integers(0, 2, n)
+    behind = draw.normal(size=n)
+    codes = np.stack([(0.5 * behind + draw.normal(size=n) + labels > 0.5).astype(np.uint8) for _ in range(12)])
+    question = ClassDependence(schema=schema, rows=float(n))
+    batch = CodedBatch(codes=codes, labels=labels, first_row=0)
+    assert question.moved == 2 * 11 / 4
+    assert question.draw(1 << 40).sensitivity == 2 * 11 * 64 + 2
+    pair = ClassDependence(schema=schema_of(*schema.attributes[:2]), rows=float(n))
+    one = CodedBatch(codes=codes[:2], labels=labels, first_row=0)
+    alone, together = (
+        asked.distance(BatchCounter(lambda rows=rows: [rows])) for asked, rows in ((pair, one), (question, batch))
+    )
+    assert not is_dependent(alone, n)
+    assert is_dependent(together, n)
+    assert together > 2 * alone
+
+
+NINE = schema_of(*(attribute(f"a{at}", 2, Split.ONE_VS_REST) for at in range(9)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(*[st.integers(0, 1)] * 10), max_size=10), st.tuples(*[st.integers(0, 1)] * 10))
+def test_one_row_moves_what_is_read_of_nine_attributes_by_less_than_four(
+    rows: list[tuple[int, ...]], more: tuple[int, ...]
+) -> None:
+    """Eight pairs of 2 rows, a quarter of them."""
+    question = ClassDependence(schema=NINE, rows=ROWS)
+    assert question.moved == 4.0
+    assert moved(question, rows, more) < 4.0
 
 
 CELLS = st.tuples(st.integers(0, 1), st.integers(0, 2), st.integers(0, 11), st.integers(0, 1))
@@ -127,18 +162,18 @@ def test_what_naive_bayes_cannot_tell_is_a_dependence_within_classes(kind: str, 
 
 
 def test_a_reading_costs_what_its_line_says_and_nothing_where_none_is_asked_for() -> None:
-    """A share of 160 over epsilon and rows, at most 3 in 100; none without weights, nor for cells."""
+    """Forty scales of its noise are the rows, at most 3 in 100 of epsilon; none without weights, nor for cells."""
     rule = rule_for(epsilon=1.0, rows=30_000, attributes=10, classes=2)
-    assert reading_share(rule, epsilon=1.0, rows=30_000) == Fraction(534, 100_000)
-    assert reading_share(rule, epsilon=1.0, rows=3_600) == Fraction(3, 100)
-    assert reading_share(rule, epsilon=1.0, rows=30_000, in_cells=True) == 0
+    assert reading_share(rule, epsilon=1.0, rows=30_000, moved=4.5) == Fraction(600, 100_000)
+    assert reading_share(rule, epsilon=1.0, rows=3_600, moved=4.5) == Fraction(3, 100)
+    assert reading_share(rule, epsilon=1.0, rows=30_000, moved=4.5, in_cells=True) == 0
     few = rule_for(epsilon=1.0, rows=3_000, attributes=10, classes=2)
     assert few.weights == 0
-    assert reading_share(few, epsilon=1.0, rows=3_000) == 0
+    assert reading_share(few, epsilon=1.0, rows=3_000, moved=4.5) == 0
     question = ClassDependence(schema=PAIR, rows=ROWS)
     draw = question.draw(units_of(0.01))
-    assert (draw.mechanism, draw.sensitivity) == (LAPLACE, DEPENDENCE_WIDTH)
-    assert units_of(0.01) - DEPENDENCE_WIDTH < draw.units <= units_of(0.01)
+    assert (draw.mechanism, draw.sensitivity) == (LAPLACE, 514)
+    assert units_of(0.01) - 514 < draw.units <= units_of(0.01)
 
 
 def test_a_rule_that_was_told_of_independence_learns_no_weights() -> None:
