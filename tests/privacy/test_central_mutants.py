@@ -292,9 +292,9 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
         old="0 if dependence is None else dependence.draw.units", new="0", method="dp-forest", parameters=READ,
         policy=OF_MANY),
-    "weights are learned whatever was read": Mutant(
+    "weights are learned where nothing depends on anything": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
-        old="independent=dependence is not None and not is_dependent(dependence.rows, rows)", new="independent=False",
+        old="not is_dependent(dependence.rows, rows)", new="is_dependent(dependence.rows, rows)",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "it is not told what was read": Mutant(
         where=RULE + "stated_rule", old="else self.dependence.to_params()", new="else None", method="dp-forest",
