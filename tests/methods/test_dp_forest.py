@@ -62,19 +62,39 @@ def test_a_public_number_of_rows_costs_nothing() -> None:
     assert any("500 rows is public" in one for one in public.report["guarantee"]["assumptions"])
 
 
+def _purposes(release: anonkit.Release) -> set[str]:
+    return {line["purpose"].split(" at level")[0] for line in release.params["accounting"]}
+
+
 def test_the_account_holds_every_kind_of_draw() -> None:
-    """Splits, class counts, histograms and, with rows enough, the two sums of the weights."""
-    lines = _release(20_000).params["accounting"]
-    purposes = {line["purpose"].split(" at level")[0] for line in lines}
-    assert purposes == {
+    """Where two columns say the same: splits, class counts, histograms, and the two sums of the weights."""
+    table = bank_customers(20_000, seed=1)
+    table = table.append_column("age again", table.column("age"))
+    columns = {**POLICY.columns, "age again": replace(POLICY.column("age"), name="age again")}
+    policy = replace(POLICY, columns=columns)
+    release = anonkit.release(table, method="dp-forest", epsilon=1.0, policy=policy, seed=1)
+    assert _purposes(release) == {
         "number of rows",
+        "dependence within classes",
         "split",
         "class counts of a leaf",
         "histograms by class",
         "gradient of the weights",
         "curvature of the weights",
     }
-    assert next(line for line in lines if line["purpose"] == "histograms by class")["times"] == 10
+    lines = release.params["accounting"]
+    assert next(line for line in lines if line["purpose"] == "histograms by class")["times"] == 11
+
+
+def test_customers_whose_columns_do_not_depend_on_each_other_have_neither_splits_nor_weights() -> None:
+    """Given their class: the histograms have what these would cost, and the model is calibrated."""
+    assert _purposes(_release(20_000)) == {
+        "number of rows",
+        "dependence within classes",
+        "class counts of a leaf",
+        "histograms by class",
+        "gradient of the calibration",
+    }
 
 
 def test_several_trees_are_grown_on_rows_of_their_own() -> None:
