@@ -229,7 +229,8 @@ def _affordable(tree: Sequence[Mapping[str, Any]], facts: PublicFacts, left: flo
 
 
 def _in_words(block: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={block[name]}" for name in sorted(block))
+    told = {name: "/".join(map(str, one.values())) if isinstance(one, Mapping) else one for name, one in block.items()}
+    return ", ".join(f"{name}={told[name]}" for name in sorted(told))
 
 
 def _regions(tree: Sequence[Mapping[str, Any]], depth: int) -> list[int]:
