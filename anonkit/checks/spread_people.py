@@ -162,6 +162,8 @@ def _values(
     order = np.lexsort((values, classes))
     order = order[values[order] != _NONE]
     of_values = [np.concatenate([nothing, *(each[at] for each in domain)]) for at in range(2)]
+    if of_values[0].sum() != n[order].sum():
+        raise lost()
     return CountedValues(
         ordered=ordered,
         rows_of_class=rows,

@@ -95,8 +95,10 @@ def measure_spread(
     found: list[list[dict[str, Any]]] = [[] for _ in attributes]
     for group, message in said:
         found[group // groups].append(json.loads(message))
-    if any(len(of_groups) != min(groups, rows.size) for of_groups in found):
-        raise lost()
+    for of_groups in found:
+        held = sum(each["held"] for each in of_groups)
+        if len(of_groups) != min(groups, rows.size) or any(each["overall"] != held for each in of_groups):
+            raise lost()
     figures = {
         name: worst_told(united(each["worst"] for each in of_groups)) if rows.size else dict(NOTHING)
         for name, of_groups in zip(sensitive, found, strict=False)
@@ -168,6 +170,8 @@ class MeasureClasses:
     def __call__(self, group: int, said: Sequence[bytes]) -> Iterator[Message]:
         """Yield what the worst class of the group has, or how many rows stand in classes of one value.
 
+        And the rows with a value, of the group and of the whole table as the group was told: all groups add up to it.
+
         Raises
         ------
         EngineError
@@ -182,26 +186,30 @@ class MeasureClasses:
         expected = read_message(self.rows).column("n").to_numpy()[own :: self.groups]
         if not np.array_equal(np.bincount(classes, rows, minlength=expected.size), expected):
             raise lost()
+        if np.any(values >= first[part + 1] - first[part]):  # its part has not told so many values
+            raise lost()
         values = np.where(values == _NONE, _NONE, values + first[part])
         order = np.lexsort((values, classes))
         classes, values, rows = classes[order], values[order], rows[order]
         if self.attributes[at].is_target:
+            held = np.ones(rows.size, dtype=bool)
             alike = np.bincount(classes, minlength=expected.size) == 1
             counts, n_values = np.unique(overall, return_counts=True)
             found = {"uniform": int(expected[alike].sum()), "counts": counts.tolist(), "values": n_values.tolist()}
         else:
             held = values != _NONE
-            classes, values, rows = classes[held], values[held], rows[held].astype(np.float64)
-            holders = np.bincount(classes, rows, minlength=expected.size)
+            classes, values, of_pair = classes[held], values[held], rows[held].astype(np.float64)
+            holders = np.bincount(classes, of_pair, minlength=expected.size)
             found = {
                 "worst": worst_of(
-                    [(classes, values, rows, holders[classes])] if classes.size else [],
+                    [(classes, values, of_pair, holders[classes])] if classes.size else [],
                     overall.astype(np.float64),
                     self.ordered[at],
                     self.recursive,
                     some_have_none=bool((holders == 0).any()),
                 )
             }
+        found |= {"held": int(rows[held].sum()), "overall": int(overall.sum())}
         yield group, json.dumps(found).encode()
 
     def _domain(self, counted: Sequence[pa.Table]) -> tuple[Counts, Counts]:

@@ -169,6 +169,65 @@ def test_what_is_lost_on_the_way_is_noticed(tmp_path: Path) -> None:
         measure(data, ["q"], sensitive=["n"])
 
 
+class Untold(Elsewhere):
+    """Workers of which one is not told the rows of some values in the whole table."""
+
+    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
+        """Lose the first message between the steps."""
+        return super().regrouped(deal, [_Forgetful(steps[0]), *steps[1:]], items, groups)
+
+
+class _Forgetful:
+    def __init__(self, step: Any) -> None:
+        self._step = step
+
+    def __call__(self, group: int, said: Any) -> list[Message]:
+        return list(self._step(group, said))[1:]
+
+
+def test_values_whose_rows_in_the_table_are_not_told_are_noticed(tmp_path: Path) -> None:
+    """Every class is whole then, but its distance is from other shares than those of the table."""
+    data = folder_of(table_of([(1, 0, *[at] * len(KINDS)) for at in range(8)]), tmp_path / "here", 3)
+    with read_by(Untold()), pytest.raises(EngineError, match="does not add up"):
+        measure(data, ["q"], sensitive=["n"])
+
+
+class Answerless(Elsewhere):
+    """Workers of whose answers one is lost."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.at, self.answers = at, 0
+
+    def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
+        """Lose the answer of that number, all calls counted together."""
+        made = super().regrouped(deal, steps, items, groups)
+        first, self.answers = self.answers, self.answers + len(made)
+        return [message for at, message in enumerate(made, first) if at != self.at]
+
+
+@pytest.mark.parametrize("asked", ["values", "people", "sets"])
+def test_whichever_answer_is_lost_is_noticed(asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of classes, of people, of values, of whole sets of rows: each in turn."""
+    monkeypatch.setattr(spread_files, "_TOGETHER", 3)
+    table = table_of([(at % 3, 0, *[at] * len(KINDS)) for at in range(8)])
+    table = table.append_column("person", pa.array([f"p{at // 2}" for at in range(8)]))
+    data = folder_of(table, tmp_path / "here", 3)
+
+    def ask() -> Any:
+        if asked == "sets":
+            return fewest_alike(data, ["q"], "person")
+        return measure(data, ["q"], sensitive=["n"], unit="person" if asked == "people" else None)
+
+    every = Answerless(-1)
+    with read_by(every):
+        ask()
+    assert every.answers > 1
+    for at in range(every.answers):
+        with read_by(Answerless(at)), pytest.raises(EngineError, match="does not add up"):
+            ask()
+
+
 class Misplacing(Elsewhere):
     """Workers that give the lines of one group of values to the next one."""
 
