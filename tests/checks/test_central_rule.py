@@ -79,18 +79,22 @@ def test_six_in_a_hundred_are_too_few_for_regions(counts: list[int], depth: int)
     assert "rule" in _failed(counts, 15, Fraction(1), most=1, told=1 - depth)
 
 
+def _letters(attributes: int, rows: int) -> tuple[pa.Table, Policy]:
+    """Attributes of three letters and a target of three, none of which tells of another."""
+    rng = np.random.default_rng(1)
+    names = [f"a{at}" for at in range(attributes)]
+    table = pa.table({name: rng.choice(["x", "y", "z"], rows) for name in (*names, "t")})
+    columns = {name: Column(name=name, categories=("x", "y", "z"), role=Role.QUASI_IDENTIFIER) for name in names}
+    columns["t"] = Column(name="t", categories=("x", "y", "z"), role=Role.TARGET)
+    return table, Policy(columns=columns)
+
+
 @pytest.fixture(scope="module")
 def few_rows(tmp_path_factory: pytest.TempPathFactory) -> Files:
     """A true release of so few rows that six of eight attributes are asked."""
-    rng = np.random.default_rng(1)
-    names = [f"a{at}" for at in range(8)]
-    table = pa.table({name: rng.choice(["x", "y", "z"], 200) for name in (*names, "t")})
-    columns = {name: Column(name=name, categories=("x", "y", "z"), role=Role.QUASI_IDENTIFIER) for name in names}
-    columns["t"] = Column(name="t", categories=("x", "y", "z"), role=Role.TARGET)
+    table, policy = _letters(8, 200)
     output = tmp_path_factory.mktemp("few") / "out.parquet"
-    anonkit.release(
-        table, method="dp-forest", epsilon=0.5, n_rows=200, policy=Policy(columns=columns), output=output, ledger=None
-    )
+    anonkit.release(table, method="dp-forest", epsilon=0.5, n_rows=200, policy=policy, output=output, ledger=None)
     return Files.read(output)
 
 
@@ -136,26 +140,19 @@ def test_other_attributes_than_the_rule_asks_are_refused(
 @pytest.fixture(scope="module")
 def calibrated(tmp_path_factory: pytest.TempPathFactory) -> Files:
     """A true release of rows that are too few for weights, and enough for a calibration."""
-    rng = np.random.default_rng(1)
-    names = [f"a{at}" for at in range(8)]
-    table = pa.table({name: rng.choice(["x", "y", "z"], 2_000) for name in (*names, "t")})
-    columns = {name: Column(name=name, categories=("x", "y", "z"), role=Role.QUASI_IDENTIFIER) for name in names}
-    columns["t"] = Column(name="t", categories=("x", "y", "z"), role=Role.TARGET)
+    table, policy = _letters(8, 2_000)
     output = tmp_path_factory.mktemp("calibrated") / "out.parquet"
-    anonkit.release(
-        table, method="dp-forest", epsilon=1.0, n_rows=2_000, policy=Policy(columns=columns), output=output, ledger=None
-    )
+    anonkit.release(table, method="dp-forest", epsilon=1.0, n_rows=2_000, policy=policy, output=output, ledger=None)
     return Files.read(output)
 
 
-def _line(files: Files) -> dict[str, Any]:
-    """The line of the account for the calibration."""
-    return next(line for line in files.params["accounting"] if line["purpose"] == "gradient of the calibration")
+def _line(files: Files, purpose: str = "gradient of the calibration") -> dict[str, Any]:
+    """The line of the account for a draw."""
+    return next(line for line in files.params["accounting"] if line["purpose"] == purpose)
 
 
-def _repriced(files: Files, **changed: int) -> None:
+def _repriced(line: dict[str, Any], **changed: int) -> None:
     """Change what is said of the draw, and its epsilon with it."""
-    line = _line(files)
     line.update(changed)
     line["epsilon"] = line["rate"] * line["sensitivity"] / UNITS
 
@@ -173,8 +170,8 @@ def test_a_release_that_was_calibrated_is_valid(calibrated: Files, tmp_path: Pat
         (lambda files: files.params["rule"].update(calibration=False), "rule"),
         (lambda files: files.params.pop("calibration"), "rule_is_followed"),
         (lambda files: files.params["calibration"]["gradient"].pop(), "trees"),
-        (lambda files: _repriced(files, sensitivity=4096, rate=2 * _line(files)["rate"]), "account_lines"),
-        (lambda files: _repriced(files, rate=_line(files)["rate"] // 2), "account_lines"),
+        (lambda files: _repriced(_line(files), sensitivity=4096, rate=2 * _line(files)["rate"]), "account_lines"),
+        (lambda files: _repriced(_line(files), rate=_line(files)["rate"] // 2), "account_lines"),
         (lambda files: files.params["accounting"].remove(_line(files)), "account_lines"),
     ],
     ids=["none is said to be made", "no sums", "a sum less", "half the sensitivity", "half the rate", "no line"],
@@ -191,14 +188,9 @@ def test_another_calibration_than_the_rule_makes_is_refused(
 @pytest.fixture(scope="module")
 def read(tmp_path_factory: pytest.TempPathFactory) -> Files:
     """A true release of attributes that do not depend on each other: no weights, where they might be learned."""
-    rng = np.random.default_rng(1)
-    names = [f"a{at}" for at in range(4)]
-    table = pa.table({name: rng.choice(["x", "y", "z"], 2_000) for name in (*names, "t")})
-    columns = {name: Column(name=name, categories=("x", "y", "z"), role=Role.QUASI_IDENTIFIER) for name in names}
-    columns["t"] = Column(name="t", categories=("x", "y", "z"), role=Role.TARGET)
+    table, policy = _letters(4, 2_000)
     for _ in range(20):  # three in a hundred are read to depend, by noise
         output = tmp_path_factory.mktemp("read") / "out.parquet"
-        policy = Policy(columns=columns)
         anonkit.release(table, method="dp-forest", epsilon=1.0, policy=policy, output=output, ledger=None)
         files = Files.read(output)
         if not files.params["rule"]["weights"]:
@@ -207,15 +199,12 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 def _of_reading(files: Files) -> dict[str, Any]:
-    """The line of the account for the reading."""
-    return next(line for line in files.params["accounting"] if line["purpose"] == "dependence within classes")
+    return _line(files, "dependence within classes")
 
 
 def _reread(files: Files, **changed: int) -> None:
-    line = _of_reading(files)
-    line.update(changed)
-    line["epsilon"] = line["rate"] * line["sensitivity"] / UNITS
-    files.params["rule"]["dependence"]["rate"] = line["rate"]
+    _repriced(_of_reading(files), **changed)
+    files.params["rule"]["dependence"]["rate"] = _of_reading(files)["rate"]
 
 
 def _unread(files: Files) -> None:
