@@ -229,8 +229,16 @@ def _affordable(tree: Sequence[Mapping[str, Any]], facts: PublicFacts, left: flo
 
 
 def _in_words(block: Mapping[str, Any]) -> str:
-    told = {name: "/".join(map(str, one.values())) if isinstance(one, Mapping) else one for name, one in block.items()}
+    told = {name: _reading_in_words(one) if isinstance(one, Mapping) else one for name, one in block.items()}
     return ", ".join(f"{name}={told[name]}" for name in sorted(told))
+
+
+def _reading_in_words(reading: Mapping[str, Any]) -> str:
+    """Return the whole rows that were read and the rate of the noise; all that is told, where that is not all."""
+    steps = reading.get("steps")
+    if set(reading) == {"purpose", "rate", "steps"} and reading["purpose"] == _READING and isinstance(steps, int):
+        return f"{steps // 256}/{reading['rate']}"
+    return "/".join(map(str, reading.values()))
 
 
 def _regions(tree: Sequence[Mapping[str, Any]], depth: int) -> list[int]:

@@ -256,9 +256,10 @@ def test_a_release_without_the_reading_that_the_rule_asks_for_is_none(read: File
     assert verdict(forged(read, edit, tmp_path))[0] == 3
 
 
-def test_a_reading_that_the_rule_does_not_ask_for_is_refused(few_rows: Files, tmp_path: Path) -> None:
+@pytest.mark.parametrize("steps", [0, "few"])
+def test_a_reading_that_the_rule_does_not_ask_for_is_refused(steps: int | str, few_rows: Files, tmp_path: Path) -> None:
     """Of so few rows no weights would be learned: there is nothing to choose."""
-    told = {"purpose": "dependence within classes", "rate": 1, "steps": 0}
+    told = {"purpose": "dependence within classes", "rate": 1, "steps": steps}
     code, failed = verdict(forged(few_rows, lambda files: files.params["rule"].update(dependence=told), tmp_path))
     assert code == 1
     assert "rule" in failed
