@@ -15,14 +15,9 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 from dp_forest import DATA, _frame, adult_policy, policy_of, scikit_tables
-from left_out_tables import Coded, _coded, rule_of, simulated
+from left_out_tables import Coded, _coded, forest, planned, simulated
 from sklearn.datasets import load_digits, make_classification
 from sklearn.model_selection import train_test_split
-
-from anonkit.dp_trees.additive_model.stacked import StackedPlan, learn
-from anonkit.dp_trees.questions import BatchCounter
-from anonkit.published.additive_scores import places_of
-from anonkit.randomness import Randomness
 
 EPSILONS, DELTAS = (0.1, 0.5, 1.0), (1e-9, 1e-6)
 FEW_ROWS = 2_500
@@ -77,12 +72,9 @@ def developed() -> Iterator[Coded]:
 
 
 def learned(table: Coded, epsilon: float, delta: float, seed: int) -> tuple[float, ...]:
-    """Learn as a release does, the noisy number of rows apart, which costs a fiftieth; score the held-out rows."""
-    rule = rule_of(table, epsilon)
-    own, batch, fresh = table.at(rule.cells)
-    plan = StackedPlan(rule=rule, schema=own, trees=1, epsilon=Fraction(0.98 * epsilon)).with_delta(Fraction(delta))
-    found = learn(plan, BatchCounter(lambda: [batch]), Randomness.seeded(seed))
-    return (*table.scored(found.scores.logarithms(places_of(found.forest, fresh), fresh)), plan.rule.asked)
+    """Plan and learn as a release does, and score the held-out rows; how many attributes are asked is told, too."""
+    plan = planned(table, epsilon, seed).with_delta(Fraction(delta))
+    return (*forest(table, plan, seed), plan.rule.asked)
 
 
 def main(kind: str, seeds: int) -> None:
