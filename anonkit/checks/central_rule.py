@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import accumulate, combinations
 from typing import Any
 
 from anonkit.checks.central_params import GAUSSIAN, GAUSSIAN_FOREST, LAPLACE_FOREST, PublicFacts, integers
@@ -109,8 +109,7 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
     whole = math.floor((Fraction(facts.number("epsilon")) / changes - finding_epsilon(params)) * _UNITS)
     units, attributes, classes = whole - _spent(params, *_COUNTED), len(facts.attributes), facts.n_classes
     width = _reading_width(facts, units / _UNITS, rows) if "dependence" in params["rule"] else 0
-    share = min(0.03, math.ceil(40 * ((width - 2) / 256) / (units / _UNITS * max(rows, 1)) * 100_000) / 100_000)
-    reading, of_reading = (_reading(params), units / _UNITS * share) if width else (None, 0.0)
+    reading, of_reading = (None, 0.0) if not width else (_reading(params), _reading_cost(width, units / _UNITS, rows))
     independent = reading is not None and reading["steps"] / 256 < 0.07 * max(rows, 1)
     left = (units - (_spent(params, _READING) if width else 0)) / _UNITS
     strength = left * max(float(rows), 1.0)
@@ -172,8 +171,15 @@ def _reading_width(facts: PublicFacts, left: float, rows: int) -> int:
         min(bins, 8) + one.domain.size - one.domain.cells if one.domain.categories is None else one.domain.size
         for one in facts.attributes
     ]
-    pairs = sum(16 * classes * first * second <= number for first, second in combinations(groups, 2))
+    cells = sorted(classes * first * second for first, second in combinations(groups, 2))
+    # the smallest tables, as long as all of them together have at most so many cells
+    pairs = sum(16 * own <= number and all_ <= 1 << 21 for own, all_ in zip(cells, accumulate(cells), strict=True))
     return max(512, 128 * min(len(groups) - 1, pairs)) + 2 if pairs else 0
+
+
+def _reading_cost(width: int, left: float, rows: int) -> float:
+    """Return what a reading costs: so much that forty scales of its noise are the rows, at most 3 % of what is left."""
+    return left * min(0.03, math.ceil(40 * ((width - 2) / 256) / (left * max(rows, 1)) * 100_000) / 100_000)
 
 
 def _reading(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import accumulate, combinations
 
 import numpy as np
 
@@ -36,6 +36,8 @@ _MOST_CELLS = 8
 """Cells of a number that are told apart."""
 _ROWS_A_CELL = 16
 """Rows for each cell of the table of a pair by class, at least: chance alone makes sparser tables look dependent."""
+_MOST_CELLS_COUNTED = 1 << 21
+"""Cells of all pairs together that are counted at once: those of the smallest tables."""
 _MANY = 4
 """Pairs of a small dependence that count as one of a large: the sum over as many pairs as would join all attributes is
 divided by it. By less, a row would move it further; by more, one factor behind many attributes would not show."""
@@ -62,8 +64,15 @@ class ClassDependence:
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
         """The pairs that are looked at, by public facts and the number of rows alone."""
-        every = combinations(range(len(self.groups)), 2)
-        return tuple(pair for pair in every if self._cells(pair) * _ROWS_A_CELL <= self.rows)
+        every = sorted(combinations(range(len(self.groups)), 2), key=self._cells)
+        counted = accumulate(map(self._cells, every))
+        return tuple(
+            sorted(
+                pair
+                for pair, cells in zip(every, counted, strict=True)
+                if self._cells(pair) * _ROWS_A_CELL <= self.rows and cells <= _MOST_CELLS_COUNTED
+            )
+        )
 
     @property
     def _summed(self) -> int:

@@ -135,6 +135,17 @@ def test_pairs_with_few_rows_for_each_cell_are_left_out() -> None:
         assert ClassDependence(schema=THREE, rows=rows).pairs == expected
 
 
+def test_of_large_tables_of_pairs_only_so_many_are_counted_as_can_be_held() -> None:
+    """The smallest ones, two million cells together, however many rows there are."""
+    sizes = (2, 3, 700, 800, 900)
+    schema = schema_of(*(attribute(f"a{at}", size, Split.ONE_VS_REST) for at, size in enumerate(sizes)))
+    pairs = ClassDependence(schema=schema, rows=1e12).pairs
+    assert (2, 3) in pairs
+    assert (3, 4) not in pairs
+    assert sum(2 * sizes[first] * sizes[second] for first, second in pairs) <= 1 << 21
+    assert list(pairs) == sorted(pairs)
+
+
 def _table(kind: str, n: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
     """Three attributes that say much of the class: each by itself, two together, or two the same thing."""
     draw = np.random.default_rng(3)
