@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonkit.checks.diversity import NOTHING, Pairs, worst_class
+from anonkit.checks.diversity import NOTHING, Pairs, worst_of, worst_told
 from anonkit.checks.people import Counts, HeldByPeople, ValueRows, holders_of, told
 
 
@@ -129,7 +129,7 @@ def worst_of_holders(
     """
     if not holders.size:
         return dict(NOTHING)
-    return worst_class(
+    worst = worst_of(
         parts,
         np.asarray(rows_of_values if held is None else held.everywhere, dtype=np.float64),
         ordered,
@@ -137,3 +137,4 @@ def worst_of_holders(
         anybody=None if held is None else held.anybody,
         some_have_none=bool((holders == 0).any()),
     )
+    return worst_told(worst)

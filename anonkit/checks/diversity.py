@@ -54,20 +54,8 @@ def diversity_of(
     overall = np.bincount(values, counts) if values.size else np.zeros(0)
     holders = np.bincount(classes, counts)[classes[order]] if classes.size else counts
     pairs = (classes[order], values[order], counts[order], holders)
-    return worst_class([pairs] if classes.size else [], overall, ordered, recursive, some_have_none=some_have_none)
-
-
-def worst_class(
-    parts: Iterable[Pairs],
-    overall: Numbers,
-    ordered: bool,
-    recursive: Sequence[int] = (2, 3),
-    *,
-    anybody: int | None = None,
-    some_have_none: bool = False,
-) -> dict[str, float]:
-    """Return what the worst class of a table has, from its pairs in parts; see `worst_of`."""
-    return worst_told(worst_of(parts, overall, ordered, recursive, anybody=anybody, some_have_none=some_have_none))
+    parts = [pairs] if classes.size else []
+    return worst_told(worst_of(parts, overall, ordered, recursive, some_have_none=some_have_none))
 
 
 def worst_of(

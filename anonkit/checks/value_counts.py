@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.checks.diversity import NO_VALUE, diversity_of, worst_class
+from anonkit.checks.diversity import NO_VALUE, diversity_of, worst_of, worst_told
 
 Counts = NDArray[np.int64]
 
@@ -124,13 +124,14 @@ class ValueCounts:
         some = self.by_value[1] > 0
         places = np.where(self.by_value[0] == _MISSING, np.iinfo(np.int64).max, self.by_value[0])
         overall[np.searchsorted(present, places[some])] = self.by_value[1][some]
-        return worst_class(
+        worst = worst_of(
             [(classes, values, counts, holders[classes])],
             overall,
             self.ordered,
             anybody=self.anybody,
             some_have_none=bool((holders == 0).any()),
         )
+        return worst_told(worst)
 
 
 def _have_an_order(values: Sequence[Any]) -> bool:

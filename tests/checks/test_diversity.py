@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.checks.diversity import diversity_of, worst_class
+from anonkit.checks.diversity import diversity_of, worst_of, worst_told
 
 TABLES = st.lists(
     st.dictionaries(st.integers(0, 8), st.integers(1, 30), min_size=1, max_size=9), min_size=1, max_size=12
@@ -50,7 +50,7 @@ def test_parts_and_numbers_of_classes_do_not_matter(table: list[dict[int, int]],
     holders = np.bincount(classes, counts)[classes]
     parts = [(classes[a:b], values[a:b], counts[a:b], holders[a:b]) for a, b in pairwise(edges)]
 
-    assert worst_class(parts, np.bincount(values, counts), ordered) == whole
+    assert worst_told(worst_of(parts, np.bincount(values, counts), ordered)) == whole
 
 
 def test_many_values_are_no_matrix() -> None:
