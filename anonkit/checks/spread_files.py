@@ -23,6 +23,8 @@ from anonkit.checks.people import Counts
 from anonkit.checks.table_scans import Lines, SpreadFiles, quoted, scanned
 from anonkit.errors import EngineError
 
+UNNUMBERED = -1
+"""In place of a value's number where a cell is missing and that is no value."""
 _TOGETHER = 1 << 19
 """Rows of a group, about."""
 _BORDERS = 63

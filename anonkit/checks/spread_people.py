@@ -21,6 +21,7 @@ from anonkit.checks.class_counts import has_order
 from anonkit.checks.counted_values import CountedValues
 from anonkit.checks.people import Counts
 from anonkit.checks.spread_files import (
+    UNNUMBERED,
     NumberedRows,
     SpreadClasses,
     dealt,
@@ -33,9 +34,6 @@ from anonkit.checks.spread_files import (
     written,
 )
 from anonkit.checks.table_scans import SpreadFiles, scanned
-
-_NONE = -1
-"""In place of a value's number where a cell is missing and that is no value."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -152,7 +150,7 @@ def _values(
             if len(columns) == 2:
                 domain.append(columns)
             else:
-                numbers = np.where(columns[1] == _NONE, _NONE, columns[1] + first)
+                numbers = np.where(columns[1] == UNNUMBERED, UNNUMBERED, columns[1] + first)
                 pairs.append((columns[0], numbers, *columns[2:]))
         first = sum(each[0].size for each in domain)
     nothing = np.zeros(0, dtype=np.int64)
@@ -160,7 +158,7 @@ def _values(
     if not np.array_equal(np.bincount(classes, n, minlength=rows.size), rows):
         raise lost()
     order = np.lexsort((values, classes))
-    order = order[values[order] != _NONE]
+    order = order[values[order] != UNNUMBERED]
     of_values = [np.concatenate([nothing, *(each[at] for each in domain)]) for at in range(2)]
     if of_values[0].sum() != n[order].sum():
         raise lost()
@@ -239,11 +237,11 @@ class CountPeople:
                 valued = "true" if self.valued[kind] == "true" else "s IS NOT NULL"
                 connection.execute(
                     f"CREATE TEMP TABLE ranked AS SELECT class, unit, n, CASE WHEN {valued} "
-                    f"THEN dense_rank() OVER (ORDER BY s NULLS LAST) - 1 ELSE {_NONE} END AS value FROM {source}"
+                    f"THEN dense_rank() OVER (ORDER BY s NULLS LAST) - 1 ELSE {UNNUMBERED} END AS value FROM {source}"
                 )
                 counted = "sum(n)::BIGINT AS n, count(DISTINCT unit)::BIGINT AS people FROM ranked"
                 yield from messages_of(group, table_of(connection, f"SELECT class, value, {counted} GROUP BY ALL"))
-                domain = f"SELECT value, {counted} WHERE value <> {_NONE} GROUP BY ALL ORDER BY value"
+                domain = f"SELECT value, {counted} WHERE value <> {UNNUMBERED} GROUP BY ALL ORDER BY value"
                 yield group, written(table_of(connection, domain).drop_columns(["value"]))
                 return
             holders = "".join(

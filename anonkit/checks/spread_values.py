@@ -23,6 +23,7 @@ from anonkit.checks.class_counts import has_order
 from anonkit.checks.diversity import NOTHING, united, worst_of, worst_told
 from anonkit.checks.people import Counts
 from anonkit.checks.spread_files import (
+    UNNUMBERED,
     DealPairs,
     SpreadClasses,
     lost,
@@ -35,9 +36,6 @@ from anonkit.checks.spread_files import (
 )
 from anonkit.checks.table_scans import SpreadFiles, scanned
 from anonkit.checks.uniform_classes import UniformClasses, uniform_shares
-
-_NONE = -1
-"""In place of a value's number where a cell is missing and that is no value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,12 +138,12 @@ class RankValues:
             refuse_strays(connection, source, "s", self.borders[at], part)
             pairs = table_of(
                 connection,
-                f"SELECT class, CASE WHEN {valued} THEN dense_rank() OVER (ORDER BY s NULLS LAST) - 1 ELSE {_NONE} END "
-                f"AS value, n FROM (SELECT class, s, sum(n)::BIGINT AS n FROM {source} GROUP BY ALL) "
+                f"SELECT class, CASE WHEN {valued} THEN dense_rank() OVER (ORDER BY s NULLS LAST) - 1 "
+                f"ELSE {UNNUMBERED} END AS value, n FROM (SELECT class, s, sum(n)::BIGINT AS n FROM {source} GROUP BY ALL) "
                 f"ORDER BY class % {self.groups}",
             )
         classes, values, rows = (pairs.column(name).to_numpy() for name in ("class", "value", "n"))
-        held = values != _NONE
+        held = values != UNNUMBERED
         domain = np.bincount(values[held], rows[held]).astype(np.int64)
         counts = written(pa.table({"part": pa.array(np.full(domain.size, part)), "n": domain}))
         for own in range(min(self.groups, self.classes)):
@@ -188,7 +186,7 @@ class MeasureClasses:
             raise lost()
         if np.any(values >= first[part + 1] - first[part]):  # its part has not told so many values
             raise lost()
-        values = np.where(values == _NONE, _NONE, values + first[part])
+        values = np.where(values == UNNUMBERED, UNNUMBERED, values + first[part])
         order = np.lexsort((values, classes))
         classes, values, rows = classes[order], values[order], rows[order]
         if self.attributes[at].is_target:
@@ -197,7 +195,7 @@ class MeasureClasses:
             counts, n_values = np.unique(overall, return_counts=True)
             found = {"uniform": int(expected[alike].sum()), "counts": counts.tolist(), "values": n_values.tolist()}
         else:
-            held = values != _NONE
+            held = values != UNNUMBERED
             classes, values, of_pair = classes[held], values[held], rows[held].astype(np.float64)
             holders = np.bincount(classes, of_pair, minlength=expected.size)
             found = {
