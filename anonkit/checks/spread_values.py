@@ -139,7 +139,8 @@ class RankValues:
             pairs = table_of(
                 connection,
                 f"SELECT class, CASE WHEN {valued} THEN dense_rank() OVER (ORDER BY s NULLS LAST) - 1 "
-                f"ELSE {UNNUMBERED} END AS value, n FROM (SELECT class, s, sum(n)::BIGINT AS n FROM {source} GROUP BY ALL) "
+                f"ELSE {UNNUMBERED} END AS value, n "
+                f"FROM (SELECT class, s, sum(n)::BIGINT AS n FROM {source} GROUP BY ALL) "
                 f"ORDER BY class % {self.groups}",
             )
         classes, values, rows = (pairs.column(name).to_numpy() for name in ("class", "value", "n"))
