@@ -182,6 +182,8 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     rule = rebuilt_rule(facts, params)
     if rule is not None and rule.reading is not None:
         counted.append(_line("dependence within classes", sensitivity=rule.width, cost=rule.of_reading))
+    if rule is not None and rule.choice is not None:
+        counted.append(ExpectedLine(purpose="interacting pair", mechanism=FLIP, sensitivity=2, cost=rule.of_choice))
     depth = facts.whole("depth", 0, 12)
     deepest = max((int(line["level"] or 0) for line in params["accounting"]), default=0)
     # releases of earlier versions do not say what the rule read: what their trees have is taken as planned
@@ -190,7 +192,7 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     split = ExpectedLine(purpose="split at level {}", mechanism=FLIP, sensitivity=_width("gini", facts.n_classes, 1))
     lines: list[ExpectedLine] = []
     for level in range(levels):
-        if level < levels - 1:
+        if (0 if rule is None else rule.led) <= level < levels - 1:
             cost = None if rule is None else rule.of_split
             lines.append(replace(split, purpose=split.purpose.format(level), level=level, cost=cost))
         cost = None if rule is None else rule.of_leaf(level)

@@ -9,23 +9,31 @@ publish what the rule said have no block `rule`; of these the account alone is c
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import accumulate, combinations
 from typing import Any
 
+from anonkit.checks.central_pairs import (
+    CHOICE,
+    READING,
+    LeadingGrid,
+    PairTables,
+    choice_cost,
+    findings_in_words,
+    reading_cost,
+    told_choice,
+    told_reading,
+)
 from anonkit.checks.central_params import GAUSSIAN, GAUSSIAN_FOREST, LAPLACE_FOREST, PublicFacts, integers
 from anonkit.checks.finding_lines import finding_epsilon
 from anonkit.checks.histogram_law import gaussian_histograms
-from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
 _UNITS = 1 << 52
 _CELLS = ((2, 4), (25, 8), (300, 16), (1000, 32), (math.inf, 64))
 _REGIONS = (200, 800, 3200)
 _COUNTED = ("number of rows", "values of the target")
-_READING = "dependence within classes"
 _WEIGHED_LEVELS = (50_000, 100_000, 400_000)
 
 
@@ -54,8 +62,16 @@ class RebuiltRule:
     """Steps of a 256th row by which a row moves it."""
     reading: Mapping[str, Any] | None = None
     """That reading, as it must be told; None where the rule asks for none."""
+    of_choice: float = 0.0
+    """What the choice of a pair costs; 0 where the rule asks for none."""
+    choice: Mapping[str, Any] | None = None
+    """That choice, as it must be told; None where the rule asks for none."""
+    grid: LeadingGrid | None = None
+    """How the tree begins that a pair leads, if any does: for nothing."""
 
-    def told(self, rows: int, *, delta: float = 0.0, reads: bool = True) -> dict[str, Any]:
+    def told(
+        self, rows: int, *, delta: float = 0.0, asked: Collection[str] = ("dependence", "interaction")
+    ) -> dict[str, Any]:
         """Return the block of the params.
 
         Parameters
@@ -63,8 +79,8 @@ class RebuiltRule:
         rows : int
         delta : float
             Which noise the histograms have is told where it is not 0.
-        reads : bool
-            False for releases of versions that read no dependence.
+        asked : collection of str
+            What the version of the release asks of pairs: earlier ones read no dependence, or chose no pair.
         """
         noise = GAUSSIAN if self.rho else "discrete-laplace"
         return {
@@ -75,9 +91,15 @@ class RebuiltRule:
             "bins": self.bins,
             "weights": self.weights,
             "calibration": self.calibration,
-            **({"dependence": self.reading} if reads else {}),
+            **({"dependence": self.reading} if "dependence" in asked else {}),
+            **({"interaction": self.choice} if "interaction" in asked else {}),
             **({"noise": noise} if delta else {}),
         }
+
+    @property
+    def led(self) -> int:
+        """Levels of the tree that are divided by the grid of a pair."""
+        return 0 if self.grid is None else self.grid.levels
 
     @property
     def of_histograms(self) -> float:
@@ -86,12 +108,12 @@ class RebuiltRule:
 
     @property
     def of_split(self) -> float:
-        """What a split costs: the same at every level."""
-        return self.left * self.shares[0] / max(self.depth, 1)
+        """What a split costs that is chosen: the same at every level."""
+        return self.left * self.shares[0] / max(self.depth - self.led, 1)
 
     def of_leaf(self, level: int) -> float:
         """Return what the counts of a leaf cost: what the path to it has not spent."""
-        return self.left * (self.shares[0] + self.shares[1]) - level * self.of_split
+        return self.left * (self.shares[0] + self.shares[1]) - max(level - self.led, 0) * self.of_split
 
 
 def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule | None:
@@ -108,15 +130,20 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
     changes = facts.whole("rows_per_unit", 1, 1000) * (2 if facts.parameters["adjacency"] == "replace" else 1)
     whole = math.floor((Fraction(facts.number("epsilon")) / changes - finding_epsilon(params)) * _UNITS)
     units, attributes, classes = whole - _spent(params, *_COUNTED), len(facts.attributes), facts.n_classes
-    width = _reading_width(facts, units / _UNITS, rows) if "dependence" in params["rule"] else 0
-    reading, of_reading = (None, 0.0) if not width else (_reading(params), _reading_cost(width, units / _UNITS, rows))
+    width, pairs = _asked_of_pairs(facts, params, units / _UNITS, rows)
+    reading, of_reading = (
+        (None, 0.0) if not width else (told_reading(params), reading_cost(width, units / _UNITS, rows))
+    )
+    of_choice = choice_cost(len(pairs), units / _UNITS, rows)
+    choice = told_choice(params, facts, pairs) if of_choice else None
     independent = reading is not None and reading["steps"] / 256 < 0.07 * max(rows, 1)
-    left = (units - (_spent(params, _READING) if width else 0)) / _UNITS
+    units -= (_spent(params, READING) if width else 0) + (_spent(params, CHOICE) if of_choice else 0)
+    left = units / _UNITS
     strength = left * max(float(rows), 1.0)
     weights = strength > 35 * attributes**2 and classes <= 64 and not independent
     asked = attributes if weights else min(attributes, max(1, round(math.sqrt(strength / classes))))
     by_cell = strength / (2 * attributes * classes)
-    trees = facts.whole("trees", 0, 1000) or 1 if facts.method == "dp-forest" else 1
+    trees = _trees(facts)
     deep = weights and strength >= 2_500 * classes
     if weights:
         depth = max(5 if deep else 3, 3 + sum(strength >= limit for limit in _WEIGHED_LEVELS))
@@ -125,76 +152,67 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
     else:
         depth, regions = 2 if facts.parameters["as_"] == "cells" and strength >= 20 else 0, 0
         counts = math.ceil(min(max(8.0 / strength, 0.06), 0.12) * 1000) / 1000
-    splits = (0.16 if deep else 0.08 if weights else 0.06) if depth else 0.0
+    bins = facts.whole("bins", 0, 1024) or next(bins for limit, bins in _CELLS if by_cell < limit)
+    pair = tuple(one for one in facts.attributes if choice is not None and one.name in choice["pair"])
+    grid = LeadingGrid.of(pair, bins, classes, strength) if pair else None
+    led = 0 if grid is None else grid.levels
+    depth = max(depth, led)
+    splits = (0.16 if deep else 0.08 if weights else 0.06) if depth > led else 0.0
     if levels := facts.whole("depth", 0, 12):
         splits = (splits or 0.09) if levels > 1 else 0.0
         depth, regions = levels - 1, min(regions, levels - 1)
     step = 0.17 if weights else 0.0
     calibration = not weights and facts.parameters["as_"] != "cells" and strength >= 1_800 and classes <= 64
     slope = 0.75 * counts if calibration else 0.0
-    histograms = 1 - splits - counts - step
+    counts = 0.2 if led else counts - slope
+    histograms = 1 - splits - counts - slope - step
     gaussian, rho = gaussian_histograms(facts, params, left * histograms, asked)
     return RebuiltRule(
         depth=depth,
         regions=regions,
         asked=gaussian or asked,
-        bins=facts.whole("bins", 0, 1024) or next(bins for limit, bins in _CELLS if by_cell < limit),
+        bins=bins,
         weights=weights,
         calibration=calibration,
         left=left,
-        shares=(splits, counts - slope, histograms, step, slope),
+        shares=(splits, counts, histograms, step, slope),
         rho=rho,
         of_reading=of_reading,
         width=width,
         reading=reading,
+        of_choice=of_choice,
+        choice=choice,
+        grid=grid,
     )
+
+
+def _asked_of_pairs(
+    facts: PublicFacts, params: Mapping[str, Any], left: float, rows: int
+) -> tuple[int, list[tuple[int, int]]]:
+    """Return the steps by which a row moves a reading of pairs, and the pairs that are chosen among.
+
+    Nothing is asked where cells are released, and what the version of the release did not ask. A reading is asked for
+    where weights might be learned, a choice where one tree is grown, as deep as the rule says.
+    """
+    strength, told = left * max(rows, 1), params["rule"]
+    if facts.parameters["as_"] == "cells":
+        return 0, []
+    by_cell = strength / (2 * max(len(facts.attributes), 1) * facts.n_classes)
+    bins = facts.whole("bins", 0, 1024) or next(bins for limit, bins in _CELLS if by_cell < limit)
+    tables = PairTables.of(facts, bins, rows)
+    weights = strength > 35 * len(facts.attributes) ** 2 and facts.n_classes <= 64
+    free = _trees(facts) == 1 and not facts.whole("depth", 0, 12)
+    width = tables.reading_width() if "dependence" in told and weights else 0
+    return width, tables.led(strength) if "interaction" in told and free else []
+
+
+def _trees(facts: PublicFacts) -> int:
+    return facts.whole("trees", 0, 1000) or 1 if facts.method == "dp-forest" else 1
 
 
 def _spent(params: Mapping[str, Any], *purposes: str) -> int:
     """Return what a row has paid for draws of these names, in units of 2**-52."""
     return sum(line["rate"] * line["sensitivity"] for line in params["accounting"] if line["purpose"] in purposes)
-
-
-def _reading_width(facts: PublicFacts, left: float, rows: int) -> int:
-    """Return the steps by which a row moves what is read of dependence within classes; 0 where nothing is read.
-
-    It is read where weights might be learned, of pairs that have 16 rows for each cell. A row moves the sum of the
-    largest, one fewer than there are attributes, by 2 rows for each; a quarter of that is read, or the largest alone.
-    """
-    number, classes = max(rows, 1), facts.n_classes
-    strength = left * number
-    if facts.parameters["as_"] == "cells" or classes > 64 or strength <= 35 * len(facts.attributes) ** 2:
-        return 0
-    by_cell = strength / (2 * len(facts.attributes) * classes)
-    bins = facts.whole("bins", 0, 1024) or next(bins for limit, bins in _CELLS if by_cell < limit)
-    groups = [
-        min(bins, 8) + one.domain.size - one.domain.cells if one.domain.categories is None else one.domain.size
-        for one in facts.attributes
-    ]
-    cells = sorted(classes * first * second for first, second in combinations(groups, 2))
-    # the smallest tables, as long as all of them together have at most so many cells
-    pairs = sum(16 * own <= number and all_ <= 1 << 21 for own, all_ in zip(cells, accumulate(cells), strict=True))
-    return max(512, 128 * min(len(groups) - 1, pairs)) + 2 if pairs else 0
-
-
-def _reading_cost(width: int, left: float, rows: int) -> float:
-    """Return what a reading costs: so much that forty scales of its noise are the rows, at most 3 % of what is left."""
-    return left * min(0.03, math.ceil(40 * ((width - 2) / 256) / (left * max(rows, 1)) * 100_000) / 100_000)
-
-
-def _reading(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the reading as it must be told: by its own line of the account, whatever was read.
-
-    Raises
-    ------
-    ReleaseFormatError
-        There is none.
-    """
-    told = params["rule"]["dependence"]
-    rates = [line["rate"] for line in params["accounting"] if line["purpose"] == _READING]
-    if not isinstance(told, Mapping) or len(rates) != 1:
-        raise ReleaseFormatError("the params lack a reading that the rule asks for")
-    return {"purpose": _READING, "rate": rates[0], "steps": integers([told["steps"]])[0]}
 
 
 def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule) -> Iterator[Check]:
@@ -210,7 +228,7 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
     rule = replace(rule, regions=min(rule.regions, _affordable(params["trees"][0], facts, rule.left)))
     rows = facts.whole("n_rows") or params["rule"]["rows"]
     told = dict(params["rule"])
-    rebuilt = rule.told(rows, delta=facts.delta if "noise" in told else 0.0, reads="dependence" in told)
+    rebuilt = rule.told(rows, delta=facts.delta if "noise" in told else 0.0, asked=told)
     yield Check(name="rule", passed=told == rebuilt, observed=_in_words(told), required=_in_words(rebuilt))
     cells = {attribute.domain.cells for attribute in facts.attributes if attribute.domain.categories is None}
     seen = (
@@ -219,6 +237,7 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
         ("weights" in params) == rule.weights,
         ("calibration" in params) == rule.calibration,
         sum(1 for table in params["histograms"][0] if table) == rule.asked,
+        rule.grid is None or rule.grid.is_followed(params["trees"][0]),
         params["format"] == (GAUSSIAN_FOREST if rule.rho else LAPLACE_FOREST),
     )
     yield Check(name="rule_is_followed", passed=all(seen), observed=sum(seen), required=len(seen))
@@ -235,16 +254,8 @@ def _affordable(tree: Sequence[Mapping[str, Any]], facts: PublicFacts, left: flo
 
 
 def _in_words(block: Mapping[str, Any]) -> str:
-    told = {name: _reading_in_words(one) if isinstance(one, Mapping) else one for name, one in block.items()}
+    told = dict(findings_in_words(block))
     return ", ".join(f"{name}={told[name]}" for name in sorted(told))
-
-
-def _reading_in_words(reading: Mapping[str, Any]) -> str:
-    """Return the whole rows that were read and the rate of the noise; all that is told, where that is not all."""
-    steps = reading.get("steps")
-    if set(reading) == {"purpose", "rate", "steps"} and reading["purpose"] == _READING and isinstance(steps, int):
-        return f"{steps // 256}/{reading['rate']}"
-    return "/".join(map(str, reading.values()))
 
 
 def _regions(tree: Sequence[Mapping[str, Any]], depth: int) -> list[int]:

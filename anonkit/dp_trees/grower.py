@@ -79,13 +79,17 @@ class _Grower:
 
     def run(self, watch: Watch) -> PublishedForest:
         """Grow level by level, then fill the leaves."""
-        frontier = np.arange(self.forest.size)
-        question = self._question(frontier, np.full((frontier.size, 1), WITHOUT_ATTRIBUTE))
-        totals = self.counter.ask(question).reshape(frontier.size, self.schema.n_classes)
+        started = self._led()
+        nodes = np.concatenate(started)
+        question = self._question(nodes, np.full((nodes.size, 1), WITHOUT_ATTRIBUTE))
+        totals = self.counter.ask(question).reshape(nodes.size, self.schema.n_classes)
         # under a bootstrap the total is random, so there is nothing to compare it with
         if self.choices.rows.bootstrap is None:
             refuse_other_totals("trees", int(totals.sum()), self.counter.n_rows * self.choices.rows.times)
-        for level in range(self.plan.levels):
+        *ended, frontier = started
+        *known, totals = np.split(totals, np.cumsum([own.size for own in ended]))
+        self.leaves += [(level, own, known[level]) for level, own in enumerate(ended) if own.size]
+        for level in range(len(ended), self.plan.levels):
             watch(level)
             ends = self._ends(level, frontier, totals)
             candidates = self._candidates(frontier[~ends])
@@ -99,6 +103,21 @@ class _Grower:
             frontier, totals = self._split(level, frontier[~ends], candidates, totals[~ends])
         self._fill()
         return self.forest.published(self.schema, self.choices.rows, self.choices.vote)
+
+    def _led(self) -> list[IntArray]:
+        """Split by the public grid, without a look at the rows; return its leaves by level, then those that go on."""
+        frontier, ended = np.arange(self.forest.size), []
+        for divisions in () if self.choices.lead is None else self.choices.lead.levels:
+            goes_on = np.array([division is not None for division in divisions])
+            ended.append(frontier[~goes_on])
+            attribute, split = np.array([division for division in divisions if division is not None]).T
+            chosen, first = Chosen(attribute=attribute, split=split), self.forest.size
+            parents = self.forest.grow(frontier[goes_on], chosen, self.schema.attributes)
+            self.account.branch(parents)
+            self._inherit(parents)
+            frontier = np.arange(first, self.forest.size)
+            self.too_few = np.zeros(frontier.size, dtype=bool)
+        return [*ended, frontier]
 
     def _question(self, nodes: IntArray, attributes: IntArray) -> Question:
         return ask_for(

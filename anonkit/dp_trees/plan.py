@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from anonkit.dp_trees.leaves import Leaf
+from anonkit.dp_trees.pair_grid import PairGrid
 from anonkit.dp_trees.scores import LARGEST_TABLE
 from anonkit.dp_trees.split_selection import Selection, Terms
 from anonkit.dp_trees.tree_rows import Rows
@@ -51,6 +52,8 @@ class Choices:
     """How receivers let the trees decide together; None where the method has one tree, or says nothing."""
     max_rows: int = LARGEST_TABLE
     """Rows of a node up to which an entropy is scored exactly; public."""
+    lead: PairGrid | None = None
+    """Splits of the first levels, which are public and cost nothing; for one tree whose nodes are not counted."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.levels <= MOST_LEVELS or len(self.weights) != self.levels:
@@ -59,6 +62,13 @@ class Choices:
             raise ParameterError("counts of rows need a share below 1 for each level")
         if self.threshold is not None and not self.count_shares:
             raise ParameterError("a threshold on the rows of a node needs a share of the budget for counting them")
+        if self.lead is not None and (self.rows.trees > 1 or self.count_shares or self.led >= self.levels):
+            raise ParameterError("a public grid leads one tree, which has more levels, and no counts of nodes")
+
+    @property
+    def led(self) -> int:
+        """Levels whose splits are public."""
+        return 0 if self.lead is None else len(self.lead.levels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +135,9 @@ class Plan:
         return self.level_units[level] - self.count_units(level)
 
     def split_draws(self, level: int) -> tuple[Draw, ...]:
-        """Return the draws of a split."""
+        """Return the draws of a split; none where it is public."""
+        if level < self.choices.led:
+            return ()
         return self.choices.selection.draws(level, self.split_units(level), self.terms)
 
     def leaf_units(self, level: int) -> int:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -30,19 +30,17 @@ from anonkit.consumers.forest import Forest
 from anonkit.consumers.naive_bayes import NaiveBayes
 from anonkit.domains.attribute_domains import Grid
 from anonkit.dp_trees.additive_model import budget_rule
-from anonkit.dp_trees.additive_model.class_dependence import PURPOSE, ClassDependence
+from anonkit.dp_trees.additive_model.pair_findings import PairQuestions
 from anonkit.dp_trees.additive_model.stacked import StackedPlan, learn
 from anonkit.dp_trees.grower import grow
 from anonkit.dp_trees.leaves import NoisyClassCounts
-from anonkit.dp_trees.marginals.noisy_readings import Reading
 from anonkit.dp_trees.plan import Choices, Plan
-from anonkit.dp_trees.questions import BatchCounter, CodedBatch
+from anonkit.dp_trees.questions import BatchCounter, CodedBatch, Question, RowSums
 from anonkit.dp_trees.release.stacked_trees import schema_of
 from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.errors import SourceError
 from anonkit.mechanisms.accounting import rate_within, shares, units_of
-from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.mechanisms.noisy_histograms import noisy_tables, table_weights
 from anonkit.methods.dp_nb import count
 from anonkit.policy.public_domains import public_domains
@@ -167,36 +165,61 @@ def constants(candidate: tuple[float, ...]) -> Iterator[None]:
             setattr(budget_rule, name, value)
 
 
-def rule_of(table: Coded, left: float, *, independent: bool = False) -> budget_rule.Rule:
+def rule_of(table: Coded, left: float, *, independent: bool = False, led: int = 0) -> budget_rule.Rule:
     """What the rule says of what is left of epsilon."""
     return budget_rule.rule_for(
         epsilon=left, rows=table.labels.size, attributes=len(table.schema.attributes),
-        classes=table.schema.n_classes, independent=independent,
+        classes=table.schema.n_classes, independent=independent, led=led,
     )  # fmt: skip
 
 
 def planned(table: Coded, epsilon: float, seed: int) -> StackedPlan:
-    """Plan as a release does, the noisy number of rows apart, which costs a fiftieth: read what the rule asks for."""
-    left, rows = epsilon * 0.98, float(table.labels.size)
-    rule, reading = rule_of(table, left), None
-    question = ClassDependence(schema=table.at(rule.cells)[0], rows=rows)
-    share = budget_rule.reading_share(rule, epsilon=left, rows=rows, moved=question.moved)
-    if share and question.pairs:
-        draw = question.draw(int(units_of(left) * share))
-        words = Words(Randomness.seeded(seed).child(PURPOSE))
-        reading = Reading.of(draw, distance(table, rule.cells), words)
-        left -= draw.units / (1 << 52)
-        rule = rule_of(table, left, independent=not budget_rule.is_dependent(reading.rows, rows))
-    return StackedPlan(
-        rule=rule, schema=table.at(rule.cells)[0], trees=1, epsilon=Fraction(left), dependence=reading,
+    """Plan as a release does, what is asked of pairs too; the noisy number of rows, a fiftieth, is taken off."""
+    left, rows = units_of(epsilon * 0.98), float(table.labels.size)
+    rule = rule_of(table, left / (1 << 52))
+    questions = PairQuestions.of(rule, table.at(rule.cells)[0], epsilon=left / (1 << 52), rows=rows)
+    found = questions.asked(Remembered(table, rule.cells), left, Randomness.seeded(seed))
+    left -= found.units
+    follow = partial(
+        rule_of, table, left / (1 << 52),
+        independent=found.dependence is not None and not budget_rule.is_dependent(found.dependence.rows, rows),
     )  # fmt: skip
+    schema = table.at(follow().cells)[0]
+    lead = found.grid(schema, left / (1 << 52) * rows)
+    rule = follow(led=0 if lead is None else len(lead.levels))
+    return StackedPlan(rule=rule, schema=schema, trees=1, epsilon=Fraction(left, 1 << 52), found=found, lead=lead)
 
 
-@lru_cache(maxsize=1024)
-def distance(table: Coded, cells: int) -> float:
-    """What is read, without noise: the same for all seeds and candidates."""
-    schema, batch, _ = table.at(cells)
-    return ClassDependence(schema=schema, rows=float(table.labels.size)).distance(BatchCounter(lambda: [batch]))
+@dataclass(frozen=True)
+class Remembered:
+    """The tables of pairs, counted once for all seeds and candidates."""
+
+    table: Coded
+    cells: int
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the table."""
+        return self.table.labels.size
+
+    def sum_up(self, sums: RowSums) -> np.ndarray:
+        """Count, or remember."""
+        return _pair_counts(self.table, self.cells, sums.size, sums)
+
+    def ask(self, question: Question) -> np.ndarray:
+        """Pairs are counted, nodes are not."""
+        raise NotImplementedError
+
+
+_COUNTED: dict[tuple[str, int, int], np.ndarray] = {}
+
+
+def _pair_counts(table: Coded, cells: int, size: int, sums: RowSums) -> np.ndarray:
+    key = table.name, cells, size
+    if key not in _COUNTED:
+        _, batch, _ = table.at(cells)
+        _COUNTED[key] = BatchCounter(lambda: [batch]).sum_up(sums)
+    return _COUNTED[key]
 
 
 def forest(table: Coded, plan: StackedPlan, seed: int) -> tuple[float, ...]:

@@ -703,16 +703,19 @@ def test_a_release_of_a_version_that_did_not_tell_its_rule_is_checked_by_its_acc
     assert (code, list(failed)) == (0, [])
 
 
-def test_a_release_of_a_version_that_read_no_dependence_is_checked_by_the_rule_of_its_time(
-    releases: dict[str, Files], tmp_path: Path
+@pytest.mark.parametrize("unknown", [("interaction",), ("dependence", "interaction")])
+def test_a_release_of_a_version_that_asked_less_of_pairs_is_checked_by_the_rule_of_its_time(
+    unknown: tuple[str, ...], releases: dict[str, Files], tmp_path: Path
 ) -> None:
-    """What the rule said is told without that key, in params and in the check of the report: it validates."""
+    """What the rule said is told without these keys, in params and in the check of the report: it validates."""
 
     def earlier(files: Files) -> None:
-        del files.params["rule"]["dependence"]
+        for key in unknown:
+            del files.params["rule"][key]
         for check in files.report["verification"]["checks"]:
             if check["name"] == "rule":
-                check.update({name: check[name].replace("dependence=None, ", "") for name in ("observed", "required")})
+                for key, told in itertools.product(unknown, ("observed", "required")):
+                    check[told] = check[told].replace(f"{key}=None, ", "")
 
     code, failed = verdict(forged(releases["dp-forest weights"], earlier, tmp_path))
     assert (code, list(failed)) == (0, [])

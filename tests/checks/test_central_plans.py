@@ -124,8 +124,9 @@ def account_of(method: Any, policy: Policy, rows: float) -> tuple[Accounting | A
         return _of_marginals(method, policy, rows)
     elif isinstance(method, StackedMethod):
         plan = method.plan(policy, method.n_rows or rows, method._counting)
-        reading = method.dependence_of(plan, Rows(plan.schema), Randomness.seeded(int(abs(rows))))
-        plan = method.plan(policy, method.n_rows or rows, method._counting, dependence=reading)
+        questions, seeded = method.questions_of(plan), Randomness.seeded(int(abs(rows)))
+        found = questions.asked(Rows(plan.schema), plan.row_units, seeded)
+        plan = method.plan(policy, method.n_rows or rows, method._counting, found=found)
         schema, account, kind = plan.schema, plan.accounting(None), {"kind": "disjoint", "trees": method.n_trees}
     else:
         planned = method.plan(policy)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.checks.central_params import PublicFacts
 from anonkit.checks.central_rule import RebuiltRule, rule_checks
+from anonkit.consumers.forest import Forest
 from anonkit.dp_trees.additive_model.budget_rule import rule_for
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
@@ -261,5 +262,121 @@ def test_a_reading_that_the_rule_does_not_ask_for_is_refused(steps: int | str, f
     """Of so few rows no weights would be learned: there is nothing to choose."""
     told = {"purpose": "dependence within classes", "rate": 1, "steps": steps}
     code, failed = verdict(forged(few_rows, lambda files: files.params["rule"].update(dependence=told), tmp_path))
+    assert code == 1
+    assert "rule" in failed
+
+
+def _led_table(rows: int = 3_000) -> tuple[pa.Table, Policy]:
+    """A number and a word on which the class depends together, and three columns that say nothing."""
+    rng = np.random.default_rng(7)
+    number, word = rng.uniform(0, 16, rows), rng.integers(0, 3, rows)
+    labels = (number // 4 % 2 == 0) ^ (word == 1) ^ (rng.random(rows) < 0.05)
+    letters = np.array(["x", "y", "z"])
+    table = pa.table({"n": number, "w": letters[word], "m": rng.uniform(0, 16, rows),
+                      "v": letters[rng.integers(0, 3, rows)], "u": letters[rng.integers(0, 3, rows)],
+                      "t": np.array(["no", "yes"])[labels.astype(int)]})  # fmt: skip
+    columns = {name: Column(name=name, categories=("x", "y", "z")) for name in ("w", "v", "u")}
+    columns |= {name: Column(name=name, bounds=(0.0, 16.0)) for name in ("n", "m")}
+    columns["t"] = Column(name="t", categories=("no", "yes"), role=Role.TARGET)
+    return table, Policy(columns=columns)
+
+
+@pytest.fixture(scope="module")
+def led(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """A true release whose tree is led by a pair."""
+    table, policy = _led_table()
+    output = tmp_path_factory.mktemp("led") / "out.parquet"
+    anonkit.release(table, method="dp-forest", epsilon=2.0, policy=policy, output=output, ledger=None)
+    return Files.read(output)
+
+
+def _of_choice(files: Files) -> dict[str, Any]:
+    return _line(files, "interacting pair")
+
+
+def _rechosen(files: Files, **changed: int) -> None:
+    _repriced(_of_choice(files), **changed)
+    files.params["rule"]["interaction"]["rate"] = _of_choice(files)["rate"]
+
+
+def _node(files: Files, attribute: str) -> dict[str, Any]:
+    """The first node that this attribute divides."""
+    return next(node for node in files.params["trees"][0] if node.get("attribute") == attribute)
+
+
+def _moved_cut(files: Files) -> None:
+    """The root is divided at another cut of the same number, to the letter: nobody paid for that choice."""
+    root = _node(files, "n")
+    cells = next(one["domain"]["cells"] for one in files.params["attributes"] if one["name"] == "n")
+    root.update(at=root["at"] - 1, value=16.0 * root["at"] / cells)
+
+
+def _unchosen(files: Files) -> None:
+    """As a release of an earlier version, which chose no pair."""
+    files.params["accounting"].remove(_of_choice(files))
+    del files.params["rule"]["interaction"]
+
+
+def test_a_release_whose_tree_a_pair_leads_is_valid_and_predicts_what_no_attribute_tells(
+    led: Files, tmp_path: Path
+) -> None:
+    """It says which pair, pays for the choice, and its tree begins with their grid."""
+    assert led.params["rule"]["interaction"]["pair"] == ["n", "w"]
+    assert led.params["rule"]["depth"] >= 3 + 2
+    assert {node["attribute"] for node in led.params["trees"][0][:3]} <= {"n", "w"}
+    assert not [line for line in led.params["accounting"] if line["purpose"] == "split at level 0"]
+    assert verdict(forged(led, lambda _: None, tmp_path)) == (0, ())
+    table, _ = _led_table()
+    guesses = Forest(led.params).fit().predict(table.drop_columns(["t"]).to_pandas())
+    assert np.mean(np.asarray(guesses) == table["t"].to_numpy(zero_copy_only=False)) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("edit", "check"),
+    [
+        (lambda files: files.params["rule"]["interaction"].update(pair=["m", "w"]), "rule_is_followed"),
+        (lambda files: files.params["rule"]["interaction"].update(pair=[]), "rule"),
+        (lambda files: files.params["rule"]["interaction"].update(rate=1), "rule"),
+        (lambda files: files.params["rule"]["interaction"].update(purpose="something else"), "rule"),
+        (lambda files: files.params["rule"]["interaction"].update(gain=700), "rule"),
+        (_moved_cut, "rule_is_followed"),
+        (lambda files: files.params["rule"].pop("interaction"), "account_lines"),
+        (_unchosen, "rule"),
+        (lambda files: _rechosen(files, sensitivity=1, rate=2 * _of_choice(files)["rate"]), "account_lines"),
+        (lambda files: _rechosen(files, rate=_of_choice(files)["rate"] // 2), "account_lines"),
+        (lambda files: _of_choice(files).update(mechanism="exponential"), "account_lines"),
+    ],
+    ids=["another pair", "no pair", "another rate", "another purpose", "a key more", "another cut",
+         "no word of a choice", "as an earlier version", "half the sensitivity", "half the rate", "another mechanism"],
+)  # fmt: skip
+def test_another_choice_of_a_pair_than_the_rule_makes_is_refused(
+    led: Files, edit: Edit, check: str, tmp_path: Path
+) -> None:
+    """Whether there is one, what it costs, and how the tree begins that follows from it, are the rule's."""
+    code, failed = verdict(forged(led, edit, tmp_path))
+    assert code == 1
+    assert check in failed
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda files: files.params["rule"].update(interaction=None),
+        lambda files: files.params["accounting"].remove(_of_choice(files)),
+        lambda files: files.params["rule"]["interaction"].update(pair=["w", "n"]),
+        lambda files: files.params["rule"]["interaction"].update(pair=["n", "t"]),
+        lambda files: files.params["rule"]["interaction"].pop("pair"),
+    ],
+    ids=["nothing is said to be chosen", "no line", "in another order", "with the target", "no pair is said"],
+)
+def test_a_release_without_the_choice_that_the_rule_asks_for_is_none(led: Files, edit: Edit, tmp_path: Path) -> None:
+    """The rule cannot be followed then: it is not a release that can be checked."""
+    assert verdict(forged(led, edit, tmp_path))[0] == 3
+
+
+def test_a_choice_that_the_rule_does_not_ask_for_is_refused(few_rows: Files, tmp_path: Path) -> None:
+    """Of so few rows it would be wrong most often."""
+    told = {"purpose": "interacting pair", "rate": 1, "pair": []}
+    code, failed = verdict(forged(few_rows, lambda files: files.params["rule"].update(interaction=told), tmp_path))
     assert code == 1
     assert "rule" in failed

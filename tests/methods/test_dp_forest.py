@@ -76,6 +76,7 @@ def test_the_account_holds_every_kind_of_draw() -> None:
     assert _purposes(release) == {
         "number of rows",
         "dependence within classes",
+        "interacting pair",
         "split",
         "class counts of a leaf",
         "histograms by class",
@@ -91,6 +92,7 @@ def test_customers_whose_columns_do_not_depend_on_each_other_have_neither_splits
     assert _purposes(_release(20_000)) == {
         "number of rows",
         "dependence within classes",
+        "interacting pair",
         "class counts of a leaf",
         "histograms by class",
         "gradient of the calibration",
@@ -101,6 +103,7 @@ def test_several_trees_are_grown_on_rows_of_their_own() -> None:
     """The promise is that of one tree; all of them are published, and predict together."""
     release = _release(trees=4)
     assert len(release.params["trees"]) == 4
+    assert release.params["rule"]["interaction"] is None  # a pair leads one tree alone
     assert release.report["guarantee"]["parameters"]["epsilon"] <= 1.0
     assert Forest(release.params).fit().predict_proba(bank_customers(50, seed=3).to_pandas()).shape == (50, 3)
 
@@ -108,6 +111,7 @@ def test_several_trees_are_grown_on_rows_of_their_own() -> None:
 def test_depth_and_bins_of_the_owner_go_before_the_rule() -> None:
     """Levels count the leaves': one level is no split at all."""
     release = _release(depth=1, bins=12)
+    assert release.params["rule"]["interaction"] is None
     assert [len(tree) for tree in release.params["trees"]] == [1]
     number = next(one for one in release.params["attributes"] if one["name"] == "age")
     assert number["domain"]["cells"] == 12

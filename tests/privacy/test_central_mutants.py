@@ -30,6 +30,7 @@ from anonkit.policy.declaration import Policy
 from tests.dp_trees import test_scores as scores
 from tests.dp_trees.additive_model import test_class_dependence as dependence
 from tests.dp_trees.additive_model import test_histogram_noise as histograms
+from tests.dp_trees.additive_model import test_pair_interaction as interaction
 from tests.dp_trees.additive_model import test_target_bins as bins
 from tests.mechanisms import test_discrete_laplace as laplace
 from tests.mechanisms import test_private_selection as selection
@@ -58,10 +59,13 @@ POLICIES = (POLICY, OF_NUMBERS, OF_MANY)
 
 GAUSSIAN_HISTOGRAMS: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-2, "adjacency": "replace"}
 """With which two histograms have less Gaussian noise than Laplace noise."""
-CALIBRATED: dict[str, Any] = {"epsilon": 12.4, "n_rows": 300}
-"""With which the rows of `OF_MANY` are calibrated: two a person, 6.2 times 300 is above 1,800 and below 35 x 8^2."""
+CALIBRATED: dict[str, Any] = {"epsilon": 14.0, "n_rows": 300}
+"""With which the rows of `OF_MANY` are calibrated: two a person, 7 times 300 is above 1,800, whatever a choice of a
+pair costs, and below 35 x 8^2."""
 READ: dict[str, Any] = {"epsilon": 40.0}
 """With which the rows of `OF_MANY` are read: weights might be learned, and attributes are independent of each other."""
+DROWNED: dict[str, Any] = {"epsilon": 4.0, "n_rows": 300}
+"""With which a choice among the pairs of `OF_MANY` would be wrong too often."""
 AGGREGATES: dict[str, Any] = {
     "method": "dp-tables",
     "parameters": {"aggregate": ("job, ill", "mean(age) by ill", "sum(age) by job", "quantile(age, 0.25, 0.5)")},
@@ -130,6 +134,8 @@ def mutate(monkeypatch: pytest.MonkeyPatch, mutant: Mutant) -> None:
 
 
 RULE = "anonkit.dp_trees.additive_model.stacked:StackedPlan."
+FOUND = "anonkit.dp_trees.additive_model.pair_findings:PairFindings."
+ASKED_OF_PAIRS = "anonkit.dp_trees.additive_model.pair_findings:PairQuestions."
 REFUSED: dict[str, Mutant] = {
     # --- claims
     "half of the loss of a row is claimed": Mutant(
@@ -252,7 +258,7 @@ REFUSED: dict[str, Mutant] = {
         old="rate_within(self.units,", new="rate_within(2 * self.units,", method="dp-forest", parameters=CALIBRATED,
         policy=OF_MANY),
     "a calibration is not taken from the counts": Mutant(
-        where="anonkit.dp_trees.additive_model.budget_rule:rule_for", old="counts=counts - slope", new="counts=counts",
+        where="anonkit.dp_trees.additive_model.budget_rule:rule_for", old="else counts - slope", new="else counts",
         method="dp-forest", parameters=CALIBRATED, policy=OF_MANY),
     "a row of a calibration counts twice": Mutant(
         where="anonkit.dp_trees.additive_model.calibration_step:CalibrationStep.draw",
@@ -278,26 +284,42 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.guarantee",
         old="or self._delta_may_pay(schema)", new="", method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
     "the number of rows is free": Mutant(
-        where=RULE + "accounting", old="(*self.counted, *read)", new="read", method="dp-forest"),
+        where=RULE + "accounting", old="(*self.counted, *self.found.draws)", new="self.found.draws",
+        method="dp-forest"),
     "a reading of attributes is free": Mutant(
-        where=RULE + "accounting", old="else (self.dependence.draw,)", new="else ()", method="dp-forest",
+        where=FOUND + "draws", old="(self.dependence, self.interaction)", new="(self.interaction,)", method="dp-forest",
+        parameters=READ, policy=OF_MANY),
+    "a choice of a pair is free": Mutant(
+        where=FOUND + "draws", old="(self.dependence, self.interaction)", new="(self.dependence,)", method="dp-forest",
+        parameters=READ, policy=OF_MANY),
+    "a choice of a pair moves by a row": Mutant(
+        where="anonkit.dp_trees.additive_model.pair_interaction:PairInteraction.draw",
+        old="rate = rate_within(units, WIDTH)", new="WIDTH = 1\n    rate = rate_within(units, WIDTH)",
+        method="dp-forest", parameters=READ, policy=OF_MANY),
+    "a choice of a pair has twice its rate": Mutant(
+        where=ASKED_OF_PAIRS + "asked", old="self.interaction.draw(choice)", new="self.interaction.draw(2 * choice)",
+        method="dp-forest", parameters=READ, policy=OF_MANY),
+    "a pair is chosen wherever there is one": Mutant(
+        where="anonkit.dp_trees.additive_model.budget_rule:choice_share", old="return asked if asked <= _MOST_CHOICE",
+        new="return min(asked, _MOST_CHOICE) if pairs", method="dp-forest", parameters=DROWNED, policy=OF_MANY),
+    "it is not told which pair was chosen": Mutant(
+        where=FOUND + "to_params", old="else self.interaction.to_params(schema)", new="else None", method="dp-forest",
         parameters=READ, policy=OF_MANY),
     "a reading of attributes moves by a row": Mutant(
         where="anonkit.dp_trees.additive_model.class_dependence:ClassDependence.moved", old="return 2 *", new="return",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "a reading of attributes has twice its rate": Mutant(
-        where="anonkit.dp_trees.release.stacked_trees:StackedMethod.dependence_of", old="question.draw(int(left",
-        new="question.draw(int(2 * left", method="dp-forest", parameters=READ, policy=OF_MANY),
-    "a reading of attributes is not taken off": Mutant(
-        where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
-        old="0 if dependence is None else dependence.draw.units", new="0", method="dp-forest", parameters=READ,
-        policy=OF_MANY),
+        where=ASKED_OF_PAIRS + "asked", old="self.dependence.draw(reading)", new="self.dependence.draw(2 * reading)",
+        method="dp-forest", parameters=READ, policy=OF_MANY),
+    "what is asked of pairs is not taken off": Mutant(
+        where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan", old="left -= found.units", new="left -= 0",
+        method="dp-forest", parameters=READ, policy=OF_MANY),
     "weights are learned where nothing depends on anything": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
-        old="not is_dependent(dependence.rows, rows)", new="is_dependent(dependence.rows, rows)",
+        old="not is_dependent(found.dependence.rows, rows)", new="is_dependent(found.dependence.rows, rows)",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "it is not told what was read": Mutant(
-        where=RULE + "stated_rule", old="else self.dependence.to_params()", new="else None", method="dp-forest",
+        where=FOUND + "to_params", old="else self.dependence.to_params()", new="else None", method="dp-forest",
         parameters=READ, policy=OF_MANY),
     "the histogram of the target is free": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan",
@@ -536,15 +558,28 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
                new="share = words.fractions(labels.size) / (1 << 53)"),
         bins.test_numbers_are_drawn_by_the_rows_of_the_histogram),
     "a dependence within classes is read with twice its size": (
-        Mutant(where="anonkit.dp_trees.additive_model.class_dependence:ClassDependence.distance", old="(table) / 2",
-               new="(table)"), dependence.test_no_small_table_moves_the_distance_by_two_rows),
+        Mutant(where="anonkit.dp_trees.additive_model.class_dependence:ClassDependence.distance",
+               old="(tables[pair]) / 2", new="(tables[pair])"),
+        dependence.test_no_small_table_moves_the_distance_by_two_rows),
     "all pairs are summed": (
         Mutant(where="anonkit.dp_trees.additive_model.class_dependence:ClassDependence.distance",
                old="largest[: self._summed]", new="largest"),
         dependence.test_one_row_moves_what_is_read_of_nine_attributes_by_less_than_four),
     "sparser pairs are left out than the rule says": (
-        Mutant(where="anonkit.dp_trees.additive_model.class_dependence:ClassDependence.pairs", old="<= self.rows",
+        Mutant(where="anonkit.dp_trees.additive_model.class_pairs:ClassPairs.pairs", old="<= self.rows",
                new="<= self.rows / 2"), dependence.test_pairs_with_few_rows_for_each_cell_are_left_out),
+    "what both attributes get right counts twice": (
+        Mutant(where="anonkit.dp_trees.additive_model.pair_interaction:PairInteraction.gains",
+               old="int(table.max(axis=0).sum())", new="2 * int(table.max(axis=0).sum())"),
+        interaction.test_no_small_table_moves_a_gain_by_more_than_a_row_and_some_move_two_of_them_apart),
+    "what attributes get right is added up": (
+        Mutant(where="anonkit.dp_trees.additive_model.pair_interaction:PairInteraction.gains", old="alone = max(",
+               new="alone = sum("),
+        interaction.test_no_small_table_moves_a_gain_by_more_than_a_row_and_some_move_two_of_them_apart),
+    "a pair is chosen without noise": (
+        Mutant(where="anonkit.dp_trees.additive_model.pair_interaction:PairInteraction.choose", old="draw.rate, words",
+               new="1 << 60, words"),
+        interaction.test_an_audit_of_the_choice_stays_below_its_price_and_finds_some_of_it),
     "Gini counts a child twice": (
         Mutant(where="anonkit.dp_trees.scores:_gini", old="-steps.sum(axis=-1)", new="-2 * steps.sum(axis=-1)"),
         sensitivities),

@@ -203,6 +203,15 @@ def test_a_reading_of_dependence_leaves_through_its_draw_alone(seed: int) -> Non
     refuse_more_than_the_claim(found)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_choice_of_a_pair_leaves_through_its_draw_alone(seed: int) -> None:
+    """Whether a pair leads the tree, and which, is a private choice on both tables, which are a row apart."""
+    first, second = PAIRS[f"row {seed} more"].tables
+    found = replay((first, second), seed, method="dp-tree", policy=POLICY, epsilon=8.0, n_rows=900)
+    assert found.releases[0].params["rule"]["interaction"] is not None
+    refuse_more_than_the_claim(found)
+
+
 @pytest.mark.parametrize("name", ["dp-nb", pytest.param("edprf", marks=pytest.mark.slow)])
 def test_a_row_that_is_not_used_is_lost_in_nothing(name: str) -> None:
     """A row of no declared class changes no draw but the noisy number of rows, which these methods have not."""

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The budget rule of the default forest: a function of public facts alone, fixed before any data is read.
 
-The facts are epsilon, the number of rows (public, or counted with noise), the numbers of attributes and classes, and,
-where weights might be learned, a noisy reading of how far attributes depend on each other within classes.
+The facts are epsilon, the number of rows (public, or counted with noise), the numbers of attributes and classes, and
+two things that are paid for where there are rows enough: a noisy reading of how far attributes depend on each other
+within classes, and a private choice of two on which the class depends together.
 The constants were found on tables of many kinds; docs/methods/dp_forest.md says which, and how far off others are.
 """
 
@@ -38,6 +39,16 @@ Below, the naive Bayes classifier of the histograms is close to the truth, and a
 _READING_SCALES = 40
 """Scales of the noise of its reading in the rows: enough is paid for a third of what decides, where that is little."""
 _MOST_READING = Fraction(3, 100)
+_GAIN, _LEAST_GAIN = 0.12, 0.09
+"""Rows that a pair gets right beyond the better of its attributes, as a share of all, from which on it leads the tree;
+and the least, where what is paid tells so little from nothing. Attributes that each say much gain some .05 together."""
+_TOLD_APART = 1.5
+"""The least gain over what a pair that gains nothing may seem to."""
+_CHOICE_ODDS = 1.0
+"""Natural logarithm of the odds against all pairs together, where none gains anything."""
+_LEAST_CHOICE, _MOST_CHOICE = Fraction(1, 100), Fraction(6, 100)
+_LED_COUNTS = Fraction(20, 100)
+"""Share for the class counts of a tree that a pair leads: all of what it says of their interaction."""
 _ASKED = 1.0
 """Attributes that are asked where no weights are learned: so many times the root of epsilon and rows for each class.
 
@@ -90,6 +101,8 @@ class Rule:
     """Weight of the trees' evidence before anything is learned."""
     calibrated: bool
     """False where noise drowns the rows drawn from the counts: their intercepts would be noise, too."""
+    led: int = 0
+    """Levels of the tree whose splits are those of a grid of two attributes, and cost nothing."""
 
     @property
     def histograms(self) -> Fraction:
@@ -148,6 +161,40 @@ def reading_share(rule: Rule, *, epsilon: float, rows: float, moved: float, in_c
     return min(_MOST_READING, Fraction(math.ceil(share * 100_000), 100_000))
 
 
+def choice_share(*, epsilon: float, rows: float, pairs: int, trees: int = 1) -> Fraction:
+    """Return the share of epsilon for a choice of a pair that leads the tree; 0 where none is asked for.
+
+    It is asked for where a small share is enough for a choice that is seldom wrong.
+
+    Parameters
+    ----------
+    epsilon, rows, trees
+        As for `rule_for`; a pair leads one tree alone.
+    pairs : int
+        Pairs that are chosen among.
+    """
+    if not pairs or trees > 1:
+        return Fraction(0)
+    share = 2 / _GAIN * (math.log(pairs + 1) + _CHOICE_ODDS) / (epsilon * max(rows, 1.0))
+    asked = max(_LEAST_CHOICE, Fraction(math.ceil(share * 100_000), 100_000))
+    return asked if asked <= _MOST_CHOICE else Fraction(0)
+
+
+def least_gain(*, epsilon: float, rows: float, pairs: int) -> float:
+    """Return the gain from which on a pair leads the tree, as a share of the rows.
+
+    Parameters
+    ----------
+    epsilon : float
+        What the choice costs.
+    rows : float
+    pairs : int
+        Pairs that are chosen among.
+    """
+    told = 2 * (math.log(pairs + 1) + _CHOICE_ODDS) / (epsilon * max(rows, 1.0))
+    return min(max(_TOLD_APART * told, _LEAST_GAIN), _GAIN)
+
+
 def is_dependent(distance: float, rows: float) -> bool:
     """Tell whether attributes depend on each other so much within classes that weights and a tree pay.
 
@@ -170,6 +217,7 @@ def rule_for(
     trees: int = 1,
     in_cells: bool = False,
     independent: bool = False,
+    led: int = 0,
 ) -> Rule:
     """Return the rule for public facts.
 
@@ -185,6 +233,8 @@ def rule_for(
         attributes by class have the budget, as in `dp-nb`, since a few noisy splits cost more than they tell.
     independent : bool
         True where a noisy reading says that attributes depend on each other little within classes: no weights then.
+    led : int
+        Levels of the grid of two attributes that were chosen to lead the tree; 0 where none were.
     """
     strength = epsilon * max(rows, 1.0)
     learned = strength > _WEIGHED_FROM * attributes**2 and classes <= MOST_WEIGHED and not independent
@@ -196,21 +246,23 @@ def rule_for(
     region = region if trees == 1 else 0  # the first of several trees has seen few of the rows
     deep = learned and strength >= _DEEP_FROM * classes
     depth = 3 + sum(strength >= limit for limit in _DEEPER) if learned else levels
+    depth = max(depth, _DEEP if deep else 0, led)
     counts = Fraction(7, 100) if learned else _counts(strength)
     sloped = not learned and not in_cells and strength >= _CALIBRATED_FROM and classes <= MOST_WEIGHED
     slope = _OF_COUNTS * counts if sloped else Fraction(0)  # the histograms keep what they have
     return Rule(
-        depth=max(depth, _DEEP) if deep else depth,
+        depth=depth,
         region_depth=region,
         asked=asked,
         cells=next((cells for limit, cells in _RANGE_OF_CELLS if per_cell < limit), 64),
-        splits=Fraction(16 if deep else 8 if learned else 6, 100) if depth else Fraction(0),
-        counts=counts - slope,
+        splits=Fraction(16 if deep else 8 if learned else 6, 100) if depth > led else Fraction(0),
+        counts=_LED_COUNTS if led else counts - slope,
         weights=Fraction(17, 100) if learned else Fraction(0),
         slope=slope,
         attribute_weight=1.0 if drowned or independent else min(1.0, (6 / asked) ** _OVERLAP),
         tree_weight=1.0,
         calibrated=not drowned,
+        led=led,
     )
 
 

@@ -9,7 +9,7 @@ new. What is published are the noisy counts, the noisy sums of the step, and the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
@@ -28,13 +28,14 @@ from anonkit.dp_trees.additive_model.combination import Combination
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts, rows_by_class
 from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise, gaussian_histograms
 from anonkit.dp_trees.additive_model.optimism import optimism_of
+from anonkit.dp_trees.additive_model.pair_findings import PairFindings
 from anonkit.dp_trees.additive_model.synthetic_population import World
 from anonkit.dp_trees.additive_model.weighting import NoisyStep, Step, added_curvature, added_gradient
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.grower import Watch, grow
 from anonkit.dp_trees.leaves import NoisyClassCounts
 from anonkit.dp_trees.marginals.left_loss import Left
-from anonkit.dp_trees.marginals.noisy_readings import Reading
+from anonkit.dp_trees.pair_grid import PairGrid
 from anonkit.dp_trees.plan import Choices, Plan
 from anonkit.dp_trees.questions import CodedBatch, Counter
 from anonkit.dp_trees.split_selection import JointSelection
@@ -73,12 +74,19 @@ class StackedPlan:
     """The public or noisy number of rows that the rule has read."""
     counted: tuple[Draw, ...] = ()
     """What was drawn before: the number of rows, where it is not public; the histogram of a numeric target."""
-    dependence: Reading | None = None
-    """What was read of the dependence within classes; None where the rule asks for none."""
+    found: PairFindings = field(default_factory=PairFindings)
+    """What was read and chosen of pairs of attributes."""
+    lead: PairGrid | None = None
+    """The public splits of the first levels, where a pair was chosen."""
     delta: Fraction = Fraction(0)
     """For the unit of privacy, spent on the histograms; 0: their noise is Laplace noise."""
     tells_noise: bool = False
     """True where a delta was given: the rule then says which noise the histograms have."""
+
+    @property
+    def row_units(self) -> int:
+        """What one row may lose by what is planned, in units of 2**-52 of epsilon."""
+        return int(self.epsilon / changed_rows(self.rows_per_unit, self.adjacency) * (1 << 52))
 
     @cached_property
     def _units(self) -> list[int]:
@@ -93,7 +101,8 @@ class StackedPlan:
         """The plan of the trees."""
         depth, rule = self.rule.depth, self.rule
         # evenly: the first splits of an interaction tell least, and all others rest on them
-        weights = (*[rule.splits / max(depth, 1)] * depth, rule.counts)
+        chosen = depth - rule.led
+        weights = (*[Fraction(0)] * rule.led, *[rule.splits / max(chosen, 1)] * chosen, rule.counts)
         changes = changed_rows(self.rows_per_unit, self.adjacency)
         return Plan(
             choices=Choices(
@@ -103,6 +112,7 @@ class StackedPlan:
                 selection=JointSelection(),
                 leaf=NoisyClassCounts(),
                 align=True,
+                lead=self.lead,
             ),
             schema=self.schema,
             epsilon=Fraction(self._units[0] * changes, 1 << 52),  # type: ignore[arg-type]
@@ -175,7 +185,7 @@ class StackedPlan:
             "bins": self.rule.cells,
             "weights": self.rule.weights > 0,
             "calibration": self.rule.slope > 0,
-            "dependence": None if self.dependence is None else self.dependence.to_params(),
+            **self.found.to_params(self.schema),
             **({"noise": self.noise_law} if self.tells_noise else {}),
         }
 
@@ -186,8 +196,7 @@ class StackedPlan:
         learned = () if step is None else step.step.draws
         learned = learned if calibration is None else (*learned, calibration.step.draw)
         trees = self.trees_plan.accounting
-        read = () if self.dependence is None else (self.dependence.draw,)
-        first, histograms = (*self.counted, *read), self.histogram_draw
+        first, histograms = (*self.counted, *self.found.draws), self.histogram_draw
         before = (*first, *trees.draws)
         if isinstance(histograms, Draw):
             return replace(trees, draws=(*before, histograms, *learned))

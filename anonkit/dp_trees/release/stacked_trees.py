@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import repeat
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -16,9 +17,14 @@ from numpy.typing import NDArray
 from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.number_bins import NumberBins, notes_on_bins
-from anonkit.dp_trees.additive_model.budget_rule import ROWS_SHARE, is_dependent, reading_share, rule_for
-from anonkit.dp_trees.additive_model.class_dependence import ClassDependence
+from anonkit.dp_trees.additive_model.budget_rule import (
+    ROWS_SHARE,
+    Rule,
+    is_dependent,
+    rule_for,
+)
 from anonkit.dp_trees.additive_model.histogram_noise import delta_may_pay
+from anonkit.dp_trees.additive_model.pair_findings import PairFindings, PairQuestions
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
 from anonkit.dp_trees.additive_model.synthetic_population import World
 from anonkit.dp_trees.additive_model.target_bins import (
@@ -31,8 +37,6 @@ from anonkit.dp_trees.additive_model.target_bins import (
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.leaf_cells import cells_of
 from anonkit.dp_trees.marginals.left_loss import Left
-from anonkit.dp_trees.marginals.noisy_readings import Reading
-from anonkit.dp_trees.questions import Counter
 from anonkit.dp_trees.release import declared_schema
 from anonkit.dp_trees.release.coded_rows import counted, counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod
@@ -149,9 +153,9 @@ class StackedMethod(CellMethod, DeltaMethod):
         rows: float,
         counting: Draw | None,
         numbers: TargetHistogram | None = None,
-        dependence: Reading | None = None,
+        found: PairFindings | None = None,
     ) -> StackedPlan:
-        """Return every draw, given what is noisy: the number of rows, the histogram of a numeric target, a reading.
+        """Return every draw, given what is noisy: the number of rows, a numeric target's histogram, what pairs told.
 
         Parameters
         ----------
@@ -162,54 +166,61 @@ class StackedMethod(CellMethod, DeltaMethod):
             What the noisy number of rows cost.
         numbers : TargetHistogram, optional
             Of a numeric target.
-        dependence : Reading, optional
-            How far attributes depend on each other within classes, where the rule asks for it.
+        found : PairFindings, optional
+            What was read and chosen of pairs of attributes.
         """
         domains = public_domains(policy, target_required=True)
         drawn = tuple(draw for draw in (counting, None if numbers is None else numbers.draw) if draw is not None)
         left = self._row_units - sum(draw.units for draw in drawn)
-        left -= 0 if dependence is None else dependence.draw.units
+        found = found or PairFindings()
+        left -= found.units
         schema = schema_of(domains, 1) if numbers is None else replace(schema_of(domains, 1), classes=numbers.classes)
-        rule = rule_for(
+        follow = partial(
+            rule_for,
             epsilon=left / (1 << 52),
             rows=rows,
             attributes=len(domains.attributes),
             classes=schema.n_classes,
             trees=self.n_trees,
             in_cells=self.as_ == "cells",
-            independent=dependence is not None and not is_dependent(dependence.rows, rows),
-        ).with_choices(depth=self.depth - 1 if self.depth else None, cells=self.bins or None)
+            independent=found.dependence is not None and not is_dependent(found.dependence.rows, rows),
+        )
+        rule = self._chosen(follow())
+        schema = replace(schema_of(domains, rule.cells), classes=schema.classes)
+        lead = found.grid(schema, left / (1 << 52) * max(rows, 1.0))
+        if lead is not None:
+            rule = self._chosen(follow(led=len(lead.levels)))
         plan = StackedPlan(
             rule=rule,
-            schema=replace(schema_of(domains, rule.cells), classes=schema.classes),
+            schema=schema,
             trees=self.n_trees,
             epsilon=Fraction(left * self.changed_rows, 1 << 52),
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
             rows=int(rows),
             counted=drawn,
-            dependence=dependence,
+            found=found,
+            lead=lead,
         )
         if not self.delta:
             return plan
         return plan.with_delta(Fraction(self.delta) if self._delta_may_pay(schema) else Fraction(0))
 
-    def dependence_of(self, plan: StackedPlan, counter: Counter, rng: Randomness) -> Reading | None:
-        """Read how far attributes depend on each other within classes, where the rule asks for it; else None.
+    def _chosen(self, rule: Rule) -> Rule:
+        """Return the rule with what the owner chose."""
+        return rule.with_choices(depth=self.depth - 1 if self.depth else None, cells=self.bins or None)
 
-        Privacy
-        -------
-        Charged by the line of the account that it brings, which the plan that follows has to have.
-        """
-        question = ClassDependence(schema=plan.schema, rows=max(float(plan.rows), 1.0))
-        left = int(plan.epsilon / self.changed_rows * (1 << 52))
-        in_cells = self.as_ == "cells"
-        share = reading_share(
-            plan.rule, epsilon=left / (1 << 52), rows=plan.rows, moved=question.moved, in_cells=in_cells
+    def questions_of(self, plan: StackedPlan) -> PairQuestions:
+        """Return what the rule asks of pairs of attributes before the model is learned."""
+        return PairQuestions.of(
+            plan.rule,
+            plan.schema,
+            epsilon=plan.row_units / (1 << 52),
+            rows=max(float(plan.rows), 1.0),
+            trees=plan.trees,
+            in_cells=self.as_ == "cells",
+            is_free=not self.depth,
         )
-        if not share or not question.pairs:
-            return None
-        return question.read(question.draw(int(left * share)), counter, rng)
 
     def _numbers(
         self,
@@ -250,8 +261,8 @@ class StackedMethod(CellMethod, DeltaMethod):
         numbers = self._numbers(source, policy, engine, rng, keep, rows)
         plan = self.plan(policy, rows, counting, numbers)
         counter = counter_of(source, engine, plan.schema, keep)
-        if (reading := self.dependence_of(plan, counter, rng)) is not None:
-            coded, plan = plan.schema, self.plan(policy, rows, counting, numbers, reading)
+        if (found := self.questions_of(plan).asked(counter, plan.row_units, rng)).units:
+            coded, plan = plan.schema, self.plan(policy, rows, counting, numbers, found)
             counter = counter if plan.schema == coded else counter_of(source, engine, plan.schema, keep)
         levels = plan.rule.depth + 3
         learned = learn(plan, counter, rng, lambda level: progress("growing", level / levels))

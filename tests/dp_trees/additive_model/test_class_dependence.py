@@ -39,14 +39,19 @@ def counter_of(schema: TreeSchema, rows: list[tuple[int, ...]]) -> BatchCounter:
     return BatchCounter(lambda: [batch])
 
 
+def distance(question: ClassDependence, counter: BatchCounter) -> float:
+    """What is read of the rows of a counter, without noise."""
+    return question.distance(question.tables(counter))
+
+
 def moved(question: ClassDependence, rows: list[tuple[int, ...]], more: tuple[int, ...]) -> float:
     """By how much one row more moves the distance.
 
     Small tables are within chance: what is allowed for it, a public number, is taken away.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("anonkit.dp_trees.additive_model.class_dependence._CHANCE", 0.0)
-        before, after = (question.distance(counter_of(question.schema, table)) for table in (rows, [*rows, more]))
+        patch.setattr("anonkit.dp_trees.additive_model.class_pairs._CHANCE", 0.0)
+        before, after = (distance(question, counter_of(question.schema, table)) for table in (rows, [*rows, more]))
     return abs(after - before)
 
 
@@ -78,7 +83,7 @@ def test_of_many_attributes_a_row_moves_a_quarter_of_the_sum() -> None:
     pair = ClassDependence(schema=schema_of(*schema.attributes[:2]), rows=float(n))
     one = CodedBatch(codes=codes[:2], labels=labels, first_row=0)
     alone, together = (
-        asked.distance(BatchCounter(lambda rows=rows: [rows])) for asked, rows in ((pair, one), (question, batch))
+        distance(asked, BatchCounter(lambda rows=rows: [rows])) for asked, rows in ((pair, one), (question, batch))
     )
     assert not is_dependent(alone, n)
     assert is_dependent(together, n)
@@ -167,7 +172,7 @@ def test_what_naive_bayes_cannot_tell_is_a_dependence_within_classes(kind: str, 
     codes, labels = _table(kind)
     question = ClassDependence(schema=THREE, rows=float(labels.size))
     batch = CodedBatch(codes=codes, labels=labels, first_row=0)
-    found = question.distance(BatchCounter(lambda: [batch]))
+    found = distance(question, BatchCounter(lambda: [batch]))
     assert is_dependent(found, labels.size) == dependent
     assert (found == 0) == (not dependent)
 
@@ -200,20 +205,20 @@ def test_a_rule_that_was_told_of_independence_learns_no_weights() -> None:
 
 def test_an_audit_of_the_reading_stays_below_its_price_and_finds_some_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two tables one row apart, by whether a reading is above the middle; fixed seeds, alpha 1e-3."""
-    monkeypatch.setattr("anonkit.dp_trees.additive_model.class_dependence._CHANCE", 0.0)
+    monkeypatch.setattr("anonkit.dp_trees.additive_model.class_pairs._CHANCE", 0.0)
     question, epsilon = ClassDependence(schema=PAIR, rows=ROWS), 2.0
     rows = [(0, 0, 0), (1, 1, 0), (0, 1, 0)] * 3
     more = (1, 0, 0)
     draw = question.draw(units_of(epsilon))
-    exact = [question.distance(counter_of(PAIR, table)) for table in (rows, [*rows, more])]
     counters = [counter_of(PAIR, table) for table in (rows, [*rows, more])]
+    exact = [distance(question, counter) for counter in counters]
     middle = sum(exact) / 2
     seen = [
         np.array([
-            question.read(draw, counter, Randomness.seeded(seed)).rows > middle
+            question.read(draw, own, Randomness.seeded(seed)).rows > middle
             for seed in range(at * 3_000, (at + 1) * 3_000)
         ]).astype(np.int64)
-        for at, counter in enumerate(counters)
+        for at, own in enumerate(map(question.tables, counters))
     ]  # fmt: skip
     found = lower_bound(seen[0], seen[1]).lower_bound
     apart = abs(exact[0] - exact[1]) / 2 * epsilon  # what these two tables can show

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the default trees ask of pairs of attributes before they learn, written a second time.
+
+Which tables there are, what a reading and a choice cost, and how a tree begins that a pair leads, follow from public
+facts and the published number of rows. A tree that begins otherwise was chosen by something nobody paid for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, combinations
+from typing import Any
+
+from anonkit.checks.central_params import PublicColumn, PublicFacts, integers
+from anonkit.errors import ReleaseFormatError
+
+READING = "dependence within classes"
+CHOICE = "interacting pair"
+_TOLD_APART = 8
+"""Cells of a number that tables of pairs tell apart."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairTables:
+    """The pairs whose tables by class have 16 rows for each cell, two million cells together at most."""
+
+    pairs: tuple[tuple[int, int], ...]
+    cells: tuple[int, ...]
+    """Cells of the table of each."""
+    attributes: tuple[PublicColumn, ...]
+    bins: int
+    """Cells of a number, of which eight at most are told apart."""
+
+    @classmethod
+    def of(cls, facts: PublicFacts, bins: int, rows: int) -> PairTables:
+        """Return the pairs by public facts and the number of rows."""
+        groups = [_groups(one, bins, _TOLD_APART) for one in facts.attributes]
+        sizes = {
+            pair: facts.n_classes * groups[pair[0]] * groups[pair[1]] for pair in combinations(range(len(groups)), 2)
+        }
+        smallest = sorted(sizes, key=lambda pair: (sizes[pair], pair))
+        together = accumulate(sizes[pair] for pair in smallest)
+        kept = [
+            pair
+            for pair, all_ in zip(smallest, together, strict=True)
+            if 16 * sizes[pair] <= max(rows, 1) and all_ <= 1 << 21
+        ]
+        return cls(pairs=tuple(kept), cells=tuple(map(sizes.__getitem__, kept)), attributes=facts.attributes, bins=bins)
+
+    def reading_width(self) -> int:
+        """Return the steps by which a row moves what is read of all of them; 0 where there is none.
+
+        A row moves the sum of the largest, one fewer than there are attributes, by 2 rows for each; a quarter of that
+        is read, or the largest alone.
+        """
+        return max(512, 128 * min(len(self.attributes) - 1, len(self.pairs))) + 2 if self.pairs else 0
+
+    def led(self, strength: float) -> list[tuple[int, int]]:
+        """Return the pairs that may lead a tree: 8 of epsilon times rows for each cell, and twelve levels at most."""
+        return [
+            pair
+            for pair, cells in zip(self.pairs, self.cells, strict=True)
+            if 8 * cells <= strength and _levels([self.attributes[at] for at in pair], self.bins, _TOLD_APART) <= 12
+        ]
+
+
+def reading_cost(width: int, left: float, rows: int) -> float:
+    """Return what a reading costs: so much that forty scales of its noise are the rows, at most 3 % of what is left."""
+    return left * min(0.03, math.ceil(40 * ((width - 2) / 256) / (left * max(rows, 1)) * 100_000) / 100_000)
+
+
+def choice_cost(pairs: int, left: float, rows: int) -> float:
+    """Return what the choice of a pair costs: 1 % of what is left or more; 0 where 6 % are too few, and none is made.
+
+    A pair that gains nothing is below the least gain by .12 of the rows, and is chosen by permute-and-flip in spite of
+    it with the chance exp(-.06 epsilon rows): all of them together with one in e, where nothing gains anything.
+    """
+    share = math.ceil((math.log(pairs + 1) + 1) / 0.06 / (left * max(rows, 1)) * 100_000)
+    return left * max(share, 1_000) / 100_000 if pairs and share <= 6_000 else 0.0
+
+
+def told_reading(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the reading as it must be told: by its own line of the account, whatever was read.
+
+    Raises
+    ------
+    ReleaseFormatError
+        There is none.
+    """
+    told = params["rule"]["dependence"]
+    rate = _rate_of(READING, params, told)
+    return {"purpose": READING, "rate": rate, "steps": integers([told["steps"]])[0]}
+
+
+def told_choice(params: Mapping[str, Any], facts: PublicFacts, pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """Return the choice as it must be told: by its own line of the account, one of the pairs or none.
+
+    Raises
+    ------
+    ReleaseFormatError
+        There is none, or it is of a pair that was none to choose.
+    """
+    told = params["rule"]["interaction"]
+    rate = _rate_of(CHOICE, params, told)
+    names = told.get("pair")
+    if names != [] and names not in [[facts.attributes[at].name for at in pair] for pair in pairs]:
+        raise ReleaseFormatError("the params name a pair that was none to choose")
+    return {"purpose": CHOICE, "rate": rate, "pair": names}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeadingGrid:
+    """How a tree begins that two attributes lead."""
+
+    pair: tuple[PublicColumn, ...]
+    bins: int
+    apart: int
+    """Cells of a number that are told apart, at most."""
+
+    @classmethod
+    def of(cls, pair: tuple[PublicColumn, ...], bins: int, classes: int, strength: float) -> LeadingGrid:
+        """Return the grid of two attributes: eight cells of a number, more with 16 of epsilon times rows for each."""
+        for apart in (32, 16):
+            cells = classes * math.prod(_groups(one, bins, apart) for one in pair)
+            if 16 * cells <= strength and _levels(pair, bins, apart) <= 12:
+                return cls(pair=pair, bins=bins, apart=apart)
+        return cls(pair=pair, bins=bins, apart=_TOLD_APART)
+
+    @property
+    def levels(self) -> int:
+        """How many splits lead to a cell, at most."""
+        return _levels(self.pair, self.bins, self.apart)
+
+    def is_followed(self, tree: Sequence[Mapping[str, Any]]) -> bool:
+        """Tell whether a tree begins so: each node is divided as public facts alone say."""
+        whole = tuple((0, _groups(one, self.bins, self.apart)) for one in self.pair)
+        waiting: list[tuple[int, tuple[tuple[int, int], ...]]] = [(0, whole)]
+        levels, last = {0: 0}, self.levels
+        while waiting:
+            number, box = waiting.pop()
+            node, division = tree[number], self._division(box)
+            if division is None:
+                # a cell before the last level is a leaf; at the last it may be divided further, by paid choices
+                if levels[number] < last and "children" in node:
+                    return False
+                continue
+            at, split, parts = division
+            children = node.get("children", ())
+            if node.get("attribute") != self.pair[at].name or node.get("at") != split or len(children) != 2:
+                return False
+            for child, part in zip(children, parts, strict=True):
+                levels[child] = levels[number] + 1
+                waiting.append((child, tuple(part if place == at else own for place, own in enumerate(box))))
+        return True
+
+    def _division(
+        self, box: Sequence[tuple[int, int]]
+    ) -> tuple[int, int, tuple[tuple[int, int], tuple[int, int]]] | None:
+        """Return which attribute divides a box, at which split, and the groups on both sides; None for a cell."""
+        to_go = [_to_go(one, upper - lower) for one, (lower, upper) in zip(self.pair, box, strict=True)]
+        if sum(to_go) == 0:
+            return None
+        at = 1 if to_go[1] > to_go[0] else 0
+        lower, upper = box[at]
+        if self.pair[at].domain.categories is not None:
+            return at, lower, ((lower, lower + 1), (lower + 1, upper))
+        middle, few = (lower + upper) // 2, min(self.bins, self.apart)
+        first = math.ceil(middle * self.bins / few) if middle < few else self.bins
+        return at, first - 1, ((lower, middle), (middle, upper))
+
+
+def _to_go(attribute: PublicColumn, groups: int) -> int:
+    """Return how many splits lead to one of so many groups: halves of a number, categories one by one."""
+    return groups - 1 if attribute.domain.categories is not None else math.ceil(math.log2(groups))
+
+
+def _groups(attribute: PublicColumn, bins: int, apart: int) -> int:
+    domain = attribute.domain
+    return domain.size if domain.categories is not None else min(bins, apart) + domain.size - domain.cells
+
+
+def _levels(pair: Sequence[PublicColumn], bins: int, apart: int) -> int:
+    return sum(_to_go(one, _groups(one, bins, apart)) for one in pair)
+
+
+def _rate_of(purpose: str, params: Mapping[str, Any], told: Any) -> Any:
+    rates = [line["rate"] for line in params["accounting"] if line["purpose"] == purpose]
+    if not isinstance(told, Mapping) or len(rates) != 1:
+        raise ReleaseFormatError("the params lack a reading or a choice that the rule asks for")
+    return rates[0]
+
+
+def findings_in_words(block: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each entry of the rule as it is shown: of a reading the whole rows and the rate, of a choice the names."""
+    for name, one in block.items():
+        if not isinstance(one, Mapping):
+            yield name, str(one)
+        elif set(one) == {"purpose", "rate", "steps"} and one["purpose"] == READING and isinstance(one["steps"], int):
+            yield name, f"{one['steps'] // 256}/{one['rate']}"
+        elif set(one) == {"purpose", "rate", "pair"} and one["purpose"] == CHOICE and isinstance(one["pair"], list):
+            yield name, f"{' and '.join(map(str, one['pair'])) or 'none'}/{one['rate']}"
+        else:
+            yield name, "/".join(map(str, one.values()))

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of pairs of attributes before the model is learned, and paid for: a reading, and a private choice.
+
+Both look at the same tables, in one pass over the rows: how far attributes depend on each other within classes, which
+says whether weights pay, and on which two the class depends together, which then lead the tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from anonkit.dp_trees.additive_model.budget_rule import Rule, choice_share, reading_share
+from anonkit.dp_trees.additive_model.class_dependence import ClassDependence
+from anonkit.dp_trees.additive_model.pair_interaction import Interaction, PairInteraction
+from anonkit.dp_trees.marginals.noisy_readings import Reading
+from anonkit.dp_trees.pair_grid import PairGrid
+from anonkit.dp_trees.questions import Counter
+from anonkit.mechanisms.accounting import Draw
+from anonkit.published.tree_attributes import TreeSchema
+from anonkit.randomness import Randomness
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairFindings:
+    """What was read and chosen."""
+
+    dependence: Reading | None = None
+    """How far attributes depend on each other within classes; None where the rule asks for no reading."""
+    interaction: Interaction | None = None
+    """Which pair leads the tree, if any; None where the rule asks for no choice."""
+
+    @property
+    def draws(self) -> tuple[Draw, ...]:
+        """Lines of the account."""
+        return tuple(one.draw for one in (self.dependence, self.interaction) if one is not None)
+
+    @property
+    def units(self) -> int:
+        """What one row loses, in units of 2**-52 of epsilon."""
+        return sum(draw.units for draw in self.draws)
+
+    def grid(self, schema: TreeSchema, strength: float) -> PairGrid | None:
+        """Return the grid that leads the tree, for a product of epsilon and rows; None where no pair was chosen."""
+        return None if self.interaction is None else self.interaction.grid(schema, strength)
+
+    def to_params(self, schema: TreeSchema) -> dict[str, Any]:
+        """Return what was read and chosen, ready for JSON."""
+        return {
+            "dependence": None if self.dependence is None else self.dependence.to_params(),
+            "interaction": None if self.interaction is None else self.interaction.to_params(schema),
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairQuestions:
+    """What the rule asks, and what it pays for it: public facts and the number of rows alone decide."""
+
+    dependence: ClassDependence
+    interaction: PairInteraction
+    for_reading: Fraction
+    """Share of epsilon; 0 where nothing is read."""
+    for_choice: Fraction
+    """Share of epsilon; 0 where nothing is chosen."""
+
+    @classmethod
+    def of(
+        cls,
+        rule: Rule,
+        schema: TreeSchema,
+        *,
+        epsilon: float,
+        rows: float,
+        trees: int = 1,
+        in_cells: bool = False,
+        is_free: bool = True,
+    ) -> PairQuestions:
+        """Return the questions for a rule that knows nothing of pairs yet.
+
+        Parameters
+        ----------
+        rule : Rule
+        schema : TreeSchema
+            Numbers on the grid of the rule.
+        epsilon, rows, trees, in_cells
+            As for `budget_rule.rule_for`. No pair leads leaves that are released as cells.
+        is_free : bool
+            False where the owner said how deep trees are: no pair leads them then.
+        """
+        dependence = ClassDependence(schema=schema, rows=rows)
+        interaction = PairInteraction(schema=schema, rows=rows, epsilon=epsilon)
+        read = reading_share(rule, epsilon=epsilon, rows=rows, moved=dependence.moved, in_cells=in_cells)
+        chosen = choice_share(epsilon=epsilon, rows=rows, pairs=len(interaction.candidates), trees=trees)
+        return cls(
+            dependence=dependence,
+            interaction=interaction,
+            for_reading=read if dependence.pairs else Fraction(0),
+            for_choice=chosen if is_free and not in_cells else Fraction(0),
+        )
+
+    def asked(self, counter: Counter, units: int, randomness: Randomness) -> PairFindings:
+        """Ask them, in one pass over the rows; in none where there is nothing to ask.
+
+        Parameters
+        ----------
+        counter : Counter
+            Holds the rows.
+        units : int
+            What one row may lose in all that follows, in units of 2**-52 of epsilon: the shares are of it.
+        randomness : Randomness
+
+        Privacy
+        -------
+        Charged by the lines of the account that come with the answer, which the plan that follows has to have.
+        """
+        if not (self.for_reading or self.for_choice):
+            return PairFindings()
+        tables = self.dependence.tables(counter)
+        reading, choice = (int(units * share) for share in (self.for_reading, self.for_choice))
+        return PairFindings(
+            dependence=self.dependence.read(self.dependence.draw(reading), tables, randomness) if reading else None,
+            interaction=self.interaction.choose(self.interaction.draw(choice), tables, randomness) if choice else None,
+        )
