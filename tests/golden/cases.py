@@ -221,6 +221,7 @@ def _central() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "cells", "dp-forest", {**few, "as_": "cells", "n_rows": 300}
     yield "calibrated", "dp-forest", {**few, "epsilon": 8.0, "n_rows": 300}
     yield "read", "dp-forest", {**few, "epsilon": 16.0, "n_rows": 4_000}
+    yield "led", "dp-forest", {"table": tables.INTERACTING, "policy": tables.INTERACTING_POLICY, "epsilon": 4.0}
     yield "people", "dp-forest", {**people, "trees": 2, "depth": 3, "bins": 4, "kind": "csv"}
     yield "awkward", "dp-forest", {**odd, "kind": "pandas"}
     yield "delta", "dp-forest", {**few, "adjacency": "replace", "delta": 1e-2}

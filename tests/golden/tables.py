@@ -156,6 +156,26 @@ ROWS_POLICY = DOMAINS_POLICY.replace('"unit"', '"identifier"')
 """The same with rows as the unit of privacy."""
 
 
+def _interacting_rows(n_rows: int, seed: int) -> list[dict[str, Any]]:
+    """People whose answer depends on two things together, and on neither alone."""
+    draws, rows = _Draws(seed), []
+    for _ in range(n_rows):
+        side, height, note = draws.of("abc"), draws.below(801) / 100, draws.of("xy")
+        yes = (side == "b") ^ (int(height) % 4 < 2) ^ (draws.below(12) == 0)
+        rows.append({"side": side, "height": height, "note": note, "answer": "yes" if yes else "no"})
+    return rows
+
+
+INTERACTING = pa.Table.from_pylist(_interacting_rows(2_000, 3))
+INTERACTING_POLICY = """
+[columns]
+side = { categories = ["a", "b", "c"] }
+height = { bounds = [0.0, 8.0] }
+note = { categories = ["x", "y"] }
+answer = { role = "target", categories = ["no", "yes"] }
+"""
+
+
 def write_policy(folder: Path, text: str) -> Path:
     """Write a policy beside the sources."""
     path = folder / "policy.toml"
