@@ -74,10 +74,10 @@ def reading_cost(width: int, left: float, rows: int) -> float:
 def choice_cost(pairs: int, left: float, rows: int) -> float:
     """Return what the choice of a pair costs: 1 % of what is left or more; 0 where 6 % are too few, and none is made.
 
-    A pair that gains nothing is below the least gain by .12 of the rows, and is chosen by permute-and-flip in spite of
-    it with the chance exp(-.06 epsilon rows): all of them together with one in e, where nothing gains anything.
+    A pair that gains nothing is below the least gain by .15 of the rows, and is chosen by permute-and-flip in spite of
+    it with a chance of exp(-.075 epsilon rows): all of them together in one of seven, where nothing gains anything.
     """
-    share = math.ceil((math.log(pairs + 1) + 1) / 0.06 / (left * max(rows, 1)) * 100_000)
+    share = math.ceil((math.log(pairs + 1) + 2) / 0.075 / (left * max(rows, 1)) * 100_000)
     return left * max(share, 1_000) / 100_000 if pairs and share <= 6_000 else 0.0
 
 

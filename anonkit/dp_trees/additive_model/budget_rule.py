@@ -39,12 +39,12 @@ Below, the naive Bayes classifier of the histograms is close to the truth, and a
 _READING_SCALES = 40
 """Scales of the noise of its reading in the rows: enough is paid for a third of what decides, where that is little."""
 _MOST_READING = Fraction(3, 100)
-_GAIN, _LEAST_GAIN = 0.12, 0.09
+_GAIN, _LEAST_GAIN = 0.15, 0.09
 """Rows that a pair gets right beyond the better of its attributes, as a share of all, from which on it leads the tree;
 and the least, where what is paid tells so little from nothing. Attributes that each say much gain some .05 together."""
 _TOLD_APART = 1.5
 """The least gain over what a pair that gains nothing may seem to."""
-_CHOICE_ODDS = 1.0
+_CHOICE_ODDS = 2.0
 """Natural logarithm of the odds against all pairs together, where none gains anything."""
 _LEAST_CHOICE, _MOST_CHOICE = Fraction(1, 100), Fraction(6, 100)
 _LED_COUNTS = Fraction(20, 100)
