@@ -200,6 +200,6 @@ def findings_in_words(block: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         elif set(one) == {"purpose", "rate", "steps"} and one["purpose"] == READING and isinstance(one["steps"], int):
             yield name, f"{one['steps'] // 256}/{one['rate']}"
         elif set(one) == {"purpose", "rate", "pair"} and one["purpose"] == CHOICE and isinstance(one["pair"], list):
-            yield name, f"{' and '.join(map(str, one['pair'])) or 'none'}/{one['rate']}"
+            yield name, f"{'+'.join(map(str, one['pair'])) or 'none'}/{one['rate']}"
         else:
             yield name, "/".join(map(str, one.values()))
