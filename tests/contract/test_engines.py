@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from customer_files import write_customers
+from golden.tables import INTERACTING, INTERACTING_POLICY, write_policy
 
 import anonkit
 from anonkit.bundle.data_files import parts_of
@@ -112,6 +113,26 @@ def test_sets_are_drawn_alike_on_both_engines(customers: Path, on_spark: Any, on
     assert _rows(one.to_arrow()) == _rows(other.to_arrow())
     assert one.params == other.params
     assert "set-response" in {attribute["mechanism"] for attribute in one.params["attributes"]}
+
+
+@pytest.mark.slow
+def test_a_tree_that_a_pair_leads_is_the_same_on_both_engines(
+    on_spark: Any, on_one_machine: LocalEngine, tmp_path: Path
+) -> None:
+    """Its grid is grown without a question to the engine; the first one comes when it stands."""
+    table = INTERACTING.slice(0, 1_600)
+    for at in range(4):
+        pq.write_table(table.slice(at * 400, 400), tmp_path / f"{at}.parquet")
+    policy = write_policy(tmp_path, INTERACTING_POLICY)
+    one, other = (
+        anonkit.release(
+            tmp_path / "*.parquet", method="dp-forest", epsilon=4.0, policy=policy, engine=engine, seed=3, ledger=None
+        )
+        for engine in (on_spark, on_one_machine)
+    )
+    assert one.params["rule"]["interaction"]["pair"] == ["height", "side"]
+    assert one.params == other.params
+    assert _rows(one.to_arrow()) == _rows(other.to_arrow())
 
 
 @pytest.mark.slow
