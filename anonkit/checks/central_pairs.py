@@ -62,7 +62,7 @@ class PairTables:
         return [
             pair
             for pair, cells in zip(self.pairs, self.cells, strict=True)
-            if 8 * cells <= strength and _levels([self.attributes[at] for at in pair], self.bins, _TOLD_APART) <= 12
+            if 8 * cells <= strength and _is_small([self.attributes[at] for at in pair], self.attributes, self.bins)
         ]
 
 
@@ -120,11 +120,11 @@ class LeadingGrid:
     """Cells of a number that are told apart, at most."""
 
     @classmethod
-    def of(cls, pair: tuple[PublicColumn, ...], bins: int, classes: int, strength: float) -> LeadingGrid:
+    def of(cls, pair: tuple[PublicColumn, ...], facts: PublicFacts, bins: int, strength: float) -> LeadingGrid:
         """Return the grid of two attributes: eight cells of a number, more with 16 of epsilon times rows for each."""
         for apart in (32, 16):
-            cells = classes * math.prod(_groups(one, bins, apart) for one in pair)
-            if 16 * cells <= strength and _levels(pair, bins, apart) <= 12:
+            cells = facts.n_classes * math.prod(_groups(one, bins, apart) for one in pair)
+            if 16 * cells <= strength and _is_small(pair, facts.attributes, bins, apart):
                 return cls(pair=pair, bins=bins, apart=apart)
         return cls(pair=pair, bins=bins, apart=_TOLD_APART)
 
@@ -183,6 +183,14 @@ def _groups(attribute: PublicColumn, bins: int, apart: int) -> int:
 
 def _levels(pair: Sequence[PublicColumn], bins: int, apart: int) -> int:
     return sum(_to_go(one, _groups(one, bins, apart)) for one in pair)
+
+
+def _is_small(
+    pair: Sequence[PublicColumn], attributes: Sequence[PublicColumn], bins: int, apart: int = _TOLD_APART
+) -> bool:
+    """Tell whether a tree may begin with the grid of a pair: twelve levels, and 2**26 codes at all its nodes."""
+    nodes = 2 * math.prod(_groups(one, bins, apart) for one in pair)
+    return _levels(pair, bins, apart) <= 12 and nodes * max(one.domain.size for one in attributes) <= 1 << 26
 
 
 def _rate_of(purpose: str, params: Mapping[str, Any], told: Any) -> Any:

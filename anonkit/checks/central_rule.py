@@ -154,7 +154,7 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
         counts = math.ceil(min(max(8.0 / strength, 0.06), 0.12) * 1000) / 1000
     bins = facts.whole("bins", 0, 1024) or next(bins for limit, bins in _CELLS if by_cell < limit)
     pair = tuple(one for one in facts.attributes if choice is not None and one.name in choice["pair"])
-    grid = LeadingGrid.of(pair, bins, classes, strength) if pair else None
+    grid = LeadingGrid.of(pair, facts, bins, strength) if pair else None
     led = 0 if grid is None else grid.levels
     depth = max(depth, led)
     splits = (0.16 if deep else 0.08 if weights else 0.06) if depth > led else 0.0

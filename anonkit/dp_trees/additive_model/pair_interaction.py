@@ -25,7 +25,7 @@ from anonkit.dp_trees.pair_grid import PairGrid
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, Draw, rate_within
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.mechanisms.private_selection import permute_and_flip
-from anonkit.published.tree_attributes import TreeSchema
+from anonkit.published.tree_attributes import MOST_ROUTES, TreeSchema
 from anonkit.randomness import Randomness
 
 PURPOSE = "interacting pair"
@@ -50,9 +50,11 @@ class PairInteraction(ClassPairs):
     @cached_property
     def candidates(self) -> tuple[Pair, ...]:
         """The pairs, by public facts and the number of rows alone."""
-        most = self.epsilon * self.rows / _STRENGTH_A_CELL
+        strength = self.epsilon * self.rows
         return tuple(
-            pair for pair in self.pairs if self.cells(pair) <= most and len(self.grid(pair).levels) <= _MOST_LEVELS
+            pair
+            for pair in self.pairs
+            if self.cells(pair) * _STRENGTH_A_CELL <= strength and _is_small(self.grid(pair), self.schema)
         )
 
     def grid(self, pair: Pair) -> PairGrid:
@@ -123,7 +125,7 @@ class Interaction:
         enough = (
             grid
             for grid in every
-            if _STRENGTH_A_FINER_CELL * schema.n_classes * grid.cells <= strength and len(grid.levels) <= _MOST_LEVELS
+            if _STRENGTH_A_FINER_CELL * schema.n_classes * grid.cells <= strength and _is_small(grid, schema)
         )
         return next(enough, grid_of(schema, self.pair, MOST_CELLS))
 
@@ -131,6 +133,11 @@ class Interaction:
         """Return the choice, ready for JSON."""
         names = [schema.attributes[at].name for at in self.pair or ()]
         return {"purpose": self.draw.purpose, "rate": self.draw.rate, "pair": names}
+
+
+def _is_small(grid: PairGrid, schema: TreeSchema) -> bool:
+    """Tell whether a tree may begin with a grid: by its levels, and by the routes that its nodes have for all codes."""
+    return len(grid.levels) <= _MOST_LEVELS and 2 * grid.cells * schema.most_codes <= MOST_ROUTES
 
 
 def grid_of(schema: TreeSchema, pair: Pair, cells: int) -> PairGrid:

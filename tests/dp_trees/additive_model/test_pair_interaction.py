@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.dp_trees.additive_model.budget_rule import choice_share, least_gain, rule_for
 from anonkit.dp_trees.additive_model.pair_findings import PairQuestions
-from anonkit.dp_trees.additive_model.pair_interaction import PURPOSE, PairInteraction
+from anonkit.dp_trees.additive_model.pair_interaction import PURPOSE, Interaction, PairInteraction
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, units_of
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
@@ -137,7 +137,7 @@ def test_what_a_choice_costs_follows_from_epsilon_rows_and_pairs() -> None:
     exact = 2 / 0.15 * (math.log(46) + 2) / 10_000
     assert float(choice_share(**told)) == pytest.approx(max(exact, 0.01), abs=1e-5)  # type: ignore[arg-type]
     assert choice_share(epsilon=1.0, rows=1_400.0, pairs=45) == Fraction(math.ceil(1e5 * exact * 10 / 1.4), 10**5)
-    assert choice_share(epsilon=1.0, rows=1_300.0, pairs=45) == 0
+    assert choice_share(epsilon=1.0, rows=1_290.0, pairs=45) == 0
     assert choice_share(epsilon=1.0, rows=1e6, pairs=0) == 0
     assert choice_share(epsilon=1.0, rows=1e6, pairs=45, trees=2) == 0
     draw = question_of(THREE).draw(units_of(0.01))
@@ -160,6 +160,22 @@ def test_pairs_whose_table_has_few_rows_for_its_noise_or_that_take_many_levels_a
     assert question_of(schema, rows=1e6).candidates == ((0, 1), (0, 2))  # 8 + 6 levels are too many
     assert question_of(schema, rows=1e6, epsilon=2 * 14 * 8 / 1e6).candidates == ((0, 2),)
     assert question_of(schema, rows=1e6, epsilon=2 * 13 * 8 / 1e6).candidates == ()
+
+
+def test_a_grid_is_none_that_would_have_routes_for_more_codes_than_can_be_held() -> None:
+    """Every node of a tree has a place for each code of its widest attribute: two million words are too wide."""
+    pair = attribute("a", 2, Split.ONE_VS_REST), attribute("n", 64, Split.CUT)
+    wide, wider = (
+        schema_of(*pair, attribute("w", size, Split.ONE_VS_REST)) for size in (2**26 // 128 + 1, 2**26 // 32 + 1)
+    )
+    chosen = Interaction(draw=question_of(THREE).draw(1 << 40), pair=(0, 1))
+    assert (0, 1) in question_of(wide, rows=1e9).candidates
+    assert question_of(wider, rows=1e9).candidates == ()
+    fine = chosen.grid(schema_of(*pair), 1e9)
+    coarse = chosen.grid(wide, 1e9)
+    assert fine is not None
+    assert coarse is not None
+    assert (fine.cells, coarse.cells) == (2 * 32, 2 * 16)
 
 
 @pytest.mark.parametrize("more", [{"in_cells": True}, {"trees": 3}, {"is_free": False}])
