@@ -200,14 +200,26 @@ def _rate_of(purpose: str, params: Mapping[str, Any], told: Any) -> Any:
     return rates[0]
 
 
-def findings_in_words(block: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each entry of the rule as it is shown: of a reading the whole rows and the rate, of a choice the names."""
+def findings_in_words(block: Mapping[str, Any], beside: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each entry of the rule as it is shown: of a reading whole rows, of a choice names, and what else differs.
+
+    Parameters
+    ----------
+    block, beside : mapping
+        The rule as it is told and as it was rebuilt, or the other way.
+    """
     for name, one in block.items():
         if not isinstance(one, Mapping):
             yield name, str(one)
-        elif set(one) == {"purpose", "rate", "steps"} and one["purpose"] == READING and isinstance(one["steps"], int):
-            yield name, f"{one['steps'] // 256}/{one['rate']}"
-        elif set(one) == {"purpose", "rate", "pair"} and one["purpose"] == CHOICE and isinstance(one["pair"], list):
-            yield name, f"{'+'.join(map(str, one['pair'])) or 'none'}/{one['rate']}"
-        else:
-            yield name, "/".join(map(str, one.values()))
+            continue
+        other = beside.get(name)
+        known = other if isinstance(other, Mapping) else {}
+        shown = {key: _shown(key, value) for key, value in one.items()}
+        kept = [shown[key] for key in one if key in ("steps", "pair") or one[key] != known.get(key)]
+        yield name, "/".join(kept)
+
+
+def _shown(key: str, value: Any) -> str:
+    if key == "steps" and isinstance(value, int):
+        return str(value // 256)
+    return "+".join(map(str, value)) or "none" if key == "pair" and isinstance(value, list) else str(value)

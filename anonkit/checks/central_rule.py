@@ -229,7 +229,9 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
     rows = facts.whole("n_rows") or params["rule"]["rows"]
     told = dict(params["rule"])
     rebuilt = rule.told(rows, delta=facts.delta if "noise" in told else 0.0, asked=told)
-    yield Check(name="rule", passed=told == rebuilt, observed=_in_words(told), required=_in_words(rebuilt))
+    yield Check(
+        name="rule", passed=told == rebuilt, observed=_in_words(told, rebuilt), required=_in_words(rebuilt, told)
+    )
     cells = {attribute.domain.cells for attribute in facts.attributes if attribute.domain.categories is None}
     seen = (
         sorted(cells) in ([], [rule.bins]),
@@ -253,8 +255,8 @@ def _affordable(tree: Sequence[Mapping[str, Any]], facts: PublicFacts, left: flo
     return sum(Fraction(left) * rows >= limit * 2 * max(len(facts.attributes), 1) for limit in _REGIONS)
 
 
-def _in_words(block: Mapping[str, Any]) -> str:
-    told = dict(findings_in_words(block))
+def _in_words(block: Mapping[str, Any], beside: Mapping[str, Any]) -> str:
+    told = dict(findings_in_words(block, beside))
     return ", ".join(f"{name}={told[name]}" for name in sorted(told))
 
 
