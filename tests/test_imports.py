@@ -7,8 +7,10 @@ import functools
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,28 +80,44 @@ def _room(path: Path) -> str:
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
+def _is_for_types(test: ast.expr) -> bool:
+    return any("TYPE_CHECKING" in (getattr(node, "id", ""), getattr(node, "attr", "")) for node in ast.walk(test))
+
+
+def _statements(body: list[Any], *, for_types: bool = False) -> Iterator[tuple[ast.stmt, bool]]:
+    """Yield the statements of a body and of all bodies in them, and whether they are for the type checker alone."""
+    for node in body:
+        inner = for_types or (isinstance(node, ast.If) and _is_for_types(node.test))
+        if isinstance(node, ast.stmt):  # the others are handlers of exceptions and cases of a match
+            yield node, inner
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            yield from _statements(getattr(node, part, []), for_types=inner)
+
+
+def _names(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module:
+        inner = [f"anonkit.{alias.name}" for alias in node.names] if node.module == "anonkit" else []
+        return [node.module, *inner]
+    return []
+
+
 @functools.cache
+def _read(path: Path) -> tuple[list[str], list[str], list[str]]:
+    """Names that a file imports at its top, anywhere, and anywhere or for the type checker: read once for all tests."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    top = {id(node) for node in tree.body}
+    told = [(id(node) in top, for_types, _names(node)) for node, for_types in _statements(tree.body)]
+    early = [name for is_top, for_types, names in told if is_top and not for_types for name in names]
+    run = [name for _, for_types, names in told if not for_types for name in names]
+    return early, run, [name for _, _, names in told for name in names]
+
+
 def _imports(path: Path, *, top_only: bool, types: bool = False) -> list[str]:
     """Names that a file imports, at its top or anywhere; those for the type checker alone where `types` says so."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    nodes = tree.body if top_only else list(ast.walk(tree))
-    skipped = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
-    found: list[str] = []
-    for node in nodes:
-        if not types and id(node) in skipped:
-            continue
-        if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found.append(node.module)
-            if node.module == "anonkit":
-                found += [f"anonkit.{alias.name}" for alias in node.names]
-    return found
+    early, run, all_of_them = _read(path)
+    return early if top_only else all_of_them if types else run
 
 
 def _packages(path: Path, *, top_only: bool = False) -> set[str]:

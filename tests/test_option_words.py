@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import inspect
 import pickle
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,47 +39,53 @@ STYLES = ("comparing/frontier.py", "comparing/experiments/verdict_page.py")
 """The modules with a style sheet, whose variables begin with dashes."""
 
 
-def _library() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = path.relative_to(PACKAGE).as_posix()
-        if not name.startswith("cli/") and name not in OTHER_COMMANDS:
-            yield name, ast.parse(path.read_text(encoding="utf-8"))
-
-
-def _texts(tree: ast.Module) -> Iterator[str]:
-    """Yield the strings of a module but its docstrings, and but what is said on the command line alone."""
+def _texts(nodes: list[ast.AST]) -> list[str]:
+    """Return the strings of a module but its docstrings, and but what is said on the command line alone."""
     left_out: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             left_out.add(id(node.value))
         if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "spoken":
             left_out |= {id(inner) for word in node.keywords if word.arg == "typed" for inner in ast.walk(word.value)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in left_out:
-            yield node.value
+    constants = [node for node in nodes if isinstance(node, ast.Constant) and id(node) not in left_out]
+    return [node.value for node in constants if isinstance(node.value, str)]
+
+
+def _named_options(nodes: list[ast.AST]) -> list[tuple[str, str]]:
+    """Return the options that a module names, as a keyword and as it is typed."""
+    calls = [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "option"]
+    found = []
+    for call in calls:
+        first = call.args[0]
+        if isinstance(first, ast.Constant):
+            typed = next((ast.literal_eval(word.value) for word in call.keywords if word.arg == "typed"), None)
+            found.append((str(first.value), typed or str(first.value).replace("_", "-")))
+    return found
+
+
+@functools.cache
+def _library() -> tuple[list[tuple[str, str]], list[tuple[str, str, str]]]:
+    """Return the strings of the library and the options that it names, each with its module: read once."""
+    texts, options = [], []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        if not name.startswith("cli/") and name not in OTHER_COMMANDS:
+            nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+            texts += [(name, text) for text in _texts(nodes)]
+            options += [(name, *one) for one in _named_options(nodes)]
+    return texts, options
 
 
 def test_no_text_of_the_library_has_an_option_of_the_command_line() -> None:
     """An option stands in a message, hint or note by `option` alone, which has a word for either reader."""
     found = [
         f"{name}: {text}"
-        for name, tree in _library()
-        for text in _texts(tree)
+        for name, text in _library()[0]
         if DASHED.search(text.replace(WHOLE_COMMANDS.get(name, "\0"), ""))
         and not (name in STYLES and "{" in text)
         and name != "errors.py"
     ]
     assert not found, "\n".join(found)
-
-
-def _named_options() -> Iterator[tuple[str, str, str]]:
-    for name, tree in _library():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "option":
-                first = node.args[0]
-                if isinstance(first, ast.Constant):
-                    typed = next((ast.literal_eval(word.value) for word in node.keywords if word.arg == "typed"), None)
-                    yield name, str(first.value), typed or str(first.value).replace("_", "-")
 
 
 def test_every_option_that_is_named_exists_for_both_readers() -> None:
@@ -93,7 +100,7 @@ def test_every_option_that_is_named_exists_for_both_readers() -> None:
     for name in METHODS:
         keywords |= {one.name for one in parameters_of(method_class(name))}
         typed |= {one.option for one in parameters_of(method_class(name))}
-    named = list(_named_options())
+    named = _library()[1]
     assert len(named) >= 30
     assert not [one for one in named if one[1] not in keywords]
     assert not [one for one in named if f"--{one[2]}" not in typed]

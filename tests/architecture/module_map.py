@@ -79,12 +79,16 @@ def reached_from(path: Path) -> set[Path]:
     return reached
 
 
-def _imported(path: Path) -> Iterator[Path]:
+@cache
+def _imported(path: Path) -> list[Path]:
+    """Return the files of the package that a file imports; every method that reaches it asks."""
+    found: list[Path] = []
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("anonkit."):
             for name in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
                 place = ROOT.joinpath(*str(name).split("."))
-                yield from (file for file in (place.with_suffix(".py"), place / "__init__.py") if file.exists())
+                found += [file for file in (place.with_suffix(".py"), place / "__init__.py") if file.exists()]
+    return found
 
 
 def _listed(files: set[Path], among: tuple[str, ...]) -> str:
