@@ -62,10 +62,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def _measured(config: pytest.Config, path: Path) -> bool:
+    """Tell whether the other part of the gate measures what is at a path."""
+    return any(path.is_relative_to(REPOSITORY / room) for room in config.getoption("--measured-elsewhere"))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import a file of which the other part of the gate runs every test: no word in it says otherwise."""
+    if collection_path.suffix != ".py" or not _measured(config, collection_path):
+        return None
+    return "untraced" not in collection_path.read_text(encoding="utf-8") or None
+
+
 def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what the other part of the gate runs."""
-    rooms = [REPOSITORY / path for path in config.getoption("--measured-elsewhere")]
-    is_measured = functools.cache(lambda path: any(path.is_relative_to(room) for room in rooms))
+    is_measured = functools.cache(functools.partial(_measured, config))
     traced = config.getoption("--traced")
     there = []
     for item in items:
