@@ -127,8 +127,9 @@ def test_trees_grow_with_what_the_search_leaves(method: str, form: str, tmp_path
     assert guarantee["kind"] == "approximate-dp"
     assert (budget["epsilon"], budget["delta"]) == (3.0, 1e-4)
     lines = made.params["accounting"]
-    # a tree is grown for rows where attributes are read to depend on each other, and for cells
-    chosen = {"permute-and-flip"} if form == "cells" or made.params["rule"]["weights"] else set()
+    # a tree is grown for rows where attributes are read to depend on each other, and for cells; a pair may lead it
+    rule = made.params["rule"]
+    chosen = {"permute-and-flip"} if form == "cells" or rule["weights"] or rule["interaction"] else set()
     assert {line["mechanism"] for line in lines} == {"discrete-laplace", "thresholded-laplace"} | chosen
     spent = approximate_loss(made.params, Fraction(1e-4)).epsilon
     assert 2.99 < spent <= 3.0
