@@ -48,6 +48,11 @@ class PairGrid:
         return tuple(out)
 
     @property
+    def depth(self) -> int:
+        """Number of levels, without dividing anything: the deepest leaf takes all steps of both attributes."""
+        return sum(self._to_go(at, 0, self._size(at)) for at in (0, 1))
+
+    @property
     def cells(self) -> int:
         """Number of cells: leaves of the grid."""
         return self._size(0) * self._size(1)

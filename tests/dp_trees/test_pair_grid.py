@@ -78,7 +78,7 @@ def test_numbers_are_halved_and_categories_are_taken_off_one_by_one(first: Attri
         int(np.ceil(np.log2(size))) if one.is_number else size - 1
         for one, size in zip(grid.attributes, sizes, strict=True)
     ]
-    assert len(grid.levels) == sum(steps)
+    assert len(grid.levels) == grid.depth == sum(steps)
 
 
 SCHEMA = schema_of(

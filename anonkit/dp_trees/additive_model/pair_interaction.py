@@ -137,7 +137,7 @@ class Interaction:
 
 def _is_small(grid: PairGrid, schema: TreeSchema) -> bool:
     """Tell whether a tree may begin with a grid: by its levels, and by the routes that its nodes have for all codes."""
-    return len(grid.levels) <= _MOST_LEVELS and 2 * grid.cells * schema.most_codes <= MOST_ROUTES
+    return grid.depth <= _MOST_LEVELS and 2 * grid.cells * schema.most_codes <= MOST_ROUTES
 
 
 def grid_of(schema: TreeSchema, pair: Pair, cells: int) -> PairGrid:
