@@ -144,7 +144,7 @@ def test_an_audit_from_outside_finds_most_of_epsilon_and_no_more(label: int) -> 
             codes=np.zeros((1, rows), dtype=np.uint8), labels=np.full(rows, label, dtype=np.int64), first_row=0
         )
         out = []
-        for seed in range(first, first + 2500):
+        for seed in range(first, first + 5000):
             found = learn(plan, BatchCounter(lambda: [batch]), Randomness.seeded(seed))
             leaf = found.forest.trees[0][0].leaf
             assert leaf is not None
@@ -165,6 +165,11 @@ OTHERS = {
 }
 
 
+def _sign(beyond: int) -> int:
+    """A noisy count less the rows that are there anyway: +1 or -1 rate is the logarithm of how likely with and without."""
+    return 1 if beyond >= 1 else -1
+
+
 def _signs(plan: StackedPlan, table: np.ndarray, others: np.ndarray, seeds: range) -> np.ndarray:
     """One number a release: how much splits, class counts and histograms together look as if the target were there."""
     batch = CodedBatch(codes=table[:2].astype(np.uint8), labels=table[2], first_row=0)
@@ -179,10 +184,10 @@ def _signs(plan: StackedPlan, table: np.ndarray, others: np.ndarray, seeds: rang
         assert leaf.counts is not None
         there = places_of(found.forest, others[:2])[0] == at
         rate, beyond = plan.trees_plan.leaf_draws(1)[0].rate, leaf.counts[target[2]] - (there & alike).sum()
-        said = float(np.clip(beyond, -1, 2)) * rate
+        said = _sign(beyond) * rate
         for own, cells in enumerate(found.histograms):
             known = ((others[own] == target[own]) & alike).sum()
-            said += float(np.clip(cells[0, target[own], target[2]] - known, -1, 2)) * plan.histogram_draw.rate
+            said += _sign(cells[0, target[own], target[2]] - known) * plan.histogram_draw.rate
         out.append(said / 2**52)
     return np.array(out)
 
@@ -190,8 +195,9 @@ def _signs(plan: StackedPlan, table: np.ndarray, others: np.ndarray, seeds: rang
 def _audit(others: np.ndarray, epsilon: float, runs: int, monkeypatch: pytest.MonkeyPatch) -> float:
     rows = "anonkit.dp_trees.additive_model.combination._CALIBRATION_ROWS"
     monkeypatch.setattr(rows, 20)  # post-processing, and slow
-    rule = replace(LEARNED, depth=1, region_depth=0, splits=Fraction(3, 100), weights=Fraction(3, 100))
+    rule = replace(LEARNED, depth=1, region_depth=0, asked=2, splits=Fraction(3, 100), weights=Fraction(3, 100))
     plan = StackedPlan(rule=rule, schema=AUDITED, trees=1, epsilon=Fraction(epsilon))
+    assert plan.histogram_draw.times == len(AUDITED.attributes)  # what is not drawn could not be found
     assert plan.weight_units > 0
     assert plan.trees_plan.levels == 2
     both = (np.concatenate([others, TARGET], axis=1), others)
