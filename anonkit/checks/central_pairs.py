@@ -59,10 +59,11 @@ class PairTables:
 
     def led(self, strength: float) -> list[tuple[int, int]]:
         """Return the pairs that may lead a tree: 8 of epsilon times rows for each cell, and twelve levels at most."""
+        largest = _largest(self.attributes)
         return [
             pair
             for pair, cells in zip(self.pairs, self.cells, strict=True)
-            if 8 * cells <= strength and _is_small([self.attributes[at] for at in pair], self.attributes, self.bins)
+            if 8 * cells <= strength and _is_small([self.attributes[at] for at in pair], largest, self.bins)
         ]
 
 
@@ -74,8 +75,9 @@ def reading_cost(width: int, left: float, rows: int) -> float:
 def choice_cost(pairs: int, left: float, rows: int) -> float:
     """Return what the choice of a pair costs: 1 % of what is left or more; 0 where 6 % are too few, and none is made.
 
-    A pair that gains nothing is below the least gain by .15 of the rows, and is chosen by permute-and-flip in spite of
-    it with a chance of exp(-.075 epsilon rows): all of them together in one of seven, where nothing gains anything.
+    A pair that gains nothing and is below the least gain by .15 of the rows is a head of permute-and-flip in spite of
+    it with a chance of exp(-.075 epsilon rows): some of them in one of seven releases where nothing gains anything, and
+    no pair, which always is one, is then chosen as often. Where more is paid the least gain falls, to .09.
     """
     share = math.ceil((math.log(pairs + 1) + 2) / 0.075 / (left * max(rows, 1)) * 100_000)
     return left * max(share, 1_000) / 100_000 if pairs and share <= 6_000 else 0.0
@@ -124,7 +126,7 @@ class LeadingGrid:
         """Return the grid of two attributes: eight cells of a number, more with 16 of epsilon times rows for each."""
         for apart in (32, 16):
             cells = facts.n_classes * math.prod(_groups(one, bins, apart) for one in pair)
-            if 16 * cells <= strength and _is_small(pair, facts.attributes, bins, apart):
+            if 16 * cells <= strength and _is_small(pair, _largest(facts.attributes), bins, apart):
                 return cls(pair=pair, bins=bins, apart=apart)
         return cls(pair=pair, bins=bins, apart=_TOLD_APART)
 
@@ -185,19 +187,21 @@ def _levels(pair: Sequence[PublicColumn], bins: int, apart: int) -> int:
     return sum(_to_go(one, _groups(one, bins, apart)) for one in pair)
 
 
-def _is_small(
-    pair: Sequence[PublicColumn], attributes: Sequence[PublicColumn], bins: int, apart: int = _TOLD_APART
-) -> bool:
+def _largest(attributes: Sequence[PublicColumn]) -> int:
+    return max(one.domain.size for one in attributes)
+
+
+def _is_small(pair: Sequence[PublicColumn], largest: int, bins: int, apart: int = _TOLD_APART) -> bool:
     """Tell whether a tree may begin with the grid of a pair: twelve levels, and 2**26 codes at all its nodes."""
     nodes = 2 * math.prod(_groups(one, bins, apart) for one in pair)
-    return _levels(pair, bins, apart) <= 12 and nodes * max(one.domain.size for one in attributes) <= 1 << 26
+    return _levels(pair, bins, apart) <= 12 and nodes * largest <= 1 << 26
 
 
 def _rate_of(purpose: str, params: Mapping[str, Any], told: Any) -> Any:
     rates = [line["rate"] for line in params["accounting"] if line["purpose"] == purpose]
     if not isinstance(told, Mapping) or len(rates) != 1:
         raise ReleaseFormatError("the params lack a reading or a choice that the rule asks for")
-    return rates[0]
+    return integers([*rates, told["rate"]])[0]
 
 
 def findings_in_words(block: Mapping[str, Any], beside: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -199,9 +199,11 @@ def _asked_of_pairs(
         return 0, []
     by_cell = strength / (2 * max(len(facts.attributes), 1) * facts.n_classes)
     bins = facts.whole("bins", 0, 1024) or next(bins for limit, bins in _CELLS if by_cell < limit)
-    tables = PairTables.of(facts, bins, rows)
     weights = strength > 35 * len(facts.attributes) ** 2 and facts.n_classes <= 64
-    free = _trees(facts) == 1 and not facts.whole("depth", 0, 12)
+    free = _trees(facts) == 1 and not facts.whole("depth", 0, 12) and choice_cost(1, left, rows) > 0
+    if not (weights or free):
+        return 0, []
+    tables = PairTables.of(facts, bins, rows)
     width = tables.reading_width() if "dependence" in told and weights else 0
     return width, tables.led(strength) if "interaction" in told and free else []
 
@@ -228,7 +230,8 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
     rule = replace(rule, regions=min(rule.regions, _affordable(params["trees"][0], facts, rule.left)))
     rows = facts.whole("n_rows") or params["rule"]["rows"]
     told = dict(params["rule"])
-    rebuilt = rule.told(rows, delta=facts.delta if "noise" in told else 0.0, asked=told)
+    asked = told if "dependence" in told else ()  # no version chose a pair and did not read the dependence
+    rebuilt = rule.told(rows, delta=facts.delta if "noise" in told else 0.0, asked=asked)
     yield Check(
         name="rule", passed=told == rebuilt, observed=_in_words(told, rebuilt), required=_in_words(rebuilt, told)
     )

@@ -77,7 +77,7 @@ class PairGrid:
         return [(node[0], own) if at else (own, node[1]) for own in parts]
 
     def _to_go(self, at: int, lower: int, upper: int) -> int:
-        return (upper - lower - 1).bit_length() if self._is_halved(at) else upper - lower - 1
+        return steps_to_one(self.attributes[at], upper - lower)
 
     def _is_halved(self, at: int) -> bool:
         return self.attributes[at].is_number
@@ -85,3 +85,8 @@ class PairGrid:
     @staticmethod
     def _middle(lower: int, upper: int) -> int:
         return (lower + upper) // 2
+
+
+def steps_to_one(attribute: Attribute, groups: int) -> int:
+    """Return how many divisions lead from so many groups of an attribute to one, at most."""
+    return (groups - 1).bit_length() if attribute.is_number else groups - 1

@@ -175,7 +175,7 @@ class TreeSchema:
         """True for attributes that can be split at all, shape (n_attributes,)."""
         return np.array([attribute.n_splits > 0 for attribute in self.attributes], dtype=bool)
 
-    @property
+    @cached_property
     def most_codes(self) -> int:
         """The largest number of codes of an attribute."""
         return max((attribute.codes for attribute in self.attributes), default=1)

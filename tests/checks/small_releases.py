@@ -27,7 +27,8 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "bounds": {**_ANONYMOUS, "cells": "bounds"},
     "local": {"method": "rr", "epsilon": 2.0},
     "forest": {"method": "dp-forest", "epsilon": 4.0, "trees": 2, "depth": 2, "n_rows": 160},
-    "marginals": {"method": "dp-marginals", "epsilon": 4.0},
+    "led forest": {"method": "dp-forest", "epsilon": 4.0, "n_rows": 600},
+    "marginals": {"method": "dp-marginals", "epsilon": 8.0},
     "tables": {"method": "dp-tables", "epsilon": 2.0, "aggregate": ["sex, ward", "mean(age) by sex", "median(age)"]},
     "safepub": {},
 }
@@ -41,8 +42,19 @@ def made(family: str, folder: Path) -> Files:
         anonkit.release(drawn_tables.people(), policy=drawn_tables.POLICY, output=out, **drawn_tables.EASY)
     else:
         policy = Policy.from_dict({"columns": asked.pop("columns", _COLUMNS)})
-        anonkit.release(_people(), policy=policy, output=out, ledger=None, **asked)
+        people = _together() if family == "led forest" else _people()
+        anonkit.release(people, policy=policy, output=out, ledger=None, **asked)
     return Files.read(out)
+
+
+def _together() -> pa.Table:
+    """People whose target follows from sex and ward together and from neither alone: the pair leads the tree."""
+    people = _people(600)
+    ill = [
+        (one == "f") ^ (other == "east")
+        for one, other in zip(*(people[name].to_pylist() for name in ("sex", "ward")), strict=True)
+    ]
+    return people.set_column(people.column_names.index("ill"), "ill", pa.array(["yes" if one else "no" for one in ill]))
 
 
 def _people(n_rows: int = 160) -> pa.Table:

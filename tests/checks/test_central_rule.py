@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +20,8 @@ from anonkit.checks.central_params import PublicFacts
 from anonkit.checks.central_rule import RebuiltRule, rule_checks
 from anonkit.consumers.forest import Forest
 from anonkit.dp_trees.additive_model.budget_rule import rule_for
+from anonkit.dp_trees.additive_model.pair_findings import PairFindings, PairQuestions
+from anonkit.errors import GuaranteeError
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 
@@ -366,12 +369,36 @@ def test_another_choice_of_a_pair_than_the_rule_makes_is_refused(
         lambda files: files.params["rule"]["interaction"].update(pair=["w", "n"]),
         lambda files: files.params["rule"]["interaction"].update(pair=["n", "t"]),
         lambda files: files.params["rule"]["interaction"].pop("pair"),
+        lambda files: files.params["rule"]["interaction"].update(rate=float(_of_choice(files)["rate"])),
     ],
-    ids=["nothing is said to be chosen", "no line", "in another order", "with the target", "no pair is said"],
+    ids=[
+        "nothing is said to be chosen",
+        "no line",
+        "in another order",
+        "with the target",
+        "no pair is said",
+        "a rate that is no integer",
+    ],
 )
 def test_a_release_without_the_choice_that_the_rule_asks_for_is_none(led: Files, edit: Edit, tmp_path: Path) -> None:
     """The rule cannot be followed then: it is not a release that can be checked."""
     assert verdict(forged(led, edit, tmp_path))[0] == 3
+
+
+def test_a_choice_of_a_pair_without_a_reading_is_no_rule_of_any_version(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whoever skips the reading and pays for all else, to the unit, took another branch of the rule."""
+    table, policy = _led_table()
+    whole = PairQuestions.of
+    monkeypatch.setattr(
+        PairQuestions, "of", lambda *told, **more: replace(whole(*told, **more), for_reading=Fraction(0))
+    )
+    said = PairFindings.to_params
+    monkeypatch.setattr(PairFindings, "to_params", lambda *told: {"interaction": said(*told)["interaction"]})
+    told = {"method": "dp-forest", "epsilon": 2.0, "policy": policy, "ledger": None}
+    with pytest.raises(GuaranteeError, match="rule"):
+        anonkit.release(table, output=tmp_path / "out.parquet", **told)
 
 
 def test_a_choice_that_the_rule_does_not_ask_for_is_refused(few_rows: Files, tmp_path: Path) -> None:

@@ -49,18 +49,20 @@ _RECODED = {
     "report: columns[].importance": SEARCH,
     "report: search": SEARCH,
 }
+_FOREST = {
+    "params: histograms": DRAWN,
+    "params: scores.leaves": DRAWN,
+    "params: scores.attributes": DRAWN,
+    "params: trees[][].counts": DRAWN,
+    "params: weights": DRAWN,
+    "params: accounting[].rate": ROUNDING,
+}
 ALLOWED: dict[str, dict[str, str]] = {
     "k-anonymous": _RECODED,
     "bounds": {**_RECODED, "report: notes": WORDS},
     "local": {"report: published_measures.breach.how": WORDS, "report: shuffle.epsilon": ROUNDING},
-    "forest": {
-        "params: histograms": DRAWN,
-        "params: scores.leaves": DRAWN,
-        "params: scores.attributes": DRAWN,
-        "params: trees[][].counts": DRAWN,
-        "params: weights": DRAWN,
-        "params: accounting[].rate": ROUNDING,
-    },
+    "forest": _FOREST,
+    "led forest": {**_FOREST, "params: rule.dependence.steps": DRAWN},
     "marginals": {"params: rows.count": DRAWN, "params: readings[].steps": DRAWN},
     "tables": {"params: measurements[].values": DRAWN},
     "safepub": {
@@ -74,9 +76,18 @@ ALLOWED: dict[str, dict[str, str]] = {
 }
 """Of each family besides. What stands below a place is allowed with it."""
 
-QUICK = {"k-anonymous": 10, "bounds": 6, "local": 30, "forest": 30, "marginals": 30, "tables": 30, "safepub": 6}
+QUICK = {
+    "k-anonymous": 10,
+    "bounds": 6,
+    "local": 30,
+    "forest": 20,
+    "led forest": 15,
+    "marginals": 30,
+    "tables": 30,
+    "safepub": 6,
+}
 """How many mutants of a family the quick test draws; the slow one tries each."""
-QUICKEST = ("tables", "marginals", "forest", "local", "k-anonymous", "bounds", "safepub")
+QUICKEST = ("tables", "marginals", "forest", "led forest", "local", "k-anonymous", "bounds", "safepub")
 _LIKELY = "text number filled deleted"
 """Changes that are accepted most often, the most frequent first."""
 

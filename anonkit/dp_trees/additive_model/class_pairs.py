@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, combinations
 
 import numpy as np
 
@@ -46,17 +45,19 @@ class ClassPairs:
         return tuple(map(groups_of, self.schema.attributes))
 
     @cached_property
+    def sizes(self) -> IntArray:
+        """Number of groups of each attribute, shape (attributes,)."""
+        return np.array([int(groups.max()) + 1 for groups in self.groups], dtype=np.int64)
+
+    @cached_property
     def pairs(self) -> tuple[Pair, ...]:
         """The pairs that are looked at, by public facts and the number of rows alone."""
-        every = sorted(combinations(range(len(self.groups)), 2), key=self.cells)
-        counted = accumulate(map(self.cells, every))
-        return tuple(
-            sorted(
-                pair
-                for pair, cells in zip(every, counted, strict=True)
-                if self.cells(pair) * _ROWS_A_CELL <= self.rows and cells <= _MOST_CELLS_COUNTED
-            )
-        )
+        first, second = np.triu_indices(len(self.groups), 1)
+        cells = self.schema.n_classes * self.sizes[first] * self.sizes[second]
+        (enough,) = np.nonzero(cells * _ROWS_A_CELL <= self.rows)
+        smallest = enough[np.argsort(cells[enough], kind="stable")]
+        kept = np.sort(smallest[np.cumsum(cells[smallest]) <= _MOST_CELLS_COUNTED])
+        return tuple(zip(first[kept].tolist(), second[kept].tolist(), strict=True))
 
     def tables(self, counter: Counter) -> dict[Pair, IntArray]:
         """Count the rows of each pair by class, shape (classes, groups, groups), in one pass.
@@ -76,8 +77,7 @@ class ClassPairs:
 
     def cells(self, pair: Pair) -> int:
         """Return the number of cells of the table of a pair by class."""
-        first, second = (int(self.groups[at].max()) + 1 for at in pair)
-        return self.schema.n_classes * first * second
+        return self.schema.n_classes * int(self.sizes[pair[0]] * self.sizes[pair[1]])
 
     def chance(self, pair: Pair) -> float:
         """Return what chance makes of the distance of a pair from independence at most, in rows."""

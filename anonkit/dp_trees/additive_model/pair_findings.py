@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from anonkit.dp_trees.additive_model.budget_rule import Rule, choice_share, reading_share
@@ -91,12 +92,13 @@ class PairQuestions:
         dependence = ClassDependence(schema=schema, rows=rows)
         interaction = PairInteraction(schema=schema, rows=rows, epsilon=epsilon)
         read = reading_share(rule, epsilon=epsilon, rows=rows, moved=dependence.moved, in_cells=in_cells)
-        chosen = choice_share(epsilon=epsilon, rows=rows, pairs=len(interaction.candidates), trees=trees)
+        chosen = partial(choice_share, epsilon=epsilon, rows=rows, trees=trees)
+        is_asked = is_free and not in_cells and chosen(pairs=1) > 0  # else pairs are not even looked for
         return cls(
             dependence=dependence,
             interaction=interaction,
             for_reading=read if dependence.pairs else Fraction(0),
-            for_choice=chosen if is_free and not in_cells else Fraction(0),
+            for_choice=chosen(pairs=len(interaction.candidates)) if is_asked else Fraction(0),
         )
 
     def asked(self, counter: Counter, units: int, randomness: Randomness) -> PairFindings:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A private choice of two attributes on which the class depends together: they lead the tree, or none do.
+"""A private choice of two attributes that say much more of the class together than the better one: they lead the tree.
 
 Splits are chosen one at a time, so a greedy tree finds an interaction of which neither attribute shows anything by
 itself by luck alone (a chessboard). A table of both would show it. One private choice looks at the tables of all pairs,
@@ -21,7 +21,7 @@ from anonkit.domains.array_types import IntArray
 from anonkit.dp_trees.additive_model.budget_rule import least_gain
 from anonkit.dp_trees.additive_model.class_pairs import MOST_CELLS, ClassPairs, groups_of
 from anonkit.dp_trees.marginals.column_layout import Pair
-from anonkit.dp_trees.pair_grid import PairGrid
+from anonkit.dp_trees.pair_grid import PairGrid, steps_to_one
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, Draw, rate_within
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.mechanisms.private_selection import permute_and_flip
@@ -50,16 +50,14 @@ class PairInteraction(ClassPairs):
     @cached_property
     def candidates(self) -> tuple[Pair, ...]:
         """The pairs, by public facts and the number of rows alone."""
-        strength = self.epsilon * self.rows
+        strength, classes = self.epsilon * self.rows, self.schema.n_classes
+        steps = [steps_to_one(*own) for own in zip(self.schema.attributes, self.sizes.tolist(), strict=True)]
         return tuple(
-            pair
-            for pair in self.pairs
-            if self.cells(pair) * _STRENGTH_A_CELL <= strength and _is_small(self.grid(pair), self.schema)
+            (first, second)
+            for (first, second), cells in zip(self.pairs, map(self.cells, self.pairs), strict=True)
+            if cells * _STRENGTH_A_CELL <= strength
+            and _is_small(steps[first] + steps[second], cells // classes, self.schema)
         )
-
-    def grid(self, pair: Pair) -> PairGrid:
-        """Return the grid of a pair."""
-        return grid_of(self.schema, pair, MOST_CELLS)
 
     def draw(self, units: int) -> Draw:
         """Return the line of the account, for so many units of 2**-52 of epsilon."""
@@ -125,7 +123,8 @@ class Interaction:
         enough = (
             grid
             for grid in every
-            if _STRENGTH_A_FINER_CELL * schema.n_classes * grid.cells <= strength and _is_small(grid, schema)
+            if _STRENGTH_A_FINER_CELL * schema.n_classes * grid.cells <= strength
+            and _is_small(grid.depth, grid.cells, schema)
         )
         return next(enough, grid_of(schema, self.pair, MOST_CELLS))
 
@@ -135,9 +134,9 @@ class Interaction:
         return {"purpose": self.draw.purpose, "rate": self.draw.rate, "pair": names}
 
 
-def _is_small(grid: PairGrid, schema: TreeSchema) -> bool:
+def _is_small(depth: int, cells: int, schema: TreeSchema) -> bool:
     """Tell whether a tree may begin with a grid: by its levels, and by the routes that its nodes have for all codes."""
-    return grid.depth <= _MOST_LEVELS and 2 * grid.cells * schema.most_codes <= MOST_ROUTES
+    return depth <= _MOST_LEVELS and 2 * cells * schema.most_codes <= MOST_ROUTES
 
 
 def grid_of(schema: TreeSchema, pair: Pair, cells: int) -> PairGrid:

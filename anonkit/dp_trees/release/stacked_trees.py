@@ -264,8 +264,8 @@ class StackedMethod(CellMethod, DeltaMethod):
         if (found := self.questions_of(plan).asked(counter, plan.row_units, rng)).units:
             coded, plan = plan.schema, self.plan(policy, rows, counting, numbers, found)
             counter = counter if plan.schema == coded else counter_of(source, engine, plan.schema, keep)
-        levels = plan.rule.depth + 3
-        learned = learn(plan, counter, rng, lambda level: progress("growing", level / levels))
+        led, levels = plan.rule.led, plan.rule.depth + 3  # a grid that leads is grown without reading the rows
+        learned = learn(plan, counter, rng, lambda level: progress("growing", (level - led) / (levels - led)))
         claim = (float(self.epsilon), float(self.delta)) if self._delta_may_pay(plan.schema) else (self._claim, 0)
         return stacked_draft(learned, policy, engine, rng, self.as_, claim, self.told, numbers)
 

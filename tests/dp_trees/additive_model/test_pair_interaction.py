@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -12,12 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
+from anonkit.checks.central_pairs import PairTables
+from anonkit.checks.central_params import PublicFacts
 from anonkit.dp_trees.additive_model.budget_rule import choice_share, least_gain, rule_for
 from anonkit.dp_trees.additive_model.pair_findings import PairQuestions
 from anonkit.dp_trees.additive_model.pair_interaction import PURPOSE, Interaction, PairInteraction
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, units_of
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
+from tests.checks.test_central_pairs import column
 from tests.dp_trees.additive_model.test_class_dependence import counter_of
 from tests.dp_trees.tables import attribute, schema_of
 from tests.mechanisms.test_private_selection import law_of_permute_and_flip
@@ -129,6 +137,91 @@ def test_two_on_which_the_class_depends_together_are_chosen(kind: str, pair: tup
     counter = counter_of(schema, rows)
     found = [asked.asked(counter, units_of(1.0), Randomness.seeded(seed)).interaction for seed in range(20)]
     assert sum(one is not None and one.pair == pair for one in found) >= 18
+
+
+KINDS = st.tuples(st.sampled_from([Split.CUT, Split.ONE_VS_REST]), st.integers(2, 15), st.booleans())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(KINDS, max_size=9), st.integers(1, 20_000), st.sampled_from([0.01, 0.1, 1.0, 8.0]))
+def test_which_pairs_there_are_to_choose_is_said_by_their_sizes(
+    kinds: list[tuple[Split, int, bool]], rows: int, epsilon: float
+) -> None:
+    """One pair after the other: 16 rows for each cell, 8 of epsilon times rows, and a grid of twelve levels."""
+    schema = schema_of(*(attribute(f"a{at}", size, kind, missing=miss) for at, (kind, size, miss) in enumerate(kinds)))
+    groups = [(min(size, 8) if kind is Split.CUT else size) + miss for kind, size, miss in kinds]
+    steps = [
+        math.ceil(math.log2(own)) if kind is Split.CUT else own - 1
+        for own, (kind, _, _) in zip(groups, kinds, strict=True)
+    ]
+    expected = [
+        (first, second)
+        for first, second in itertools.combinations(range(len(kinds)), 2)
+        if 2 * groups[first] * groups[second] * 16 <= rows
+        and 2 * groups[first] * groups[second] * 8 <= epsilon * rows
+        and steps[first] + steps[second] <= 12
+    ]
+    assert list(question_of(schema, float(rows), epsilon).candidates) == expected
+
+
+def test_all_pairs_together_have_two_million_cells_at_most() -> None:
+    """The smallest tables are looked at; of tables of one size those of the first attributes."""
+    wide = schema_of(*(attribute(f"a{at:02d}", 60 + at % 2, Split.ONE_VS_REST) for at in range(40)))
+    question = question_of(wide, 1e9)
+    cells = [question.cells(pair) for pair in question.pairs]
+    assert sum(cells) <= 1 << 21 < sum(cells) + question.cells((0, 1)) + 2 * 60
+    assert max(cells) == 2 * 60 * 61
+    left_out = set(itertools.combinations(range(40), 2)) - set(question.pairs)
+    assert min(question.cells(pair) for pair in left_out) >= max(cells)
+    assert min(pair for pair in left_out if question.cells(pair) == max(cells)) > max(
+        pair for pair in question.pairs if question.cells(pair) == max(cells)
+    )
+
+
+def _calls(work: Callable[[], object]) -> int:
+    """How many functions a piece of work calls: its time, on any machine."""
+    calls = 0
+
+    def seen(*event: object) -> None:
+        nonlocal calls
+        calls += event[1] in ("call", "c_call")
+
+    sys.setprofile(seen)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_what_is_looked_at_grows_with_the_pairs_and_not_with_the_attributes_besides() -> None:
+    """Twice as many attributes are four times as many pairs; by both codes."""
+    for work in (lambda schema: question_of(schema).candidates, _rebuilt):
+        few, many = (
+            _calls(partial(work, schema_of(*(attribute(f"a{at:03d}", 2, Split.ONE_VS_REST) for at in range(wide)))))
+            for wide in (40, 80)
+        )
+        assert many < 5 * few
+
+
+def _rebuilt(schema: TreeSchema) -> object:
+    facts = SimpleNamespace(n_classes=2, attributes=tuple(map(column, schema.attributes)))
+    return PairTables.of(cast("PublicFacts", facts), 64, 1024).led(4096.0)
+
+
+def test_pairs_are_not_looked_for_where_none_could_be_asked_about() -> None:
+    """Where one pair would cost too much already, or the owner said how deep trees are, a thousand are not listed."""
+    rule = rule_for(epsilon=0.5, rows=1_500, attributes=3, classes=2)
+    for told in (
+        {"rows": 1_000.0},
+        {"rows": 1e6, "is_free": False},
+        {"rows": 1e6, "in_cells": True},
+        {"rows": 1e6, "trees": 2},
+    ):
+        asked = PairQuestions.of(rule, THREE, epsilon=0.5, **told)  # type: ignore[arg-type]
+        assert asked.for_choice == 0
+        assert "candidates" not in vars(asked.interaction)
+    assert PairQuestions.of(rule, THREE, epsilon=0.5, rows=1e6).for_choice > 0
 
 
 def test_what_a_choice_costs_follows_from_epsilon_rows_and_pairs() -> None:

@@ -166,7 +166,7 @@ OTHERS = {
 
 
 def _sign(beyond: int) -> int:
-    """A noisy count less the rows that are there anyway: +1 or -1 rate is the logarithm of how likely with and without."""
+    """Of a noisy count less the rows that are there anyway: times the rate, the logarithm of a ratio of chances."""
     return 1 if beyond >= 1 else -1
 
 
