@@ -142,7 +142,7 @@ def _strings(value: object) -> list[str]:
 
 
 def test_a_mixture_may_differ_by_units_and_rows_of_another_mixture_are_counted_alone() -> None:
-    """Shares are compared to a thousandth or eight units; rows to the letter where the mixture is the very same."""
+    """Shares are compared to a hundredth or eight units; rows to the letter where the mixture is the very same."""
 
     def outcome(fitted: str, rows: int, sha256: str, observed: float) -> bytes:
         data = [{"rows": rows, "first": [[1]], "sha256": sha256}]
@@ -150,9 +150,10 @@ def test_a_mixture_may_differ_by_units_and_rows_of_another_mixture_are_counted_a
 
     stored = b'{"mixtures": [{"rows": 9, "shares": [[11834, 9185]]}]}'
     assert not differences("x.params.json", b'{"mixtures": [{"rows": 9, "shares": [[11835, 9184]]}]}', stored)
-    assert differences("x.params.json", b'{"mixtures": [{"rows": 9, "shares": [[11934, 9085]]}]}', stored)
+    assert differences("x.params.json", b'{"mixtures": [{"rows": 9, "shares": [[12034, 8985]]}]}', stored)
+    assert differences("x.params.json", b'{"mixtures": [{"rows": 9, "shares": [[11834, 9195.0]]}]}', stored)
     assert differences("x.params.json", b'{"mixtures": [{"rows": 8, "shares": [[11834, 9185]]}]}', stored)
-    assert not differences("x.json", outcome("a", 5, "s", 0.0501), outcome("b", 5, "t", 0.05010001))
+    assert not differences("x.json", outcome("a", 5, "s", 0.0501), outcome("b", 5, "t", 0.05019))
     assert differences("x.json", outcome("a", 5, "s", 0.0501), outcome("b", 6, "t", 0.0501))
     assert differences("x.json", outcome("a", 5, "s", 0.0501), outcome("b", 5, "t", 0.0601))
     assert differences("x.json", outcome("a", 5, "s", 0.0501), outcome("a", 5, "t", 0.0501))
