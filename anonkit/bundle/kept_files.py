@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read is never written over: a source, a batch, a test table and a release stay, whatever may be replaced."""
+"""What is read is never written over: sources, batches, test tables, releases, ledgers; two outputs are two files."""
 
 from __future__ import annotations
 
@@ -46,6 +46,24 @@ def refuse_replacing(written: Iterable[Path], read: Iterable[Path]) -> None:
                 raise ParameterError(f"{str(path)!r} would stand in {str(named)!r}, which is read whole", _HINT)
             same = "" if path == named else f" as {str(named)!r}"
             raise ParameterError(f"{str(path)!r} is read{same}, and is not written over", _HINT)
+
+
+def refuse_one_place(written: Sequence[Path]) -> None:
+    """Refuse, before any work is done, two outputs of which one would take the place of the other, or lie in it.
+
+    Raises
+    ------
+    ParameterError
+        Two names are of one file, however they are spelt, or one is of a folder above the other.
+    """
+    for at, path in enumerate(written):
+        for other in written[:at]:
+            place, taken = _real(path), _real(other)
+            if place == taken or _are_one_file(place, taken):
+                same = "" if path == other else f" (as {str(other)!r} too)"
+                raise ParameterError(f"{str(path)!r} would be written twice{same}, and one of both lost", _HINT)
+            if place in taken.parents or taken in place.parents:
+                raise ParameterError(f"{str(path)!r} and {str(other)!r} cannot both be written", _HINT)
 
 
 def _is_touched(written: Path, read: Path) -> bool:

@@ -86,6 +86,7 @@ def command(
 
     if output is not None:
         refuse_existing(Path(output), force, made_from=source)
+        _refuse_losing(given["charge"], Path(output))
     with progress_bars(quiet) as progress:
         comparison = compare(
             source,
@@ -108,6 +109,15 @@ def command(
         notes=[] if comparison.price is None else [comparison.price],
         quiet=quiet,
     )
+
+
+def _refuse_losing(ledger: str | None, page: Path) -> None:
+    """Refuse to put the page in the place of the ledger that is charged."""
+    from anonkit.bundle.kept_files import refuse_replacing
+    from anonkit.ledger.ledger_place import LedgerPlace
+
+    file = None if ledger is None else LedgerPlace.of(ledger).file
+    refuse_replacing([page], [] if file is None else [file])
 
 
 def _numbers(option: str, text: str, kind: type[_Number]) -> list[_Number]:

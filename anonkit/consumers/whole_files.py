@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from anonkit.bundle.atomic import Staging
-from anonkit.bundle.kept_files import refuse_replacing
+from anonkit.bundle.kept_files import refuse_one_place, refuse_replacing
 from anonkit.errors import ParameterError, option
 
 
@@ -29,14 +29,15 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def refuse_existing(paths: Sequence[str | Path | None], force: bool, *, read: Iterable[Path]) -> None:
-    """Refuse, before any work is done, what would be in the way, and to write over what is read.
+    """Refuse, before any work is done, what would be in the way, and to write over what is read or written.
 
     Raises
     ------
     ParameterError
-        One of the files is there, and none is to be replaced; or it is one that is read.
+        One of the files is there, and none is to be replaced; or it is one that is read, or another of them.
     """
     written = [Path(path) for path in paths if path is not None]
+    refuse_one_place(written)
     refuse_replacing(written, read)
     for path in written:
         if path.exists() and not force:

@@ -18,6 +18,7 @@ from anonkit.engines.snapshots.addresses import files_of
 from anonkit.errors import ParameterError, option
 from anonkit.ledger.settling import PlaceTakenError
 from anonkit.parameters import check_choice, check_integer
+from anonkit.pipeline.owner_files import OWNER_REPORT, dossier_name
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Engine, Source
 from anonkit.randomness import Randomness
@@ -168,6 +169,19 @@ class Output:
         written = self.place.on_this_machine()
         parts = [] if self.part_rows is None else [path / part_name(0) for path in written if path.suffix == DATA]
         refuse_replacing([*written, *parts], chain.from_iterable(map(files_of, sources)))
+
+    def refuse_losing(self, ledger: Path | None) -> None:
+        """Refuse to put a file of the release, or of its owner, in the place of the ledger that it is booked in.
+
+        Raises
+        ------
+        ParameterError
+        """
+        if ledger is None:
+            return
+        stem, folder = None if self.place is None else self.place.stem, self.owner_report
+        owned = [] if folder is None else [folder / OWNER_REPORT, folder / dossier_name(stem)]
+        refuse_replacing([*([] if self.place is None else self.place.on_this_machine()), *owned], [ledger])
 
     def refuse_unfit(self, promise: Guarantee) -> None:
         """Refuse an entry for the registry where no epsilon is promised, and bounds where nothing is generalized.

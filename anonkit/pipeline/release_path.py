@@ -81,6 +81,7 @@ def _released(source: object, request: ReleaseRequest) -> Release:
     output.refuse_replacing(source.sources if isinstance(source, SeveralTables) else [source])
     signer, declared = output.signer(), request.declared()
     account = request.account.found(output.place, declared.bookkeeping)
+    output.refuse_losing(None if account.place is None else account.place.file)
     if request.seed is not None or not may_know_requests(account):
         output.refuse_existing()
     with request.engine.opened() as engine, _workspace(engine, output) as workspace:

@@ -190,3 +190,50 @@ def test_predictions_are_not_written_over_the_table_that_was_asked_about(cli: An
     assert ran.code == 2
     assert "read whole" not in ran.err
     assert not absent.exists()
+
+
+@pytest.mark.parametrize("way", ["one name", "a relative path", "a folder's link", "one within the other"])
+def test_two_outputs_of_one_command_are_two_files(cli: Any, table: Path, monkeypatch: Any, way: str) -> None:
+    """One of both was lost, and told as written; forced or not, nothing is written now."""
+    monkeypatch.chdir(table.parent)
+    Path("there").symlink_to(table.parent)
+    declared = table.with_name("policy.toml")
+    left = "".join(f'{name} = {{ role = "insensitive" }}\n' for name in ("name", "zip", "illness", "income"))
+    declared.write_text(
+        f'[columns]\nsex = {{ role = "target", categories = ["F", "M"] }}\nage = {{ bounds = [20, 60] }}\n{left}'
+    )
+    ran = cli("release", table, "out.parquet", "--method", "dp-marginals", "--epsilon", "8", "--policy", declared)
+    assert ran.code == 0, ran.err
+    one = Path("one.parquet")
+    other = {
+        "one name": one,
+        "a relative path": Path(f"../{table.parent.name}/one.parquet"),
+        "a folder's link": Path("there/one.parquet"),
+        "one within the other": one / "two.parquet",
+    }[way]
+    for names in (("--draw", "--model"), ("--model", "--draw"), ("--predictions", "--draw")):
+        ran = cli("reconstruct", "out.parquet", "--test", table, "--force", names[0], one, names[1], other)
+        assert (ran.code, "written" in ran.err, ran.out) == (2, True, ""), ran.err
+        assert not one.exists()
+
+
+@pytest.mark.parametrize("lost", ["out.parquet", "out.params.json", "own/owner.report.json", "own/out.dossier.html"])
+def test_a_release_never_takes_the_place_of_its_ledger(cli: Any, table: Path, quick: Any, lost: str) -> None:
+    """The loss was booked in a file that the release, or the owner's report, then replaced."""
+    ledger, out = table.parent / lost, table.with_name("out.parquet")
+    ledger.parent.mkdir(exist_ok=True)
+    owned = ("--owner-report", table.parent / "own")
+    for force in ((), ("--force",)):
+        ran = cli("release", table, out, *quick, *owned, "--ledger", ledger, *force)
+        assert (ran.code, "is not written over" in ran.err) == (2, True), ran.err
+        assert not ledger.exists()
+    assert cli("release", table, out, *quick, *owned, "--ledger", table.with_name("ledger")).code == 0
+
+
+def test_a_page_never_takes_the_place_of_the_ledger_that_is_charged(cli: Any, table: Path) -> None:
+    """What was looked at had been booked in it."""
+    page = table.with_name("page.html")
+    ran = cli("compare", table, "--target", "income", "--methods", "rr", "--epsilon", "1", "--charge", page,
+              "--output", page, "--force")  # fmt: skip
+    assert (ran.code, "is not written over" in ran.err) == (2, True), ran.err
+    assert not page.exists()
