@@ -41,6 +41,7 @@ PARTS = {
     "class-sizes": "measured_speed:class_sizes",
     "tree-times": "measured_speed:tree_times",
     "tree-growth": "measured_speed:tree_growth",
+    "release-times": "measured_speed:release_times",
     "start": "measured_speed:start",
     "counting": "measured_speed:counting",
     "k-anonymous": "measured_classes:k_anonymous",

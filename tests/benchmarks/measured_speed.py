@@ -258,18 +258,29 @@ def adult_numbers(given: Given, task: Any) -> Path:
     return path
 
 
-_OWN_TREE = """
-import json, resource, sys, time
+_PEAK = """
+def peak_kib():  # a process that was just started has the peak of the one that started it in its resource usage
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+
+"""
+_OWN_TREE = (
+    _PEAK
+    + """
+import json, sys, time
 import anonkit
 from dp_forest import adult_policy
 begun = time.process_time()
 anonkit.release(sys.argv[1], method="dp-forest", epsilon=1.0, depth=int(sys.argv[3]), policy=adult_policy(),
                 output=sys.argv[2], force=True, ledger=None, **json.loads(sys.argv[4]))
 print(json.dumps({"seconds": time.process_time() - begun,
-                  "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}))
+                  "peak": peak_kib() / 2**20}))
 """
-_SCAN = """
-import json, resource, sys, time
+)
+_SCAN = (
+    _PEAK
+    + """
+import json, sys, time
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 begun = time.process_time()
 counts = {}
@@ -287,8 +298,9 @@ for batch in pq.ParquetFile(sys.argv[1]).iter_batches(1 << 18):
             codes = column.dictionary_encode().indices.fill_null(63).to_numpy()
         counts[name] = counts.get(name, 0) + np.bincount(codes * 2 + classes, minlength=128)[:128]
 print(json.dumps({"seconds": time.process_time() - begun,
-                  "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}))
+                  "peak": peak_kib() / 2**20}))
 """
+)
 
 
 def tree_growth(given: Given) -> Lines:
@@ -326,6 +338,63 @@ def tree_growth(given: Given) -> Lines:
         yield from _on_spark(given, 10_000_000)
     else:
         yield Missing(what="ten million rows, and Spark", reason="`make bench LARGE=1`")
+
+
+_OWN_PROCESS = (
+    _PEAK
+    + """
+import json, sys, time, tomllib
+import anonkit
+from anonkit.policy.declaration import Policy
+recipe, source, out, options = sys.argv[1:]
+with open(recipe, "rb") as file:
+    policy = Policy.from_dict(tomllib.load(file)["policy"])
+anonkit.release(source, policy=policy, output=out, force=True, ledger=None, **json.loads(options))
+print(json.dumps({"seconds": time.process_time(),
+                  "peak": peak_kib() / 1024}))
+"""
+)
+
+
+def release_times(given: Given) -> Lines:
+    """Whole releases of Adult by the methods that are neither trees nor boxes: `dp-marginals`, tables, `safepub`."""
+    from published_trees import ENGINE, adult
+
+    from anonkit.methods.dp_marginals import DPMarginals
+    from anonkit.randomness import Randomness
+
+    task, repeats = adult(), given.pick(1, 3)
+
+    def learned_and_drawn() -> None:
+        source = ENGINE.scan(task.train, task.policy)
+        draft = DPMarginals(epsilon=1.0).release(source, task.policy, engine=ENGINE, rng=Randomness.secure())
+        for _ in draft.data.batches():
+            pass
+
+    learned_and_drawn()  # warm: compiled and imported
+    ours = seconds(learned_and_drawn, repeats)
+    yield Record(what="dp-marginals, learned and drawn", unit="CPU s", ours=ours, limit="ours <= 0.5", runs=repeats)
+    frame = pd.read_csv(given.data / "adult_train.csv.gz")
+    piece = pa.Table.from_pandas(frame, preserve_index=False)
+    tables = ["income, sex", "mean(age) by sex", "quantile(hours-per-week, 0.25, 0.5, 0.75)"]
+    asked = (
+        ("dp-marginals", frame.shape[0], {"epsilon": 1.0}, "ours <= 2"),
+        ("dp-marginals", given.pick(100_000, 1_000_000), {"epsilon": 1.0}, "ours <= 8"),
+        ("dp-tables", frame.shape[0], {"epsilon": 1.0, "aggregate": tables}, None),
+        ("safepub", frame.shape[0], {"epsilon": 1.0, "delta": 1e-6, "k": 10}, None),
+    )
+    for method, rows, options, limit in asked:
+        source = given.work / f"adult-{rows}.parquet"
+        if not source.exists():
+            copies = pa.concat_tables([piece] * -(-rows // piece.num_rows))
+            pq.write_table(copies.slice(0, rows), source)
+        recipe = Path(__file__).parents[2] / "recipes" / "adult-dp-forest.toml"
+        words = [recipe, source, given.work / "out.parquet", json.dumps({"method": method, **options})]
+        found = [_printed([sys.executable, "-W", "ignore", "-c", _OWN_PROCESS, *words]) for _ in range(repeats)]
+        what = f"{method}, {rows:,} rows, the whole process"
+        yield Record(what=what, unit="CPU s", ours=median(one["seconds"] for one in found), limit=limit, runs=repeats)
+        most = "ours <= 300" if method == "dp-marginals" and rows == frame.shape[0] else None
+        yield Record(what=f"{what}, peak memory", unit="MB", ours=max(one["peak"] for one in found), limit=most)
 
 
 def _on_spark(given: Given, rows: int) -> Lines:
@@ -371,8 +440,10 @@ def start(given: Given) -> Lines:
     )  # fmt: skip
 
 
-_OWN_COUNTS = """
-import json, resource, sys, time
+_OWN_COUNTS = (
+    _PEAK
+    + """
+import json, sys, time
 import duckdb
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.policy.declaration import Policy
@@ -383,10 +454,13 @@ source = engine.scan(sys.argv[1], Policy())
 sizes = engine.class_sizes(source, names[:8], 10)
 counts = engine.count_sets(source, [(name, "label") for name in names])
 print(json.dumps({"clock": time.perf_counter() - begun, "seconds": time.process_time() - worked, "k": sizes.smallest,
-                  "sets": len(counts), "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+                  "sets": len(counts), "peak": peak_kib() / 1024}))
 """
-_BY_HAND = """
-import json, resource, sys, time
+)
+_BY_HAND = (
+    _PEAK
+    + """
+import json, sys, time
 import duckdb
 names = json.loads(sys.argv[2])
 begun, worked = time.perf_counter(), time.process_time()
@@ -400,8 +474,9 @@ sets = ", ".join(f"({name}, label)" for name in names)
 listed = ", ".join(names)
 connection.execute(f"SELECT {listed}, label, count(*) FROM {table} GROUP BY GROUPING SETS ({sets})").fetchall()
 print(json.dumps({"clock": time.perf_counter() - begun, "seconds": time.process_time() - worked, "k": smallest,
-                  "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+                  "peak": peak_kib() / 1024}))
 """
+)
 
 
 def counting(given: Given) -> Lines:
