@@ -13,7 +13,6 @@ import click
 from anonkit.cli.boundary import one_line
 from anonkit.cli.options import force_option, json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome
-from anonkit.errors import ParameterError
 
 if TYPE_CHECKING:
     from anonkit.consumers.prediction_scores import RegressionScores, Scores
@@ -61,13 +60,15 @@ _ESTIMATORS = {
     "tables",
     multiple=True,
     metavar="COLUMNS",
-    help='dp-marginals: count rows by one to three columns, "age, sex", with intervals. May be repeated.',
+    help='dp-marginals: count rows by one to three columns, "age, sex", with intervals. May be repeated. A name with a '
+    "comma, = or outer spaces stands in double quotes, here and in --given.",
 )
 @click.option(
     "--given",
     multiple=True,
     metavar="COLUMN=VALUE",
-    help="Draw and count rows with this value alone; repeated for one column: any of them; low..high for numbers.",
+    help="Draw and count rows with this value alone, with none after = missing ones; repeated for one column: any of "
+    "them. Of numbers low..high, which stands for the bins whose middles lie there; a single number for its bin.",
 )
 @force_option
 @quiet_option
@@ -105,7 +106,7 @@ def command(
     costs no privacy.
     """
     from anonkit.bundle.kept_files import refuse_replacing
-    from anonkit.consumers.mixture_questions import MixtureQuestions
+    from anonkit.consumers.mixture_questions import MixtureQuestions, conditions_typed, tables_typed
     from anonkit.consumers.reconstruction import reconstruct
     from anonkit.engines.snapshots.addresses import files_of
     from anonkit.engines.snapshots.whole_tables import whole_table
@@ -117,8 +118,8 @@ def command(
         draw=draw,
         rows=rows,
         seed=seed,
-        tables=tuple(tuple(name.strip() for name in columns.split(",")) for columns in tables),
-        given=_conditions(given),
+        tables=tables_typed(tables),
+        given=conditions_typed(given),
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -150,17 +151,6 @@ def command(
     )
 
 
-def _conditions(given: Sequence[str]) -> dict[str, object]:
-    """Return conditions as they are typed: values of one column are alternatives, `low..high` a range of numbers."""
-    found: dict[str, list[Any]] = {}
-    for condition in given:
-        name, sign, value = condition.partition("=")
-        if not sign:
-            raise ParameterError("a condition is a column, = and a value", "--given COLUMN=VALUE")
-        found.setdefault(name.strip(), []).append(value.strip())
-    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
-
-
 def _text(release: str, reconstruction: Reconstruction, written: Sequence[str | None]) -> str:
     from anonkit.report.wording import number, percent
 
@@ -185,7 +175,10 @@ def _asked_lines(reconstruction: Reconstruction, written: Sequence[str | None]) 
     """Return the tables that were asked for, and the files that were written."""
     from anonkit.report.wording import number
 
-    lines: list[str] = []
+    lines = [
+        one_line(f"{'Given' if at == 0 else '':11}{condition.name}: {condition.words}")
+        for at, condition in enumerate(reconstruction.given)
+    ]
     for table in reconstruction.tables:
         cells = table.to_dict()["cells"]
         lines.append(one_line(f"Table      {', '.join(table.names)}: rows, {100 * table.level:g} % interval, by what"))

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 from anonkit.consumers.marginal_intervals import MODEL, answer, noisy_cells
 from anonkit.consumers.release_files import read_params
+from anonkit.consumers.row_conditions import RowCondition, row_condition
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.errors import ParameterError, did_you_mean, refusing_damage
+from anonkit.errors import ParameterError, refusing_damage
 from anonkit.published.marginal_tables import OneWayTable, PairTable
 from anonkit.published.mixture_draws import codes_of_rows, dealt
 from anonkit.published.product_mixtures import FORMATS, ProductMixtures
+from anonkit.published.quoted_names import which_column
 from anonkit.published.released_cells import cells_of_codes
 
 if TYPE_CHECKING:
@@ -112,8 +114,7 @@ class MarginalModel:
             self._tables, self._pairs = noisy_cells(self._mixtures, tables, pairs)
             if set(self.columns) != set(self.domains):
                 raise ParameterError("the columns are not those of the mixture")
-        self._allowed: dict[str, BoolArray] = {}
-
+        self._conditions: dict[str, RowCondition] = {}
         self._params = {name: params[name] for name in _PARTS}
 
     @classmethod
@@ -154,6 +155,15 @@ class MarginalModel:
         return self._mixtures
 
     @property
+    def conditions(self) -> dict[str, RowCondition]:
+        """What the conditions come to, by column: `ranges` of a number, of whole bins; `values` and `missing`."""
+        return dict(self._conditions)
+
+    @property
+    def _allowed(self) -> dict[str, BoolArray]:
+        return {name: condition.allowed for name, condition in self._conditions.items()}
+
+    @property
     def rows(self) -> float:
         """Rows that the model expects in the owner's table, under the conditions."""
         return float(sum(own.sum() for own in self._mixtures.component_rows(self._allowed)))
@@ -161,26 +171,28 @@ class MarginalModel:
     def given(self, conditions: Mapping[str, object]) -> MarginalModel:
         """Return the model of the rows that have certain values, exactly as the mixture has them.
 
+        A number is known by its bin. A range stands for the bins whose middles lie in it, a single number for the bin
+        that it is in: counts and intervals are of these whole bins, which `conditions` of what is returned tells.
+
         Parameters
         ----------
         conditions : mapping
-            For a column a value, a list of values, or for a number a pair (low, high), both ends included: the bins
-            whose middles lie there. A single number stands for its bin, None for missing. Texts are read: "30",
-            "30..50".
+            For a column a value, or a list, array, Series or range of values, of which any is enough; None, NaN and an
+            empty text are missing. For a number also a pair (low, high), both ends included, and pairs in a list. Texts
+            are read: "30", "30..50".
 
         Raises
         ------
         ParameterError
-            There is no such column or value, or the mixture has no such row.
+            There is no such column or value, no bin has its middle in a range, or the mixture has no such row.
         """
-        allowed = dict(self._allowed)
+        found = type(self).__new__(type(self))
+        found.__dict__.update(self.__dict__, _conditions=self.conditions)
         for name, condition in conditions.items():
             if name not in self.domains:
-                raise ParameterError(f"{name!r} is not a column of the release", did_you_mean(name, list(self.domains)))
-            values = _values_of(name, self.domains[name], condition)
-            allowed[name] = values & allowed[name] if name in allowed else values
-        found = type(self).__new__(type(self))
-        found.__dict__.update(self.__dict__, _allowed=allowed)
+                raise ParameterError(f"{name!r} is not a column of the release", which_column(name, self.domains))
+            read, before = row_condition(name, self.domains[name], condition), self._conditions.get(name)
+            found._conditions[name] = read if before is None else before.and_of(read)
         if found.rows <= 0:
             raise ParameterError("the model has no rows under these conditions", "ask for more values")
         return found
@@ -251,18 +263,20 @@ class MarginalModel:
         ------
         pyarrow.RecordBatch
             One at least, of up to `batch_rows` rows, each a sample of the model by itself.
+
+        Raises
+        ------
+        ParameterError
+            A number is none of rows, or the model has none to draw; before the first batch is asked for.
         """
-        wanted = round(self.rows) if n_rows is None else n_rows
-        if not 0 <= wanted <= _MOST_ROWS:
-            raise ParameterError(f"rows ({wanted}) must be in [0, {_MOST_ROWS}]")
-        if batch_rows < 1:
-            raise ParameterError(f"batch_rows ({batch_rows}) must be at least 1")
+        wanted = round(self.rows) if n_rows is None else _whole("rows", n_rows, 0, _MOST_ROWS)
+        size = _whole("batch_rows", batch_rows, 1)
+        chosen = None if seed is None else _whole("seed", seed, 0)
         weights = self._mixtures.component_weights(self._allowed)
         if wanted and not sum(weights):
             raise ParameterError("the model has no rows to draw")
-        words = _Words(seed)
-        for first in range(0, max(wanted, 1), batch_rows):
-            yield self._batch(weights, min(batch_rows, wanted - first), words)
+        words = _Words(chosen)
+        return (self._batch(weights, min(size, wanted - first), words) for first in range(0, max(wanted, 1), size))
 
     def _batch(self, weights: Sequence[int], n_rows: int, words: _Words) -> pa.RecordBatch:
         numbers = dealt(weights, n_rows, words) if n_rows else np.zeros(len(weights), dtype=np.int64)
@@ -295,43 +309,11 @@ def _clear(value: object) -> object:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _values_of(name: str, domain: Categories | Grid, condition: object) -> BoolArray:
-    """Return which values of a column meet a condition, shape (values,)."""
-    if isinstance(domain, Grid) and isinstance(condition, str) and ".." in condition:
-        condition = tuple(condition.split("..", 1))
-    if isinstance(domain, Grid) and isinstance(condition, tuple) and len(condition) == 2:
-        low, high = (_number(name, end) for end in condition)
-        middles = domain.midpoints()
-        inside = np.append((middles >= low) & (middles <= high), [False] * domain.has_missing)
-        return np.asarray(inside, dtype=bool)
-    wanted = list(condition) if isinstance(condition, list | tuple | set | frozenset) else [condition]
-    codes = [_code(name, domain, one) for one in wanted]
-    return np.isin(np.arange(domain.size), codes)
-
-
-def _code(name: str, domain: Categories | Grid, value: object) -> int:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        if not domain.has_missing:
-            raise ParameterError(f"column {name!r} is never missing")
-        return domain.size - 1
-    if isinstance(domain, Grid):
-        number = _number(name, value)
-        if not domain.lower <= number <= domain.upper:
-            raise ParameterError(
-                f"column {name!r} has no such number", f"its bounds are {domain.lower:g} and {domain.upper:g}"
-            )
-        return int(domain.encode(np.array([number]))[0])
-    code = domain.codes_of.get(str(value))
-    if code is None:
-        raise ParameterError(f"column {name!r} has no such value", did_you_mean(str(value), domain.values))
-    return code
-
-
-def _number(name: str, value: object) -> float:
-    try:
-        number = float(value) if isinstance(value, int | float | str | np.integer | np.floating) else math.nan
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise ParameterError(f"column {name!r} holds numbers", "give a number, or two: 30..50")
-    return number
+def _whole(name: str, value: object, low: int, high: int | None = None) -> int:
+    """Return a whole number, of numpy too, that lies where it must."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    number = int(value) if whole else -1  # type: ignore[call-overload]
+    if number < low or (high is not None and number > high):
+        interval = f"[{low}, inf)" if high is None else f"[{low}, {high}]"
+        raise ParameterError(f"{name} ({value}) must be an integer in {interval}")
+    return int(number)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from anonkit.consumers.whole_files import write_whole
-from anonkit.errors import ParameterError
+from anonkit.errors import ParameterError, option
+from anonkit.published.quoted_names import first_name, names_of
 
 if TYPE_CHECKING:
     from anonkit.consumers.marginal_model import MarginalModel
@@ -50,8 +51,32 @@ class MixtureQuestions:
             )
 
 
+def tables_typed(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return tables as they are typed: names with commas between, those that hold one in double quotes."""
+    return tuple(names_of(text) for text in texts)
+
+
+def conditions_typed(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Return conditions as they are typed, `COLUMN=VALUE`: values of one column are alternatives.
+
+    Raises
+    ------
+    ParameterError
+        One has no sign.
+    """
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, value = first_name(text, "=")
+        if value is None:
+            raise ParameterError("a condition is a column, = and a value", f"{option('given')} COLUMN=VALUE")
+        found.setdefault(name, []).append(value)
+    return found
+
+
 def answers(mixture: Any, asked: MixtureQuestions) -> dict[str, Any]:
-    """Return what a mixture answers: `tables`, and in `drawn` how many rows were written; nothing where none was asked.
+    """Return what a mixture answers: `tables`, how many rows were `drawn`, and what conditions came to in `given`.
+
+    Nothing where neither tables nor rows were asked.
 
     Parameters
     ----------
@@ -63,8 +88,9 @@ def answers(mixture: Any, asked: MixtureQuestions) -> dict[str, Any]:
         return {}
     conditioned: MarginalModel = mixture.given(asked.given)
     tables = tuple(conditioned.marginal(*names) for names in asked.tables)
+    given = tuple(conditioned.conditions.values())
     if asked.draw is None:
-        return {"tables": tables}
+        return {"tables": tables, "given": given}
     drawn = conditioned.batches(asked.rows, seed=asked.seed)
     written = []
 
@@ -76,4 +102,4 @@ def answers(mixture: Any, asked: MixtureQuestions) -> dict[str, Any]:
                 written.append(batch.num_rows)
 
     write_whole(Path(asked.draw), write)
-    return {"tables": tables, "drawn": sum(written)}
+    return {"tables": tables, "given": given, "drawn": sum(written)}

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from anonkit.consumers.mixture_classifier import MixtureClassifier
     from anonkit.consumers.naive_bayes import NaiveBayes
     from anonkit.consumers.regressor import ReleaseRegressor
+    from anonkit.consumers.row_conditions import RowCondition
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,6 +54,8 @@ class Reconstruction:
     """Rows that were drawn from the mixture and written; None where none were asked for."""
     tables: tuple[MarginalTable, ...] = ()
     """Tables of the mixture that were asked for."""
+    given: tuple[RowCondition, ...] = ()
+    """What the conditions on rows that are drawn and counted come to: of a number whole bins."""
 
     @property
     def is_regression(self) -> bool:
@@ -64,6 +67,8 @@ class Reconstruction:
         asked: dict[str, Any] = {} if self.drawn is None else {"drawn": self.drawn}
         if self.tables:
             asked["tables"] = [table.to_dict() for table in self.tables]
+        if self.given:
+            asked["given"] = {condition.name: condition.to_dict() for condition in self.given}
         if self.described is None:
             mixture: Any = self.model
             return {

@@ -15,9 +15,10 @@ from typing import Any, Self
 import numpy as np
 
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
-from anonkit.errors import ParameterError, did_you_mean
+from anonkit.errors import ParameterError
 from anonkit.published.marginal_tables import MarginalSchema
 from anonkit.published.noisy_tables import LAPLACE, format_of, reading_by_law
+from anonkit.published.quoted_names import which_column
 
 FORMATS = ("anonkit-marginals-1", "anonkit-marginals-2")
 """Of mixtures beside tables with discrete Laplace noise and with discrete Gaussian noise."""
@@ -126,7 +127,7 @@ class ProductMixtures:
         unknown = [name for name in (*names, *known) if name not in self.schema.sizes]
         if unknown:
             raise ParameterError(
-                f"{unknown[0]!r} is not a column of the release", did_you_mean(unknown[0], list(self.schema.sizes))
+                f"{unknown[0]!r} is not a column of the release", which_column(unknown[0], self.schema.sizes)
             )
         parts = [self.shares_of(name) for name in names]
         parts = [

@@ -98,3 +98,40 @@ def test_a_receiver_draws_and_counts_by_the_command(cli: Cli, tmp_path: Path) ->
     for wrong, message in ((("--given", "job"), "a column, = and a value"), (("--table", "jobb"), "not a column")):
         ran = cli("reconstruct", out, *wrong)
         assert (ran.code, message in ran.err) == (2, True)
+
+
+@pytest.fixture
+def odd(cli: Cli, tmp_path: Path) -> Path:
+    """A release of columns whose names and values have commas, equals signs and outer spaces."""
+    cells = "".join(f'{17 + at % 70},{"xyz"[at % 3]},"{("p q", " p", "q=")[at % 3]}"\n' for at in range(600))
+    (tmp_path / "in.csv").write_text('age,"a, b","x=y "\n' + cells)
+    (tmp_path / "policy.toml").write_text(
+        'target = false\n[columns]\nage = { bounds = [18, 90] }\n"a, b" = { categories = ["x", "y", "z"] }\n'
+        '"x=y " = { categories = ["p q", " p", "q="] }\n'
+    )
+    out = tmp_path / "out.parquet"
+    ran = cli("release", "--method", "dp-marginals", "--epsilon", "8", "--policy", tmp_path / "policy.toml",
+              tmp_path / "in.csv", out)  # fmt: skip
+    assert ran.code == 0, ran.err
+    return out
+
+
+def test_odd_names_and_values_are_asked_for_in_quotes(cli: Cli, odd: Path) -> None:
+    """As dp-tables reads them; what a number comes to is told, and nothing after = is missing."""
+    ran = cli("reconstruct", odd, "--table", '"a, b", "x=y ",age', "--given", "age=20..30", "--given", "age=50..60",
+              "--given", '"x=y "= p', "--given", '"x=y "=q=', "--given", '"a, b"=', "--given", '"a, b"=x')  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "Table      a, b, x=y , age" in ran.out
+    assert "Given      age: [18, 31.5) or [49.5, 58.5), the bins whose middles lie in 20..30 or 50..60\n" in ran.out
+    assert "           x=y :  p or q=\n" in ran.out
+    assert "           a, b: x or missing\n" in ran.out
+    ran = cli("reconstruct", odd, "--table", "age", "--given", "age=30", "--json")
+    assert ran.document["given"]["age"]["ranges"] == [[27, 31.5]]
+    for wrong, hint in (
+        (("--table", "a, b"), """double quotes: '"a, b"'"""),
+        (("--table", "age", "--given", "x=y=q"), """double quotes: '"a, b"'"""),
+        (("--table", "age", "--given", "age=50..20"), "say 20..50"),
+        (("--table", "age", "--given", "age=30..30"), "near are [27, 31.5) around 29.25"),
+    ):
+        ran = cli("reconstruct", odd, *wrong)
+        assert (ran.code, hint in ran.err) == (2, True), ran.err

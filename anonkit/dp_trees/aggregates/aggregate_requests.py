@@ -11,11 +11,12 @@ from typing import NoReturn
 
 from anonkit.errors import ParameterError
 from anonkit.published.aggregates import Statistic
+from anonkit.published.quoted_names import QUOTED, in_quotes, unquoted
 
 MOST_GROUPS = 3
 """Columns by which a table is divided at most."""
 MOST_LEVELS = 99
-_TOKEN = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([(),=])|([^\s(),="]+))')
+_TOKEN = re.compile(rf'\s*(?:{QUOTED}|([(),=])|([^\s(),="]+))')
 _PLAIN = re.compile(r'[^\s(),="]+(?: [^\s(),="]+)*')
 _KEYWORDS = ("by", "weight")
 _FUNCTIONS = {"sum": Statistic.SUM, "mean": Statistic.MEAN, "quantile": Statistic.QUANTILE,
@@ -99,7 +100,7 @@ class _Line:
             if found is None:
                 self._refuse("a quotation mark is not closed")
             quoted, sign, word = found.groups()
-            self.tokens.append((quoted.replace('""', '"'), True) if quoted is not None else (sign or word, False))
+            self.tokens.append((unquoted(quoted), True) if quoted is not None else (sign or word, False))
             at = found.end()
         if not self.tokens:
             self._refuse("nothing is asked for")
@@ -201,4 +202,4 @@ class _Line:
 def _quoted(name: str) -> str:
     """Return a name as a line may have it: in quotation marks where it would be read otherwise."""
     plain = _PLAIN.fullmatch(name) and not set(name.split(" ")) & {*_KEYWORDS, "count"}
-    return name if plain else '"' + name.replace('"', '""') + '"'
+    return name if plain else in_quotes(name)
