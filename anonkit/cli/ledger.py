@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -156,6 +157,8 @@ def _part(name: str, loss: float, budget: float | None, left: float | None) -> s
     spent = f"{name} {loss_words(loss)} spent"
     if budget is None or left is None:
         return f"{spent}, no budget set"
+    if math.isinf(budget):
+        return f"{spent}, the budget has no bound"
     return f"{spent} of {allowance_words(budget)}, {allowance_words(left)} left"
 
 

@@ -21,6 +21,13 @@ def test_people_see_what_is_spent_and_left(cli: Any, table: Path, released: Path
     assert "committed" in ran.out
 
 
+def test_a_budget_without_bound_is_said_in_words(cli: Any, table: Path, released: Path, quick: tuple[str, ...]) -> None:
+    """Nothing is left of it, and all of it."""
+    more = ("--force", "--budget", "inf", "--quiet")
+    assert cli("release", table, released, *quick, *more).code == 0
+    assert "in: epsilon 0 spent, the budget has no bound" in cli("ledger", released).out
+
+
 def test_machines_get_every_release(cli: Any, table: Path, released: Path, quick: tuple[str, ...]) -> None:
     """The same by folder, by file and by option."""
     assert cli("release", table, released.with_name("b.parquet"), *quick, "--dataset", "other", "--quiet").code == 0
