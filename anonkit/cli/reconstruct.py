@@ -160,15 +160,28 @@ def _text(release: str, reconstruction: Reconstruction, written: Sequence[str | 
     if reconstruction.described is None:
         lines = [click.style(one_line(f"Read the mixture of {release}{rows}"), bold=True)]
         lines.append(one_line(f"Columns    {', '.join(document['columns'])}"))
-        return "\n".join([*lines, *_asked_lines(reconstruction, written)])
+        return "\n".join([*lines, *_pair_lines(reconstruction), *_asked_lines(reconstruction, written)])
     head = f"Learned {document['target']} from {release}{rows}"
     lines = [click.style(one_line(head), bold=True)]
     shares = ", ".join(f"{name} {percent(share['share'])}" for name, share in document["classes"].items())
     lines.append(one_line(f"{'Bins' if reconstruction.is_regression else 'Classes':11}{shares}"))
     lines += [] if reconstruction.estimator is None else [f"Estimator  {_ESTIMATORS[reconstruction.estimator]}"]
     lines += [] if reconstruction.vote is None else [f"Vote       {_VOTES[reconstruction.vote]}"]
+    lines += _pair_lines(reconstruction)
     lines += [] if reconstruction.scores is None else _score_lines(reconstruction.scores, list(document["classes"]))
     return "\n".join([*lines, *_asked_lines(reconstruction, written)])
+
+
+def _pair_lines(reconstruction: Reconstruction) -> list[str]:
+    """Return what was measured of pairs of columns, for a mixture."""
+    from anonkit.report.wording import pairs_words
+
+    mixture = reconstruction.mixture
+    if mixture is None:
+        return []
+    anchored = mixture.mixtures.anchored
+    text = pairs_words(len(mixture.columns) - anchored, len(mixture.pairs), anchored=anchored)
+    return [f"Pairs      {text}"] if text else []
 
 
 def _asked_lines(reconstruction: Reconstruction, written: Sequence[str | None]) -> list[str]:

@@ -25,6 +25,7 @@ from anonkit.report.wording import (
     gathered,
     number,
     one_in,
+    pairs_words,
     people_alike,
     percent,
     required_words,
@@ -237,10 +238,18 @@ def _figures(report: Mapping[str, Any]) -> list[str]:
         )
     return [
         *_block("Columns", _column_lines(report["columns"])),
+        *_block("Pairs", _pairs(report)),
         *_block("Risk", risk),
         *_block("Budget", _spent(budget)),
         *_block("Utility", [*_measures(report["utility"]), *_unmeasured(report["utility"])]),
     ]
+
+
+def _pairs(report: Mapping[str, Any]) -> list[str]:
+    """Return what was measured of pairs of columns, where that is said."""
+    told = report.get("marginals")
+    words_ = "" if told is None else pairs_words(told["columns"], told["pairs"], anchored=told["anchored"])
+    return [words_] if words_ else []
 
 
 def _spent(budget: Mapping[str, Any]) -> list[str]:

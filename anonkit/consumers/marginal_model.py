@@ -164,6 +164,11 @@ class MarginalModel:
         return {name: condition.allowed for name, condition in self._conditions.items()}
 
     @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of columns that were measured, besides those with a target that splits all tables."""
+        return tuple((table.names[-2], table.names[-1]) for table in self._pairs)
+
+    @property
     def rows(self) -> float:
         """Rows that the model expects in the owner's table, under the conditions."""
         return float(sum(own.sum() for own in self._mixtures.component_rows(self._allowed)))

@@ -54,6 +54,8 @@ class Reconstruction:
     """Rows that were drawn from the mixture and written; None where none were asked for."""
     tables: tuple[MarginalTable, ...] = ()
     """Tables of the mixture that were asked for."""
+    mixture: MarginalModel | None = None
+    """The mixture that the model is, or predicts by; None for a release of another kind."""
     given: tuple[RowCondition, ...] = ()
     """What the conditions on rows that are drawn and counted come to: of a number whole bins."""
 
@@ -166,7 +168,7 @@ def reconstruct(
             raise ParameterError(
                 "no column of this release is its target", f"{option('target', 'COLUMN')} says which to predict"
             )
-        return Reconstruction(model=learned, described=None, **answers(learned, asked))
+        return Reconstruction(model=learned, described=None, mixture=learned, **answers(learned, asked))
     power = _power_of(learned)
     scores, predicted = None, None
     if test is not None:
@@ -187,8 +189,16 @@ def reconstruct(
         power=power,
         scores=scores,
         predictions=predicted,
-        **answers(getattr(learned, "model_", None), asked),
+        mixture=_mixture_of(learned),
+        **answers(_mixture_of(learned), asked),
     )
+
+
+def _mixture_of(learned: NaiveBayes | Forest | MixtureClassifier) -> MarginalModel | None:
+    from anonkit.consumers.marginal_model import MarginalModel
+
+    model = getattr(learned, "model_", None)
+    return model if isinstance(model, MarginalModel) else None
 
 
 def _vote_of(learned: NaiveBayes | Forest | MixtureClassifier) -> str | None:

@@ -295,6 +295,28 @@ def people_alike(report: Mapping[str, Any]) -> int | None:
     return counted[0] if counted and isinstance(counted[0], int) and counted[0] > 0 else None
 
 
+def pairs_words(columns: int, pairs: int, *, anchored: bool) -> str:
+    """Return how many pairs of columns were measured, and what that makes of the others; empty where there are none.
+
+    Parameters
+    ----------
+    columns, pairs : int
+        Noisy tables of columns and of pairs.
+    anchored : bool
+        Whether the target splits every table; it is none of the columns then.
+    """
+    possible = columns * (columns - 1) // 2
+    if not possible:
+        return ""
+    text = f"{number(pairs)} of {number(possible)} measured{', besides those with the target' if anchored else ''}"
+    within = " within a class" if anchored else ""
+    if not pairs:
+        return f"{text}: columns are drawn as if independent{within}"
+    if pairs < columns - 1:  # too few to join all columns
+        return f"{text}: columns that these do not join are drawn as if independent{within}"
+    return text
+
+
 def one_in(risk: float) -> str:
     """Return a probability as `1 in n`, n rounded down."""
     return f"1 in {number(math.floor(1 / risk + 1e-9))}" if risk > 0 else "none"

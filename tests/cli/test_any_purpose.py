@@ -135,3 +135,19 @@ def test_odd_names_and_values_are_asked_for_in_quotes(cli: Cli, odd: Path) -> No
     ):
         ran = cli("reconstruct", odd, *wrong)
         assert (ran.code, hint in ran.err) == (2, True), ran.err
+
+
+def test_the_terminal_says_how_many_pairs_were_measured(cli: Cli, odd: Path) -> None:
+    """Right after a release, of its report, and where it is read: other columns are drawn each by itself."""
+    few = odd.with_name("few.parquet")
+    asked = ("--epsilon", "0.01", "--policy", odd.with_name("policy.toml"), odd.with_name("in.csv"), few)
+    made = cli("release", "--method", "dp-marginals", *asked)
+    assert made.code == 0, made.err
+    line = "Pairs      0 of 3 measured: columns are drawn as if independent\n"
+    assert line in made.out
+    assert line in cli("report", few).out
+    assert line in cli("reconstruct", few, "--table", "age").out
+    assert line in cli("reconstruct", few, "--target", "age").out
+    assert "Pairs " not in cli("release", "--method", "dp-marginals", "--dry-run", "--force", *asked).out
+    assert "Pairs " in cli("reconstruct", odd).out
+    assert "as if independent" not in cli("reconstruct", odd).out

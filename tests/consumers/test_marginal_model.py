@@ -73,6 +73,11 @@ def test_what_is_expected_is_what_the_components_add_up_to(model: MarginalModel)
     assert np.allclose(model.marginal("c0", "c1", "c2").model, joint.sum(axis=0))
 
 
+def test_pairs_are_those_of_the_params(model: MarginalModel) -> None:
+    """Without what splits all tables."""
+    assert [list(pair) for pair in model.pairs] == [one["names"] for one in params_of()["pairs"]]
+
+
 def test_conditions_are_those_of_enumeration(model: MarginalModel) -> None:
     """On one column or several, on the target, on several values, one after another or at once."""
     joint = joint_of(model)

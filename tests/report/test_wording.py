@@ -20,6 +20,7 @@ from anonkit.report.wording import (
     heading,
     number,
     one_in,
+    pairs_words,
     percent,
     required_words,
 )
@@ -191,3 +192,23 @@ def test_checks_that_passed_alike_are_told_once() -> None:
 def test_what_is_required_is_said_with_its_relation(name: str, required: float | str, words: str) -> None:
     """A figure has a relation; a text has to be that text."""
     assert required_words({"name": name, "required": required}) == words
+
+
+@pytest.mark.parametrize(
+    ("columns", "pairs", "anchored", "text"),
+    [
+        (11, 0, False, "0 of 55 measured: columns are drawn as if independent"),
+        (
+            10,
+            0,
+            True,
+            "0 of 45 measured, besides those with the target: columns are drawn as if independent within a class",
+        ),
+        (11, 9, False, "9 of 55 measured: columns that these do not join are drawn as if independent"),
+        (11, 10, False, "10 of 55 measured"),
+        (1, 0, True, ""),
+    ],
+)
+def test_few_pairs_say_what_becomes_of_the_other_columns(columns: int, pairs: int, anchored: bool, text: str) -> None:
+    """Nothing is said where there are no pairs, and no more than the count where all columns may be joined."""
+    assert pairs_words(columns, pairs, anchored=anchored) == text
