@@ -30,7 +30,7 @@ from anonkit.domains.cell_keys import cell_keys
 from anonkit.engines import open_engine
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.engines.snapshots.dispatch import snapshot
-from anonkit.errors import AnonkitError, ParameterError, PolicyError, in_python, option, spoken
+from anonkit.errors import AnonkitError, GuaranteeError, ParameterError, PolicyError, in_python, option, spoken
 from anonkit.ledger.account import Account, Where
 from anonkit.ledger.standing import total
 from anonkit.methods import make_method, method_class, method_parameters
@@ -220,7 +220,7 @@ def compare(
         "classification" or "regression"; by default the policy's, else models do what the values of the target suggest,
         and every method what it takes the task to be.
     methods : sequence of str
-        Those with a parameter `k` run at every k, those with `epsilon` at every epsilon, others once.
+        Those with a parameter `epsilon` run at every epsilon, others with `k` at every k, the rest once.
     k : sequence of int
         Each 2 or more.
     epsilon : sequence of float
@@ -274,7 +274,7 @@ def compare(
         ledger=Where.NOWHERE if charge is None else charge, dataset=dataset, budget=budget, budget_delta=budget_delta
     )
     settings = [setting for name in methods for setting in _settings(name, k, epsilon)]
-    points, unfit = [], []
+    points, unfit, looked = [], [], []
     for number, setting in enumerate(settings):
         progress(setting.step, number / len(settings))
         try:
@@ -289,6 +289,7 @@ def compare(
             outcome = error  # a promise that cannot be kept, or a table that the method cannot handle
         unfit += [outcome] if isinstance(outcome, PolicyError) else []
         points.append(halves.point(setting, outcome))
+        looked.append(setting.value if _is_of_draws(setting, outcome) else _loss(points[-1]))
     if len(unfit) == len(settings):
         raise unfit[0]
     dropped = [name for name in first.column_names if not declared.column(name).is_released]
@@ -298,7 +299,7 @@ def compare(
         raw=halves.scores(first.drop_columns(dropped), second.drop_columns(dropped)),
         task=found,
         points=tuple(points),
-        epsilon_looked_at=total([_loss(point) for point in points]),
+        epsilon_looked_at=total(looked),
         charged=charge is not None,
         public=public is not None,
     )
@@ -315,6 +316,11 @@ def _task(rows: pa.Table, declared: Policy, target: str) -> Task:
     plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     values = plain.unique().to_pylist()
     return task_from_values(declared.column(target), declared.task, values, ordered=is_ordered(plain.type)).task
+
+
+def _is_of_draws(setting: _Setting, outcome: Release | AnonkitError) -> bool:
+    """Tell whether a refusal follows from what was drawn, and was looked at as a release is."""
+    return setting.parameter == "epsilon" and isinstance(outcome, GuaranteeError)
 
 
 def _loss(point: Point) -> float | None:
@@ -378,10 +384,10 @@ class _Setting:
 
 def _settings(method: str, k: Sequence[int], epsilon: Sequence[float]) -> list[_Setting]:
     names = {parameter_.name for parameter_ in method_parameters(method)}
+    if "epsilon" in names:  # with a k too: epsilon is what looking costs, and what has to be charged
+        return [_Setting(method=method, parameter="epsilon", value=value) for value in epsilon]
     if "k" in names:
         return [_Setting(method=method, parameter="k", value=value) for value in k]
-    if "epsilon" in names:
-        return [_Setting(method=method, parameter="epsilon", value=value) for value in epsilon]
     return [_Setting(method=method)]
 
 

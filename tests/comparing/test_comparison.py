@@ -88,6 +88,31 @@ def test_the_price_can_be_charged(tmp_path: Path) -> None:
         anonkit.compare(table, epsilon=[1.0], **given)
 
 
+def test_a_method_with_k_and_an_epsilon_is_compared_by_epsilon_and_charged(tmp_path: Path) -> None:
+    """safepub has both: epsilon is what is looked at, and epsilon and delta are booked, also of a draw that is empty."""
+    table, ledger = bank_customers(2000, seed=1), tmp_path / "l.sqlite"
+    found = anonkit.compare(
+        table, methods=["safepub"], k=[5], epsilon=[0.01, 1.0], charge=ledger, dataset="customers", rows=2000, **FEW
+    )
+    assert [point.label for point in found.points] == ["safepub, ε = 0.01", "safepub, ε = 1"]
+    assert [point.refused is None for point in found.points] == [False, True]
+    assert "are alike" in str(found.points[0].refused)
+    standing = Ledger(ledger).standing("customers")
+    assert standing.epsilon == pytest.approx(1.01)
+    assert standing.delta == pytest.approx(2e-9)
+    assert found.epsilon_looked_at == pytest.approx(1.01)
+
+
+def test_domains_of_a_method_with_k_and_an_epsilon_are_read_where_that_is_asked_for() -> None:
+    """As for every other method that needs domains."""
+    table = bank_customers(2000, seed=1)
+    given: dict[str, Any] = {**FEW, "policy": None, "methods": ["safepub"], "epsilon": [1.0], "rows": 2000}
+    found = anonkit.compare(table, domains_from_data=True, **given)
+    assert found.points[0].refused is None
+    with pytest.raises(PolicyError, match="no column is declared"):
+        anonkit.compare(table, **given)
+
+
 def test_the_page_is_whole_and_for_the_owner(compared: Comparison) -> None:
     """One file, no script, no reference outside, every point in plot and table, banner and price."""
     page = frontier_page(json.loads(json.dumps(compared.to_dict())))
