@@ -7,6 +7,7 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from keyword import iskeyword
+from numbers import Integral, Real
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from anonkit.errors import ParameterError, did_you_mean, option
@@ -133,7 +134,8 @@ def check_integer(name: str, value: object, low: int, high: int | None = None, *
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or value < low or (high is not None and value > high):  # type: ignore[operator]
         interval = f"[{low}, inf)" if high is None else f"[{low}, {high}]"
-        raise ParameterError(f"{name} ({value}) must be an integer in {interval}", hint)
+        shown = value if isinstance(value, int | float) else _kind(value)
+        raise ParameterError(f"{name} ({shown}) must be an integer in {interval}", hint)
 
 
 def check_number(
@@ -146,9 +148,38 @@ def check_number(
     open_high: bool = False,
     hint: str | None = None,
 ) -> None:
-    """Refuse a number outside [low, high]; an end may be open."""
-    ok = isinstance(value, int | float) and not isinstance(value, bool)
-    ok = ok and (low < value if open_low else low <= value) and (value < high if open_high else value <= high)  # type: ignore[operator]
-    if not ok:
-        interval = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+    """Refuse what is no number, and a number outside [low, high]; an end may be open."""
+    interval = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ParameterError(
+            f"{name} ({_kind(value)}) must be a number: it must be in {interval}",
+            "without quotes" if isinstance(value, str) else hint,
+        )
+    if not ((low < value if open_low else low <= value) and (value < high if open_high else value <= high)):
         raise ParameterError(f"{name} ({value}) must be in {interval}", hint)
+
+
+def _kind(value: object) -> str:
+    """Return what is shown of what is no number; itself it may be anything."""
+    return f"of type {type(value).__name__}"
+
+
+def settle_numbers(value: object) -> None:
+    """Put Python's own numbers in place of those of other libraries, such as numpy's, in the fields of a dataclass.
+
+    Exactly: a number that no float is stays, to be refused.
+    """
+    for declared in fields(value):  # type: ignore[arg-type]
+        given = getattr(value, declared.name)
+        if (own := python_number(given)) is not given:
+            object.__setattr__(value, declared.name, own)
+
+
+def python_number(value: Any) -> Any:
+    """Return a number as Python's own where that is exact, and all else as it is."""
+    if isinstance(value, bool) or type(value) in (int, float) or not isinstance(value, Real):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    own = float(value)
+    return own if own == value else value

@@ -6,8 +6,11 @@ import keyword
 import math
 import re
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -186,3 +189,36 @@ def test_the_words_that_the_help_lists_are_the_words_that_are_known(method: str,
     said = _refusal(method, one.name, "no-such-word")
     assert said is not None
     assert all(word in said for word in one.choices), said
+
+
+@pytest.mark.parametrize("value", ["1", True, None, [1.0], np.bool_(True), Fraction(1, 3), Decimal(1)])
+def test_what_is_no_number_is_told_so_and_not_shown(value: object) -> None:
+    """The range is no reason then; a text may be anything, and is not repeated."""
+    with pytest.raises(ParameterError) as refused:
+        check_number("epsilon", value, 0, 40, open_low=True)
+    kind = type(value).__name__
+    assert refused.value.message == f"epsilon (of type {kind}) must be a number: it must be in (0, 40]"
+    assert refused.value.hint == ("without quotes" if value == "1" else None)
+    with pytest.raises(ParameterError) as refused:
+        check_integer("k", ["secret"], 2)
+    assert refused.value.message == "k (of type list) must be an integer in [2, inf)"
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "meant"),
+    [
+        ("dp-nb", {"epsilon": np.float32(0.1), "bins": np.int64(8)}, {"epsilon": 0.10000000149011612, "bins": 8}),
+        ("rr", {"epsilon": np.float16(0.5)}, {"epsilon": 0.5}),
+        ("safepub", {"epsilon": Fraction(1, 2), "k": np.int8(5)}, {"epsilon": 0.5, "k": 5}),
+        ("errph", {"epsilon": np.float64(2.0)}, {"epsilon": 2.0}),
+        ("rfka", {"k": np.uint8(5), "max_suppression": np.float32(0.5)}, {"k": 5, "max_suppression": 0.5}),
+        ("mondrian", {"k": np.int64(7), "t": Fraction(1, 4)}, {"k": 7, "t": 0.25}),
+    ],
+)
+def test_numbers_of_other_libraries_are_taken_exactly(name: str, given: dict[str, Any], meant: dict[str, Any]) -> None:
+    """As Python's own, so that files tell them; also where a method value is made, not named."""
+    for method in (make_method(name, given), method_class(name)(**given)):
+        for parameter_, value in meant.items():
+            found = getattr(method, parameter_)
+            assert found == value
+            assert type(found) is type(value)

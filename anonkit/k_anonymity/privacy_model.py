@@ -23,7 +23,7 @@ from anonkit.k_anonymity.search.equivalence import (
     TCloseness,
     check_k,
 )
-from anonkit.parameters import check_number, parameter
+from anonkit.parameters import check_number, parameter, settle_numbers
 from anonkit.policy.column_declarations import Missing, Role
 from anonkit.policy.declaration import Policy
 from anonkit.promises.anonymous_classes import ALL_ROWS, ONE_ROW, Diversity, KAnonymity
@@ -85,6 +85,7 @@ class AnonymityModel:
     )
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         check_k(self.k)
         for name, value in (("l", self.l), ("entropy_l", self.entropy_l)):
             if value is not None:

@@ -18,7 +18,7 @@ from anonkit.errors import LedgerError, ParameterError, option, spoken
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.standing import NO_LIMIT, Allowance, allowed
 from anonkit.ledger.store import NAME
-from anonkit.parameters import check_integer, check_number
+from anonkit.parameters import check_integer, check_number, settle_numbers
 from anonkit.policy.bookkeeping import Bookkeeping
 from anonkit.promises.cautious_figures import allowance_words
 from anonkit.redaction import redacted
@@ -70,6 +70,7 @@ class Account:
     def __post_init__(self) -> None:
         if self.ledger is not None and not isinstance(self.ledger, Where):
             LedgerPlace.of(self.ledger)
+        settle_numbers(self)
         if self.accept_joint_k is not None:
             check_integer("accept_joint_k", self.accept_joint_k, 1, hint="1 accepts every joint view")
         if self.budget is not None:

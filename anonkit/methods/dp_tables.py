@@ -77,10 +77,15 @@ class DPTables(CentralMethod):
         check_integer("bins", self.bins, 2, 1024)
         check_integer("points", self.points, 8, 4096)
         check_integer("confidence", self.confidence, 50, 99)
-        if isinstance(self.aggregate, str) or not all(isinstance(line, str) for line in self.aggregate):
+        if not isinstance(self.aggregate, list | tuple) or not all(isinstance(line, str) for line in self.aggregate):
             raise ParameterError("aggregate must be a list of texts", HINT)
         # in the one form, so that params, report and request say the same of the same tables
         object.__setattr__(self, "aggregate", tuple(request.text for request in requests_of(self.aggregate)))
+
+    @property
+    def draws_rows(self) -> bool:
+        """Nothing is drawn from the tables."""
+        return False
 
     @cached_property
     def _requests(self) -> tuple[Request, ...]:

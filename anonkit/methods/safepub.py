@@ -21,7 +21,7 @@ from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, Draw, rate_within, r
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.mechanisms.sampling_threshold import WORD_BITS, best_sample, class_size, delta_of
-from anonkit.parameters import check_integer, check_number, parameter
+from anonkit.parameters import check_integer, check_number, parameter, settle_numbers
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import NumericAttribute, PublicDomains, conditions_of, numeric_target, public_domains
@@ -88,6 +88,7 @@ class SafePub:
     )
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         check_number("epsilon", self.epsilon, 0, 20, open_low=True)
         if self.epsilon < LEAST_EPSILON:
             raise ParameterError(

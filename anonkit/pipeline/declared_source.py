@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from os import PathLike
 from typing import Any
 
 import pyarrow as pa
@@ -14,8 +16,9 @@ from anonkit.bundle.private_files import PrivateFolder
 from anonkit.drafting.table_domains import with_domains_of
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
 from anonkit.engines.reading.settled_tables import declared_table
-from anonkit.engines.snapshots.dispatch import Snapshot
-from anonkit.errors import ParameterError, PolicyError, option
+from anonkit.engines.snapshots.addresses import address_of
+from anonkit.engines.snapshots.dispatch import Snapshot, is_read_in_place
+from anonkit.errors import AnonkitError, ParameterError, PolicyError, option
 from anonkit.ledger.repeated_requests import Asked
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.pipeline.flat_view import FlatView, flat_view
@@ -197,6 +200,29 @@ def declared_source(
         joined={} if view is None else view.owner,
         failure=failure,
     )
+
+
+def refuse_unknown_columns(source: object, request: ReleaseRequest) -> None:
+    """Refuse to declare a column that the source does not have; for a policy under which nothing can be promised.
+
+    The names of columns are public, and no cell decides. Nothing is copied for it: sources that are not opened where
+    they stand are left alone, as is what cannot be read.
+
+    Raises
+    ------
+    PolicyError
+        A declared column is not in the table.
+    """
+    live = isinstance(source, str | PathLike) and not is_read_in_place(address_of(source))
+    if not request.policy.columns or live or isinstance(source, SeveralTables):
+        return
+    try:
+        with closing(PrivateFolder()) as private, request.engine.opened() as engine:
+            table = Snapshot(source=source, private=private).scan(engine, replace(request.policy, cell_by_cell=True))
+            names = table.schema.names
+    except AnonkitError:
+        return
+    request.policy.refuse_unknown(names)
 
 
 def _promised(method: Method, policy: Policy) -> tuple[Policy, Guarantee]:

@@ -17,13 +17,13 @@ from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import Release
 from anonkit.engines.engine_choice import Local
-from anonkit.errors import GuaranteeError, told_with
+from anonkit.errors import GuaranteeError, PolicyError, told_with
 from anonkit.k_anonymity.label_bounds import bounds_of_labels
 from anonkit.k_anonymity.recoded_sample import as_published, released_names
 from anonkit.ledger.settling import PlaceTakenError
 from anonkit.ledger.spending import BOOKED, Spending, may_know_requests
 from anonkit.pipeline.batch_outlook import batch_outlook
-from anonkit.pipeline.declared_source import DeclaredSource, declared_source
+from anonkit.pipeline.declared_source import DeclaredSource, declared_source, refuse_unknown_columns
 from anonkit.pipeline.dossier import Released, held_rows, make_dossier
 from anonkit.pipeline.output_measures import ReleasedRows, answer_checks, recount, release_utility
 from anonkit.pipeline.owner_files import is_dossier_of
@@ -79,7 +79,12 @@ def _released(source: object, request: ReleaseRequest) -> Release:
     output = request.output
     output.refuse_unwritable(seeded=request.seed is not None)
     output.refuse_replacing(source.sources if isinstance(source, SeveralTables) else [source])
-    signer, declared = output.signer(), request.declared()
+    signer = output.signer()
+    try:
+        declared = request.declared()
+    except PolicyError:  # a mistyped name is the better reason, and may be the only one
+        refuse_unknown_columns(source, request)
+        raise
     account = request.account.found(output.place, declared.bookkeeping)
     output.refuse_losing(None if account.place is None else account.place.file)
     if request.seed is not None or not may_know_requests(account):
@@ -307,12 +312,13 @@ def _recounted(
     as_drafted: Mapping[str, Any] = draft.params
     draft, hidden, schema = _as_written(promise, draft, spool, policy)
     counted = None if classes is None else recount(classes, spool, schema, policy.target)
+    of_classes = [] if classes is None or counted is None else classes.verify(counted)
     checks = [
-        *([] if classes is None or counted is None else classes.verify(counted)),
+        *of_classes,
         *answer_checks(promise, spool, draft, method_block(request.method), policy.unit),
         *_structure_checks(draft, policy),
     ]
-    _refuse_broken(checks)
+    _refuse_broken(checks, of_classes if promise.loss() is None else [])
     shows_bounds = classes is not None and request.output.cells == BOUNDS
     bounds = bounds_of_labels(draft.params, schema.names, partial(shown_labels, spool)) if shows_bounds else None
     return VerifiedDraft(
@@ -352,13 +358,15 @@ def _structure_checks(draft: Draft, policy: Policy) -> list[Check]:
     return [Check(name="identifiers_absent", passed=not stray, observed=len(stray), required=0)]
 
 
-def _refuse_broken(checks: Sequence[Check]) -> None:
+def _refuse_broken(checks: Sequence[Check], helped: Collection[Check]) -> None:
+    """Refuse a draft with its first broken check; some are helped by asking for less, others by no parameter."""
     broken = [check for check in checks if not check.passed]
     if broken:
         first = broken[0]
         raise GuaranteeError(
             f"the promise does not hold on the output: {first.name} is {first.observed}, {first.required} was asked",
-            "nothing was written; ask for less, or allow more suppression",
+            "nothing was written; "
+            + ("ask for less, or allow more suppression" if first in helped else "this is a defect of the method"),
         )
 
 

@@ -64,8 +64,10 @@ class ReleaseRequest:
         Raises
         ------
         PolicyError, ParameterError
-            The method cannot make its promise under this policy.
+            The method cannot make its promise under this policy, or has a rule of its own (`check_rows`) against it.
         """
+        if hasattr(self.method, "check_rows"):
+            self.method.check_rows()
         declares_all = self.domains_min_people is None  # else the promise is known when the domains are
         return replace(self.policy, cell_by_cell=declares_all and self.method.guarantee(self.policy).cell_by_cell)
 

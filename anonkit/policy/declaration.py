@@ -43,6 +43,33 @@ class TargetUse(StrEnum):
 _NO_TARGET_HINT = "mondrian, rfka, datafly and incognito release without one; so do dp-marginals, rr, errph and trr"
 
 
+def without_target() -> PolicyError:
+    """Return the refusal of a table without a target, with both ways out of it."""
+    named = f'{option("target", "NAME")}, or role = "target" in the policy'
+    return PolicyError(
+        "no column has role target",
+        f"{named}; with {option('no_target', True)} none is needed: under differential privacy by dp-marginals, else "
+        "by mondrian, rfka, datafly and incognito",
+    )
+
+
+def _named(role: str, name: object) -> str | None:
+    """Return the name of a column, or None; refuse all else, what counts as false too."""
+    if name is not None and not isinstance(name, str):
+        hint = f"{option('no_target', True)} says that there is none" if role == "target" else "leave it out for none"
+        raise PolicyError(f"{role} must be the name of a column", hint)
+    return name
+
+
+def _names(role: str, names: object) -> tuple[str, ...]:
+    """Return names of columns, or refuse what are none: a text is no list of its letters."""
+    if isinstance(names, Iterable) and not isinstance(names, str | bytes):
+        listed = tuple(names)
+        if all(isinstance(name, str) for name in listed):
+            return listed
+    raise PolicyError(f"{role} must be a list of names of columns", f'{role}=["age"]')
+
+
 @dataclass(frozen=True, kw_only=True)
 class Policy:
     """Everything declared about a table.
@@ -210,6 +237,7 @@ class Policy:
         quasi_identifiers: Iterable[str] = (),
     ) -> Policy:
         """Return the policy with roles and task from command options on top; a target may also be sensitive."""
+        target, unit = _named("target", target), _named("unit", unit)
         if target is not None and no_target:
             raise PolicyError(f"{option('target')} and {option('no_target')} exclude each other")
         columns = dict(self.columns)
@@ -219,9 +247,9 @@ class Policy:
 
         roles: dict[str, Role] = {}
         groups = (
-            (Role.IDENTIFIER, identifiers),
-            (Role.INSENSITIVE, insensitive),
-            (Role.QUASI_IDENTIFIER, quasi_identifiers),
+            (Role.IDENTIFIER, _names("identifiers", identifiers)),
+            (Role.INSENSITIVE, _names("insensitive", insensitive)),
+            (Role.QUASI_IDENTIFIER, _names("quasi_identifiers", quasi_identifiers)),
         )
         singles = ((Role.TARGET, target), (Role.UNIT, unit))
         for role, names in (*groups, *((role, (name,) if name else ()) for role, name in singles)):
@@ -229,7 +257,7 @@ class Policy:
                 if roles.setdefault(name, role) is not role:
                     raise PolicyError(f"column {name!r} is given two roles: {roles[name]} and {role}")
                 assign(name, role)
-        for name in sensitive:
+        for name in _names("sensitive", sensitive):
             if roles.get(name, Role.TARGET) is not Role.TARGET:
                 raise PolicyError(f"column {name!r} is given two roles: {roles[name]} and sensitive")
             if columns.get(name, Column(name=name)).role is Role.TARGET:
@@ -239,6 +267,18 @@ class Policy:
         without_target = no_target or (self.without_target and target is None)
         task_given = self.task if task is None else named_task(task)
         return replace(self, columns=columns, task=task_given, without_target=without_target)
+
+    def refuse_unknown(self, names: Sequence[str]) -> None:
+        """Refuse to declare a column that a table with these columns does not have, with the closest name.
+
+        Raises
+        ------
+        PolicyError
+            A declared column is not in the table.
+        """
+        for name, column in self.columns.items():
+            if column.place is None and name not in names and name not in self.optional:
+                raise PolicyError(f"column {name!r} is not in the table", did_you_mean(name, names))
 
     def resolve(self, names: Sequence[str], *, target_use: TargetUse = TargetUse.REQUIRED) -> Policy:
         """Return the policy for a table with these columns, in table order, every column declared.
@@ -250,9 +290,7 @@ class Policy:
         PolicyError
             A declared column is not in the table, or a role is given to two columns that only one may have.
         """
-        for name, column in self.columns.items():
-            if column.place is None and name not in names and name not in self.optional:
-                raise PolicyError(f"column {name!r} is not in the table", did_you_mean(name, names))
+        self.refuse_unknown(names)
         columns = {name: self.column(name) for name in names}
         places = {name: column for name, column in self.columns.items() if column.place is not None}
         for name, column in places.items():
@@ -270,9 +308,7 @@ class Policy:
             if not free and target_use is TargetUse.OPTIONAL:
                 return resolved
             if not free:
-                raise PolicyError(
-                    "no column has role target", f'{option("target", "NAME")}, or role = "target" in the policy'
-                )
+                raise without_target()
             last = free[-1]
             columns[last] = replace(columns[last], role=Role.TARGET)
         return resolved

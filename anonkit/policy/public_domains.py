@@ -12,7 +12,7 @@ from anonkit.errors import PolicyError, option
 from anonkit.policy.answer_design import AnswerDesign
 from anonkit.policy.calendar_columns import Calendar
 from anonkit.policy.column_declarations import Column, Missing, Outside, Role
-from anonkit.policy.declaration import Policy
+from anonkit.policy.declaration import Policy, without_target
 from anonkit.policy.target_task import Task, task_from_declaration
 
 MOST_CLASSES = 1000
@@ -111,7 +111,7 @@ class PublicDomains:
             There is none.
         """
         if self.target is None:
-            raise _without_target()
+            raise without_target()
         return self.target
 
     @property
@@ -141,7 +141,7 @@ def public_domains(policy: Policy, *, target_required: bool = False) -> PublicDo
         `public_attribute`.
     """
     if target_required and policy.target is None:
-        raise _without_target()
+        raise without_target()
     names = sorted(policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE))
     if not names:
         raise PolicyError("no column is declared that could be released with noise", _INIT_HINT)
@@ -243,10 +243,6 @@ def _without_domain(name: str, calendar: Calendar | None = None) -> PolicyError:
         example = 'bounds = ["2020-01-01", "2024-12-31"]; levels = ["month", "year"] chooses its public bins'
         return PolicyError(f"column {name!r} has no public domain: declare the bounds of its {calendar.kind}s", example)
     return PolicyError(f"column {name!r} has no public domain: declare its categories or bounds", _INIT_HINT)
-
-
-def _without_target() -> PolicyError:
-    return PolicyError("no column has role target", f'{option("target", "NAME")}, or role = "target" in the policy')
 
 
 def _refuse_telling(name: str, missing: Missing | None, outside: Outside | None) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.errors import ParameterError, PolicyError, option
-from anonkit.parameters import check_number, parameter
+from anonkit.parameters import check_number, parameter, settle_numbers
 from anonkit.policy.public_domains import PublicAttribute, PublicDomains
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel
@@ -50,6 +50,7 @@ class AnswerStrength:
     )
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         for name in ("p_keep", "p_truth"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), 0, 1, open_low=True, open_high=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from anonkit.parameters import check_number, parameter
+from anonkit.parameters import check_number, parameter, settle_numbers
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import PublicDomains, public_domains
 from anonkit.promises.guarantee import Guarantee
@@ -86,6 +86,7 @@ class ShuffleDelta(RandomizedMethod):
     )
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         if self.shuffle_delta is not None:
             check_number("shuffle_delta", self.shuffle_delta, 0, 1, open_low=True, open_high=True)
 

@@ -330,3 +330,20 @@ def test_policy_and_recipe_list_tables(tmp_path: Path) -> None:
     (tmp_path / "recipe.toml").write_text(text + "[aggregates]\npatients = 3\n")
     with pytest.raises(PolicyError, match="table of texts"):
         run_recipe(tmp_path / "recipe.toml", force=True)
+
+
+@pytest.mark.parametrize("given", [3, True, {"x": "age"}, ["age", 3], 1.5, "age"])
+def test_aggregates_that_are_no_list_of_texts_are_refused(given: Any) -> None:
+    """Whatever they are: a mapping is no list of its keys."""
+    with pytest.raises(ParameterError, match="aggregate must be a list of texts"):
+        DPTables(epsilon=1.0, aggregate=given)
+
+
+def test_a_mistyped_column_of_an_aggregate_is_told_the_closest_one() -> None:
+    """Before the table is opened, and of a policy without columns that it has none."""
+    with pytest.raises(PolicyError, match="'wrad' of an aggregate is not in the table") as refused:
+        DPTables(epsilon=1.0, aggregate=("age, wrad",)).guarantee(POLICY)
+    assert refused.value.hint == "did you mean 'ward'?"
+    with pytest.raises(PolicyError, match="'wrad' of an aggregate is not in the table") as refused:
+        DPTables(epsilon=1.0, aggregate=("wrad",)).guarantee(Policy())
+    assert "anonkit init" in str(refused.value.hint)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -17,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines import LocalEngine
-from anonkit.errors import AnonkitError, EngineError, GuaranteeError
+from anonkit.errors import AnonkitError, EngineError, GuaranteeError, PolicyError
 from anonkit.methods import make_method
 from anonkit.policy import Policy
 from anonkit.policy.declaration import TargetUse
@@ -166,6 +167,49 @@ def test_a_table_is_opened_when_nothing_is_wrong() -> None:
         anonkit.release(Untouchable(), method="mondrian")
 
 
+MISTYPED: dict[str, dict[str, Any]] = {
+    "the target": {"target": "customer_valu"},
+    "an identifier": {"identifiers": ["nam"]},
+    "a sensitive column": {"sensitive": ["incom"]},
+    "a column that is left out": {"insensitive": ["deposi"]},
+    "the unit": {"unit": "nam"},
+}
+
+
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize(
+    "name", ["mondrian", "rr", "errph", "trr", "safepub", "dp-nb", "dp-forest", "dp-marginals", "edprf"]
+)
+@pytest.mark.parametrize("case", MISTYPED)
+def test_a_role_of_no_column_is_told_before_domains_are_asked_for(
+    case: str, name: str, declared: bool, named: pa.Table, tmp_path: Path
+) -> None:
+    """With the closest name, whatever is declared; names of columns are public, and of rows nothing is told."""
+    own = bank_customers_policy()
+    columns = {column: spec for column, spec in own.columns.items() if column != "customer_value"}
+    parameters = {"k": 5} if name == "mondrian" else {} if name == "trr" else {"epsilon": 1.0}
+    file = tmp_path / "in.csv"
+    csv.write_csv(named, file)
+    for source in (named, file):
+        with pytest.raises(PolicyError, match=r"column '\w+' is not in the table") as refused:
+            anonkit.release(
+                source,
+                method=name,
+                policy=replace(own, columns=columns) if declared else None,
+                **{**parameters, **MISTYPED[case]},
+            )
+        meant = str(next(iter(MISTYPED[case].values())))
+        assert str(refused.value.hint).startswith("did you mean '")
+        assert meant.strip("[']") in str(refused.value.hint)
+
+
+def test_a_source_that_cannot_be_read_leaves_the_first_refusal() -> None:
+    """That nothing is declared is said of a file that is not there, too, and of a table with all its columns."""
+    for source in ("nowhere.csv", bank_customers(20, seed=1)):
+        with pytest.raises(PolicyError, match=r"no public domain|no column is declared"):
+            anonkit.release(source, method="dp-nb", epsilon=1.0, target="customer_value")
+
+
 @pytest.mark.quick_cases("*-False")
 @pytest.mark.parametrize("dry_run", [False, True])
 @pytest.mark.parametrize("lie", LIES)
@@ -176,8 +220,10 @@ def test_a_method_that_does_not_keep_its_promise_is_refused(
     sensitive = ["income"] if lie == "diversity" else []
     given: dict[str, Any] = {"policy": policy.with_roles(sensitive=sensitive), "ledger": tmp_path / "ledger"}
     place = tmp_path / "out" / "out.parquet"
-    with pytest.raises(GuaranteeError):
+    with pytest.raises(GuaranteeError) as refused:
         anonkit.release(named, method=LIES[lie], output=place, dry_run=dry_run, dataset="d", **given)
+    assert "nothing was written" in str(refused.value.hint)  # no rows are suppressed for an epsilon
+    assert ("suppression" in str(refused.value.hint)) is ("epsilon" not in lie and lie != "a name")
     assert not place.parent.exists() or files_in(place.parent) == []
 
     honest = anonkit.release(named, method="rr", epsilon=1.0, output=place, dataset="d", **given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from anonkit.errors import PolicyError
 from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outside, Role
 from anonkit.policy.declaration import Policy
+from anonkit.policy.public_domains import public_domains
 
 DOCUMENTED = """
 dataset = "adult"
@@ -173,3 +175,36 @@ def test_a_word_that_is_no_role_is_refused() -> None:
         Column(name="x", role="identifer")
     assert raised.value.hint is not None
     assert "identifier" in raised.value.hint
+
+
+@pytest.mark.parametrize("value", [5, ["a"], False, True, 0, b"a"])
+@pytest.mark.parametrize("role", ["target", "unit"])
+def test_a_role_of_what_is_no_name_is_refused(role: str, value: Any) -> None:
+    """A false one is not ignored beside a target that is declared; the hint says how there is none."""
+    declared = Policy(columns={"y": Column(name="y", role=Role.TARGET)})
+    with pytest.raises(PolicyError, match=f"{role} must be the name of a column") as refused:
+        declared.with_roles(**{role: value})
+    assert ("no_target=True" in str(refused.value.hint)) is (role == "target")
+
+
+@pytest.mark.parametrize("value", [5, "name", b"name", [5], False, [["a"]]])
+@pytest.mark.parametrize("role", ["identifiers", "sensitive", "insensitive", "quasi_identifiers"])
+def test_a_role_of_what_are_no_names_is_refused(role: str, value: Any) -> None:
+    """A text is no list of its letters."""
+    with pytest.raises(PolicyError, match=f"{role} must be a list of names of columns"):
+        Policy().with_roles(**{role: value})
+
+
+def test_columns_may_come_from_any_iterable() -> None:
+    """Once is enough."""
+    assert Policy().with_roles(identifiers=iter(("a", "b"))).names(Role.IDENTIFIER) == ("a", "b")
+
+
+def test_who_has_no_target_is_told_how_to_do_without() -> None:
+    """Whoever asks for one, and whether or not a table is looked at."""
+    declared = Policy(columns={"x": Column(name="x", categories=("a", "b"))})
+    for refuse in (lambda: declared.resolve(["x"]), lambda: public_domains(declared, target_required=True)):
+        with pytest.raises(PolicyError, match="no column has role target") as refused:
+            refuse()
+        assert "no_target=True" in str(refused.value.hint)
+        assert "dp-marginals" in str(refused.value.hint)

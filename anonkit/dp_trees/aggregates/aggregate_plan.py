@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from anonkit.domains.rounding_grid import RoundingGrid
-from anonkit.dp_trees.aggregates.aggregate_requests import HINT, Request
-from anonkit.errors import ParameterError, PolicyError
+from anonkit.dp_trees.aggregates.aggregate_requests import Request
+from anonkit.errors import ParameterError, PolicyError, did_you_mean
 from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within, shares
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
@@ -183,7 +183,8 @@ def _attribute(name: str, policy: Policy) -> PublicAttribute:
     """Return the public domain of a column that is asked for; a target is a column as any other here."""
     column: Column | None = policy.columns.get(name)
     if column is None:
-        raise PolicyError(f"column {name!r} of an aggregate is not in the table", HINT)
+        hint = did_you_mean(name, policy.columns) if policy.columns else "`anonkit init` drafts a policy"
+        raise PolicyError(f"column {name!r} of an aggregate is not in the table, or not declared", hint)
     if column.role not in (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET):
         raise PolicyError(
             f"column {name!r} of an aggregate has role {column.role}: it is not released",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from anonkit.dp_trees.release.coded_rows import drawn_rows_of_units, first_rows_of_units
 from anonkit.errors import ParameterError, option
 from anonkit.mechanisms.accounting import rounded_up, units_of
-from anonkit.parameters import check_choice, check_integer, check_number, parameter, told_parameters
+from anonkit.parameters import check_choice, check_integer, check_number, parameter, settle_numbers, told_parameters
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, PublicDomains, conditions_of
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE, changed_rows
@@ -26,6 +26,9 @@ from anonkit.randomness import Randomness
 
 ADJACENCIES = {"add-or-remove": ADD_OR_REMOVE, "replace": REPLACE}
 FORMS = ("microdata", "cells")
+MOST_NOISE = 1_000_000
+"""Scale of the noise, in rows, of a count that has all of epsilon, at most, where rows are drawn. Shares of epsilon and
+sums of counts make a hundred times as many rows of it: what is drawn in minutes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +65,7 @@ class CentralMethod:
     )
 
     def __post_init__(self) -> None:
+        settle_numbers(self)
         check_number("epsilon", self.epsilon, 0, 40, open_low=True)
         check_choice("adjacency", self.adjacency, tuple(ADJACENCIES))
         check_integer("rows_per_unit", self.rows_per_unit, 1, 1000)
@@ -80,6 +84,29 @@ class CentralMethod:
     def told(self) -> dict[str, Any]:
         """What params tell of the method, so that its account can be rebuilt from them alone: all of it is public."""
         return {"method": self.name, "parameters": told_parameters(self)}
+
+    @property
+    def draws_rows(self) -> bool:
+        """True when rows are drawn, about as many as noisy counts say."""
+        return True
+
+    def check_rows(self) -> None:
+        """Refuse an epsilon at which far more rows would be drawn than a table has, for the noise of their number.
+
+        By epsilon and what it is divided over alone. A public number of rows (`n_rows`) changes nothing: as many are
+        drawn as the noisy tables say.
+
+        Raises
+        ------
+        ParameterError
+            A count that has all of epsilon has noise of more than `MOST_NOISE` rows.
+        """
+        least = self.changed_rows / MOST_NOISE
+        if self.draws_rows and self.epsilon < least:
+            raise ParameterError(
+                f"epsilon ({self.epsilon:g}) is too small for this method, which would draw millions of rows of noise",
+                f"{option('epsilon', least)} or more",
+            )
 
     def check_unit(self, policy: Policy) -> None:
         """Refuse several rows a unit where no column is the unit."""
@@ -133,6 +160,11 @@ class CellMethod(CentralMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("as", self.as_, FORMS)
+
+    @property
+    def draws_rows(self) -> bool:
+        """True but for cells, of which there are as many whatever the noise is."""
+        return self.as_ == "microdata"
 
 
 def bins_parameter(default: int) -> Any:

@@ -1,0 +1,60 @@
+"""An epsilon whose noise would be drawn as rows, millions of them, is refused before anything is drawn or booked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anonkit
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.errors import ParameterError
+from anonkit.methods import make_method, method_class, method_names, method_parameters
+from anonkit.pipeline.release_request import ReleaseRequest
+
+TARGET = "customer_value"
+CENTRAL = [name for name in method_names() if "adjacency" in {one.name for one in method_parameters(name)}]
+OF_ROWS = [name for name in CENTRAL if getattr(method_class(name), "publishes_rows", True)]
+
+
+def asked(name: str, **parameters: Any) -> ReleaseRequest:
+    """A release of customers that is asked for."""
+    policy = bank_customers_policy().with_roles(target=TARGET)
+    return ReleaseRequest(method=make_method(name, parameters), policy=policy)
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_rows_that_are_noise_are_refused_before_a_draw(name: str, tmp_path: Path) -> None:
+    """Nothing is booked, also where domains would be found first; the hint names an epsilon that is taken."""
+    table, ledger = bank_customers(200, seed=1), tmp_path / "l.sqlite"
+    given: dict[str, Any] = {"method": name, "target": TARGET, "ledger": ledger, "dataset": "d"}
+    finds = {"delta": 1e-9, "domains_from_data": True} if hasattr(method_class(name), "with_found_domains") else {}
+    for more in ({"policy": bank_customers_policy()}, {"domains_from_data": True}, finds):
+        for epsilon in (1e-9, 1e-12, 9e-7):
+            with pytest.raises(ParameterError, match=r"epsilon \(.*\) is too small for this method") as refused:
+                anonkit.release(table, epsilon=epsilon, **{**given, **more})
+            assert refused.value.hint == "epsilon=1e-06 or more"
+    assert not ledger.exists()
+    asked(name, epsilon=1e-6).declared()
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_what_is_too_small_is_a_public_rule(name: str) -> None:
+    """Rows of a unit and replaced rows share epsilon; generalized cells are as many whatever the noise is."""
+    asked(name, epsilon=1e-5).declared()
+    with pytest.raises(ParameterError, match="is too small") as refused:
+        asked(name, epsilon=1.9e-6, adjacency="replace").declared()
+    assert refused.value.hint == "epsilon=2e-06 or more"
+    asked(name, epsilon=2e-6, adjacency="replace").declared()
+    if "as_" in {one.name for one in method_parameters(name)}:
+        asked(name, epsilon=5e-7, as_="cells").declared()
+    if "n_rows" in {one.name for one in method_parameters(name)}:  # of no use: rows are as many as noisy tables say
+        with pytest.raises(ParameterError, match="is too small"):
+            asked(name, epsilon=1e-9, n_rows=200).declared()
+
+
+def test_tables_are_as_long_whatever_the_noise_is() -> None:
+    """Methods without rows take any epsilon that the noise can be drawn at."""
+    assert set(CENTRAL) - set(OF_ROWS) == {"dp-tables"}
+    asked("dp-tables", epsilon=1e-9, aggregate=("deposit",)).declared()
