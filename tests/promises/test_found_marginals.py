@@ -39,11 +39,11 @@ LAPLACE: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-9}
 """Where the noise of either law is expected to be less: with all columns of customers, and with few."""
 FORMS: dict[str, tuple[dict[str, Any], int]] = {
     "Gaussian, a target": ({**GAUSSIAN, "target": "customer_value"}, 2),
-    "Gaussian, none": ({**GAUSSIAN, "target": False}, 2),
+    "Gaussian, none": ({**GAUSSIAN, "target": None}, 2),
     "Gaussian, number of rows public": ({**GAUSSIAN, "target": "customer_value", "n_rows": N}, 2),
-    "Gaussian, rows replaced": ({**GAUSSIAN, "epsilon": 32.0, "target": False, "adjacency": "replace"}, 2),
+    "Gaussian, rows replaced": ({**GAUSSIAN, "epsilon": 32.0, "target": None, "adjacency": "replace"}, 2),
     "Laplace, a target": ({**LAPLACE, "epsilon": 8.0, "target": "customer_value", "few": 4}, 1),
-    "Laplace, none": ({**LAPLACE, "epsilon": 8.0, "target": False, "few": 4}, 1),
+    "Laplace, none": ({**LAPLACE, "epsilon": 8.0, "target": None, "few": 4}, 1),
 }
 
 
@@ -119,7 +119,7 @@ def test_what_the_search_leaves_is_spent_as_if_it_had_been_given(form: str, form
     """The rule is that of the epsilon that is left: the rows are counted for as much as with these domains declared."""
     given, params = FORMS[form][0], forms[form].params
     domains = {column["name"]: column["domain"] for column in params["columns"]}
-    target = given["target"] or None
+    target = given["target"]
     policy = Policy(
         columns={
             name: Column(
@@ -152,7 +152,7 @@ def test_several_rows_a_person_and_replaced_ones_pay_for_them(tmp_path: Path) ->
     for rows, adjacency in ((1, "add-or-remove"), (2, "replace")):
         output = tmp_path / f"{rows}.parquet"
         made = released(
-            output, source=table, epsilon=38.0, delta=1e-2, target=False, unit="who", rows_per_unit=rows,
+            output, source=table, epsilon=38.0, delta=1e-2, target=None, unit="who", rows_per_unit=rows,
             adjacency=adjacency,
         )  # fmt: skip
         assert anonkit.validate(output).passed
@@ -195,7 +195,7 @@ def test_a_rehearsal_states_the_claim_of_the_release(tmp_path: Path) -> None:
     assert any(f"about {N:,} rows" in one for one in made.report["guarantee"]["assumptions"])
 
 
-@pytest.mark.parametrize(("target", "words"), [("customer_value", "no two classes"), (False, "in no column does")])
+@pytest.mark.parametrize(("target", "words"), [("customer_value", "no two classes"), (None, "in no column does")])
 def test_where_nothing_stands_out_the_refusal_is_booked(target: Any, words: str, tmp_path: Path) -> None:
     """It tells of the draws, with a target and without one."""
     with pytest.raises(PolicyError, match=words):
@@ -231,7 +231,7 @@ def test_an_audit_of_search_and_tables_together_stays_below_the_claim() -> None:
     """
     epsilon, delta, n = 2.0, 1e-2, 30_000
     table = customers()
-    made = released(None, source=pa.concat_tables([table] * 4), epsilon=epsilon, delta=delta, target=False)
+    made = released(None, source=pa.concat_tables([table] * 4), epsilon=epsilon, delta=delta, target=None)
     lines = made.params["accounting"]
     assert {line["mechanism"] for line in lines} >= {"discrete-gaussian", "thresholded-laplace", "discrete-laplace"}
 
