@@ -159,13 +159,8 @@ class Question:
 
 
 def _add_keys(total: IntArray, keys: IntArray, weights: NDArray[np.integer] | None) -> None:
-    if keys.size * 4 < total.size:
-        np.add.at(total, keys, 1 if weights is None else weights)
-    elif weights is None:
-        total += np.bincount(keys, minlength=total.size)
-    else:
-        # sums of small integers: floats hold them exactly
-        total += np.bincount(keys, weights=weights, minlength=total.size).astype(np.int64)
+    # of another type than the sums, weights would be added one by one, thirty times slower
+    np.add.at(total, keys, 1 if weights is None else weights.astype(np.int64, copy=False))
 
 
 class RowSums(Protocol):
