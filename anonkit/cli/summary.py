@@ -22,6 +22,7 @@ from anonkit.report.wording import (
     bound,
     check_words,
     date_text,
+    delta_words,
     gathered,
     number,
     one_in,
@@ -240,7 +241,7 @@ def _figures(report: Mapping[str, Any]) -> list[str]:
         *_block("Columns", _column_lines(report["columns"])),
         *_block("Pairs", _pairs(report)),
         *_block("Risk", risk),
-        *_block("Budget", _spent(budget)),
+        *_block("Budget", [*_spent(budget), *_large_delta(report)]),
         *_block("Utility", [*_measures(report["utility"]), *_unmeasured(report["utility"])]),
     ]
 
@@ -255,6 +256,12 @@ def _pairs(report: Mapping[str, Any]) -> list[str]:
 def _spent(budget: Mapping[str, Any]) -> list[str]:
     spent = ", ".join(f"{words(key)} = {bound(budget[key])}" for key in ("epsilon", "delta") if budget.get(key))
     return [spent] if spent else []
+
+
+def _large_delta(report: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with a delta for so many rows, where something is."""
+    told = delta_words(report["budget"].get("delta") or 0.0, report["rows"].get("out") or 0)
+    return [] if told is None else ["".join(told)]
 
 
 def _column_lines(columns: Sequence[Mapping[str, Any]]) -> list[str]:

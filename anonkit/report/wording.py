@@ -217,6 +217,10 @@ _GATHERED = {
 }
 
 
+_MOST_SHOWN = 0.01
+"""Rows that are shown in the open, on average, by the worst release that keeps an (ε, δ) promise: δ times all rows."""
+
+
 def shuffle_words(block: Mapping[str, Any] | None) -> str:
     """Say what the secret shuffle of the rows adds for whoever sees only the file; nothing where nothing is said."""
     if not block:
@@ -315,6 +319,26 @@ def pairs_words(columns: int, pairs: int, *, anchored: bool) -> str:
     if pairs < columns - 1:  # too few to join all columns
         return f"{text}: columns that these do not join are drawn as if independent{within}"
     return text
+
+
+def delta_words(delta: float, rows: int) -> tuple[str, str] | None:
+    """Return what is wrong with a delta for so many rows, and what follows; None where it is far below one in them.
+
+    Parameters
+    ----------
+    delta : float
+    rows : int
+        Rows of the release: those of the table are not told.
+    """
+    shown = delta * rows
+    if shown >= 1:
+        shows = " a release that shows a row in the open would keep such a promise. There are many more rows."
+        return f"δ = {bound(delta)} is not below one in {number(rows)} released rows:", shows
+    if shown > _MOST_SHOWN:
+        shows = " a release that shows each row in the open with this probability would keep such a promise, and "
+        shows += f"{one_in(shown)} of such releases shows one."
+        return f"δ = {bound(delta)} is not far below one in {number(rows)} released rows:", shows
+    return None
 
 
 def one_in(risk: float) -> str:

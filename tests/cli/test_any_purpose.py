@@ -151,3 +151,19 @@ def test_the_terminal_says_how_many_pairs_were_measured(cli: Cli, odd: Path) -> 
     assert "Pairs " not in cli("release", "--method", "dp-marginals", "--dry-run", "--force", *asked).out
     assert "Pairs " in cli("reconstruct", odd).out
     assert "as if independent" not in cli("reconstruct", odd).out
+
+
+def test_a_delta_that_is_not_far_below_one_in_the_rows_is_not_called_so(tmp_path: Path, cli: Cli) -> None:
+    """On the page and on the terminal."""
+    source = tmp_path / "in.csv"
+    names = "abcdefghijklmnopqrst"  # of so many tables Gaussian noise is less
+    source.write_text(",".join(names) + ("\n" + ",".join("1" * 20)) * 200 + "\n", encoding="utf-8")
+    policy = tmp_path / "policy.toml"
+    policy.write_text("".join(f'[columns.{one}]\nrole = "quasi_identifier"\nbounds = [0, 4]\n' for one in names))
+    asked = ("--method", "dp-marginals", "--epsilon", "4", "--no-target", "--no-ledger", "--policy", policy)
+    ran = cli("release", source, tmp_path / "out.parquet", *asked, "--delta", "0.001")
+    assert ran.code == 0
+    assert "is not far below one in" in " ".join(ran.out.split())
+    page = (tmp_path / "out.report.html").read_text(encoding="utf-8")
+    assert 'class="bad">δ = 0.001 is not far below one in' in page
+    assert "is far below" not in page

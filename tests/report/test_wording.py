@@ -16,6 +16,7 @@ from anonkit.report.wording import (
     bound,
     check_words,
     date_text,
+    delta_words,
     gathered,
     heading,
     number,
@@ -212,3 +213,25 @@ def test_what_is_required_is_said_with_its_relation(name: str, required: float |
 def test_few_pairs_say_what_becomes_of_the_other_columns(columns: int, pairs: int, anchored: bool, text: str) -> None:
     """Nothing is said where there are no pairs, and no more than the count where all columns may be joined."""
     assert pairs_words(columns, pairs, anchored=anchored) == text
+
+
+@pytest.mark.parametrize(
+    ("delta", "rows", "first", "second"),
+    [
+        (0.01, 100, "δ = 0.01 is not below one in 100 released rows:", "shows a row in the open"),
+        (0.01, 99, "δ = 0.01 is not far below one in 99 released rows:", "and 1 in 1 of such releases shows one."),
+        (1e-4, 500, "δ = 0.0001 is not far below one in 500 released rows:", "and 1 in 20 of such releases shows one."),
+    ],
+)
+def test_a_delta_is_compared_with_the_rows(delta: float, rows: int, first: str, second: str) -> None:
+    """From a hundredth of one in the rows on it is not far below it, and what that means is said."""
+    told = delta_words(delta, rows)
+    assert told is not None
+    assert told[0] == first
+    assert second in told[1]
+
+
+@pytest.mark.parametrize(("delta", "rows"), [(0.0, 10), (1e-9, 10**6), (1e-4, 100), (0.5, 0)])
+def test_a_delta_far_below_one_in_the_rows_is_no_reason_for_words(delta: float, rows: int) -> None:
+    """A hundredth of it at most; without rows there is nothing to compare it with."""
+    assert delta_words(delta, rows) is None

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from anonkit.report.promise_words.loss_words import LossWords
 from anonkit.report.promise_words.phrases import Json, Phrase
-from anonkit.report.wording import bound, number
+from anonkit.report.wording import bound, delta_words
 
 
 class ApproximateDPWords(LossWords):
@@ -20,11 +20,9 @@ class ApproximateDPWords(LossWords):
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
         """Ask about delta first: at one in the number of rows the promise allows for showing a row."""
         delta, rows = report["guarantee"]["parameters"]["delta"], report["rows"]["out"]
-        if rows and delta * rows >= 1:
-            yield [
-                Phrase(f"δ = {bound(delta)} is not below one in {number(rows)} released rows:", is_bad=True),
-                Phrase(" a release that shows a row in the open would keep such a promise. There are many more rows."),
-            ]
+        if told := delta_words(delta, rows or 0):
+            wrong, follows = told
+            yield [Phrase(wrong, is_bad=True), Phrase(follows)]
         else:
             yield [Phrase(f"δ = {bound(delta)} is far below one in the number of people in the table.")]
         yield from super().questions(report)
