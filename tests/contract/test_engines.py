@@ -25,13 +25,15 @@ QUICK: dict[str, dict[str, Any]] = {
     "rfka": {"k": 5, "trees": 10},
     "greedy-hamdist": {"k": 5},
     "mondrian": {"k": 5},
+    "datafly": {"k": 5},
+    "incognito": {"k": 5},
     "rr": {"epsilon": 2.0},
     "errph": {"p_keep": 0.5, "bins": 8},
     "trr": {},
     "ppnb": {"p_keep": 0.5},
 }
 """Parameters; every other method has an epsilon."""
-K_ANONYMOUS = ("rfka", "greedy-hamdist", "mondrian")
+K_ANONYMOUS = ("rfka", "greedy-hamdist", "mondrian", "datafly", "incognito")
 COMMON = ("rfka", "ppnb", "c45-arithmetic")
 """One method for each way through an engine; the others go the same ways, in the slow tests."""
 CATEGORIES = ("education", "occupation", "marital_status", "income", "cards_held")

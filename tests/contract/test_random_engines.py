@@ -18,14 +18,17 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.engines import LocalEngine
 from anonkit.errors import AnonkitError
-from anonkit.methods import METHODS
+from anonkit.methods import METHODS, make_method
 from anonkit.policy.declaration import Policy
 
-K_ANONYMOUS = ("rfka", "greedy-hamdist", "mondrian")
+K_ANONYMOUS = ("rfka", "greedy-hamdist", "mondrian", "datafly", "incognito")
 PARAMETERS: dict[str, dict[str, Any]] = {
     "rfka": {"k": 3, "trees": 2, "max_suppression": 0.6},
     "greedy-hamdist": {"k": 3, "max_suppression": 0.6},
     "mondrian": {"k": 3},
+    "datafly": {"k": 3, "max_suppression": 0.6},
+    "incognito": {"k": 3, "max_suppression": 0.6},
+    "safepub": {"epsilon": 20.0, "delta": 1e-3, "k": 3},
     "errph": {"p_keep": 0.5, "bins": 4},
     "ppnb": {"p_keep": 0.5},
     "trr": {},
@@ -129,6 +132,12 @@ def _same_outcome(case: Case, engines: tuple[Any, LocalEngine]) -> None:
         source = case.place(Path(folder))
         outcomes = [_outcome(case, source, engine) for engine in engines]
     assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_has_the_parameters_that_it_is_given(name: str) -> None:
+    """A method that does not know one would be refused by both engines alike, whatever the table is."""
+    assert make_method(name, PARAMETERS.get(name, {"epsilon": 1.0})).name == name
 
 
 @settings(max_examples=6, suppress_health_check=list(HealthCheck))
