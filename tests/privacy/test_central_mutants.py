@@ -363,8 +363,8 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.tree_rows:Shared.groups", old="for tree in range(self.trees):",
         new="for tree in [*range(self.trees), 0]:", method="diffprf", parameters={"rows": "shared", "trees": 3}),
     "every row is in its node twice": Mutant(
-        where="anonkit.dp_trees.questions:_add_keys", old="total += np.bincount(keys, minlength=total.size)",
-        new="total += 2 * np.bincount(keys, minlength=total.size)", method="edprf"),
+        where="anonkit.dp_trees.questions:_add_keys", old="1 if weights is None",
+        new="2 if weights is None", method="edprf"),
     "cells take every row twice": Mutant(
         where="anonkit.dp_trees.questions:Question.add", old="_add_keys(total, keys, weights)",
         new="_add_keys(total, keys, weights), _add_keys(total, keys, weights)",
