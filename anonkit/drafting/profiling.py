@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from anonkit.domains.arrow_values import is_ordered
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.drafting.identifying.header_words import HeaderKind, header_kind, names_number
-from anonkit.drafting.identifying.verdicts import Verdict, evidence_of, is_nearly_unique, judged
+from anonkit.drafting.identifying.verdicts import Verdict, evidence_of, is_nearly_unique, judged, judged_by_cells
 from anonkit.engines.reading.number_columns import CountNumbers
 from anonkit.protocols import Engine, Progress, Source, is_too_large, no_progress
 from anonkit.randomness import Randomness
@@ -63,7 +63,9 @@ class ColumnProfile:
     distinct: int
     """Distinct values, missing apart."""
     verdict: Verdict | None = None
-    """Why the column looks like an identifier; None when it does not."""
+    """Why the column looks like an identifier, by its name and its cells; None when it does not."""
+    by_cells: Verdict | None = None
+    """Why its cells have the form of identifiers or number the rows, whatever its name; None when they do not."""
     nearly_unique: bool = False
     """True for a measured quantity that nearly tells rows apart."""
     markers: tuple[str, ...] = ()
@@ -90,6 +92,7 @@ class ColumnProfile:
             filled=len(column.codes) - missing,
             distinct=len(values),
             verdict=judged(evidence),
+            by_cells=judged_by_cells(evidence),
             nearly_unique=is_nearly_unique(evidence),
         )
 

@@ -27,6 +27,8 @@ class Undeclared:
     """Columns that are taken for identifiers."""
     nearly_unique: Sequence[str] = ()
     """Measured quantities that nearly tell rows apart; they stay what they are."""
+    profiles: Mapping[str, ColumnProfile] = field(default_factory=dict)
+    """Every column that was looked at, in the order asked for."""
 
     def declared(self, policy: Policy) -> Policy:
         """Return the policy with the role of an identifier for the columns that look like one."""
@@ -105,12 +107,23 @@ def judge_undeclared(source: Source, names: Sequence[str], engine: Engine) -> Un
     -------
     What is left out depends on cells. A promise of differential privacy must name that as a condition.
     """
-    rows = looked_at(source, engine)
-    profiles = [ColumnProfile.of_codes(column) for name in names for column in engine.encode(rows, [name])]
+    profiles = profiles_of(source, names, engine)
     return Undeclared(
         taken={profile.name: profile for profile in profiles if profile.verdict is not None},
         nearly_unique=tuple(profile.name for profile in profiles if profile.verdict is None and profile.nearly_unique),
+        profiles={profile.name: profile for profile in profiles},
     )
+
+
+def profiles_of(source: Source, names: Sequence[str], engine: Engine) -> list[ColumnProfile]:
+    """Look at columns, declared or not; one at a time, in the order asked for.
+
+    Privacy
+    -------
+    As for `judge_undeclared`: what is found depends on cells.
+    """
+    rows = looked_at(source, engine)
+    return [ColumnProfile.of_codes(column) for name in names for column in engine.encode(rows, [name])]
 
 
 def _declared_as(name: str, role: Role) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle.private_files import PrivateFolder
+from anonkit.drafting.profiling import ColumnProfile
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
 from anonkit.engines.local.left_join import JoinCounts, KeyedRows, LeftJoin
 from anonkit.engines.snapshots.dispatch import Snapshot
@@ -55,14 +56,17 @@ class FlatView:
         unknown : sequence of str
             Names in the view.
         """
-        taken, nearly = {}, []
+        taken: dict[str, ColumnProfile] = {}
+        profiles: dict[str, ColumnProfile] = {}
+        nearly = []
         for opened in self.tables:
             if names := [name for name, flat in opened.columns.items() if flat in unknown]:
                 judged = judge_undeclared(opened.rows, names, engine)
-                for name, profile in judged.taken.items():
-                    taken[opened.columns[name]] = replace(profile, name=opened.columns[name])
+                for name, profile in judged.profiles.items():
+                    profiles[opened.columns[name]] = replace(profile, name=opened.columns[name])
+                taken.update((flat, profiles[flat]) for flat in map(opened.columns.__getitem__, judged.taken))
                 nearly += [opened.columns[name] for name in judged.nearly_unique]
-        return Undeclared(taken=taken, nearly_unique=tuple(nearly))
+        return Undeclared(taken=taken, nearly_unique=tuple(nearly), profiles=profiles)
 
 
 def flat_view(tables: SeveralTables, policy: Policy, engine: Engine, private: PrivateFolder) -> FlatView:

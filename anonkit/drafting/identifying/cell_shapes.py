@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from anonkit.drafting.identifying import check_digits
+from anonkit.drafting.identifying.kinds import Kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +19,8 @@ class Shape:
     """Key of the rule in a report."""
     words: str
     """What the cells look like, for the owner."""
+    kind: Kind
+    """What kind of identifier it is."""
     matches: Callable[[str], bool]
     """Of the text of a cell without blanks at the ends."""
     share: float
@@ -102,36 +105,77 @@ _ENOUGH = 8
 
 
 def _national(matches: Callable[[str], bool], *, share: float = _CHECKED, values: int = _ENOUGH) -> Shape:
-    return Shape(rule=_NATIONAL, words="numbers of persons", matches=matches, share=share, values=values)
+    return Shape(
+        rule=_NATIONAL,
+        words="numbers of persons",
+        kind=Kind.NATIONAL_NUMBER,
+        matches=matches,
+        share=share,
+        values=values,
+    )
 
 
 SHAPES: Sequence[Shape] = (
-    Shape(rule="email", words="e-mail addresses", matches=lambda text: bool(_EMAIL.search(text)), share=0.2),
     Shape(
-        rule="url", words="addresses on the web", matches=lambda text: bool(_URL.match(text)), share=0.5, even_few=False
+        rule="email",
+        words="e-mail addresses",
+        kind=Kind.EMAIL,
+        matches=lambda text: bool(_EMAIL.search(text)),
+        share=0.2,
     ),
-    Shape(rule="iban", words="bank accounts", matches=_is_iban, share=0.2),
-    Shape(rule="uuid", words="identifiers of machines (UUID)", matches=lambda t: bool(_UUID.fullmatch(t)), share=0.5),
-    Shape(rule="mac_address", words="addresses of devices", matches=lambda t: bool(_MAC.fullmatch(t)), share=0.5),
+    Shape(
+        rule="url",
+        words="addresses on the web",
+        kind=Kind.OTHER,
+        matches=lambda text: bool(_URL.match(text)),
+        share=0.5,
+        even_few=False,
+    ),
+    Shape(rule="iban", words="bank accounts", kind=Kind.KEY, matches=_is_iban, share=0.2),
+    Shape(
+        rule="uuid",
+        words="identifiers of machines (UUID)",
+        kind=Kind.KEY,
+        matches=lambda t: bool(_UUID.fullmatch(t)),
+        share=0.5,
+    ),
+    Shape(
+        rule="mac_address",
+        words="addresses of devices",
+        kind=Kind.KEY,
+        matches=lambda t: bool(_MAC.fullmatch(t)),
+        share=0.5,
+    ),
     Shape(
         rule="ip_address",
         words="addresses of computers",
+        kind=Kind.KEY,
         matches=lambda text: bool(_IP4.fullmatch(text) or _IP6.fullmatch(text)),
         share=0.8,
         values=3,
     ),
-    Shape(rule="hash", words="hashes", matches=lambda t: bool(_HASH.fullmatch(t)), share=0.9, values=3),
-    Shape(rule="phone", words="phone numbers", matches=_is_phone, share=0.8, values=5, even_few=False),
+    Shape(rule="hash", words="hashes", kind=Kind.KEY, matches=lambda t: bool(_HASH.fullmatch(t)), share=0.9, values=3),
+    Shape(rule="phone", words="phone numbers", kind=Kind.PHONE, matches=_is_phone, share=0.8, values=5, even_few=False),
     _national(lambda text: bool(_SSN.fullmatch(text)), share=0.8, values=3),
     _national(lambda text: bool(_NINO.fullmatch(text)), share=0.8, values=3),
     _national(lambda text: bool(_FISCAL.fullmatch(text)), share=0.8, values=3),
     _national(_is_dni, share=0.8, values=3),
     _national(_is_resident, share=0.8, values=3),
     Shape(
-        rule=_CARD, words="numbers of cards", matches=_numbered(check_digits.payment_card), share=0.9, values=_ENOUGH
+        rule=_CARD,
+        words="numbers of cards",
+        kind=Kind.KEY,
+        matches=_numbered(check_digits.payment_card),
+        share=0.9,
+        values=_ENOUGH,
     ),
     Shape(
-        rule="device", words="numbers of devices", matches=_numbered(check_digits.device, 15), share=_CHECKED, values=8
+        rule="device",
+        words="numbers of devices",
+        kind=Kind.KEY,
+        matches=_numbered(check_digits.device, 15),
+        share=_CHECKED,
+        values=8,
     ),
     *(
         _national(_numbered(check, length))

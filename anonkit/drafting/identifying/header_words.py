@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from itertools import pairwise
+
+from anonkit.drafting.identifying.kinds import Kind
 
 
 def vocabulary(words: str) -> frozenset[str]:
@@ -49,6 +52,29 @@ _MEASURE_WORDS = vocabulary(
 )
 
 
+_KINDS_NAMED = {
+    Kind.EMAIL: vocabulary("email mail correo courriel 邮箱"),
+    Kind.PHONE: vocabulary(
+        "phone telephone tel mobile cell fax msisdn telefon handy telefono teléfono móvil movil téléphone telefoon "
+        "手机 手机号 电话"
+    ),
+    Kind.NATIONAL_NUMBER: vocabulary(
+        "ssn nin sin nif nie dni nino pesel cpf bsn nhs passport codicefiscale steuernummer 身份证 身份证号"
+    ),
+    Kind.ADDRESS: vocabulary("address street anschrift adresse strasse straße indirizzo endereço"),
+    Kind.FAMILY_NAME: vocabulary(
+        "surname lastname nachname apellido apellidos cognome sobrenome achternaam nazwisko familyname"
+    ),
+    Kind.GIVEN_NAME: vocabulary("firstname givenname forename vorname prénom prenom voornaam imię imie"),
+    Kind.PERSON_NAME: vocabulary("name names fullname nom nombre nome naam 姓名 名字 氏名"),
+}
+"""Words of a column's name, by the kind of identifier that they name; the first kind of which one stands there."""
+_BIRTH_WORDS = vocabulary(
+    "birth born dob birthday birthdate dateofbirth geburt geboren geburtstag geburtsdatum naissance nacimiento "
+    "nascita nascimento geboortedatum fødselsdato födelsedatum urodzenia"
+)
+
+
 class HeaderKind(Enum):
     """What the name of a column says that it holds."""
 
@@ -71,6 +97,20 @@ def header_kind(name: str) -> HeaderKind:
     if len(words) > 1 and words[-1] in _PERSON_NUMBER_WORDS and words[-2] in _PERSON_WORDS:
         return HeaderKind.PERSON_NUMBER
     return HeaderKind.IDENTIFIER if _ends_in(name, _NUMBER_WORDS | _NAME_WORDS) else HeaderKind.OTHER
+
+
+def kind_named(name: str) -> Kind:
+    """Return the kind of identifier that the name of a column says; a key where it says no other."""
+    words = words_of(name)
+    joined = {*words, *map("".join, pairwise(words))}  # first_name, e-mail
+    if {"username", "nickname"} & joined:
+        return Kind.KEY
+    return next((kind for kind, listed in _KINDS_NAMED.items() if not listed.isdisjoint(joined)), Kind.KEY)
+
+
+def names_birth(name: str) -> bool:
+    """Tell whether a name has a word of births: `date_of_birth`, `Geburtsdatum`."""
+    return not _BIRTH_WORDS.isdisjoint(words_of(name))
 
 
 def names_number(name: str) -> bool:

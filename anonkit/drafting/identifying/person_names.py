@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from anonkit.drafting.identifying.header_words import vocabulary
+from anonkit.drafting.identifying.kinds import Kind
 
 GIVEN_NAMES = vocabulary(
     """
@@ -106,8 +107,8 @@ _FULL_VALUES = 8
 _EAST_ASIAN_SHARE = 0.8
 
 
-def are_person_names(texts: Sequence[str]) -> bool:
-    """Tell whether distinct strings are names of persons.
+def kind_of_names(texts: Sequence[str]) -> Kind | None:
+    """Return which part of a person's name distinct strings are; None when they are no names.
 
     Parameters
     ----------
@@ -116,29 +117,28 @@ def are_person_names(texts: Sequence[str]) -> bool:
 
     Returns
     -------
-    bool
-        True when most are single given names of the list, when most are two to six words without a digit, a good part
-        of which begin with such a name (or have it behind a comma), or when most are Chinese, Japanese or Korean names
-        by their family names.
+    Kind | None
+        Given names when most are single words of the list; full names when most are two to six words without a digit,
+        a good part of which begin with such a name (or have it behind a comma), or when most are Chinese, Japanese or
+        Korean names by their family names.
     """
     if len(texts) < _SINGLE_VALUES:
-        return False
+        return None
     short = [text for text in texts if len(text) <= _MOST_LETTERS]
     if len(texts) >= _FULL_VALUES:
         east_asian = sum(
             bool(_CHINESE.fullmatch(text) or _JAPANESE.fullmatch(text) or _KOREAN.fullmatch(text)) for text in short
         )
         if east_asian >= _EAST_ASIAN_SHARE * len(texts):
-            return True
+            return Kind.PERSON_NAME
     single = sum(bool(_WORD.fullmatch(text)) and _is_given(text) for text in short)
     if single >= _SINGLE_SHARE * len(texts):
-        return True
+        return Kind.GIVEN_NAME
     full = [text for text in short if _FULL_NAME.fullmatch(text)]
     known = sum(_begins_with_given(text) for text in full)
     mixed = single + known >= _SINGLE_SHARE * len(texts)
-    return len(texts) >= _FULL_VALUES and (
-        mixed or (len(full) >= _FULL_SHAPE * len(texts) and known >= _FULL_SHARE * len(texts))
-    )
+    named = mixed or (len(full) >= _FULL_SHAPE * len(texts) and known >= _FULL_SHARE * len(texts))
+    return Kind.PERSON_NAME if len(texts) >= _FULL_VALUES and named else None
 
 
 def _is_given(word: str) -> bool:

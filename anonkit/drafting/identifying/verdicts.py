@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict on one column: an identifier or not, and by which rule. Never a cell value."""
+"""The verdict on one column: an identifier or not, of which kind, and by which rule. Never a cell value.
+
+``judged`` answers for a column that nobody declared: name and cells speak. ``judged_by_cells`` answers for any column,
+also one whose role is declared: do its cells have the form of identifiers, or number the rows? Its name plays no part.
+A verdict has a `Kind`: what kind of identifier it is (a key, an e-mail address, a person's name, …).
+"""
 
 from __future__ import annotations
 
@@ -11,8 +16,16 @@ import numpy as np
 
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.drafting.identifying.cell_shapes import SHAPES, is_quantity
-from anonkit.drafting.identifying.header_words import HeaderKind, header_kind, is_measure, is_numbering, is_postal
-from anonkit.drafting.identifying.person_names import are_person_names
+from anonkit.drafting.identifying.header_words import (
+    HeaderKind,
+    header_kind,
+    is_measure,
+    is_numbering,
+    is_postal,
+    kind_named,
+)
+from anonkit.drafting.identifying.kinds import Kind
+from anonkit.drafting.identifying.person_names import kind_of_names
 
 _LOOKED_AT = 1_000
 """Distinct values whose spelling is tested, evenly spaced in their order: the same ones in every run."""
@@ -36,15 +49,18 @@ class Verdict:
     """Key of the rule, for reports."""
     reason: str
     """The rule in words; no value of the column."""
+    kind: Kind = Kind.OTHER
+    """What kind of identifier its cells are."""
 
 
 NOTHING_COMMON = Verdict(rule="no_common_value", reason="no value of it is common enough to be listed")
-_BY_NAME = Verdict(rule="column_name", reason="its name says so")
-_BY_NUMBERING = Verdict(rule="numbering", reason="its name is that of a numbering, and it has many values")
+_BY_NUMBERING = Verdict(
+    rule="numbering", reason="its name is that of a numbering, and it has many values", kind=Kind.KEY
+)
 _UNIQUE_TEXT = Verdict(rule="unique_text", reason="nearly every row has a value of its own")
-_ROW_NUMBERS = Verdict(rule="unique_numbers", reason="whole numbers that nearly every row has for itself")
-_FREE_TEXT = Verdict(rule="free_text", reason="its cells are free text")
-_PERSON_NAMES = Verdict(rule="personal_name", reason="its cells look like names of persons")
+_GIVEN_OUT = Verdict(rule="unique_numbers", reason="whole numbers that nearly every row has for itself", kind=Kind.KEY)
+_ROW_NUMBERS = Verdict(rule="row_numbers", reason="whole numbers without a gap, each in one row", kind=Kind.KEY)
+_FREE_TEXT = Verdict(rule="free_text", reason="its cells are free text", kind=Kind.FREE_TEXT)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -125,6 +141,23 @@ def judged(evidence: Evidence) -> Verdict | None:
     return _by_shape(evidence) or _by_name(evidence) or _by_repetition(evidence)
 
 
+def judged_by_cells(evidence: Evidence) -> Verdict | None:
+    """Return the verdict on the cells of a column, whatever its name and its declared role.
+
+    Cells that have the form of identifiers, texts that are nearly all different, and whole numbers that run without a
+    gap, each in one row, whatever their order. Numbers, dates and measures that are merely nearly unique are none of
+    these: `is_nearly_unique` tells them.
+    """
+    found = _by_shape(evidence)
+    if found is not None or evidence.filled < _ENOUGH_ROWS:
+        return found
+    if evidence.numbers is not None:
+        low, high = evidence.numbers
+        once = evidence.distinct == evidence.filled == high - low + 1
+        return _ROW_NUMBERS if once else None
+    return None if evidence.quantity or evidence.share < _MOSTLY else _UNIQUE_TEXT
+
+
 def is_nearly_unique(evidence: Evidence) -> bool:
     """Tell a measured quantity that nearly tells rows apart."""
     enough = evidence.filled >= _ENOUGH_ROWS and evidence.share >= _MOSTLY
@@ -140,9 +173,9 @@ def _by_shape(evidence: Evidence) -> Verdict | None:
         if len(first) < len(texts) and sum(map(shape.matches, first)) < shape.share / 2 * len(first):
             continue
         if sum(map(shape.matches, texts)) >= max(shape.share * len(texts), shape.values * min(shape.share, 1)):
-            return Verdict(rule=shape.rule, reason=f"its cells look like {shape.words}")
-    if evidence.numbers is None and are_person_names(texts):
-        return _PERSON_NAMES
+            return Verdict(rule=shape.rule, reason=f"its cells look like {shape.words}", kind=shape.kind)
+    if evidence.numbers is None and (kind := kind_of_names(texts)) is not None:
+        return Verdict(rule="personal_name", reason="its cells look like names of persons", kind=kind)
     return _FREE_TEXT if _is_free_text(evidence) else None
 
 
@@ -164,7 +197,7 @@ def _by_name(evidence: Evidence) -> Verdict | None:
         return None  # measured: what identifies is a text or an integer
     kind = header_kind(evidence.name)
     if kind is HeaderKind.PERSON_NUMBER or (kind is HeaderKind.IDENTIFIER and not evidence.is_coarse):
-        return _BY_NAME
+        return Verdict(rule="column_name", reason="its name says so", kind=kind_named(evidence.name))
     if evidence.filled >= _ENOUGH_ROWS and evidence.share >= 0.5 and is_numbering(evidence.name):
         return _BY_NUMBERING
     return None
@@ -175,7 +208,7 @@ def _by_repetition(evidence: Evidence) -> Verdict | None:
         return None
     if evidence.numbers is not None:
         numbered = not is_measure(evidence.name) and _are_numbered(evidence, *evidence.numbers)
-        return _ROW_NUMBERS if numbered else None
+        return _GIVEN_OUT if numbered else None
     return None if evidence.quantity or is_postal(evidence.name) else _UNIQUE_TEXT
 
 
