@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What counts as a value of a sensitive column, in SQL: texts folded, marks for a missing cell missing.
+
+The different texts of a column are read and folded here; the table itself stays in DuckDB, which puts the folded text
+in the place of each.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from anonkit.checks.table_scans import Lines, quoted
+from anonkit.promises.no_values import NO_VALUES
+
+_TEXTS = ("VARCHAR", "ENUM")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadValues:
+    """What counts as a value of the sensitive columns of a table."""
+
+    no_values: Sequence[str] = NO_VALUES
+    """Folded texts that are none."""
+    categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By column: declared categories, which are values whatever the list says."""
+
+    def value_of(self, text: str, column: str) -> str | None:
+        """Return the folded text, or None where it is no value of the column."""
+        found = folding(text)
+        return None if found in self.marks(column) else found
+
+    def marks(self, column: str) -> frozenset[str]:
+        """Return the folded texts that are no value of a column."""
+        return frozenset(self.no_values) - {folding(text) for text in self.categories.get(column, ())}
+
+
+def folding(text: str) -> str:
+    """Return a text as it is compared: NFKC, case folding, trimmed."""
+    compatible = unicodedata.normalize("NFKC", text)
+    return unicodedata.normalize("NFKC", compatible.casefold()).strip()
+
+
+def read_lines(lines: Lines, columns: Collection[str], reading: ReadValues) -> Lines:
+    """Return the lines with what counts as a value in place of the texts of some columns.
+
+    Notes
+    -----
+    A column of numbers, dates or truth values stays as it is. The tables `spelled0`, `spelled1`, … of the connection
+    have every text `cell` of a column beside what it counts as, `counted`.
+    """
+    connection, source = lines.connection, lines.source
+    for at, name in enumerate(dict.fromkeys(columns)):
+        if not _is_text(connection, source, name):
+            continue
+        spelled = connection.sql(f"SELECT DISTINCT {quoted(name)}::VARCHAR AS cell FROM {source}").fetchall()
+        texts = [text for (text,) in spelled if text is not None]
+        counted = [reading.value_of(text, name) for text in texts]
+        if counted == texts:
+            continue
+        connection.register(f"spelled{at}", pa.table({"cell": pa.array(texts, pa.string()), "counted": counted}))
+        source = (
+            f"(SELECT t.* REPLACE (spelled.counted AS {quoted(name)}) FROM {source} AS t "
+            f"LEFT JOIN spelled{at} AS spelled ON t.{quoted(name)}::VARCHAR = spelled.cell)"
+        )
+    return replace(lines, source=source)
+
+
+def _is_text(connection: Any, source: str, name: str) -> bool:
+    (kind,) = connection.sql(f"SELECT {quoted(name)} FROM {source} LIMIT 0").types
+    return str(kind).startswith(_TEXTS)
