@@ -33,8 +33,25 @@ def test_a_class_label_has_no_topic(name: str, values: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    "age_group,birthYear,Geburtsdatum,sexe,fecha_nacimiento,sesso,Estado civil,geslacht,płeć,køn,età,race,native-country,"
-    "Staatsangehörigkeit,marital-status,nationalité,wiek".split(","),
+    [
+        "age_group",
+        "birthYear",
+        "Geburtsdatum",
+        "sexe",
+        "fecha_nacimiento",
+        "sesso",
+        "Estado civil",
+        "geslacht",
+        "płeć",
+        "køn",
+        "età",
+        "race",
+        "native-country",
+        "Staatsangehörigkeit",
+        "marital-status",
+        "nationalité",
+        "wiek",
+    ],
 )
 def test_a_demographic_column_is_found_by_its_name(name: str) -> None:
     """In nine languages, with accents and without; two words count where they stand side by side."""
@@ -92,8 +109,24 @@ def test_two_short_codes_are_no_countries() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    "illness,Diagnose,salary,wage,pay,gehalt,løn,religion,Parteizugehörigkeit,union_member,sexual_orientation,"
-    "is_convicted,enfermedad,choroba,hiv_status,vote".split(","),
+    [
+        "illness",
+        "Diagnose",
+        "salary",
+        "wage",
+        "pay",
+        "gehalt",
+        "løn",
+        "religion",
+        "Parteizugehörigkeit",
+        "union_member",
+        "sexual_orientation",
+        "is_convicted",
+        "enfermedad",
+        "choroba",
+        "hiv_status",
+        "vote",
+    ],
 )
 def test_a_secret_is_found_by_its_name(name: str) -> None:
     """Health, belief, politics, sexuality, crime, unions and pay."""
