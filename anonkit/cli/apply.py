@@ -78,7 +78,7 @@ def command(
     batch alone: batches of the same people can be combined.
     """
     from anonkit.cli.arrays import without_pandas
-    from anonkit.cli.summary import notes_of, release_document, release_text
+    from anonkit.cli.summary import guess_of, notes_of, release_document, release_text
     from anonkit.engines.snapshots.addresses import source_at
     from anonkit.pipeline.earlier_recoding import batch_policy, earlier_recoding
     from anonkit.pipeline.release_path import release_table
@@ -103,4 +103,5 @@ def command(
         document=release_document(release, owner=owner),
         notes=notes_of(release, owner=owner),
         quiet=quiet,
+        even_quiet=guess_of(release),
     )

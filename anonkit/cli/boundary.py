@@ -159,7 +159,10 @@ def _show_outcome(outcome: Outcome, as_json: bool, display: Shown) -> None:
         document = {"ok": failure is None, **({} if failure is None else _as_document(failure)), **outcome.document}
         _print_json(display.document(document))
         return
-    if not outcome.quiet:
+    if outcome.quiet:
+        for line in outcome.even_quiet:
+            click.echo(one_line(display.text(line)), err=True, color=_color())
+    else:
         if outcome.text:
             click.echo(display.text(outcome.text), color=_color())
         for note in outcome.notes:

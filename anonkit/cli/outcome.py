@@ -29,6 +29,8 @@ class Outcome:
     """What deserves attention besides, on stderr; no cell values."""
     quiet: bool = False
     """True: `text` and `notes` are not shown; `document` is, when it is asked for."""
+    even_quiet: Sequence[str] = ()
+    """What is shown on stderr in their place all the same: part of `text`."""
     failure: AnonkitError | None = None
     """Why the result is bad news although the command worked, such as a check that failed."""
 

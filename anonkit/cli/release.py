@@ -86,7 +86,7 @@ def command(
     if (seed is not None) != not_for_release:
         raise WrongUsage("--seed and --not-for-release go together", "who knows the seed can undo the noise")
     from anonkit.cli.arrays import without_pandas
-    from anonkit.cli.summary import notes_of, release_document, release_text
+    from anonkit.cli.summary import guess_of, notes_of, release_document, release_text
     from anonkit.engines.snapshots.addresses import source_at
     from anonkit.methods import default_method, make_method
     from anonkit.pipeline.owner_files import OWNER_REPORT
@@ -117,4 +117,5 @@ def command(
         document=release_document(release, owner_report, owner=owner),
         notes=notes_of(release, owner=owner),
         quiet=quiet,
+        even_quiet=guess_of(release),
     )

@@ -71,7 +71,7 @@ def command(
         return _experiment(recipe, output, experiment, account, quiet)
     _refuse_given(experiment, (), "this recipe describes a release; only an experiment has")
     from anonkit.cli.arrays import without_pandas
-    from anonkit.cli.summary import notes_of, release_document, release_text
+    from anonkit.cli.summary import guess_of, notes_of, release_document, release_text
     from anonkit.pipeline.recipe import Recipe
 
     without_pandas()
@@ -82,6 +82,7 @@ def command(
         document=release_document(release, owner=owner),
         notes=notes_of(release, owner=owner),
         quiet=quiet,
+        even_quiet=guess_of(release),
     )
 
 

@@ -17,18 +17,13 @@ from anonkit.bundle.stored_release import Release, class_figures
 from anonkit.cli.boundary import one_line
 from anonkit.pipeline.owner_files import dossier_name
 from anonkit.report.document import OWNER_BANNER, is_seeded
+from anonkit.report.first_facts import Sentence, first_facts, guessed_target, text_of
 from anonkit.report.owner_words import IN_WORDS, owner_lines
 from anonkit.report.wording import (
-    bound,
     check_words,
     date_text,
-    delta_words,
     gathered,
     number,
-    one_in,
-    pairs_words,
-    people_alike,
-    percent,
     required_words,
     shuffle_words,
     words,
@@ -65,22 +60,12 @@ def release_text(release: Release, owner_report: Path | None = None, *, owner: b
     told = [*block, *([] if owner else ["", _MORE])]
     report = release.report
     if release.is_plan or (release.is_dry_run and not owner):
-        budget = release.to_dict()["budget"]
-        return _lines(
-            *_head(_where(release), report),
-            *_block("Reused", _reused_words(release)),
-            *_block("Promise", [_title(report), report["guarantee"]["statement"]]),
-            *_block("Budget", _spent(budget)),
-            *told,
-        )
+        report = {**report, "rows": {}, "columns": [], "budget": release.to_dict()["budget"]}
     files = [] if release.place is None else list(release.place.shown_files().values())
     return _lines(
-        *_head(f"{_where(release)}: {_rows_words(report['rows'])}", report),
+        *_head(_where(release), report),
         *_block("Reused", _reused_words(release)),
-        *_block("Promise", [_title(report), report["guarantee"]["statement"]]),
-        *_block("Checked", [check_line(check) for check in gathered(report["verification"]["checks"])]),
-        *_figures(report),
-        *_block("Files", files),
+        *_topics(report, files),
         *told,
     )
 
@@ -106,15 +91,13 @@ def report_text(report: Mapping[str, Any]) -> str:
     limits = [*guarantee["not_protected"], *(f"Assumed: {text}" for text in guarantee["assumptions"])]
     return _lines(
         *_head(f"Privacy report of {report['dataset'] or 'an unnamed table'}", report),
-        *_block("Protected", [_title(report), guarantee["statement"]]),
+        *_topics(report),
         *_block(
             "Formally", [guarantee["formal"], f"{guarantee['basis']}; unit of protection: {guarantee['unit'] or '–'}"]
         ),
         *_block("File alone", [text] if (text := shuffle_words(report.get("shuffle"))) else []),
         *_block("Limits", [f"- {text}" for text in limits]),
         *_block("Checked", [check_line(check) for check in gathered(report["verification"]["checks"])]),
-        *_block("Rows", [_rows_words(report["rows"])]),
-        *_figures(report),
         *_block("Notes", [f"- {note}" for note in report["notes"]]),
         *_block("Made", [f"{date_text(report['created'])}, anonkit {report['anonkit_version']}"]),
     )
@@ -152,6 +135,12 @@ def notes_of(release: Release, *, owner: bool = False) -> list[str]:
     of_target = release.owner.get("target", {})
     of_rows = [block["note"] for block in (of_target, left_out) if "note" in block]
     return [*published, *release.owner.get("reading_notes", ()), *of_rows, *of_ledger]
+
+
+def guess_of(release: Release) -> list[str]:
+    """Return what is said of a target that was guessed, also where nothing else is said."""
+    sentence = None if release.is_dry_run else guessed_target(release.report)
+    return [] if sentence is None else [text_of(sentence)]
 
 
 def check_line(check: Mapping[str, Any]) -> str:
@@ -204,78 +193,15 @@ def _head(title: str, report: Mapping[str, Any]) -> list[str]:
 # --- the parts of a report -----------------------------------------------------------------------------------
 
 
-def _title(report: Mapping[str, Any]) -> str:
-    method, parameters = report["method"], report["guarantee"]["parameters"]
-    preset = f", preset {method['preset']}" if method.get("preset") else ""
-    settings = ", ".join(
-        f"{words(key)} = {bound(parameters[key])}" for key in ("k", "epsilon", "delta") if parameters.get(key)
-    )
-    return f"{report['guarantee']['kind']}{f', {settings}' if settings else ''}, by {method['name']}{preset}"
+def _topics(report: Mapping[str, Any], files: Sequence[str] = ()) -> Iterator[str]:
+    for topic in first_facts(report, files):
+        yield from _block(topic.label, [line for sentence in topic.sentences for line in _styled(sentence)])
 
 
-def _rows_words(rows: Mapping[str, Any]) -> str:
-    read, suppressed, dropped = rows.get("in"), rows.get("suppressed"), rows.get("dropped_missing")
-    text = f"{number(rows['out'])} rows" if read is None else f"{number(rows['out'])} of {number(read)} rows"
-    if suppressed:
-        text += f", {number(suppressed)} suppressed{f' ({percent(suppressed / read)})' if read else ''}"
-    text += f", {number(dropped)} left out for missing values" if dropped else ""
-    nobody = rows.get("dropped_without_unit")
-    return f"{text}, {number(nobody)} left out without a unit" if nobody else text
-
-
-def _figures(report: Mapping[str, Any]) -> list[str]:
-    budget, attacker = report["budget"], report["disclosure_risk"].get("prosecutor")
-    by_people = report["disclosure_risk"].get("counted") == "people"
-    what = "of telling which person it is" if by_people else "of finding a person's row"
-    what += " by one row" if report["guarantee"]["parameters"].get("rows_known") else ""
-    chance = "{}: {} at most, {} on average"
-    risk = [] if attacker is None else [chance.format(what, one_in(attacker["max"]), one_in(attacker["mean"]))]
-    if alike := people_alike(report):
-        risk.append(f"of telling which person it is by all its rows: {one_in(1 / alike)} at most")
-    if uniform := report["disclosure_risk"].get("uniform_classes"):
-        risk.append(
-            f"of records in classes of one {one_line(uniform['target'])}: {percent(uniform['share'])} "
-            f"({percent(uniform['expected_share'])} if unrelated)"
-        )
-    return [
-        *_block("Columns", _column_lines(report["columns"])),
-        *_block("Pairs", _pairs(report)),
-        *_block("Risk", risk),
-        *_block("Budget", [*_spent(budget), *_large_delta(report)]),
-        *_block("Utility", [*_measures(report["utility"]), *_unmeasured(report["utility"])]),
-    ]
-
-
-def _pairs(report: Mapping[str, Any]) -> list[str]:
-    """Return what was measured of pairs of columns, where that is said."""
-    told = report.get("marginals")
-    words_ = "" if told is None else pairs_words(told["columns"], told["pairs"], anchored=told["anchored"])
-    return [words_] if words_ else []
-
-
-def _spent(budget: Mapping[str, Any]) -> list[str]:
-    spent = ", ".join(f"{words(key)} = {bound(budget[key])}" for key in ("epsilon", "delta") if budget.get(key))
-    return [spent] if spent else []
-
-
-def _large_delta(report: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with a delta for so many rows, where something is."""
-    told = delta_words(report["budget"].get("delta") or 0.0, report["rows"].get("out") or 0)
-    return [] if told is None else ["".join(told)]
-
-
-def _column_lines(columns: Sequence[Mapping[str, Any]]) -> list[str]:
-    groups: dict[str, list[str]] = {action: [] for action in _ACTIONS}
-    for column in columns:
-        groups.setdefault(column["action"], []).append(_column_words(column))
-    return [f"{action}: {', '.join(names)}" for action, names in groups.items() if names]
-
-
-def _column_words(column: Mapping[str, Any]) -> str:
-    if column["action"] == "dropped" and column["role"] in ("identifier", "unit"):
-        return f"{column['name']} ({column['role']})"
-    values = column.get("released_values") if column["action"] == "generalized" else None
-    return f"{column['name']} ({number(values)} values)" if values else str(column["name"])
+def _styled(sentence: Sentence) -> list[str]:
+    """Return a sentence wrapped to the terminal, in red where it must not be overlooked."""
+    lines = _wrap(text_of(sentence), _width() - _LABEL)
+    return [click.style(line, fg="red") for line in lines] if any(phrase.is_bad for phrase in sentence) else lines
 
 
 def dossier_path(release: Release, owner_report: Path | None) -> Path | None:

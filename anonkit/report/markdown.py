@@ -16,6 +16,7 @@ from anonkit.errors import ReleaseFormatError
 from anonkit.report import review
 from anonkit.report.charts import safe_text
 from anonkit.report.document import is_seeded
+from anonkit.report.first_facts import first_facts, text_of, verdict
 from anonkit.report.promise_words import words_of
 from anonkit.report.promise_words.phrases import capital
 from anonkit.report.tabulation import column_row, row_counts
@@ -34,6 +35,8 @@ _PLAIN = frozenset(",;'()%=?/")
 _BREAKS = re.compile(r"\s+")
 _NUMBERED = re.compile(r"\A(\d+)([.)])")
 """What begins a numbered list."""
+_ELSEWHERE = ("Promise",)
+"""Topics of the first facts that have their own place."""
 _SHOWN_COLUMNS = 60
 _LONGEST = 40
 """Letters of what a check found, or required, that are shown whole: cells of a table are not wrapped everywhere."""
@@ -112,10 +115,10 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
 
 def _verdict(report: Mapping[str, Any]) -> str:
     """Return whether the promise holds, the worst first."""
-    verdict, said = review.verdict(report), []
+    found, said = verdict(report), []
     if is_seeded(report):
         said.append("**Not for release.** Its randomness comes from a known seed: it was made for tests.")
-    said.append(f"**{escaped(verdict.stressed.removeprefix('✓ '))}**{_after(verdict.rest)}")
+    said.append(f"**{escaped(found.stressed.removeprefix('✓ '))}**{_after(found.rest)}")
     return "\n\n".join(said)
 
 
@@ -131,9 +134,9 @@ def _facts(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from figures.items()
     yield "Method", f"{method['name']}{preset}"
     yield "Made", f"{date_text(report['created'])}, by anonkit {report['anonkit_version']}"
-    yield "Who is protected", review.protected_words(promise)
-    yield "Largest measured risk", " ".join(review.risk_words(report, None))
-    yield "Usefulness", review.utility_words(report)
+    for topic in first_facts(report):
+        if topic.label not in _ELSEWHERE:
+            yield topic.label, " ".join(map(text_of, topic.sentences))
     yield "Ledger", review.ledger_words(report)
     yield from (fact for fact in row_counts(report["rows"]) if fact[0] not in figures)
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from anonkit.errors import ReleaseFormatError
-from anonkit.report import review
 from anonkit.report.document import is_seeded
+from anonkit.report.first_facts import verdict
 from anonkit.report.page_templates import fragment
 from anonkit.report.promise_words import words_of
 from anonkit.report.tabulation import column_row
@@ -112,7 +112,7 @@ def _findings(report: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "created": date_text(report["created"]),
         "figures": words_of(report["guarantee"]).figures(report),
-        "verdict": review.verdict(report),
+        "verdict": verdict(report),
         "checks": [
             {
                 "text": check_words(check["name"])[0],

@@ -14,6 +14,7 @@ from anonkit.errors import ReleaseFormatError
 from anonkit.report import review
 from anonkit.report.charts import Bar, Fill, bar_chart, class_size_bins, histogram, size_ticks
 from anonkit.report.document import OWNER_BANNER, is_seeded
+from anonkit.report.first_facts import first_facts
 from anonkit.report.page_templates import rendered
 from anonkit.report.promise_words import words_of
 from anonkit.report.tabulation import bounded, budget_tables, column_row, measures, row_counts
@@ -43,6 +44,7 @@ _UNITS = {
     "mutual-info": "Nats that the column tells of the target; to two digits.",
 }
 """What an importance is counted in, by its measure, or by the method that has one alone."""
+_FILES = (".parquet", ".params.json", ".report.json", ".report.html", ".datapackage.json")
 _REPORT_KEYS = (
     "format", "anonkit_version", "created", "dataset", "method", "guarantee", "budget", "columns", "rows",
     "disclosure_risk", "utility", "verification", "randomness", "domains_declared_by", "notes",
@@ -88,7 +90,7 @@ def render_page(
     from jinja2 import UndefinedError
 
     try:
-        return rendered("report", {**_view(report), **_review(report, audit, older), "name": name})
+        return rendered("report", {**_view(report), **_review(report, audit, older, name), "name": name})
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, UndefinedError) as error:
         raise ReleaseFormatError(
             "the report is not one of anonkit", "anonkit validate tells what was changed"
@@ -105,7 +107,6 @@ def _view(report: Mapping[str, Any]) -> dict[str, Any]:
         "created": date_text(report["created"]),
         "seeded": is_seeded(report),
         "headline": words.headline(promise),
-        "verdict": words.verdict(promise, len(checks)),
         "questions": list(words.questions(report)),
         "uncounted_risk": words.uncounted_risk(promise),
         "needs_public_domains": words.needs_public_domains,
@@ -127,15 +128,20 @@ def _view(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _review(
-    report: Mapping[str, Any], audit: Mapping[str, Any] | None, older: Mapping[str, Any] | None
+    report: Mapping[str, Any],
+    audit: Mapping[str, Any] | None,
+    older: Mapping[str, Any] | None,
+    name: str | None,
 ) -> dict[str, Any]:
     """Return the first sheet, and the sections of an audit and of an earlier release."""
+    files = [f"{name or 'NAME'}{suffix}" for suffix in _FILES]
     changed = review.difference(report, older)
     return {
         "owner": OWNER_BANNER if audit is not None else None,
-        "protected": review.protected_words(report["guarantee"]),
-        "largest_risk": review.risk_words(report, audit),
-        "kept": review.utility_words(report),
+        "topics": [
+            {"label": topic.label, "sentences": review.risk_words(report, audit)} if topic.label == "Risk" else topic
+            for topic in first_facts(report, files)
+        ],
         "position": review.ledger_words(report),
         "change": review.change_words(report, changed),
         "attacks": review.attack_rows(audit),

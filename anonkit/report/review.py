@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reviewer's summary: the people protected, the largest measured risk, the utility, and earlier releases.
+"""What a reviewer reads beside the first facts: attacks, the ledger, and earlier releases.
 
 Put into words from the report alone, and on the owner's request from an audit and from the report of an earlier
 release. Nothing is judged anew.
@@ -11,70 +11,32 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anonkit.report.differences import diff_reports
-from anonkit.report.promise_words import words_of
-from anonkit.report.promise_words.phrases import Verdict, capital
-from anonkit.report.tabulation import measures
-from anonkit.report.wording import bound, check_words, date_text, heading, number, one_in, people_alike, percent
+from anonkit.report.first_facts import Sentence, risk_sentences
+from anonkit.report.promise_words.phrases import capital, plain
+from anonkit.report.wording import bound, date_text, heading, number, percent
 
 ATTACKS = ("singling_out", "linkability", "inference", "membership")
 SHOWN_DIFFERENCES = 40
 _FEW = 3
-"""Measures and differences on the first sheet; the rest stands below."""
+"""Differences on the first sheet; the rest stands below."""
 _LONGEST = 60
 _FOUND, _NONE, _WEAK, _FEW_ATTACKS = "risk", "none measurable", "attack too weak", "not enough attacks"
 """Verdicts of an attack, as `anonkit.auditing.attacks.rates` gives them."""
 
 
-def verdict(report: Mapping[str, Any]) -> Verdict:
-    """Return whether the promise was found to hold, the worst said first: checks that failed, or that are not there."""
-    promise, checks = report["guarantee"], report["verification"]["checks"]
-    words, broken = words_of(promise), [check for check in checks if not check["passed"]]
-    if broken:
-        rest = f" {len(broken)} of {len(checks)} checks failed."
-        return Verdict(stressed="The promise does not hold:", rest=rest, is_good=False)
-    if unchecked := words.unchecked(promise, {check["name"] for check in checks}):
-        named = ", ".join(check_words(name)[0] for name in unchecked)
-        return Verdict(stressed="Not all of the promise was checked:", rest=f" no check of {named}.", is_good=False)
-    return words.verdict(promise, len(checks))
-
-
-def protected_words(promise: Mapping[str, Any]) -> str:
-    """Return whom the promise is for, and which tables it compares."""
-    return words_of(promise).protected(promise)
-
-
-def risk_words(report: Mapping[str, Any], audit: Mapping[str, Any] | None) -> list[str]:
+def risk_words(report: Mapping[str, Any], audit: Mapping[str, Any] | None) -> list[Sentence]:
     """Return the largest risk that was measured, and by whom: counted on the table, or shown by an attack.
 
     An audit can put a larger risk before the counted one, never a smaller one in its place.
     """
-    counted = _counted_words(report)
+    counted = list(risk_sentences(report))
     if audit is None:
-        ask = "Attacks need the source: ask the owner for an audit."
-        return [f"{counted} {ask}"] if counted else [f"None in this report. {ask}"]
-    attacks = [*_attack_words(audit), *_bound_words(audit)]
-    if counted is None:
-        return attacks
+        return [*counted, plain("Attacks need the source: ask the owner for an audit.")]
+    attacks = [plain(text) for text in (*_attack_words(audit), *_bound_words(audit))]
     released = [float(attack["risk"]) for attack in _attempted(audit).values() if attack["verdict"] == _FOUND]
-    is_larger = max(released, default=0.0) > report["disclosure_risk"]["prosecutor"]["max"]
-    return [attacks[0], counted, *attacks[1:]] if is_larger else [counted, *attacks]
-
-
-def _counted_words(report: Mapping[str, Any]) -> str | None:
-    """Return the risk that is counted on the released table; None where nothing is counted."""
-    risk = report.get("disclosure_risk")
-    if not risk:
-        return None
-    by_people = risk.get("counted") == "people"
-    record, records, whose = ("person", "people", "their") if by_people else ("record", "records", "its")
-    of_one = report["guarantee"]["parameters"].get("rows_known") is not None
-    known, alike = "the quasi-identifiers of one row" if of_one else f"{whose} quasi-identifiers", people_alike(report)
-    of_all = "" if alike is None else f"{one_in(1 / alike)}: to re-identify a person by all rows together. "
-    return (
-        f"{of_all}{one_in(risk['prosecutor']['max'])}: to re-identify a {record} by {known}, counted on "
-        f"the released table; {percent(risk['prosecutor']['share_at_risk'])} of the {records} have a risk above "
-        f"{percent(risk['prosecutor']['risk_threshold'])}."
-    )
+    highest = report["disclosure_risk"]["prosecutor"]["max"] if report["disclosure_risk"] else 0.0
+    is_larger = max(released, default=0.0) > highest
+    return [attacks[0], *counted, *attacks[1:]] if is_larger else [*counted, *attacks]
 
 
 def _attempted(audit: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -124,21 +86,6 @@ def _bound_words(audit: Mapping[str, Any]) -> list[str]:
         return []
     claim = "no bound is claimed" if loss_bound["claimed"] == "inf" else f"{bound(loss_bound['claimed'])} is claimed"
     return [f"ε is at least {loss_bound['lower_bound']:.3g} (95% confidence), {claim}: {loss_bound['verdict']}."]
-
-
-def utility_words(report: Mapping[str, Any]) -> str:
-    """Return the first few public measures of what the release keeps."""
-    numeric = [measure for measure in measures(report["utility"]) if not measure["is_text"]]
-    numeric.sort(key=lambda measure: "auc" not in measure["name"].lower() and "accuracy" not in measure["name"].lower())
-    if not numeric:
-        return "No measure of it is public; the owner's dossier has the release beside the source."
-    out, before = [], ""
-    for measure in numeric[:_FEW]:
-        within, _, name = measure["name"].rpartition(": ")
-        label = name if within and within == before else measure["name"]
-        out.append(f"{label} {measure['value']}" + (f" ({measure['interval']})" if measure["interval"] else ""))
-        before = within
-    return ", ".join(out)
 
 
 def ledger_words(report: Mapping[str, Any]) -> str:

@@ -55,10 +55,11 @@ def test_people_read_what_was_promised_and_done(cli: Any, table: Path, quick: tu
 
     assert ran.code == 0
     for words in (
-        f"Released {output}: 60 of 60 rows",
+        f"Released {output}",
+        "60 of 60 rows are released",
         "k = 3",
-        "passed",
-        "name (identifier)",
+        "checks passed",
+        "Left out as identifiers: name",
         "out.report.html",
     ):
         assert words in ran.out.replace("\n           ", " ")
@@ -93,7 +94,7 @@ def test_a_dry_run_tells_all_and_writes_nothing(cli: Any, table: Path, quick: tu
     )
     plain, document = cli(*arguments, "--owner"), cli(*arguments, "--owner", "--json").document
 
-    assert plain.out.startswith("Dry run, nothing was written: 60 of 60 rows")
+    assert plain.out.startswith("Dry run, nothing was written\n\nTable      60 of 60 rows")
     assert cli(*arguments).out.startswith("Dry run, nothing was written\n\nPromise")
     assert document["dry_run"] is True
     assert document["files"] is None
@@ -123,7 +124,7 @@ def test_the_same_command_again_makes_nothing(
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in names_of(table)}
     plain = cli("release", table, released, *quick)
     assert plain.code == 0, plain.err
-    assert plain.out.startswith(f"Reused {released}: ")
+    assert plain.out.startswith(f"Reused {released}\n")
     assert "nothing is drawn, charged or written" in " ".join(plain.out.split())
     document = cli("release", table, released, *quick, "--json").document
     assert (document["ok"], document["reused"], document["dry_run"]) == (True, True, False)

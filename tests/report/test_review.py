@@ -10,10 +10,13 @@ import pytest
 
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.report.first_facts import first_facts, text_of
 from anonkit.report.page import render_page
-from anonkit.report.review import attack_rows, change_words, difference, ledger_words, protected_words, risk_words
+from anonkit.report.review import attack_rows, change_words, difference, ledger_words, risk_words
 
 TABLE, POLICY = bank_customers(300, seed=1), bank_customers_policy()
+NONE = {"disclosure_risk": {}, "guarantee": {"kind": "none"}}
+"""Of a report what is said of its risk where nothing is counted."""
 RATES = {"identity": 0.9, "renamed": 0.8, "shuffled": 0.0}
 
 
@@ -54,18 +57,27 @@ def words(page: str) -> str:
 @pytest.mark.slow
 def test_who_is_protected_is_said_for_every_promise(reports: dict[str, Any]) -> None:
     """The unit and the neighbours; where no epsilon bounds a row, no row is said to be protected."""
-    assert protected_words(reports["k"]["guarantee"]).startswith("One row, among those that share")
-    assert "add or remove one record" in protected_words(reports["central"]["guarantee"])
-    assert protected_words(reports["boundless"]["guarantee"]).startswith("No whole row")
-    assert protected_words({"kind": "none"}).startswith("Nobody")
+    assert of_people(reports["k"]).startswith("One row, among those that share")
+    assert "add or remove one record" in of_people(reports["central"])
+    assert of_people(reports["boundless"]).startswith("No whole row")
 
 
 def test_the_largest_risk_has_its_control_and_interval() -> None:
     """The attack that finds most, not the first; what was too weak is named."""
-    told = risk_words({}, audit(linkability=attack(0.6, "attack too weak")))
+    told = risks(NONE, audit(linkability=attack(0.6, "attack too weak")))
     assert told[0].startswith("Inference of income: 37.5% of the people (18.8% to 75%, 95% interval).")
     assert "its control for 20%" in told[0]
-    assert told[1] == "Too weak to tell anything: linkability."
+    assert told[2] == "Too weak to tell anything: linkability."
+
+
+def risks(report: dict[str, Any], audit: dict[str, Any] | None) -> list[str]:
+    """The sentences on the largest risk."""
+    return [text_of(sentence) for sentence in risk_words(report, audit)]
+
+
+def of_people(report: dict[str, Any]) -> str:
+    """What is said of whose rows they are."""
+    return next(text_of(topic.sentences[0]) for topic in first_facts(report) if topic.label == "Whose rows")
 
 
 def calm(high: float, verdict: str) -> dict[str, Any]:
@@ -76,42 +88,44 @@ def calm(high: float, verdict: str) -> dict[str, Any]:
 
 def test_an_audit_that_shows_nothing_says_how_large_a_risk_it_leaves_open() -> None:
     """No attack showed a risk: the widest interval says what may be there all the same."""
-    told = risk_words({"disclosure_risk": {}}, calm(0.04, "none measurable"))
-    assert told == ["2 attacks showed no risk; the widest of their intervals leaves 4% open (95% interval)."]
+    told = risks(NONE, calm(0.04, "none measurable"))
+    assert told[1:] == ["2 attacks showed no risk; the widest of their intervals leaves 4% open (95% interval)."]
 
 
 def test_too_few_attacks_are_said_with_what_they_could_have_shown() -> None:
     """An interval of 0 to 76 % is no evidence of safety."""
-    told = risk_words({"disclosure_risk": {}}, calm(0.764, "not enough attacks"))
-    assert told[0] == "Not measured: no attack was made often enough to tell."
-    assert told[1].startswith("Not enough attacks: singling out (0% to 76.4%; below 5% nothing would have shown)")
+    told = risks(NONE, calm(0.764, "not enough attacks"))
+    assert told[0].startswith("Not counted: ")
+    assert told[1] == "Not measured: no attack was made often enough to tell."
+    assert told[2].startswith("Not enough attacks: singling out (0% to 76.4%; below 5% nothing would have shown)")
     assert "None" not in " ".join(told)
 
 
 @pytest.mark.parametrize("verdict", ["risk", "none measurable", "attack too weak", "not enough attacks"])
 def test_an_audit_never_lowers_a_counted_risk(reports: dict[str, Any], verdict: str) -> None:
     """What is counted on the released table stays; an attack may only put a larger one before it."""
-    counted = risk_words(reports["k"], None)[0]
+    counted = risks(reports["k"], None)[0]
     small = {**attack(0.01, verdict), "least_detectable_risk": 0.05}
-    told = risk_words(reports["k"], {"singling_out": small, "epsilon": None})
-    assert told[0].startswith("1 in 5: to re-identify a record")
+    told = risks(reports["k"], {"singling_out": small, "epsilon": None})
+    assert told[0].startswith("1 in 5 at most, ")
     assert told[0] in counted
-    large = risk_words(reports["k"], {"singling_out": attack(0.6, "risk"), "epsilon": None})
+    large = risks(reports["k"], {"singling_out": attack(0.6, "risk"), "epsilon": None})
     assert large[0].startswith("Singling out: 60% of the people")
-    assert large[1].startswith("1 in 5: to re-identify a record")
+    assert large[1].startswith("1 in 5 at most, ")
 
 
 @pytest.mark.parametrize(("claimed", "words_"), [(1.0, "1 is claimed"), ("inf", "no bound is claimed")])
 def test_the_lower_bound_stands_beside_its_claim(claimed: float | str, words_: str) -> None:
     """And its verdict."""
     loss = {"claimed": claimed, "lower_bound": 0.25, "verdict": "below the claim"}
-    assert risk_words({}, audit(epsilon=loss))[-1] == f"ε is at least 0.25 (95% confidence), {words_}: below the claim."
+    assert risks(NONE, audit(epsilon=loss))[-1] == f"ε is at least 0.25 (95% confidence), {words_}: below the claim."
 
 
 def test_without_an_audit_nothing_is_made_up(reports: dict[str, Any]) -> None:
     """Class sizes where they mean something; else the owner is asked."""
-    assert risk_words(reports["k"], None)[0].startswith("1 in 5: to re-identify a record")
-    assert risk_words(reports["boundless"], None)[0].startswith("None in this report")
+    assert risks(reports["k"], None)[0].startswith("1 in 5 at most, ")
+    assert risks(reports["boundless"], None)[0].startswith("Not counted: ")
+    assert risks(reports["boundless"], None)[1].startswith("Attacks need the source")
     assert attack_rows(None) == []
 
 
@@ -152,7 +166,7 @@ def test_the_first_sheet_has_all_that_is_signed_for(reports: dict[str, Any], nam
     page = render_page(reports[name])
     sheet = page[page.index('<div class="sheet">') : page.index('id="formal-h"')]
     for text in (
-        *("What is protected", "What is not protected", "Who is protected", "Largest measured risk", "Usefulness"),
+        *("At a glance", "What is not protected", "Whose rows", "Risk", "Usefulness"),
         *("Ledger", "Since the previous release", "Left for you to judge"),
     ):
         assert text in sheet

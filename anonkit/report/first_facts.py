@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said first of a release, on the terminal and on the page: one order of topics, and their sentences.
+
+Rows and columns in and out; the target and how it came about; whose rows they are; the promise; the risk; the secrets;
+the usefulness; the files and what to do next. Everything follows from the report: nothing is judged anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from anonkit.report.promise_words import words_of
+from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, named, plain
+from anonkit.report.tabulation import measures
+from anonkit.report.wording import (
+    bound,
+    check_words,
+    delta_words,
+    number,
+    one_in,
+    pairs_words,
+    people_alike,
+    percent,
+    words,
+)
+
+Sentence = Sequence[Phrase]
+
+_FEW = 3
+"""Measures of a kind that has no sentence of its own."""
+_TREATED = {
+    "kept": "is released unchanged",
+    "generalized": "is released in ranges or groups",
+    "randomized": "is released with noise",
+    "synthesized": "is drawn from the noisy model",
+    "dropped": "is not released",
+}
+_IDENTIFIERS = ("identifier", "unit")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic:
+    """One of the things that are said first."""
+
+    label: str
+    """At most ten letters: it stands beside its sentences on the terminal."""
+    sentences: Sequence[Sentence]
+
+
+def text_of(sentence: Sentence) -> str:
+    """Return a sentence as text."""
+    return "".join(phrase.text for phrase in sentence)
+
+
+def first_facts(report: Json, files: Sequence[str] = ()) -> list[Topic]:
+    """Return what is said first of a release, in the order of terminal and page, without topics of no sentence.
+
+    Parameters
+    ----------
+    report : mapping
+        What `report.json` holds; of a plan, which has no table yet, the promise alone is said.
+    files : sequence of str
+        The files of the release as they are shown, the data first.
+    """
+    topics = {
+        "Promise": _promise(report),
+        "Files": _files(files),
+    }
+    if report["rows"] or report["columns"]:
+        topics |= {
+            "Table": _table(report),
+            "Target": _target(report),
+            "Whose rows": _whose(report),
+            "Risk": risk_sentences(report),
+            "Secrets": _secrets(report),
+            "Usefulness": usefulness_sentences(report),
+        }
+    order = ("Table", "Target", "Whose rows", "Promise", "Risk", "Secrets", "Usefulness", "Files")
+    told = ((label, list(topics[label])) for label in order if label in topics)
+    return [Topic(label=label, sentences=sentences) for label, sentences in told if sentences]
+
+
+def guessed_target(report: Json) -> Sentence | None:
+    """Return what has to be said of a target that nobody declared, also where nothing else is; None without one."""
+    for column in report["columns"]:
+        if column["role"] == "target" and column.get("declared") is False:
+            return [Phrase("Target: ", is_bad=True), *_of_target(column)]
+    return None
+
+
+# --- the table -----------------------------------------------------------------------------------------------
+
+
+def _table(report: Json) -> Iterator[Sentence]:
+    rows, columns = report["rows"], report["columns"]
+    yield plain(_rows_words(rows))
+    if not columns:
+        return
+    dropped = [column for column in columns if column["action"] == "dropped"]
+    released = [column for column in columns if column["action"] != "dropped"]
+    text = f"{number(len(released))} of {number(len(columns))} columns are released{': ' if released else ''}"
+    yield [Phrase(text), *_with_values(released), Phrase(".")]
+    for label, chosen in (
+        ("Dropped: ", [column["name"] for column in dropped if column["role"] not in _IDENTIFIERS]),
+        ("Left out as identifiers: ", [column["name"] for column in dropped if column["role"] in _IDENTIFIERS]),
+    ):
+        if chosen:
+            yield [Phrase(label), *named(chosen), Phrase(".")]
+
+
+def _rows_words(rows: Json) -> str:
+    read, suppressed = rows.get("in"), rows.get("suppressed")
+    text = f"{number(rows['out'])} rows" if read is None else f"{number(rows['out'])} of {number(read)} rows"
+    text += " are released"
+    left_out = [
+        (suppressed, f" ({percent(suppressed / read)}) in too small groups" if suppressed and read else ""),
+        (rows.get("dropped_missing"), " with missing values"),
+        (rows.get("dropped_without_unit"), " without a unit"),
+        (rows.get("beyond_rows_per_person"), " of people who have more than are used"),
+    ]
+    told = ", ".join(f"{number(count)}{why}" for count, why in left_out if count)
+    return f"{text}; left out: {told}." if told else f"{text}."
+
+
+def _with_values(columns: Sequence[Json]) -> Iterator[Phrase]:
+    for at, column in enumerate(columns):
+        values = column.get("released_values") if column["action"] == "generalized" else None
+        yield Phrase(", " if at else "")
+        yield Phrase(str(column["name"]), is_name=True)
+        if values:
+            yield Phrase(f" ({number(values)} values)")
+
+
+def _target(report: Json) -> Iterator[Sentence]:
+    columns = report["columns"]
+    targets = [column for column in columns if column["role"] == "target"]
+    for column in targets:
+        yield list(_of_target(column))
+    if columns and not targets:
+        yield plain("No column was named as the one to predict.")
+    others = [column["name"] for column in columns if _is_kept_beside(column)]
+    if others:
+        yield [Phrase("Released unchanged too: "), *named(others), Phrase(".")]
+    as_they_are = [column["name"] for column in columns if column.get("released_as_is")]
+    if as_they_are:
+        yield [
+            Phrase("Released as they are on the owner's word, though their cells look like identifiers: ", is_bad=True),
+            *named(as_they_are, is_bad=True),
+            Phrase(".", is_bad=True),
+        ]
+
+
+def _of_target(column: Json) -> Iterator[Phrase]:
+    is_guessed = column.get("declared") is False
+    yield Phrase(str(column["name"]), is_name=True, is_bad=is_guessed)
+    treated = _TREATED.get(column["action"], f"is {column['action']}")
+    if is_guessed:
+        treated = treated.removeprefix("is ")
+        yield Phrase(f" was guessed to be the column to predict, {treated}.", is_bad=True)
+        yield Phrase(" Nobody declared it.")
+    else:
+        named_so = ", as declared" if column.get("declared") else ""
+        yield Phrase(f" is the column to predict{named_so}. It {treated}.")
+
+
+def _is_kept_beside(column: Json) -> bool:
+    return column["action"] == "kept" and column["role"] in ("insensitive", "sensitive")
+
+
+# --- people, promise, risk -----------------------------------------------------------------------------------
+
+
+def _whose(report: Json) -> Iterator[Sentence]:
+    yield plain(words_of(report["guarantee"]).protected(report["guarantee"]))
+
+
+def title(report: Json) -> str:
+    """Return the kind of the promise, its figures and its method in one line."""
+    method, parameters = report["method"], report["guarantee"]["parameters"]
+    preset = f", preset {method['preset']}" if method.get("preset") else ""
+    settings = ", ".join(
+        f"{words(key)} = {bound(parameters[key])}" for key in ("k", "epsilon", "delta") if parameters.get(key)
+    )
+    return f"{report['guarantee']['kind']}{f', {settings}' if settings else ''}, by {method['name']}{preset}"
+
+
+def _promise(report: Json) -> Iterator[Sentence]:
+    yield plain(title(report))
+    yield plain(report["guarantee"]["statement"])
+    if report["rows"] or report["columns"]:
+        found = verdict(report)
+        yield [Phrase(found.stressed, is_bad=not found.is_good), Phrase(found.rest)]
+    budget = report["budget"]
+    spent = " and ".join(f"{words(key)} = {bound(budget[key])}" for key in ("epsilon", "delta") if budget.get(key))
+    if spent:
+        yield plain(f"It costs {spent}.")
+    told = delta_words(budget.get("delta") or 0.0, report["rows"].get("out") or 0)
+    if told is not None:
+        yield [Phrase(told[0], is_bad=True), Phrase(told[1])]
+
+
+def verdict(report: Json) -> Verdict:
+    """Return whether the promise was found to hold, the worst said first: checks that failed, or that are not there."""
+    promise, checks = report["guarantee"], report["verification"]["checks"]
+    own, broken = words_of(promise), [check for check in checks if not check["passed"]]
+    if broken:
+        rest = f" {len(broken)} of {len(checks)} checks failed."
+        return Verdict(stressed="The promise does not hold:", rest=rest, is_good=False)
+    if unchecked := own.unchecked(promise, {check["name"] for check in checks}):
+        listed = ", ".join(check_words(name)[0] for name in unchecked)
+        return Verdict(stressed="Not all of the promise was checked:", rest=f" no check of {listed}.", is_good=False)
+    return own.verdict(promise, len(checks))
+
+
+def risk_sentences(report: Json) -> Iterator[Sentence]:
+    """Yield the risk of re-identification as it is counted on the released table, or what is known in its place."""
+    risk = report.get("disclosure_risk")
+    if not risk:
+        yield plain(f"Not counted: {words_of(report['guarantee']).uncounted_risk(report['guarantee'])}")
+        return
+    by_people = risk.get("counted") == "people"
+    record, records, whose = ("person", "people", "their") if by_people else ("record", "records", "its")
+    of_one = report["guarantee"]["parameters"].get("rows_known") is not None
+    known, alike = "the quasi-identifiers of one row" if of_one else f"{whose} quasi-identifiers", people_alike(report)
+    if alike is not None:
+        yield plain(f"{one_in(1 / alike)} at most: to re-identify a person by all rows together.")
+    attacker = risk["prosecutor"]
+    highest, mean = one_in(attacker["max"]), one_in(attacker["mean"])
+    yield plain(f"{highest} at most, {mean} on average: to re-identify a {record} by {known}.")
+    share, threshold = percent(attacker["share_at_risk"]), percent(attacker["risk_threshold"])
+    yield plain(f"{share} of the {records} have a risk above {threshold}.")
+
+
+# --- secrets -------------------------------------------------------------------------------------------------
+
+
+def _secrets(report: Json) -> Iterator[Sentence]:
+    uniform = report["disclosure_risk"].get("uniform_classes")
+    if uniform:
+        yield [
+            Phrase(f"{percent(uniform['share'])} of the rows are in groups where everybody has the same "),
+            Phrase(str(uniform["target"]), is_name=True),
+            Phrase(f" ({percent(uniform['expected_share'])} by chance)."),
+        ]
+
+
+# --- usefulness ----------------------------------------------------------------------------------------------
+
+
+def usefulness_sentences(report: Json) -> Iterator[Sentence]:
+    """Yield what is public of the release's usefulness, each figure beside what guessing has."""
+    utility = report["utility"]
+    scores = utility.get("prediction_of_target")
+    target = next((column["name"] for column in report["columns"] if column["role"] == "target"), None)
+    if isinstance(scores, Mapping) and target is not None:
+        yield from _scores(scores, target)
+    elif isinstance(scores, str):
+        yield plain(f"How well the target can be predicted: {scores}.")
+    else:
+        yield plain(_other_measures(utility))
+    told = report.get("marginals")
+    pairs = "" if told is None else pairs_words(told["columns"], told["pairs"], anchored=told["anchored"])
+    if pairs:
+        yield plain(f"Pairs of columns: {pairs}.")
+
+
+def _scores(scores: Json, target: str) -> Iterator[Sentence]:
+    intervals = scores.get("ci", {})
+
+    def figure(key: str) -> str:
+        ends = f" ({' to '.join(number(end) for end in intervals[key])})" if key in intervals else ""
+        return f"{number(scores[key])}{ends}"
+
+    predicted = (Phrase("Models of the released rows predict "), Phrase(target, is_name=True))
+    of_mean = scores.get("of_mean", {})
+    if "auc" in scores:
+        yield [*predicted, Phrase(f" with AUC {figure('auc')}; guessing has 0.5.")]
+    if "r2" in scores:
+        yield [*predicted, Phrase(f" with R² {figure('r2')}; always the mean has {number(of_mean.get('r2'))}.")]
+    if "mae" in scores:
+        yield plain(f"Their mean error is {figure('mae')}; that of the mean is {number(of_mean.get('mae'))}.")
+    if "accuracy" in scores:
+        yield plain(
+            f"They are right for {percent(scores['accuracy'])} of the rows; always saying the commonest class is right "
+            f"for {percent(scores.get('majority'))}."
+        )
+
+
+def _other_measures(utility: Json) -> str:
+    """Return the first few public measures of what the release keeps."""
+    numeric = [measure for measure in measures(utility) if not measure["is_text"]]
+    numeric.sort(key=lambda measure: "auc" not in measure["name"].lower() and "accuracy" not in measure["name"].lower())
+    if not numeric:
+        return "No measure of it is public. The owner's dossier has the release beside the source."
+    out, before = [], ""
+    for measure in numeric[:_FEW]:
+        within, _, name = measure["name"].rpartition(": ")
+        label = name if within and within == before else measure["name"]
+        out.append(f"{label} {measure['value']}" + (f" ({measure['interval']})" if measure["interval"] else ""))
+        before = within
+    return f"{', '.join(out)}."
+
+
+# --- files ---------------------------------------------------------------------------------------------------
+
+
+def _files(files: Sequence[str]) -> Iterator[Sentence]:
+    if not files:
+        return
+    data, *others = files
+    yield plain(f"{data} is the data. With it go {', '.join(others)}.")
+    yield plain(f"Read the page before you hand them out. anonkit validate {data} recounts everything.")

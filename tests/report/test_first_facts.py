@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said first of a release: the topics, their order, and the same sentences on terminal and page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from report.test_page import REPORTS, Report, _k_anonymous, _page
+
+from anonkit.cli.summary import report_text
+from anonkit.report.first_facts import first_facts, guessed_target, text_of
+
+ORDER = ("Table", "Target", "Whose rows", "Promise", "Risk", "Secrets", "Usefulness", "Files")
+FILES = ("out.parquet", "out.params.json")
+
+
+def texts(report: Report, label: str) -> list[str]:
+    """The sentences of a topic."""
+    return [text_of(one) for topic in first_facts(report, FILES) if topic.label == label for one in topic.sentences]
+
+
+def with_target(**target: Any) -> Report:
+    """A report whose target has some entries of its own."""
+    report = _k_anonymous()
+    next(column for column in report["columns"] if column["role"] == "target").update(target)
+    return report
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+def test_the_order_is_one_on_terminal_and_page(kind: str) -> None:
+    """Each sentence stands on both, in the order of the topics."""
+    report = REPORTS[kind]()
+    page, terminal = ("".join(shown.split()) for shown in (_page(report).text, report_text(report)))
+    topics = first_facts(report)
+
+    labels = [topic.label for topic in topics]
+    assert labels == [label for label in ORDER if label in labels]
+    assert {"Table", "Target", "Whose rows", "Promise", "Risk", "Usefulness"} <= set(labels)
+    for shown in (page, terminal):
+        at = 0
+        for topic in topics:
+            for sentence in topic.sentences:
+                at = shown.index("".join(text_of(sentence).split()), at)
+
+
+def test_dropped_columns_are_named_and_identifiers_apart() -> None:
+    """Rows and columns in and out come first."""
+    told = texts(_k_anonymous(), "Table")
+
+    assert told[0] == "980 of 1,000 rows are released; left out: 20 (2%) in too small groups."
+    assert told[1].startswith("13 of 15 columns are released: age, ")
+    assert told[2:] == ["Dropped: occupation.", "Left out as identifiers: name."]
+
+
+def test_a_guessed_target_is_never_called_declared() -> None:
+    """How the target came about is said; where nobody declared it, also when nothing else is said."""
+    guessed, declared, unsaid = with_target(declared=False), with_target(declared=True), with_target()
+
+    assert texts(guessed, "Target")[0] == (
+        "income was guessed to be the column to predict, released unchanged. Nobody declared it."
+    )
+    assert text_of(guessed_target(guessed) or []).startswith("Target: income was guessed")
+    assert texts(declared, "Target")[0] == "income is the column to predict, as declared. It is released unchanged."
+    assert texts(unsaid, "Target")[0] == "income is the column to predict. It is released unchanged."
+    assert guessed_target(declared) is guessed_target(unsaid) is None
+
+
+def test_columns_released_unchanged_are_named() -> None:
+    """Beside the target: what is sensitive or insensitive, and what looks like an identifier."""
+    report = _k_anonymous()
+    report["columns"].append(
+        {"name": "note", "role": "insensitive", "action": "kept", "sensitive": False, "released_as_is": True}
+    )
+
+    assert texts(report, "Target")[1:] == [
+        "Released unchanged too: illness, note.",
+        "Released as they are on the owner's word, though their cells look like identifiers: note.",
+    ]
+
+
+def test_usefulness_stands_beside_guessing() -> None:
+    """Each score has what guessing reaches."""
+    scores = {"auc": 0.87, "accuracy": 0.84, "majority": 0.76, "ci": {"auc": [0.86, 0.88]}}
+    report = _k_anonymous(details={"utility": {"prediction_of_target": scores}})
+
+    assert texts(report, "Usefulness") == [
+        "Models of the released rows predict income with AUC 0.87 (0.86 to 0.88); guessing has 0.5.",
+        "They are right for 84% of the rows; always saying the commonest class is right for 76%.",
+    ]
+    numeric = {"r2": 0.4, "mae": 3.5, "of_mean": {"r2": 0.0, "mae": 5.25}}
+    report = _k_anonymous(details={"utility": {"prediction_of_target": numeric}})
+    assert texts(report, "Usefulness") == [
+        "Models of the released rows predict income with R² 0.4; always the mean has 0.",
+        "Their mean error is 3.5; that of the mean is 5.25.",
+    ]
+    report = _k_anonymous(details={"utility": {"prediction_of_target": "not measured"}})
+    assert texts(report, "Usefulness") == ["How well the target can be predicted: not measured."]
