@@ -8,10 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-GIVEN = (
-    "Anna Peter Maria Jonas Clara Emil Sofia Lukas Ida Paul Nora Felix Lena Oskar Mia Hugo Eva Anton Marta Karl".split()
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+GIVEN = _words(
+    "Anna Peter Maria Jonas Clara Emil Sofia Lukas Ida Paul Nora Felix Lena Oskar Mia Hugo Eva Anton Marta Karl"
 )
-SYLLABLES = "ber lin mar ten kof win hal dor sel ger ros bau tan vik mol rad fen gil hop ner".split()
+SYLLABLES = _words("ber lin mar ten kof win hal dor sel ger ros bau tan vik mol rad fen gil hop ner")
 TOWNS = [f"{a.capitalize()}{b}{c}" for a in SYLLABLES[:8] for b in ("", "a") for c in ("dorf", "burg", "stadt")]
 ILLNESSES = ["flu", "asthma", "diabetes", "hiv", "cancer", "depression", "hepatitis", "none"]
 JOBS = ["nurse", "teacher", "clerk", "driver", "engineer", "cook", "farmer", "lawyer"]
