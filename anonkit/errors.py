@@ -22,6 +22,8 @@ from typing import ClassVar, Self
 
 from anonkit.redaction import redacted
 
+UNFINISHED_LOG = "anonkit.unfinished"
+"""Name of the log in which readers say what interrupted runs, and others, have left beside a release."""
 _EITHER = re.compile("\ue000([^\ue000-\ue002]*)\ue001([^\ue000-\ue002]*)\ue002")
 """Two wordings of one thing, between characters of private use that no keyboard has: for Python, for the shell."""
 _NOTED = "anonkit: "

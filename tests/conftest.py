@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import gc
 import importlib.util
@@ -33,6 +34,9 @@ settings.load_profile("anonkit")
 
 for _name in ("ANONKIT_LEDGER", "ANONKIT_LEDGER_REQUIRED", "ANONKIT_LEDGER_KEY", "ANONKIT_LEDGER_KEY_FILE"):
     os.environ.pop(_name, None)  # what a developer has set must not decide a test, nor a test be booked there
+# private records of files that are being written: not among the developer's own
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="anonkit-test-state-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:

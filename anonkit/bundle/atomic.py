@@ -2,25 +2,39 @@
 """Atomic replacement of several files: either all of them appear or none.
 
 Files are written into a hidden folder beside their place; a mark says that they are complete; then each is
-renamed into place. Killed before the mark, nothing has happened; killed after it, `finish` ends the renames.
+renamed into place. Killed before the mark, nothing has happened; killed after it, `finish` ends the renames. What is
+renamed, and what is removed, stands in a private record (`staging_records`): a folder without one is nobody's.
 """
 
 from __future__ import annotations
 
 import errno
-import json
+import logging
 import os
+import re
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from anonkit.bundle.data_files import file_digest
-from anonkit.errors import EngineError, ReleaseFormatError
+from anonkit.bundle.liveness import Process
+from anonkit.bundle.private_files import sync_entry
+from anonkit.bundle.staging_records import StagingRecord, files_of, sweep_records
+from anonkit.errors import UNFINISHED_LOG, EngineError
 
+_LOG = logging.getLogger(UNFINISHED_LOG)
 _MARK = "COMPLETE"
+_DONE = ".done"
+_OWN: set[str] = set()
+"""Real paths of the folders in which this process is at work."""
+_SAID: set[tuple[str, str]] = set()
+_TURN, _TURNS = 0.05, 60
+"""Seconds between two looks at a process that is putting files in place, and how often it is looked at."""
 _REPLACED = "replaced-"
 _PROBE = ".anonkit-probe-"
 _NO_RENAME = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EXDEV)
@@ -36,27 +50,41 @@ class Staging:
         Where the files will stand.
     stem : str
         What their names begin with.
+    private : bool
+        True: the folder is this process's own and goes with it, so that nobody has to know the files again.
     """
 
-    def __init__(self, folder: Path, stem: str) -> None:
+    def __init__(self, folder: Path, stem: str, *, private: bool = False) -> None:
         self.target = folder
+        self._record: StagingRecord | None = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            recover(folder, stem)
+            if not private:
+                recover(folder, stem)
+                sweep_records()
             self.folder = folder / f"{_prefix(stem)}{os.getpid()}-{secrets.token_hex(4)}"
+            if not private:  # before the folder: one without a record would be nobody's
+                _OWN.add(os.path.realpath(self.folder))
+                self._record = StagingRecord.begin(self.folder)
             self.folder.mkdir(mode=0o700)
         except OSError as error:
+            if self._record is not None:
+                self._record.forget()
             raise EngineError(f"cannot write to {str(folder)!r}: {reason_of(error)}") from None
 
     def discard(self) -> None:
         """Delete what was prepared; what was interrupted among its renames is brought to its end instead."""
-        if (self.folder / _MARK).exists():
+        record = None if self._record is None else StagingRecord.of(self.folder)
+        if record is not None and (self.folder / _MARK).exists():
             with suppress(OSError):  # left as it is then, for `finish`
-                _finish(self.folder, self.target)
+                _finish(self.folder, self.target, record)
         else:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            _delete(self.folder, self._record)
+        _OWN.discard(os.path.realpath(self.folder))
 
-    def commit(self, names: Sequence[str], *, absent: Sequence[str] = ()) -> None:
+    def commit(
+        self, names: Sequence[str], *, absent: Sequence[str] = (), digests: Mapping[str, str] | None = None
+    ) -> None:
         """Put the files in place, in the order given, after what must not stand beside them has been removed.
 
         Parameters
@@ -65,18 +93,24 @@ class Staging:
             Files that were prepared.
         absent : sequence of str
             Files of an earlier generation that the new one does not have, such as a signature of the old files.
+        digests : mapping, optional
+            SHA-256 of files that were hashed when they were written, by path: they are not read once more.
         """
+        assert self._record is not None  # noqa: S101 - what is private is put in no place
         try:
             for name in names:
                 # contents reach the disk before the mark: a power cut must not leave a mark over empty files
                 _sync(self.folder / name)
+            put = {name: files_of(self.folder / name, digests) or {} for name in names}
+            # before the mark: a mark without a record is nobody's
+            record = replace(self._record, put=put, remove=tuple(absent))
+            record.write()
             mark = self.folder / f"{_MARK}.new"
-            mark.write_text(json.dumps({"put": list(names), "remove": list(absent)}), encoding="utf-8")
-            _sync(mark)
-            # a rename is atomic: the mark is either absent or whole, never half a list of names
+            mark.touch()
+            # a rename is atomic: the mark is there or it is not
             mark.rename(self.folder / _MARK)
             sync_entry(self.folder)
-            _finish(self.folder, self.target)
+            _finish(self.folder, self.target, record)
         except OSError as error:
             raise EngineError(f"cannot write to {str(self.target)!r}: {reason_of(error)}") from None
 
@@ -136,61 +170,105 @@ def put_folder(made: Path, place: Path, digests: Mapping[str, str]) -> None:
 
 
 def finish(folder: Path, stem: str) -> None:
-    """Finish the renames of a process that was killed among them, for whoever reads the files; nothing else is touched.
+    """Finish the renames of a process of this user that was killed among them, for whoever reads the files.
 
-    What a dead process left without a mark stays: by it the ledger sees that nothing was put in place.
+    Nothing else is touched, and what is found is said. What a dead process left without a mark stays: by it the ledger
+    sees that nothing was put in place. What no record of this user vouches for stays too: others may have sent it.
     """
-    for staged in sorted(folder.glob(f"{_prefix(stem)}*")):
-        if (staged / _MARK).exists():
-            _finish(staged, folder)
+    for staged in _staged(folder, stem):
+        record = StagingRecord.of(staged)
+        if record is None:
+            _say(staged, "was left alone: no record of this user on this machine says that anonkit made it")
+        elif _is_at_work(record, staged):
+            if _is_marked(staged):
+                _say(staged, "was left alone: the process that puts its files in place may still be at work")
+        elif not _is_marked(staged):
+            _say(staged, "is of an interrupted run and was never put in place; the next release there clears it away")
+        elif not record.fits(staged, folder):
+            _say(staged, "was left alone: its files are not those that an interrupted run had prepared")
+        else:
+            _finish(staged, folder, record)
+            _say(staged, "was finished: an interrupted run had prepared these files and was putting them in place")
+    for done in _staged(folder, stem, more=_DONE):
+        record = StagingRecord.of(done.with_name(done.name.removesuffix(_DONE)))
+        if record is not None and not _is_at_work(record, done):
+            _delete_done(done, record)
 
 
 def recover(folder: Path, stem: str) -> None:
     """Finish the renames, and delete what dead processes left unfinished: for whoever writes, the ledger settled."""
     finish(folder, stem)
     for staged in unmarked(folder, stem):
-        # without a mark, and its process may still be writing: only the folders of dead processes are deleted
-        if not is_alive(staged.name.removeprefix(_prefix(stem)).split("-")[0]):
-            shutil.rmtree(staged, ignore_errors=True)
+        record = StagingRecord.of(staged)
+        # another machine's folder has no record here, and its process may still be writing
+        if record is not None and not _is_at_work(record, staged):
+            _delete(staged, record)
 
 
 def unmarked(folder: Path, stem: str) -> list[Path]:
     """Return the folders in which files were prepared that are not marked complete: none of them was put in place."""
-    return [staged for staged in sorted(folder.glob(f"{_prefix(stem)}*")) if not (staged / _MARK).exists()]
+    return [staged for staged in _staged(folder, stem) if not _is_marked(staged)]
 
 
-def _finish(staged: Path, target: Path) -> None:
-    put, remove = _steps(staged)
-    for name in remove:
+def _staged(folder: Path, stem: str, *, more: str = "") -> list[Path]:
+    """Return the folders in which files of this stem are prepared; a name is compared as it is, never as a pattern."""
+    form = re.compile(rf"{re.escape(_prefix(stem))}[0-9]+-[0-9a-f]{{8}}{re.escape(more)}")
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder) if form.fullmatch(entry.name))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    paths = [folder / name for name in names]
+    return [path for path in paths if not path.is_symlink() and path.is_dir()]
+
+
+def _is_marked(staged: Path) -> bool:
+    return os.path.lexists(staged / _MARK)
+
+
+def _is_at_work(record: StagingRecord, staged: Path) -> bool:
+    """Tell whether files are still being prepared or put in place; whoever is putting them is waited for."""
+    for _ in range(_TURNS):
+        is_own = record.process == Process.this()
+        is_at_work = record.folder in _OWN if is_own else not record.process.is_surely_dead()
+        if not is_at_work or not _is_marked(staged):
+            return is_at_work
+        time.sleep(_TURN)
+    return True
+
+
+def _say(staged: Path, what: str) -> None:
+    """Say once in a process what was found beside a release."""
+    said = (str(staged), what)
+    if said not in _SAID:
+        _SAID.add(said)
+        _LOG.warning("%r beside the release %s.", staged.name, what)
+
+
+def _finish(staged: Path, target: Path, record: StagingRecord) -> None:
+    for name in record.remove:
         (target / name).unlink(missing_ok=True)
-    for name in put:
+    for name in record.put or ():
         # absent when an interrupted run had renamed it already: every step may be repeated
         if (staged / name).exists():
             _replace(staged / name, target / name)
     sync_entry(target)
+    # what has no mark was never put in place: this one gets another name before its mark goes
+    done = staged.with_name(staged.name + _DONE)
+    os.rename(staged, done)
+    _delete_done(done, record)
+
+
+def _delete_done(done: Path, record: StagingRecord) -> None:
+    shutil.rmtree(done, ignore_errors=True)
+    if not done.exists():
+        record.forget()
+
+
+def _delete(staged: Path, record: StagingRecord | None) -> None:
+    """Delete what was prepared and not put in place, its record last."""
     shutil.rmtree(staged, ignore_errors=True)
-
-
-def _steps(staged: Path) -> tuple[list[str], list[str]]:
-    """Read which files are put in place, and which removed.
-
-    A release comes from others, hidden folders and all: what stands in a mark must not reach beyond its own files.
-    """
-    stem = staged.name.removeprefix(".").rpartition(".anonkit-")[0]
-    try:
-        steps = json.loads((staged / _MARK).read_text(encoding="utf-8"))
-        put, remove = ([str(name) for name in steps[what]] for what in ("put", "remove"))
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise _damaged(staged) from None
-    if any(Path(name).name != name or not name.startswith(stem) for name in (*put, *remove)):
-        raise _damaged(staged)
-    return put, remove
-
-
-def _damaged(staged: Path) -> ReleaseFormatError:
-    return ReleaseFormatError(
-        f"{str(staged)!r} is not a folder that anonkit has left", "delete it; it may come from whoever sent the release"
-    )
+    if record is not None and not staged.exists():
+        record.forget()
 
 
 def _replace(new: Path, old: Path) -> None:
@@ -214,27 +292,3 @@ def _sync(path: Path) -> None:
     for inner in path.iterdir() if path.is_dir() else ():
         _sync(inner)
     sync_entry(path)
-
-
-def sync_entry(path: Path) -> None:
-    """See that a file, or the list of a folder's files, is on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def is_alive(pid: str) -> bool:
-    """Tell whether a process of this number runs on this machine."""
-    if not pid.isdigit():
-        return False
-    try:
-        # signal 0 is never delivered: it only asks whether the process exists
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    # the process exists and belongs to somebody else
-    except PermissionError:
-        return True
-    return True

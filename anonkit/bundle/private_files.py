@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The private scratch folder for raw rows: readable by the owner only, deleted at the end, swept after a crash."""
+"""Private files: the scratch folder for raw rows, deleted at the end and swept after a crash, and files that stay."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import tempfile
 import weakref
@@ -110,3 +111,34 @@ def sweep(parent: Path | None = None) -> None:
             shutil.rmtree(folder, ignore_errors=True)
         finally:
             os.close(lock)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that its owner alone reads, durable and whole or not at all.
+
+    Raises
+    ------
+    OSError
+        It cannot be written; nothing is left of it then.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    aside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+        sync_entry(path.parent)
+    except OSError:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def sync_entry(path: Path) -> None:
+    """See that a file, or the list of a folder's files, is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

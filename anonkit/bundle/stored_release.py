@@ -175,7 +175,7 @@ class Release:
             raise ParameterError("a dry run has no files to save", "release without dry_run")
         place = Place.of(output)
         refuse_existing(place, force)
-        staging = Staging(place.folder, place.stem)
+        staging = Staging(place.folder, place.stem, private=place.store is not None)
         renamed = self.place is None or self.place.stem != place.stem
         more = () if self.place is None or renamed else self.place.of_choice()
         suffixes = (*SIDECARS, *more, DATA)
@@ -235,11 +235,19 @@ def load(path: str | Path) -> Release:
     return load_place(Place.of(path))
 
 
-def load_place(place: Place) -> Release:
-    """Open the release in a place; see `load`."""
+def load_place(place: Place, *, untouched: bool = False) -> Release:
+    """Open the release in a place; see `load`.
+
+    Parameters
+    ----------
+    place : Place
+    untouched : bool
+        True: not even what an interrupted run of this user has prepared is put in place.
+    """
     if place.store is not None:
         place.store.require()
-    finish(place.folder, place.stem)
+    elif not untouched:
+        finish(place.folder, place.stem)
     for suffix in (DATA, PARAMS, REPORT):
         if not place.has(suffix):
             raise ReleaseFormatError(

@@ -8,6 +8,7 @@ here, in its own DuckDB, and hands out combinations; rows reach this machine onl
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -37,6 +38,7 @@ _UNREMEMBERED = "SET enable_external_file_cache = false"
 """A file is read anew each time, as it stands then."""
 _OPENING = threading.Lock()
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_WILD = re.compile(r"[*?\[]")
 _PART = 1 << 20
 _FEW = 1 << 16
 """Combinations of a worker that are worth their way, however many rows it has read."""
@@ -271,11 +273,12 @@ def _scan(connection: DuckDBPyConnection, table: Table) -> str:
         connection.register("anonkit_table", table)
         return "anonkit_table"
     if not isinstance(table, str | Path):
-        return f"read_parquet([{', '.join(map(_literal, table))}], hive_partitioning = false)"
+        return _parquet(connection, table, partitioned=False)
     path = Path(table)
     if path.is_dir():
-        bring_here(list(path.rglob("*.parquet")))
-    literal = _literal(path / "**" / "*.parquet" if path.is_dir() else path)
+        parts = sorted(path.rglob("*.parquet"))
+        bring_here(parts)
+        return _parquet(connection, parts, partitioned=True)
     suffixes = {suffix.lower() for suffix in path.suffixes}
     compression = _COMPRESSIONS.get(path.suffix.lower())
     if compression is not None and path.is_file():
@@ -283,10 +286,22 @@ def _scan(connection: DuckDBPyConnection, table: Table) -> str:
         if not _is_whole(str(path), compression, (stat.st_size, stat.st_mtime_ns)):
             raise EngineError(f"{str(path)!r} is not a whole {compression} file", "was it copied to its end?")
     if suffixes & {".csv", ".tsv", ".tab", ".txt"}:
-        return f"read_csv({literal}, header = true, sample_size = -1)"
+        return f"read_csv({_literal(path)}, header = true, sample_size = -1)"
     if suffixes & {".json", ".jsonl", ".ndjson"}:
-        return f"read_json({literal}, format = 'newline_delimited', sample_size = -1)"
-    return f"read_parquet({literal}, hive_partitioning = {str(path.is_dir()).lower()})"
+        return f"read_json({_literal(path)}, format = 'newline_delimited', sample_size = -1)"
+    return _parquet(connection, [path], partitioned=False)
+
+
+def _parquet(connection: DuckDBPyConnection, parts: Sequence[str | Path], *, partitioned: bool) -> str:
+    """Return what stands in FROM for Parquet files."""
+    if any("\\" in (whole := os.path.abspath(part)) and _WILD.search(whole) for part in parts):
+        import pyarrow.dataset
+
+        # DuckDB spells no such name: in a pattern, which brackets make of it, a backslash parts folders
+        files = pyarrow.dataset.dataset([os.path.abspath(part) for part in parts], format="parquet")
+        connection.register("anonkit_table", files)
+        return "anonkit_table"
+    return f"read_parquet([{', '.join(map(_literal, parts))}], hive_partitioning = {str(partitioned).lower()})"
 
 
 @lru_cache(maxsize=16)
@@ -305,8 +320,10 @@ def _is_whole(path: str, compression: str, state: tuple[int, int]) -> bool:
     return True
 
 
-def _literal(path: Path) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
+def _literal(path: str | Path) -> str:
+    """Return a path as DuckDB takes it: this file, whatever a pattern or a home folder of that spelling would be."""
+    whole = os.path.abspath(path)
+    return "'" + _WILD.sub(r"[\g<0>]", whole).replace("'", "''") + "'"
 
 
 def quoted(name: str) -> str:

@@ -159,7 +159,7 @@ def _validate_table(table: object, requested: Asked) -> Validation:
 
 
 def _validate_release(place: Place, requested: Asked, key: Ed25519PublicKey | None) -> Validation:
-    release, descriptor = load_place(place), read_descriptor(place)
+    release, descriptor = load_place(place, untouched=key is not None), read_descriptor(place)
     if place.store is not None:
         place.files()  # every file that the descriptor lists is fetched, and compared with it, before it is looked at
     hashes = [*hash_checks(place, descriptor), *signature_checks(place, key)]

@@ -10,6 +10,7 @@ shown: only its type, and the line of anonkit's own code it came through. Traceb
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -24,7 +25,7 @@ from typing import Any, NoReturn
 import click
 
 from anonkit.cli.outcome import Outcome, WrongUsage
-from anonkit.errors import AnonkitError, facts_of, on_command_line, warnings_unsaid
+from anonkit.errors import UNFINISHED_LOG, AnonkitError, facts_of, on_command_line, warnings_unsaid
 from anonkit.redaction import argument_forms, redacted
 
 COMPLETE = "_ANONKIT_COMPLETE"
@@ -89,7 +90,7 @@ def _work(command: click.Command, args: Sequence[str], name: str) -> Outcome | A
     """Do what the command line says; what goes wrong is a result too."""
     received: list[int] = []
     try:
-        with _signals_interrupt(received), _warnings():
+        with _signals_interrupt(received), _warnings(), _unfinished(quiet=_is_quiet(args)):
             result = _invoke(command, list(args), name)
     except (Exception, KeyboardInterrupt) as error:
         # compiled libraries turn the interruption into an error of their own
@@ -99,6 +100,23 @@ def _work(command: click.Command, args: Sequence[str], name: str) -> Outcome | A
 
 def _warnings() -> AbstractContextManager[object]:
     return warnings.catch_warnings() if os.environ.get(DEBUG) else warnings_unsaid()
+
+
+@contextmanager
+def _unfinished(*, quiet: bool) -> Iterator[None]:
+    """Show what readers say of files that interrupted runs, or others, have left beside a release."""
+    log, handler = logging.getLogger(UNFINISHED_LOG), _Unfinished()
+    if not quiet:
+        log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+
+
+class _Unfinished(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        show_note(record.getMessage())
 
 
 def _invoke(command: click.Command, args: list[str], name: str) -> object:
@@ -166,9 +184,14 @@ def _show_outcome(outcome: Outcome, as_json: bool, display: Shown) -> None:
         if outcome.text:
             click.echo(display.text(outcome.text), color=_color())
         for note in outcome.notes:
-            click.echo(f"Note: {one_line(display.text(note))}", err=True, color=_color())
+            show_note(display.text(note))
     if failure is not None:
         _show_refusal(failure, as_json, display)
+
+
+def show_note(text: str) -> None:
+    """Show a note on stderr."""
+    click.echo(f"Note: {one_line(text)}", err=True, color=_color())
 
 
 def _show_refusal(refusal: AnonkitError, as_json: bool, display: Shown) -> None:
@@ -202,8 +225,15 @@ def _color() -> bool | None:
 
 
 def _wants_json(args: Sequence[str]) -> bool:
-    options = args[: args.index("--")] if "--" in args else args
-    return "--json" in options
+    return "--json" in _options(args)
+
+
+def _is_quiet(args: Sequence[str]) -> bool:
+    return any(option in ("-q", "--quiet") for option in _options(args))
+
+
+def _options(args: Sequence[str]) -> Sequence[str]:
+    return args[: args.index("--")] if "--" in args else args
 
 
 def _never_fail_on_a_letter() -> None:

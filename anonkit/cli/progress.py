@@ -13,7 +13,8 @@ from typing import Any, TextIO
 
 import click
 
-from anonkit.cli.boundary import one_line
+from anonkit.cli.boundary import show_note
+from anonkit.errors import UNFINISHED_LOG
 
 _PARTS = 100
 
@@ -77,7 +78,9 @@ class _Notes(logging.Handler):
     """Shows each message as a note."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        click.echo(f"Note: {one_line(record.getMessage())}", err=True)
+        """Show a message, but for those that the boundary shows."""
+        if record.name != UNFINISHED_LOG:
+            show_note(record.getMessage())
 
 
 class _Bars:

@@ -85,9 +85,10 @@ def command(
     if older is not None and page is None:
         return _difference(release, older)
     place = Place.of(release)
-    finish(place.folder, place.stem)
     if place.store is not None:
         place.store.require()
+    else:
+        finish(place.folder, place.stem)
     path = place.file(REPORT)
     report = read_json(path)
     try:

@@ -3,7 +3,7 @@
 
 ``store`` is a ledger with its three durable steps, ``ledger_lines`` what it reads and writes in its tables, which stand
 in a ``file_store`` or a ``server_store``. ``standing`` is the sums over entries, ``account`` where a release is to be
-booked, ``spending`` one release on its way through the steps, ``liveness`` whether a process still runs.
+booked, ``spending`` one release on its way through the steps.
 ``recognition`` says which dataset a table belongs to: by its ``fingerprint``, made of ``keyed_tags`` and kept as sums
 and ``sketch`` bits under a ``private_key``; ``first_marks`` are those of older ledgers. ``joint_view`` is what several
 releases of one dataset show together, ``joint_floor`` how little is allowed.

@@ -10,10 +10,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
+from anonkit.bundle.liveness import Process
 from anonkit.errors import LedgerError, option, spoken
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.ledger_tables import FROM_THIRD, VERSION, Connection, tables
-from anonkit.ledger.liveness import Process
 from anonkit.ledger.private_key import close_to_others, keep_key, key_file, key_of, sign_of
 
 _MAKING = Lock()

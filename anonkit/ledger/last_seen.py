@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from anonkit.bundle.atomic import reason_of
+from anonkit.bundle.private_files import write_private
 from anonkit.errors import LedgerError
-from anonkit.ledger.private_key import write_private
 
 SUFFIX = ".seen"
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
+from anonkit.bundle.liveness import Process
 from anonkit.errors import LedgerError
 from anonkit.ledger.ledger_tables import Connection
-from anonkit.ledger.liveness import Process
 from anonkit.ledger.recognition import Marks, marks_from
 from anonkit.ledger.standing import NO_LIMIT, Allowance, Claim, Entry, Standing, State
 

@@ -11,7 +11,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from anonkit.bundle.atomic import sync_entry
+from anonkit.bundle.private_files import write_private
 from anonkit.errors import LedgerError
 
 VARIABLE = "ANONKIT_LEDGER_KEY"
@@ -96,28 +96,6 @@ def keep_key(beside: Path, key: bytes | None = None) -> bytes:
     except OSError as error:
         raise LedgerError(f"the key file {str(path)!r} cannot be written: {os.strerror(error.errno or 0)}") from None
     return kept
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file that its owner alone reads, durable and whole or not at all.
-
-    Raises
-    ------
-    OSError
-        It cannot be written; nothing is left of it then.
-    """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    aside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    try:
-        with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="ascii") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-        sync_entry(path.parent)
-    except OSError:
-        aside.unlink(missing_ok=True)
-        raise
 
 
 def close_to_others(path: Path) -> None:

@@ -19,11 +19,11 @@ from threading import Lock
 from types import ModuleType
 from typing import Any
 
+from anonkit.bundle.liveness import Process
 from anonkit.errors import LedgerError, MissingDependencyError, ParameterError
 from anonkit.ledger.last_seen import last_seen, remember_seen
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.ledger_tables import FROM_THIRD, VERSION, Connection, Rows, tables
-from anonkit.ledger.liveness import Process
 from anonkit.ledger.private_key import keep_key, key_of, private_folder, sign_of
 from anonkit.redaction import HIDDEN, redacted
 

@@ -19,10 +19,10 @@ from pathlib import Path
 
 from anonkit.bundle.atomic import recover, unmarked
 from anonkit.bundle.data_files import sha256
+from anonkit.bundle.liveness import Process
 from anonkit.bundle.release_names import DATA
 from anonkit.bundle.release_place import Place
 from anonkit.errors import AnonkitError, LedgerError, ReleaseFormatError
-from anonkit.ledger.liveness import Process
 from anonkit.ledger.standing import Entry, State
 from anonkit.redaction import is_address
 

@@ -64,7 +64,7 @@ class Entry(Claim):
     data_sha256: str | None = None
     """Of the data file, once the files were about to be put in place; None before, and for a release in memory."""
     process: str
-    """Who makes it, or made it (`anonkit.ledger.liveness`)."""
+    """Who makes it, or made it (`anonkit.bundle.liveness`)."""
 
     @property
     def counts(self) -> bool:

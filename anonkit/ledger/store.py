@@ -14,6 +14,7 @@ from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path
 
+from anonkit.bundle.liveness import Process
 from anonkit.errors import LedgerError
 from anonkit.ledger.file_store import FileStore
 from anonkit.ledger.last_seen import forgotten
@@ -29,7 +30,6 @@ from anonkit.ledger.ledger_lines import (
 )
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.ledger_tables import Backend, Connection
-from anonkit.ledger.liveness import Process
 from anonkit.ledger.private_key import key_of, key_place, missing_key, sign_of, wrong_key
 from anonkit.ledger.recognition import Marks
 from anonkit.ledger.settling import refuse_taken, settled

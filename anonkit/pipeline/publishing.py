@@ -223,7 +223,7 @@ def publish(
     with closing(PrivateFolder()) as scratch:
         # files on their way into memory or into a store are made in private
         target = place if place is not None and place.store is None else _private(scratch, place)
-        staging = Staging(target.folder, target.stem)
+        staging = Staging(target.folder, target.stem, private=target is not place)
         try:
             digests = _write_files(work, target, staging.folder, engine)
             if place is None:
@@ -238,7 +238,8 @@ def publish(
                     put_release(place.store, staging.folder)
             else:
                 suffixes = (*SIDECARS, *Place(folder=staging.folder, stem=target.stem).of_choice(), DATA)
-                staging.commit([place.name(suffix) for suffix in suffixes], absent=place.absent(suffixes))
+                names, absent = [place.name(suffix) for suffix in suffixes], place.absent(suffixes)
+                staging.commit(names, absent=absent, digests=digests)
         except OSError as error:
             raise EngineError(f"cannot write to {str(target.folder)!r}: {reason_of(error)}") from None
         finally:

@@ -91,7 +91,7 @@ def test_a_process_of_the_same_number_is_another(ledger: Ledger) -> None:
     """The number of a dead process may be given away again; its start tells the two apart."""
     from dataclasses import replace
 
-    from anonkit.ledger.liveness import Process
+    from anonkit.bundle.liveness import Process
 
     this = Process.this()
     assert not this.is_surely_dead()

@@ -35,17 +35,18 @@ from anonkit.bundle.data_files import sha256
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.ledger import NAME, Ledger
 
-root, method, more, calls = Path(sys.argv[1]), sys.argv[2], *map(json.loads, sys.argv[3:5])
+root, method, more, calls, stem = Path(sys.argv[1]), sys.argv[2], *map(json.loads, sys.argv[3:6])
+os.environ["XDG_STATE_HOME"] = str(root / "state")
 
 def ask(folder):
-    table = bank_customers(60, seed=1)
-    return anonkit.release(table, method=method, policy=bank_customers_policy(), output=folder / "out.parquet", **more)
+    table, output = bank_customers(60, seed=1), folder / f"{stem}.parquet"
+    return anonkit.release(table, method=method, policy=bank_customers_policy(), output=output, **more)
 
 def killed(folder, number):
     left = number + 1
     def seen(call, args=()):
         nonlocal left
-        if active and call in calls and str(folder) in (str(args[0]) if args else str(folder)):
+        if active and call in calls and str(root) in (str(args[0]) if args else str(root)):
             left -= 1
             if not left:
                 os.kill(os.getpid(), 9)
@@ -61,7 +62,7 @@ def killed(folder, number):
     ask(folder)
 
 def again(folder):
-    data = folder / "out.parquet"
+    data = folder / f"{stem}.parquet"
     published = sha256(data) if data.exists() else None
     reused = [ask(folder).reused, ask(folder).reused]
     entries = [entry for standing in Ledger(folder / NAME).datasets() for entry in standing.counted]
@@ -71,6 +72,7 @@ def again(folder):
         "kept": published in (None, sha256(data)),
         "states": [str(entry.state) for entry in entries],
         "valid": anonkit.validate(data).passed,
+        "records": len(list((root / "state").rglob("*.json"))),
         "names": sorted(path.name for path in folder.iterdir() if not path.name.startswith(NAME)),
     }
 
@@ -103,7 +105,7 @@ from anonkit.methods import make_method
 from anonkit.report.page import render_page
 parameters = {name: value for name, value in more.items() if name != "budget"}
 make_method(method, parameters).guarantee(bank_customers_policy())
-render_page(json.loads((root / "first" / "out.report.json").read_text()))
+render_page(json.loads((root / "first" / f"{stem}.report.json").read_text()))
 
 number, told = 0, []
 while True:
@@ -122,9 +124,9 @@ print(json.dumps(told))
 """
 
 
-def _killed_at_every(calls: tuple[str, ...], method: str, folder: Path) -> list[Any]:
+def _killed_at_every(calls: tuple[str, ...], method: str, folder: Path, stem: str = "out") -> list[Any]:
     environment = {**os.environ, "PYTHONPATH": str(Path(anonkit.__file__).parents[1])}
-    arguments = [str(folder), method, *map(json.dumps, (METHODS[method], calls))]
+    arguments = [str(folder), method, *map(json.dumps, (METHODS[method], calls, stem))]
     done = subprocess.run(
         [sys.executable, "-c", _KILLS, *arguments], env=environment, capture_output=True, check=False, text=True
     )
@@ -133,12 +135,13 @@ def _killed_at_every(calls: tuple[str, ...], method: str, folder: Path) -> list[
     return told
 
 
-def _check(told: list[Any]) -> None:
+def _check(told: list[Any], stem: str = "out") -> None:
     """Every time one whole release that is charged once; once it was published, that one and no other."""
     for one in told:
         assert one["valid"], one
         assert one["states"] == ["committed"], one
-        assert one["names"] == [f"out{suffix}" for suffix in SUFFIXES], one
+        assert one["names"] == [f"{stem}{suffix}" for suffix in SUFFIXES], one
+        assert one["records"] == 0, one
         assert one["kept"], one
         assert one["reused"][1], one
     reused = [one["reused"][0] for one in told]
@@ -146,10 +149,11 @@ def _check(told: list[Any]) -> None:
 
 
 @pytest.mark.slow
-def test_killed_at_every_step_of_publication_and_run_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stem", ["out", "data[12]", "*", "[!a]?", "a b'\"~"])
+def test_killed_at_every_step_of_publication_and_run_again(tmp_path: Path, stem: str) -> None:
     """Before the ledger is told, between telling it and the mark, between any two renames, before it is committed."""
-    told = _killed_at_every(STEPS, "rr", tmp_path)
-    _check(told)
+    told = _killed_at_every(STEPS, "rr", tmp_path, stem)
+    _check(told, stem)
     assert len(told) >= 10
     assert {one["reused"][0] for one in told} == {False, True}
     assert [one["killed"] for one in told] == [True] * (len(told) - 1) + [False]

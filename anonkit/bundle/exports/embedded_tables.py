@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.bundle.atomic import Staging, reason_of, recover
+from anonkit.bundle.atomic import Staging, finish, reason_of
 from anonkit.bundle.exports.column_types import DUCKDB, SQLITE, sql_type
 from anonkit.bundle.exports.export_targets import SIDECAR_TABLE, Target
 from anonkit.bundle.exports.exported_form import BATCH_ROWS, Rows
@@ -67,7 +67,7 @@ class EmbeddedTable(ABC):
     def exists(self) -> bool:
         """Tell whether the table is there, or the one of its sidecars."""
         if self.path.parent.is_dir():
-            recover(self.path.parent, self.path.name)
+            finish(self.path.parent, self.path.name)
         if not self.path.exists():
             return False
         with self.saying_what_failed():

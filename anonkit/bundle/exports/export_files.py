@@ -14,7 +14,7 @@ from zipfile import BadZipFile
 
 import pyarrow as pa
 
-from anonkit.bundle.atomic import Staging, reason_of, recover
+from anonkit.bundle.atomic import Staging, finish, reason_of
 from anonkit.bundle.exports.export_targets import Target
 from anonkit.bundle.exports.exported_form import Rows
 from anonkit.errors import EngineError, ReleaseFormatError
@@ -55,7 +55,7 @@ class ExportFile(ABC):
     def exists(self) -> bool:
         """Tell whether the file is there; what a killed process had finished is put in place first."""
         if self.path.parent.is_dir():
-            recover(self.path.parent, self.path.name)
+            finish(self.path.parent, self.path.name)
         return self.path.exists()
 
     def write(self, rows: Rows, sidecars: Mapping[str, bytes]) -> None:

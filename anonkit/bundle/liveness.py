@@ -10,8 +10,6 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from anonkit.bundle.atomic import is_alive
-
 
 @dataclass(frozen=True, kw_only=True)
 class Process:
@@ -55,7 +53,20 @@ class Process:
         """
         if not self.is_on_this_machine or self.boot != _boot():
             return False
-        return not is_alive(str(self.number)) or bool(self.started and self.started != _started(self.number))
+        return not _is_alive(self.number) or bool(self.started and self.started != _started(self.number))
+
+
+def _is_alive(number: int) -> bool:
+    """Tell whether a process of this number runs on this machine."""
+    try:
+        # signal 0 is never delivered: it only asks whether the process exists
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    # the process exists and belongs to somebody else
+    except PermissionError:
+        return True
+    return True
 
 
 @cache
