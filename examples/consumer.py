@@ -42,7 +42,7 @@ print(f"the commonest class alone: {truth.value_counts(normalize=True).max():.3f
 
 frame = pd.read_parquet(folder / "grouped.parquet")
 model = make_pipeline(
-    ReleaseFeatures(folder / "grouped.parquet", recode=True),
+    ReleaseFeatures(folder / "grouped.parquet"),
     RandomForestClassifier(100, min_samples_leaf=5, random_state=0),
 )
 model.fit(frame, frame["customer_value"].astype(str))

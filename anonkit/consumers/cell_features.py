@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of one released column as numbers: ends and middle of an interval, shares of a set, missing for `*`.
+"""Cells of one released column as numbers: ends and middle of an interval, shares of a set; never NaN.
 
 A label stands for a set of parts of its column (`anonkit.published.recoding.axes`). An interval becomes its lowest and
 its highest value and the middle of the two; a set of categories, a group of a tree too, becomes the share that each
-of its m members has when nothing else is known, 1/m. What a label does not tell is missing, NaN. A cell in the
-original values is the interval, or the set, of this one value.
+of its m members has when nothing else is known, 1/m. `*` is the set of all parts, and so is a value about which the
+release says nothing. Missing has an indicator of its own where released rows can show it. A cell in the original
+values is the interval, or the set, of this one value.
 """
 
 from __future__ import annotations
@@ -64,11 +65,11 @@ class IntervalCells:
     """Texts that stood for missing in the source."""
 
     def names(self, column: str) -> tuple[str, ...]:
-        """Return the names of low, high and middle."""
-        return tuple(f"{column}_{end}" for end in _ENDS)
+        """Return the names of low, high and middle, and of missing where the release has it."""
+        return (*(f"{column}_{end}" for end in _ENDS), *_indicator(column, self.axis.has_missing))
 
     def features(self, array: pa.Array) -> FloatArray:
-        """Return low, high and middle of every cell, shape (len(array), 3).
+        """Return low, high, middle, and the share of missing where the release has it, shape (len(array), 3 or 4).
 
         Raises
         ------
@@ -79,31 +80,48 @@ class IntervalCells:
             array = array.dictionary_decode()
         if is_ordered(array.type) and not (self._is_calendar and not pa.types.is_temporal(array.type)):
             values = _numbers(array, self.name)
-            return np.column_stack([values, values, values])
-        return _by_text(array, self._of_text, len(_ENDS), self.name, "labels of this release nor numbers or dates")
+            features = np.column_stack([values, values, values, np.zeros(len(values))][: self._width])
+            features[np.isnan(values)] = self._missing
+            return features
+        return _by_text(array, self._of_text, self._width, self.name, "labels of this release nor numbers or dates")
 
     @property
     def _is_calendar(self) -> bool:
         return any(isinstance(cut, date) for cut in self.axis.cuts)
 
+    @property
+    def _width(self) -> int:
+        return len(_ENDS) + self.axis.has_missing
+
+    @property
+    def _missing(self) -> Sequence[float]:
+        """A cell without a value: any number, and missing for certain."""
+        return (*self._hull(frozenset()), 1.0)[: self._width]
+
     def _of_text(self, text: str | None) -> Sequence[float] | None:
         if text == MASK:
-            return (math.nan,) * len(_ENDS)
+            return self._of_parts(frozenset(range(self.axis.size)))
         if text in self.labels:
             return self._of_parts(self.labels[text])
         if text is None or text in self.missing:
-            return (math.nan,) * len(_ENDS)
+            return self._missing
         try:
             value = _as_number(point_from_text(text.strip()))
         except ValueError:
             return None
-        return None if math.isinf(value) else (value,) * len(_ENDS)
+        return None if math.isinf(value) else (value, value, value, 0.0)[: self._width]
 
     def _of_parts(self, parts: frozenset[int]) -> Sequence[float]:
-        cuts, n_intervals = [_as_number(cut) for cut in self.axis.cuts], len(self.axis.cuts) + 1
-        inside = [part for part in parts if part < n_intervals]
-        if not inside or len(inside) == n_intervals:
-            return (math.nan,) * len(_ENDS)
+        n_intervals = len(self.axis.cuts) + 1
+        share = 1 / len(parts) if n_intervals in parts else 0.0
+        return (*self._hull(frozenset(part for part in parts if part < n_intervals)), share)[: self._width]
+
+    def _hull(self, inside: frozenset[int]) -> tuple[float, float, float]:
+        """Return lowest value, highest value and middle of some intervals; of none, and of all, those of the column."""
+        cuts = [_as_number(cut) for cut in self.axis.cuts]
+        lowest, highest = self._open_ends(cuts)
+        if not inside or len(inside) > len(cuts):
+            return lowest, highest, (lowest + highest) / 2
         first, last = min(inside), max(inside)
         low = cuts[first - 1] if first > 0 else None
         high = cuts[last] if last < len(cuts) else None
@@ -111,7 +129,6 @@ class IntervalCells:
             high = math.ceil(high) - 1.0
         if low is not None and self.whole:
             low = float(math.ceil(low))
-        lowest, highest = self._open_ends(cuts)
         if low is None:
             low = min(lowest, math.inf if high is None else high)
         if high is None:
@@ -126,6 +143,8 @@ class IntervalCells:
         """
         if self.bounds is not None:
             return self.bounds
+        if not cuts:  # nothing is known of the column: every cell has the same features
+            return 0.0, 0.0
         if len(cuts) == 1 and not self.whole:
             reach = abs(cuts[0]) / 2 or 1.0
             return cuts[0] - reach, cuts[0] + reach
@@ -150,25 +169,24 @@ class SetCells:
         return tuple(f"{column}={value}" for value in values)
 
     def features(self, array: pa.Array) -> FloatArray:
-        """Return the shares of every cell, shape (len(array), n_features), each row of sum 1, or 0, or missing.
+        """Return the shares of every cell, shape (len(array), n_features), each row of sum 1.
 
-        A value that the release does not list has a share of the others; where there are none, it has none of any.
+        A value that the release does not list is one of the others; where there are none, it has equal shares of all.
         """
         return _by_text(cell_texts(array), self._of_text, self.axis.size, self.name, "")
 
     def _of_text(self, text: str | None) -> FloatArray:
         shares = np.zeros(self.axis.size)
-        if text == MASK:
-            shares[:] = math.nan
-        elif text in self.labels:
+        if text in self.labels:
             shares[list(self.labels[text])] = 1 / len(self.labels[text])
         elif text in self.axis.values:
             shares[self.axis.values.index(text)] = 1.0
-        elif text is None or text in self.missing:
-            shares[:] = 0.0 if self.axis.has_missing else math.nan
-            shares[-1] = 1.0 if self.axis.has_missing else math.nan
-        elif self.axis.has_other:
+        elif (text is None or text in self.missing) and self.axis.has_missing:
+            shares[-1] = 1.0
+        elif text not in (None, MASK, *self.missing) and self.axis.has_other:
             shares[len(self.axis.values)] = 1.0
+        else:
+            shares[:] = 1 / self.axis.size
         return shares
 
 
@@ -177,27 +195,52 @@ class NumberCells:
     """A column of numbers, dates or truth values that was not recoded: itself."""
 
     name: str
+    middle: float = 0.0
+    """What stands for a missing cell: the median of the cells that the column was learned from."""
+    has_missing: bool = False
+    """True where some of them were missing: then missing has an indicator."""
+
+    @classmethod
+    def learned(cls, name: str, array: pa.Array) -> NumberCells:
+        """Learn the median of a column, and whether cells of it are missing.
+
+        Raises
+        ------
+        SourceError
+            A cell is infinite.
+        """
+        values = cls(name=name)._values(array)
+        there = values[~np.isnan(values)]
+        middle = float(np.median(there)) if len(there) else 0.0
+        return cls(name=name, middle=middle, has_missing=len(there) < len(values))
 
     def names(self, column: str) -> tuple[str, ...]:
-        """Return the name of the column itself."""
-        return (column,)
+        """Return the name of the column itself, and of its indicator."""
+        return (column, *_indicator(column, self.has_missing))
 
     def features(self, array: pa.Array) -> FloatArray:
-        """Return the number of every cell, missing as NaN, shape (len(array), 1).
+        """Return the number of every cell, and whether it is missing, shape (len(array), 1 or 2).
 
         Raises
         ------
         SourceError
             A cell is no number.
         """
+        values = self._values(array)
+        missing = np.isnan(values)
+        return np.column_stack([np.where(missing, self.middle, values), missing][: 1 + self.has_missing])
+
+    def _values(self, array: pa.Array) -> FloatArray:
         if isinstance(array, pa.DictionaryArray):
             array = array.dictionary_decode()
         kind = array.type
         if pa.types.is_boolean(kind) or pa.types.is_null(kind):
             array = array.cast(pa.float64()) if pa.types.is_null(kind) else array.cast(pa.int8())
         elif not is_ordered(kind):
-            return _by_text(cell_texts(array), _number_of, 1, self.name, "numbers, as it was fitted on, nor dates")
-        return _numbers(array, self.name)[:, np.newaxis]
+            return _by_text(cell_texts(array), _number_of, 1, self.name, "numbers, as it was fitted on, nor dates")[
+                :, 0
+            ]
+        return _numbers(array, self.name)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -206,29 +249,40 @@ class TextCells:
 
     name: str
     values: tuple[str, ...]
+    has_missing: bool = False
+    """True where some of the cells that it was learned from were missing: then missing has an indicator."""
 
     def names(self, column: str) -> tuple[str, ...]:
-        """Return a name for each value."""
-        return tuple(f"{column}={value}" for value in self.values)
+        """Return a name for each value, and for missing."""
+        return (*(f"{column}={value}" for value in self.values), *_indicator(column, self.has_missing))
 
     @classmethod
     def learned(cls, name: str, array: pa.Array, most: int | None) -> TextCells:
         """Take the values of a column, the commonest ones where there are more than `most`, in their order as text."""
-        counts = pc.value_counts(cell_texts(array).drop_null())
+        texts = cell_texts(array)
+        counts = pc.value_counts(texts.drop_null())
         seen = sorted(zip((-counts.field(1).to_numpy()).tolist(), counts.field(0).to_pylist(), strict=True))
-        return cls(name=name, values=tuple(sorted(value for _, value in seen[:most])))
+        values = tuple(sorted(value for _, value in seen[:most]))
+        return cls(name=name, values=values, has_missing=texts.null_count > 0)
 
     def features(self, array: pa.Array) -> FloatArray:
-        """Return 1 where a cell has a value and 0 elsewhere, missing in every column where it is; (n, n_values)."""
+        """Return 1 where a cell has a value and 0 elsewhere, shape (n, n_values), or one more for missing."""
         places = {value: at for at, value in enumerate(self.values)}
+        width = len(self.values) + self.has_missing
 
         def of_text(text: str | None) -> FloatArray:
-            row = np.zeros(len(self.values)) if text is not None else np.full(len(self.values), math.nan)
+            row = np.zeros(width)
             if text in places:
                 row[places[text]] = 1.0
+            elif text is None:
+                row[len(self.values) :] = 1.0
             return row
 
-        return _by_text(cell_texts(array), of_text, len(self.values), self.name, "")
+        return _by_text(cell_texts(array), of_text, width, self.name, "")
+
+
+def _indicator(column: str, has_missing: bool) -> tuple[str, ...]:
+    return (f"{column}_missing",) if has_missing else ()
 
 
 Row = Sequence[float] | FloatArray

@@ -75,9 +75,12 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     An interval becomes three features: its lowest value, its highest value and the middle (`age_low`, `age_high`,
     `age_mid`). A set of categories, or a group of a tree, becomes a share of each value of the column
-    (`job=clerk`): of m members each has 1/m. `*` is missing, NaN. A value that was not generalized, such as a cell of a
-    test table, is the interval (the set) of this one value: 37 has low, high and middle 37. Numbers and dates that were
+    (`job=clerk`): of m members each has 1/m. `*`, and a value about which the release says nothing, is the interval
+    from the lowest to the highest value of the column, or equal shares of all its values. A value that was not
+    generalized is the interval (the set) of this one value: 37 has low, high and middle 37. Numbers and dates that were
     released as they are stay one feature (a date: days since 1970), other texts become indicators of their values.
+    Where released rows can be missing a column has an indicator of it (`age_missing`, `job=missing`). No feature is
+    NaN, so that every model of scikit-learn takes them.
 
     Parameters
     ----------
@@ -88,8 +91,8 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Most indicators of a column of texts that was not recoded, 1 or more: its commonest values when fitted. All
         of them by default. Recoded columns have a feature for each value that the release lists.
     recode : bool
-        Rows in the original values are first recoded as the release was, whether or not k holds among them, and
-        have the features that a released row has.
+        True, the default: rows in the original values are first recoded as the release was, whether or not k holds
+        among them, and have the features that a released row has. False: each keeps its own value.
 
     Attributes
     ----------
@@ -109,9 +112,9 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     may have more columns than the release, in any order. Text that is a label of the release is read as this label.
     Of a release that shows intervals as bounds (`age_low`, `age_high`) the features are those of its labels.
 
-    A model that was fitted on released rows predicts well from what looks like them: set `recode`, or recode the test
-    rows by `anonkit apply`. Original values stand inside the intervals that the model knows, and on places where it has
-    seen no row; docs/how-to/learn-from-a-k-anonymous-release.md has what each scores.
+    A model that was fitted on released rows predicts well from what looks like them: leave `recode` as it is, or recode
+    the test rows by `anonkit apply`. Without it original values lie inside the intervals that the model knows, on
+    places where it has seen no row; docs/how-to/learn-from-a-k-anonymous-release.md has what each scores.
 
     Privacy
     -------
@@ -126,7 +129,7 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> release = anonkit.release(table, k=5, target="customer_value", seed=1)
     >>> frame = release.to_pandas()
     >>> model = make_pipeline(
-    ...     anonkit.consumers.ReleaseFeatures(release, recode=True), HistGradientBoostingClassifier(max_iter=5)
+    ...     anonkit.consumers.ReleaseFeatures(release), HistGradientBoostingClassifier(max_iter=5)
     ... )
     >>> model.fit(frame, frame["customer_value"]).predict(table.to_pandas().head(2)).shape
     (2,)
@@ -137,14 +140,14 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         params: str | Path | Mapping[str, Any] | Release | None = None,
         *,
         max_categories: int | None = None,
-        recode: bool = False,
+        recode: bool = True,
     ) -> None:
         self.params = params
         self.max_categories = max_categories
         self.recode = recode
 
     def fit(self, X: Any, y: object = None) -> Self:
-        """Learn which columns there are, and the values of texts that were not recoded.
+        """Learn which columns there are, and values and medians of those that were not recoded.
 
         Parameters
         ----------
@@ -174,7 +177,7 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Return the features of every row, shape (n_rows, n_features), missing as NaN.
+        """Return the features of every row, shape (n_rows, n_features); none is NaN.
 
         Parameters
         ----------
@@ -185,11 +188,11 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._features(self._columns(X, fitting=False))
 
     def _features(self, data: Columns) -> FloatArray:
+        features = [cells.features(data.array(cells.name)) for cells in self.cells_]  # refuses what is no value
         shown = self.published_.shown(data) if self.recode else {}
-        features = [
-            cells.features(shown[cells.name] if cells.name in shown else data.array(cells.name))
-            for cells in self.cells_
-        ]
+        for at, cells in enumerate(self.cells_):
+            if cells.name in shown:
+                features[at] = cells.features(shown[cells.name])
         return np.concatenate([np.empty((data.n_rows, 0)), *features], axis=1)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
@@ -245,7 +248,7 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _learned(self, name: str, array: pa.Array) -> Cells:
         kind = array.type.value_type if isinstance(array, pa.DictionaryArray) else array.type
         if is_ordered(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
-            return NumberCells(name=name)
+            return NumberCells.learned(name, array)
         return TextCells.learned(name, array, self.max_categories)
 
     def _columns(self, X: Any, *, fitting: bool) -> Columns:

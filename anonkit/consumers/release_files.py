@@ -81,7 +81,9 @@ def open_randomized(path: str | Path) -> tuple[Iterator[pa.RecordBatch], Publish
     if params.get("format") != FORMAT:
         raise ParameterError(
             f"{place.shown(DATA)!r} was not randomized cell by cell, so there is nothing to reconstruct",
-            "its rows are an ordinary table: train on them as they are",
+            "anonkit.consumers.ReleaseFeatures turns its cells into numbers that scikit-learn trains on"
+            if "recoding" in params
+            else "its rows are an ordinary table: train on them as they are",
         )
     return _batches(place), PublishedTable.from_params(params)
 

@@ -66,7 +66,7 @@ def released_numbers(release: anonkit.Release, n_rows: int) -> np.ndarray:
     cells = table.drop(columns="guide", errors="ignore")
     if not cells.shape[1]:
         return np.empty((n_rows, 0))
-    found = ReleaseFeatures(release).fit_transform(cells)
+    found = ReleaseFeatures(release, recode=False).fit_transform(cells)
     numbers = np.full((n_rows, found.shape[1]), np.nan)
     numbers[rows] = found
     return numbers

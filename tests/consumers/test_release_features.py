@@ -16,8 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -26,7 +28,6 @@ from anonkit.bundle.bound_columns import labelled_rows
 from anonkit.consumers import ReleaseFeatures
 from anonkit.errors import GuaranteeError, ParameterError, ReleaseFormatError, SourceError
 
-NAN = float("nan")
 TABLE = anonkit.datasets.bank_customers(400, seed=3)
 TARGET = "customer_value"
 
@@ -58,9 +59,9 @@ AGE = intervals("age", ["20", "30", "40"], ["< 20", "[20, 30)", "[30, 40)", ">= 
 
 
 def features_of(params: dict[str, Any], **cells: list[Any]) -> np.ndarray:
-    """The features of some cells."""
+    """The features of some cells, each value itself."""
     frame = pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in cells.items()})
-    return np.asarray(ReleaseFeatures(params).fit(frame).transform(frame))
+    return np.asarray(ReleaseFeatures(params, recode=False).fit(frame).transform(frame))
 
 
 @parametrize_with_checks([ReleaseFeatures(), ReleaseFeatures(params_of(AGE), max_categories=3)])
@@ -70,10 +71,10 @@ def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
 
 
 def test_an_interval_is_its_lowest_value_its_highest_and_the_middle() -> None:
-    """Of whole numbers [20, 30) reaches to 29; open ends stop at the outermost cut; `*` and no cell are missing."""
+    """Of whole numbers [20, 30) reaches to 29; open ends stop at the outermost cut; `*` and no cell are all of it."""
     got = features_of(params_of(AGE), age=["[20, 30)", "[30, 40)", "< 20", ">= 40", "*", None])
 
-    expected = [[20, 29, 24.5], [30, 39, 34.5], [19, 19, 19], [40, 40, 40], [NAN] * 3, [NAN] * 3]
+    expected = [[20, 29, 24.5], [30, 39, 34.5], [19, 19, 19], [40, 40, 40], [20, 40, 30], [20, 40, 30]]
     np.testing.assert_array_equal(got, np.array(expected, dtype=float))
 
 
@@ -122,12 +123,12 @@ def test_dates_are_days_since_1970() -> None:
     labels = ["< 1970-01-11", "[1970-01-11, 1970-01-21)", "1970"]
     axis = intervals("born", ["1970-01-11", "1970-01-21"], labels)
     params = params_of(axis, born={"type": "date32[day]"})
-    shown = ReleaseFeatures(params).fit(pa.table({"born": labels}))
+    shown = ReleaseFeatures(params, recode=False).fit(pa.table({"born": labels}))
 
     released = shown.transform(pa.table({"born": ["[1970-01-11, 1970-01-21)", "1970-01-05", "*"]}))
-    np.testing.assert_array_equal(released, [[10, 19, 14.5], [4, 4, 4], [NAN] * 3])
+    np.testing.assert_array_equal(released, [[10, 19, 14.5], [4, 4, 4], [10, 20, 15]])
     original = shown.transform(pa.table({"born": pa.array([date(1970, 1, 5), None], pa.date32())}))
-    np.testing.assert_array_equal(original, [[4, 4, 4], [NAN] * 3])
+    np.testing.assert_array_equal(original, [[4, 4, 4], [10, 20, 15]])
     as_times = shown.transform(pa.table({"born": pa.array([datetime(1970, 1, 5, 12)], pa.timestamp("us"))}))
     np.testing.assert_array_equal(as_times, [[4.5] * 3])
     as_numbers = shown.transform(pa.table({"born": [1970]}))  # what a CSV reader makes of a column of years
@@ -135,13 +136,13 @@ def test_dates_are_days_since_1970() -> None:
 
 
 def test_parts_that_are_not_neighbours_reach_over_the_gap() -> None:
-    """A label of two intervals is their hull, and `missing` beside one changes nothing."""
+    """A label of two intervals is their hull; of `missing` beside one it has an equal share."""
     labels = ["< 20|[30, 40)", "[20, 30)", "< 20|[30, 40)", ">= 40|missing", ">= 40|missing"]
     axis = intervals("age", ["20", "30", "40"], labels, missing=True)
 
     got = features_of(params_of(axis, age={"domain": {"bounds": [0, 99]}}), age=["< 20|[30, 40)", ">= 40|missing"])
 
-    np.testing.assert_array_equal(got, [[0, 39, 19.5], [40, 99, 69.5]])
+    np.testing.assert_array_equal(got, [[0, 39, 19.5, 0], [40, 99, 69.5, 0.5]])
 
 
 def test_a_set_is_a_share_of_each_member() -> None:
@@ -160,18 +161,18 @@ def test_a_set_is_a_share_of_each_member() -> None:
         [0, 0, 0, 0, 1, 0],
         [0, 0, 0, 0, 0, 1],
         [0, 0, 0, 0, 0, 1],
-        [NAN] * 6,
+        [1 / 6] * 6,
     ]
     np.testing.assert_array_equal(got, np.array(expected))
 
 
-def test_a_value_of_which_the_release_says_nothing_has_a_share_of_none() -> None:
-    """Without a part for others an unlisted value is in no set, and a missing one is missing."""
+def test_a_value_about_which_the_release_says_nothing_has_equal_shares() -> None:
+    """Without a part for others an unlisted value may be any, and so may a missing one."""
     axis = sets("job", ["baker", "smith"], ["baker", "smith"])
 
     got = features_of(params_of(axis, job={"type": "string"}), job=["pilot", None, "smith"])
 
-    np.testing.assert_array_equal(got, [[0, 0], [NAN, NAN], [0, 1]])
+    np.testing.assert_array_equal(got, [[0.5, 0.5], [0.5, 0.5], [0, 1]])
 
 
 def test_coarser_labels_of_a_merged_batch_are_read() -> None:
@@ -184,12 +185,12 @@ def test_coarser_labels_of_a_merged_batch_are_read() -> None:
 
 
 def test_recoded_dates_and_values_of_which_nothing_is_known() -> None:
-    """Dates as text or as dates show their interval; what the recoding knows no group for is missing."""
+    """Dates as text or as dates show their interval; what the recoding knows no group for may be any value."""
     born = intervals("born", ["1970-01-11"], ["< 1970-01-11", ">= 1970-01-11"])
     job = sets("job", ["baker", "smith", "clerk"], ["craft", "craft", "clerk"])
     params = params_of(born, job, born={"type": "date32[day]"}, job={"type": "string"})
-    shown = ReleaseFeatures(params, recode=True).fit(pa.table({"born": ["*"], "job": ["craft"]}))
-    expected = [[9, 9, 9, 0.5, 0.5, 0], [10, 10, 10, 0, 0, 1], [NAN] * 6]
+    shown = ReleaseFeatures(params).fit(pa.table({"born": ["*"], "job": ["craft"]}))
+    expected = [[9, 9, 9, 0.5, 0.5, 0], [10, 10, 10, 0, 0, 1], [10, 10, 10, *[1 / 3] * 3]]
 
     dates = [date(1969, 3, 5), date(1999, 3, 5), None]
     for cells in (pa.array(dates, pa.date32()), [None if day is None else str(day) for day in dates]):
@@ -201,7 +202,7 @@ def test_boxes_need_every_column_that_tells_them_apart() -> None:
     """Original rows without a column of a local recoding are named the column; released rows need none."""
     release = anonkit.release(TABLE.slice(0, 100), method="mondrian", k=5, target=TARGET, seed=1)
     frame, original = release.to_pandas(), TABLE.to_pandas()
-    shown = ReleaseFeatures(release, recode=True).fit(frame[["age", "loan"]])
+    shown = ReleaseFeatures(release).fit(frame[["age", "loan"]])
 
     assert shown.transform(frame[["loan", "age"]]).shape == (len(frame), 6)
     with pytest.raises(SourceError, match="rows in the original values need column"):
@@ -221,7 +222,7 @@ def test_an_original_value_stands_inside_its_released_cell(released: anonkit.Rel
     """Of every row low <= value <= high where the interval is closed, and the value's own share is above 0."""
     params, frame = dict(released.params), released.to_pandas()
     original = TABLE.to_pandas().iloc[frame["row"]].reset_index(drop=True)
-    shown = ReleaseFeatures(params).set_output(transform="pandas").fit(frame)
+    shown = ReleaseFeatures(params, recode=False).set_output(transform="pandas").fit(frame)
     cells, values = shown.transform(frame), shown.transform(original.assign(row=frame["row"]))
     axes = {raw["name"]: raw for raw in params["recoding"].get("axes", params["recoding"].get("columns"))}
     seen = 0
@@ -234,25 +235,24 @@ def test_an_original_value_stands_inside_its_released_cell(released: anonkit.Rel
             inside = value.between(cells[f"{name}_low"], cells[f"{name}_high"])
             open_end = frame[name].str.startswith(("< ", ">= ", "*"))
             assert (inside | open_end).all()
-            assert (cells[f"{name}_mid"].isna() == (frame[name] == "*")).all()
-            assert (cells[f"{name}_low"] <= cells[f"{name}_high"])[frame[name] != "*"].all()
+            assert (cells[f"{name}_low"] <= cells[f"{name}_mid"]).all()
+            assert (cells[f"{name}_mid"] <= cells[f"{name}_high"]).all()
         else:
             names = [column for column in cells if column.startswith(f"{name}=")]
-            shares = cells[names].where(cells[names].notna(), 1.0).to_numpy()
-            assert (shares[values[names].to_numpy() == 1] > 0).all()
-            np.testing.assert_allclose(cells[names].dropna().sum(axis=1), 1)
+            assert (cells[names].to_numpy()[values[names].to_numpy() == 1] > 0).all()
+            np.testing.assert_allclose(cells[names].sum(axis=1), 1)
         seen += 1
     assert seen > 2
 
 
 def test_original_rows_that_are_recoded_have_the_features_of_their_released_ones(released: anonkit.Release) -> None:
-    """With `recode`, row by row: of numbers, of texts as a CSV holds them, and released rows stay what they are."""
+    """Row by row: of numbers, of texts as a CSV holds them, and released rows stay what they are."""
     frame = released.to_pandas()
     original = TABLE.to_pandas().iloc[frame["row"]].assign(row=frame["row"].to_numpy())
-    shown = ReleaseFeatures(released, recode=True).fit(frame)
+    shown = ReleaseFeatures(released).fit(frame)
     expected = shown.transform(frame)
 
-    np.testing.assert_array_equal(expected, ReleaseFeatures(released).fit(frame).transform(frame))
+    np.testing.assert_array_equal(expected, ReleaseFeatures(released, recode=False).fit(frame).transform(frame))
     np.testing.assert_array_equal(shown.transform(original), expected)
     as_texts = original.astype({name: str for name in original.columns if name != "row"})
     np.testing.assert_array_equal(shown.transform(as_texts), expected)
@@ -304,7 +304,10 @@ def _axes(release: anonkit.Release) -> list[dict[str, Any]]:
 
 
 def test_target_and_identifiers_are_no_features_and_other_columns_are_themselves() -> None:
-    """Numbers, truth values and dates stay one feature, texts become indicators of the values seen when fitted."""
+    """Numbers, truth values and dates stay one feature, texts become indicators of the values seen when fitted.
+
+    A missing cell is the median, and has an indicator where one was missing when fitted.
+    """
     frame = pd.DataFrame(
         {
             "age": ["< 20", "*"],
@@ -321,9 +324,10 @@ def test_target_and_identifiers_are_no_features_and_other_columns_are_themselves
     out = shown.transform(frame.assign(ward=["c", None]))
 
     assert list(out.columns) == [
-        "age_low", "age_high", "age_mid", "visits", "since", "smokes", "ward=a", "ward=b", "blank",
+        "age_low", "age_high", "age_mid", "visits", "since", "since_missing", "smokes", "ward=a", "ward=b",
+        "blank", "blank_missing",
     ]  # fmt: skip
-    expected = [[19, 19, 19, 3, 1, 1, 0, 0, NAN], [NAN, NAN, NAN, 4, NAN, 0, NAN, NAN, NAN]]
+    expected = [[19, 19, 19, 3, 1, 0, 1, 0, 0, 0, 1], [20, 40, 30, 4, 1, 1, 0, 0, 0, 0, 1]]
     np.testing.assert_array_equal(out.to_numpy(), np.array(expected))
 
 
@@ -331,10 +335,51 @@ def test_numbers_that_come_as_texts_are_read_where_numbers_were_fitted() -> None
     """A text that is none is counted and named by its column alone."""
     shown = ReleaseFeatures().fit(pd.DataFrame({"visits": [3.0, 4.0]}))
 
-    np.testing.assert_array_equal(shown.transform(pd.DataFrame({"visits": ["5", " "]})), [[5], [NAN]])
+    np.testing.assert_array_equal(shown.transform(pd.DataFrame({"visits": ["5", " "]})), [[5], [3.5]])
     with pytest.raises(SourceError, match=r"column 'visits' has 2 cells") as caught:
         shown.transform(pd.DataFrame({"visits": ["secret", "inf"]}))
     assert "secret" not in str(caught.value)
+
+
+def test_a_missing_text_has_an_indicator_where_one_was_missing_when_fitted() -> None:
+    """Else it is none of the values, like one that was never seen."""
+    there, gone = pd.DataFrame({"ward": ["a", "b"]}), pd.DataFrame({"ward": ["a", None]})
+
+    np.testing.assert_array_equal(ReleaseFeatures().fit(there).transform(gone), [[1, 0], [0, 0]])
+    np.testing.assert_array_equal(ReleaseFeatures().fit(gone).transform(gone), [[1, 0], [0, 1]])
+    assert list(ReleaseFeatures().fit(gone).get_feature_names_out()) == ["ward=a", "ward_missing"]
+
+
+def test_a_number_without_a_value_has_the_indicator_of_its_column() -> None:
+    """Missing by its type or its text: the ends of the column, and missing for certain."""
+    axis = intervals("age", ["20", "30"], ["< 20", "[20, 30)", ">= 30", None], missing=True)
+    shown = ReleaseFeatures(params_of(axis), recode=False).fit(pa.table({"age": ["*"]}))
+
+    assert list(shown.get_feature_names_out()) == ["age_low", "age_high", "age_mid", "age_missing"]
+    for cells in (pa.array([25.0, None]), pa.array(["25", ""])):
+        np.testing.assert_array_equal(shown.transform(pa.table({"age": cells})), [[25, 25, 25, 0], [20, 30, 25, 1]])
+
+
+def test_a_column_that_is_nowhere_finer_than_a_mask_is_a_constant() -> None:
+    """No cut and no bound: every cell has the same features, so that every model takes the table."""
+    params = params_of(intervals("age", [], ["*"]))
+
+    np.testing.assert_array_equal(features_of(params, age=["*", "*"]), [[0, 0, 0], [0, 0, 0]])
+
+
+@pytest.mark.parametrize("method", ["rfka", "mondrian", "datafly"])
+def test_no_feature_is_missing_whatever_a_release_shows(method: str) -> None:
+    """Columns of `*`, missing cells, suppressed values: a model that takes no NaN learns and predicts at once."""
+    source = TABLE.to_pandas().astype(object)
+    source.iloc[::7, 1:3] = None
+    release = anonkit.release(source, method=method, k=20, target=TARGET, seed=1)
+    frame = release.to_pandas()
+    model = Pipeline(
+        [("cells", ReleaseFeatures(release)), ("scale", StandardScaler()), ("model", LogisticRegression())]
+    )
+
+    assert not np.isnan(model[:1].fit(frame).transform(source)).any()
+    assert len(model.fit(frame, frame[TARGET]).predict(source)) == len(source)
 
 
 def test_the_commonest_texts_are_kept() -> None:
@@ -371,8 +416,8 @@ def test_frames_whose_columns_have_no_names_are_read_by_position() -> None:
 
 @given(st.integers(-(2**40), 2**40))
 def test_a_number_is_the_interval_of_itself(number: int) -> None:
-    """Of a cell in the original values low, high and middle are the value, as a number and as text."""
-    shown = ReleaseFeatures(params_of(AGE)).fit(pd.DataFrame({"age": ["*"]}))
+    """Without recoding low, high and middle of a cell in the original values are the value, as number and text."""
+    shown = ReleaseFeatures(params_of(AGE), recode=False).fit(pd.DataFrame({"age": ["*"]}))
 
     for cell in (number, str(number), float(number)):
         np.testing.assert_array_equal(shown.transform(pa.table({"age": [cell]})), [[number] * 3])
@@ -431,9 +476,9 @@ def test_bounds_in_the_file_have_the_features_of_labels(method: str, tmp_path: P
         assert list(features.get_feature_names_out()) == list(expected.get_feature_names_out())
         np.testing.assert_array_equal(features.transform(table), expected.transform(labels))
         np.testing.assert_array_equal(features.transform(labels), expected.transform(labels))
-    recoded = ReleaseFeatures(release, recode=True).fit(rows)
+    recoded = ReleaseFeatures(release).fit(rows)
     np.testing.assert_array_equal(recoded.transform(rows), expected.transform(labels))
-    originals = ReleaseFeatures(release, recode=True).fit(labels)
+    originals = ReleaseFeatures(release).fit(labels)
     np.testing.assert_array_equal(recoded.transform(TABLE), originals.transform(TABLE))
     wrong = rows.set_column(0, rows.column_names[0], pa.array([-7] * rows.num_rows))
     with pytest.raises(SourceError, match=f"have {rows.num_rows} rows of no interval of the release"):
