@@ -19,11 +19,14 @@ _HARMLESS = frozenset(
 """Parameters of an address whose values are no secrets."""
 
 _END = r"\s'\"<>`"
-# one slash is left of two when an address was taken for a path
-_ADDRESS = re.compile(rf"(?P<scheme>[A-Za-z][A-Za-z0-9+.:-]+):(?P<slashes>/{{1,3}})(?P<rest>(?:.*@)?[^{_END}]*)")
+_RUN = re.compile(r"[A-Za-z0-9+.:-]+")
+"""What a scheme is a part of, with its colon."""
+_LETTER = re.compile("[A-Za-z]")
+_PLACE = re.compile(rf"[^{_END}]*")
+# neither looks for a beginning inside a run of letters that it has passed: whatever the text, it is gone over once
+_SECRET = r"passw(?:or)?d|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|account[_-]?key|credential|signature"
 _SECRET_PAIR = re.compile(
-    r"(?P<key>[\w.-]*(?:passw(?:or)?d|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|account[_-]?key|credential|"
-    rf"signature)[\w.-]*)(?P<sign>\s?=\s?)(?P<value>[^\s&;,{_END}]+)",
+    rf"(?<![\w.-])(?=[\w.-]*?(?:{_SECRET}))(?P<key>[\w.-]++)(?P<sign>\s?=\s?)(?P<value>[^\s&;,{_END}]+)",
     re.IGNORECASE,
 )
 
@@ -40,21 +43,46 @@ def redacted(text: str) -> str:
     """
     if not any(mark in text for mark in "=@#"):
         return text
-    return _SECRET_PAIR.sub(lambda pair: f"{pair['key']}{pair['sign']}{HIDDEN}", _ADDRESS.sub(_hidden, text))
+    return _SECRET_PAIR.sub(lambda pair: f"{pair['key']}{pair['sign']}{HIDDEN}", _without_secrets(text))
 
 
-def _hidden(address: re.Match[str]) -> str:
-    rest = address["rest"]
-    # a secret may hold any character, a blank or a quote too: all up to the last @ of the line may belong to it
-    _, at, place = rest.rpartition("@")
-    start = f"{address['scheme']}:{address['slashes']}{HIDDEN + '@' if at else ''}"
+def _without_secrets(text: str) -> str:
+    """Return a text whose addresses have no secrets; they are found by hand, each letter looked at once."""
+    shown, done, line_end, last_at = [], 0, -1, -1
+    for run in _RUN.finditer(text):
+        first = _LETTER.search(text, max(run.start(), done), run.end())
+        # a scheme has two letters; one slash is left of two when an address was taken for a path
+        if (
+            first is None
+            or run[0][-1] != ":"
+            or run.end() - first.start() < 3
+            or text[run.end() : run.end() + 1] != "/"
+        ):
+            continue
+        begin = run.end()
+        while begin < run.end() + 3 and text[begin : begin + 1] == "/":
+            begin += 1
+        if line_end < begin:
+            found = text.find("\n", begin)
+            line_end = len(text) if found < 0 else found
+            last_at = text.rfind("@", begin, line_end)
+        # a secret may hold any character, a blank or a quote too: all up to the last @ of the line may belong to it
+        place = _PLACE.match(text, max(begin, last_at + 1))
+        assert place is not None  # noqa: S101 - it matches nothing at least
+        shown += [text[done:begin], f"{HIDDEN}@" if last_at >= begin else "", _hidden(place[0])]
+        done = place.end()
+    return "".join([*shown, text[done:]])
+
+
+def _hidden(place: str) -> str:
+    """Return the rest of an address, after what stands before its last ``@``."""
     place, fragment, _ = place.partition("#")
     path, mark, parameters = place.partition("?")
     end = f"#{HIDDEN}" if fragment else ""
     if not mark:
-        return start + path + end
+        return path + end
     visible = "&".join(_parameter(pair) for pair in re.split("[&;]", parameters))
-    return f"{start}{path}?{visible}{end}"
+    return f"{path}?{visible}{end}"
 
 
 def _parameter(pair: str) -> str:

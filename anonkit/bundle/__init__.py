@@ -5,7 +5,7 @@
 called, ``release_hashes`` whether they are those that were released. ``data_files`` is its table as one Parquet file or
 a folder of them, ``part_workers`` says who reads those: this machine, or workers of a cluster. ``atomic`` replaces
 files together or not at all, ``staging_records`` are the private notes by which it knows the folders of this user,
-``liveness`` says whether a process still runs, ``signing`` signs them, ``private_files`` holds what may spill. In an object store
-(``s3_store``) files stand as ``store_descriptor`` lists them; ``store_writing`` puts them, ``store_reading`` fetches
-them.
+``liveness`` says whether a process still runs, ``signing`` signs them, ``private_files`` holds what may spill. In an
+object store (``s3_store``) files stand as ``store_descriptor`` lists them; ``store_writing`` puts them,
+``store_reading`` fetches them.
 """

@@ -31,7 +31,7 @@ class Shape:
     """True when a handful of such values, each in many rows, names people all the same."""
 
 
-_EMAIL = re.compile(r"[\w.+'%-]+@[\w-]+(\.[\w-]+)*\.\w{2,}")
+_EMAIL = re.compile(r"(?<=[\w.+'%-])@[\w-]+(\.[\w-]+)*\.\w{2,}")
 _URL = re.compile(r"([a-z][a-z0-9+.-]*://\S+|www\.[\w-]+\.\S+)", re.IGNORECASE)
 _UUID = re.compile(r"[{(]?(urn:uuid:)?[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}[})]?", re.IGNORECASE)
 _HASH = re.compile(r"(0x)?(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])([0-9a-f]{16,128})", re.IGNORECASE)
