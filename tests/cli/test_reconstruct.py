@@ -70,7 +70,7 @@ def test_an_ordinary_release_is_wrong_usage(cli: Any, released_table: Path) -> N
     ran = cli("reconstruct", released_table)
     assert ran.code == 2
     assert "was not randomized" in ran.err
-    assert "Hint: its rows are an ordinary table" in ran.err
+    assert "Hint: anonkit.consumers.ReleaseFeatures" in ran.err
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ def test_an_ordinary_release_needs_no_reconstruction(tmp_path: Path, small_custo
     anonkit.release(small_customers, method="mondrian", k=5, target=TARGET, output=tmp_path / "out.parquet")
     with pytest.raises(ParameterError, match="was not randomized") as caught:
         anonkit.reconstruct(tmp_path / "out.parquet")
-    assert "ordinary table" in str(caught.value.hint)
+    assert "ReleaseFeatures" in str(caught.value.hint)
 
 
 def test_what_is_missing_or_wrong_is_named(released: Path, tmp_path: Path) -> None:
