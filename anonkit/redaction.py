@@ -24,9 +24,9 @@ _RUN = re.compile(r"[A-Za-z0-9+.:-]+")
 _LETTER = re.compile("[A-Za-z]")
 _PLACE = re.compile(rf"[^{_END}]*")
 # neither looks for a beginning inside a run of letters that it has passed: whatever the text, it is gone over once
-_SECRET = r"passw(?:or)?d|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|account[_-]?key|credential|signature"
+_HIDING = r"passw(?:or)?d|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|account[_-]?key|credential|signature"
 _SECRET_PAIR = re.compile(
-    rf"(?<![\w.-])(?=[\w.-]*?(?:{_SECRET}))(?P<key>[\w.-]++)(?P<sign>\s?=\s?)(?P<value>[^\s&;,{_END}]+)",
+    rf"(?<![\w.-])(?=[\w.-]*?(?:{_HIDING}))(?P<key>[\w.-]++)(?P<sign>\s?=\s?)(?P<value>[^\s&;,{_END}]+)",
     re.IGNORECASE,
 )
 
