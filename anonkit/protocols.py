@@ -131,7 +131,10 @@ class Engine(Protocol):
         ...
 
     def small_classes(self, source: OwnTable, columns: Sequence[str], k: int, unit: str | None = None) -> pa.Table:
-        """Return the equivalence classes smaller than k, in rows or units: their values and `COUNT`, their rows."""
+        """Return the equivalence classes smaller than k, in rows or units: their values and `COUNT`, their rows.
+
+        Rows without a unit count for nobody.
+        """
         ...
 
     def map_batches(

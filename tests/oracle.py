@@ -129,7 +129,7 @@ class PandasEngine:
         frame["one"] = 0
         groups = frame.groupby([*range(len(columns)), "one"], dropna=False, sort=False)
         rows = groups[len(columns) if unit else "one"].transform("size")
-        sizes = groups[len(columns)].transform("nunique", dropna=False) if unit else rows
+        sizes = groups[len(columns)].transform("nunique") if unit else rows
         small = frame[(sizes < k)].drop_duplicates([*range(len(columns)), "one"]).index
         arrays = [source.table.column(name).take(pa.array(small, pa.int64())) for name in columns]
         counts = pa.array(rows[small].astype(int), pa.int64())

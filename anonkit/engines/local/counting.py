@@ -22,11 +22,15 @@ def count_combinations(columns: Mapping[str, Encoded], names: Sequence[str], n_r
 
 
 def small_combinations(
-    columns: Mapping[str, Encoded], names: Sequence[str], n_rows: int, k: int, units: NDArray[np.int32] | None
+    columns: Mapping[str, Encoded], names: Sequence[str], n_rows: int, k: int, unit: str | None
 ) -> pa.Table:
     """Return the combinations of some columns that fewer than k rows (distinct units) hold, with their rows."""
     groups = _Groups.of([columns[name].codes for name in names], n_rows)
-    return groups.table(columns, names, groups.sizes(), np.flatnonzero(groups.sizes(units) < k))
+    sizes = groups.sizes() if unit is None else groups.sizes(columns[unit].codes)
+    if unit is not None:  # rows without one count for nobody
+        nobodys = columns[unit].codes == len(columns[unit].values)
+        sizes = sizes - (np.bincount(groups.of_row[nobodys], minlength=groups.number) > 0)
+    return groups.table(columns, names, groups.sizes(), np.flatnonzero(sizes < k))
 
 
 def people_of_combinations(

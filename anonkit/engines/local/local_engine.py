@@ -223,9 +223,7 @@ class LocalEngine:
         """Return the classes below k, in the order of their values. See `anonkit.protocols.Engine.small_classes`."""
         names = [*columns, *([] if unit is None else [unit])]
         if self._fits(source, names):
-            encoded = self._encoded(source, names)
-            units = None if unit is None else encoded[unit].codes
-            return small_combinations(encoded, columns, source.n_rows, k, units)
+            return small_combinations(self._encoded(source, names), columns, source.n_rows, k, unit)
         return self._counter.small_classes(source, columns, k, unit)
 
     def _fits(self, source: LocalSource, names: Sequence[str]) -> bool:

@@ -94,7 +94,7 @@ class SpillingCounter:
         names = list(dict.fromkeys([*columns, *([] if unit is None else [unit])]))
 
         def sql(relation: str) -> str:
-            sizes = _sizes(relation, names, columns, unit)
+            sizes = _sizes(relation, names, columns, unit, "count(*)")
             return f"SELECT size, count(*), sum(n)::BIGINT FROM ({sizes}) WHERE size > 0 GROUP BY size ORDER BY size"
 
         counted = self._query(sql, source, names)
@@ -103,21 +103,23 @@ class SpillingCounter:
 
     def small_classes(self, source: LocalSource, columns: Sequence[str], k: int, unit: str | None) -> pa.Table:
         """Return the classes below k, each with its rows."""
-        return self._classes(source, columns, unit, "n", f"size < {k} AND n > 0")
+        return self._classes(source, columns, unit, "n", f"size < {k} AND n > 0", nobodys=False)
 
     def count_people(self, source: LocalSource, columns: Sequence[str], unit: str) -> pa.Table:
         """Return all classes, each with its distinct units."""
-        return self._classes(source, columns, unit, "size", "n > 0")
+        return self._classes(source, columns, unit, "size", "n > 0", nobodys=True)
 
     def _classes(
-        self, source: LocalSource, columns: Sequence[str], unit: str | None, count: str, rule: str
+        self, source: LocalSource, columns: Sequence[str], unit: str | None, count: str, rule: str, *, nobodys: bool
     ) -> pa.Table:
+        """Return the classes for which a rule holds; rows without a unit are one unit, or count for nobody."""
         names = list(dict.fromkeys([*columns, *([] if unit is None else [unit])]))
         keys = _columns(names.index(name) for name in columns)
+        units = "count(*)" if nobodys or unit is None else f"count(c{names.index(unit)})"
         listed = f"{keys}, " if keys else ""
         *values, counts = self._query(
             lambda relation: (
-                f"SELECT {listed}{count}::BIGINT FROM ({_sizes(relation, names, columns, unit)}) WHERE {rule}"
+                f"SELECT {listed}{count}::BIGINT FROM ({_sizes(relation, names, columns, unit, units)}) WHERE {rule}"
             ),
             source,
             names,
@@ -198,15 +200,15 @@ def _failure(error: Exception) -> EngineError:
     return EngineError("counting rows failed", "is there room for temporary files? TMPDIR names their folder")
 
 
-def _sizes(relation: str, names: Sequence[str], columns: Sequence[str], unit: str | None) -> str:
-    """Return SQL for a row a class: its columns, `n` rows, and its `size`, in rows or in distinct units."""
+def _sizes(relation: str, names: Sequence[str], columns: Sequence[str], unit: str | None, units: str) -> str:
+    """Return SQL for a row a class: its columns, `n` rows, and its `size`, in rows or, by `units`, in distinct units."""
     keys = _columns(names.index(name) for name in dict.fromkeys(columns))
     listed, group = (f"{keys}, ", f"GROUP BY {keys}") if keys else ("", "")
     if unit is None:
         return f"SELECT {listed}count(*) AS n, count(*) AS size FROM {relation} {group}"
     both = _columns(range(len(names)))  # grouping twice spills; count(DISTINCT) would not
     people = f"SELECT {both}, count(*) AS n FROM {relation} GROUP BY {both}"
-    return f"SELECT {listed}sum(n) AS n, count(*) AS size FROM ({people}) {group}"
+    return f"SELECT {listed}sum(n) AS n, {units} AS size FROM ({people}) {group}"
 
 
 def _columns(places: Iterable[int]) -> str:

@@ -50,7 +50,7 @@ def count_sizes(
     source: SparkSource, columns: Sequence[str], unit: str | None
 ) -> tuple[list[int], list[int], list[int]]:
     """Return the sizes of the classes under some columns, and how many classes and rows have each."""
-    sizes = _sizes(source, columns, unit)
+    sizes = _sizes(source, columns, unit, nobodys=True)
     histogram = sizes.groupBy("size").agg(sf.count(sf.lit(1)).alias("classes"), sf.sum("n").alias("rows"))
     table = histogram.where("size > 0").orderBy("size").toArrow()
     return (
@@ -62,13 +62,13 @@ def count_sizes(
 
 def small_groups(source: SparkSource, columns: Sequence[str], k: int, unit: str | None) -> pa.Table:
     """Return the classes below k, each with its rows."""
-    small = _sizes(source, columns, unit).where((sf.col("size") < k) & (sf.col("n") > 0))
+    small = _sizes(source, columns, unit, nobodys=False).where((sf.col("size") < k) & (sf.col("n") > 0))
     return _counted(source, columns, small.drop("size"), "n")
 
 
 def people_of_groups(source: SparkSource, columns: Sequence[str], unit: str) -> pa.Table:
     """Return all classes, each with its distinct units."""
-    return _counted(source, columns, _sizes(source, columns, unit).where("n > 0").drop("n"), "size")
+    return _counted(source, columns, _sizes(source, columns, unit, nobodys=True).where("n > 0").drop("n"), "size")
 
 
 def _counted(source: SparkSource, columns: Sequence[str], groups: DataFrame, count: str) -> pa.Table:
@@ -80,14 +80,18 @@ def _counted(source: SparkSource, columns: Sequence[str], groups: DataFrame, cou
     return count_table(columns, arrays, table.column(count).combine_chunks())
 
 
-def _sizes(source: SparkSource, columns: Sequence[str], unit: str | None) -> DataFrame:
-    """Return a row a class: its columns, `n` rows, and its `size`, in rows or in distinct units."""
+def _sizes(source: SparkSource, columns: Sequence[str], unit: str | None, *, nobodys: bool) -> DataFrame:
+    """Return a row a class: its columns, `n` rows, and its `size`, in rows or in distinct units.
+
+    Rows without a unit are one unit, or count for nobody.
+    """
     names = list(dict.fromkeys([*columns, *([] if unit is None else [unit])]))
     keys = [f"c{names.index(name)}" for name in columns]
     counted = source.grouped(names, [tuple(names)])
     if unit is None:
         return counted.select(*keys, "n", sf.col("n").alias("size"))
-    return counted.groupBy(*keys).agg(sf.sum("n").alias("n"), sf.count(sf.lit(1)).alias("size"))
+    units = sf.count(sf.lit(1) if nobodys else sf.col(f"c{names.index(unit)}"))
+    return counted.groupBy(*keys).agg(sf.sum("n").alias("n"), units.alias("size"))
 
 
 def collected(groups: DataFrame) -> pa.Table:
