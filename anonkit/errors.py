@@ -155,6 +155,13 @@ class PolicyError(AnonkitError, ValueError):
     code = "POLICY"
 
 
+class ChoiceError(PolicyError):
+    """What the table holds leaves a choice that only its owner can make. Nothing was written."""
+
+    exit_code = 2
+    code = "CHOICE"
+
+
 class ParameterError(AnonkitError, ValueError):
     """A parameter of a method is outside its range."""
 

@@ -235,7 +235,8 @@ class Draft:
     """What a method hands to the pipeline: nothing is on disk yet."""
 
     data: Source
-    """The perturbed rows, in source order, the unit column still in it; written in secret order unless `in_order`."""
+    """The perturbed rows, in source order, with the columns that say whose they are; written in secret order unless
+    `in_order`."""
     params: JsonObject
     """What a consumer needs: public by design."""
     columns: Sequence[ReportColumn]

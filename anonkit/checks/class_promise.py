@@ -18,7 +18,7 @@ from anonkit.checks.anonymity import figure_checks, model_checks, recounted, rol
 from anonkit.checks.plain_bounds import Labelled, class_check
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
-from anonkit.checks.sameness import same
+from anonkit.checks.sameness import none_of, same
 from anonkit.promises.anonymous_classes import ALL_ROWS, WHOLE_SETS, KAnonymity
 from anonkit.promises.guarantee import Check
 
@@ -55,11 +55,14 @@ def validate_classes(evidence: Evidence) -> Validation:
     counted = [*role_checks(params, report, schema), *model_checks(params, report)]
     counted += label_checks(data, schema.names, params, report)
     disclosure = recounted(data, schema, promise, given, watched, params)
-    made = [check for check in promise.verify(disclosure) if check.name not in UNCOUNTABLE]
+    uncountable = (*UNCOUNTABLE, *(candidate.check for candidate in promise.candidates))
+    made = [check for check in promise.verify(disclosure) if check.name not in uncountable]
     promised = [*disclosure.checks, *made]
     if given is None:
         counted += figure_checks(report, disclosure, promise)
-        counted += verification_checks(report, [*made, *evidence.repeated], UNCOUNTABLE)
+        counted += verification_checks(report, [*made, *evidence.repeated], uncountable)
+        if promise.candidates or promise.independent_rows or "candidates" in params:
+            counted.append(_whose_rows(params, report, promise))
         if promise.rows_known == ALL_ROWS:
             counted.append(_said_to_be_counted(report, promise.k))
     if bound_columns(params):
@@ -67,6 +70,27 @@ def validate_classes(evidence: Evidence) -> Validation:
     more = [check for check in requested.checks(disclosure, watched, promise.unit) if check not in promised]
     checks = (*evidence.checks, *budget_checks(report), *promised, *counted, *more)
     return Validation(checks=checks, disclosure=disclosure)
+
+
+def _whose_rows(params: Mapping[str, Any], report: Mapping[str, Any], promise: KAnonymity) -> Check:
+    """Check what the files say of what may be the person: the owner alone can count that.
+
+    Params and promise name the same columns, or say that rows are independent; the verification has counted as many
+    different values of each as the promise tells, and the params declare every such column, none of it released alone.
+    """
+    named = [list(candidate.columns) for candidate in promise.candidates]
+    stated = {entry["name"]: entry for entry in report["verification"]["checks"]}
+    said = [stated.get(candidate.check, {}) for candidate in promise.candidates]
+    roles = {column["name"]: column["role"] for column in params["columns"]}
+    wrong = int(not same(params.get("candidates", []), named))
+    wrong += params.get("independent_rows", False) is not promise.independent_rows
+    wrong += bool(named) and (promise.unit is not None or promise.independent_rows)
+    for candidate, entry in zip(promise.candidates, said, strict=True):
+        figures = (entry.get("observed"), entry.get("required"))
+        wrong += not (same(figures[0], candidate.values) and same(figures[1], promise.k))
+        wrong += not all(name in roles for name in candidate.columns)
+        wrong += "identifier" not in {roles.get(name) for name in candidate.columns}
+    return none_of("whose_rows", wrong)
 
 
 def _said_to_be_counted(report: Mapping[str, Any], k: int) -> Check:

@@ -48,6 +48,8 @@ class Disclosure:
     """The people by class and value, when people are counted."""
     checks: tuple[Check, ...] = field(default=(), compare=False)
     """Whether the table can have the people it was said to have."""
+    candidates: Mapping[tuple[str, ...], int] = field(default_factory=dict, compare=False)
+    """Fewest different values in a class of what may be the person, where these could still be counted."""
     alike: int | None = field(default=None, compare=False)
     """Fewest people with one whole set of rows, where that was counted; nobody can without the unit column."""
 

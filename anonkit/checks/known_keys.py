@@ -93,7 +93,7 @@ _DOMAIN = {
     "cells": _plain, "fine": _plain, "ends": _plain, "means": _plain,
 }  # fmt: skip
 _COLUMN = {
-    **dict.fromkeys(("name", "role", "sensitive", "missing_is_value", "shows"), _plain),
+    **dict.fromkeys(("name", "role", "sensitive", "missing_is_value", "shows", "together"), _plain),
     "type": _text,
     "missing": _text,
     "domain": _DOMAIN,
@@ -124,7 +124,7 @@ _PARAMS: Shape = {
         (
             "format", "anonkit_version", "method", "preset", "randomness", "assumptions", "conditions", "unit",
             "earlier_method", "max_suppression", "rows_of_people", "task", "asked_column", "anchored", "histograms",
-            "class_counts", "class_rate",
+            "class_counts", "class_rate", "independent_rows", "candidates",
         ), _plain,
     ),
     **dict.fromkeys(

@@ -9,7 +9,7 @@ from typing import Any
 
 from anonkit.checks.disclosure import Disclosure
 from anonkit.errors import ParameterError, did_you_mean
-from anonkit.promises.anonymous_classes import Diversity, KAnonymity
+from anonkit.promises.anonymous_classes import CANDIDATE, Diversity, KAnonymity
 from anonkit.promises.guarantee import Check
 
 
@@ -69,8 +69,14 @@ class Asked:
 UNCOUNTABLE = {
     "joint_k": "The joint view with earlier releases was counted on the source; the files do not allow that.",
     "k_anonymity_whole_sets": "Whole sets of rows were counted by the owner: the files do not tell whose a row is.",
+    CANDIDATE: "Values of what may be the person were counted by the owner: the files do not tell whose a row is.",
 }
-"""Checks of a release that nobody can repeat from its files, and why."""
+"""Checks of a release that nobody can repeat from its files, and why; of a column, `name:column`, by their names."""
+
+
+def cannot_be_repeated(name: str) -> str | None:
+    """Return why nobody can repeat a check from the files of a release; None where everybody can."""
+    return UNCOUNTABLE.get(name.partition(":")[0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,10 +107,10 @@ class Validation:
         return replace(
             self,
             unchecked=(
-                *(name for name in left_out if name not in UNCOUNTABLE),
+                *(name for name in left_out if cannot_be_repeated(name) is None),
                 *(name for name in asked.names if name not in kinds),
             ),
-            uncountable=tuple(name for name in left_out if name in UNCOUNTABLE),
+            uncountable=tuple(name for name in left_out if cannot_be_repeated(name) is not None),
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -183,7 +183,7 @@ def _policy(
         target=target,
         no_target=no_target,
         task=task,
-        unit=unit,
+        unit=None if unit is None else unit.split(","),
         identifiers=identifier,
         sensitive=sensitive,
         insensitive=insensitive,
@@ -197,7 +197,11 @@ policy_options = option_group(
     click.option("--target", metavar="COLUMN", help="What is predicted; default: the last column without a role."),
     click.option("--no-target", is_flag=True, help="Nothing is predicted: detail is kept for all columns together."),
     task_option,
-    click.option("--unit", metavar="COLUMN", help="Which person a row belongs to: k then counts people."),
+    click.option(
+        "--unit",
+        metavar="COLUMN[,COLUMN]",
+        help="Whose a row is, maybe by several columns together: k then counts people. none: rows are independent.",
+    ),
     click.option("--identifier", metavar="COLUMN", multiple=True, help="Names a person, never released; repeatable."),
     click.option(
         "--sensitive", metavar="COLUMN", multiple=True, help="What must not be learned, maybe the target; repeatable."

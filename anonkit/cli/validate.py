@@ -48,6 +48,7 @@ _MEANINGS = {
     "k_anonymity": "classes are smaller than promised or asked",
     "k_anonymity_people": "classes hold fewer people than promised or asked",
     "whole_sets_counted_by_owner": "its report does not say that the owner counted whole sets of rows",
+    "whose_rows": "its files contradict each other about what may be the person",
     "people": "its classes cannot have the people that are told of them",
     "people_of_values": "its values cannot be held by the people that are told of them",
     "l_diversity": "classes are less diverse than promised or asked",
@@ -177,7 +178,7 @@ def command(
     """
     from anonkit.bundle.private_files import sweep
     from anonkit.checks.junit import junit_xml
-    from anonkit.checks.requirements import UNCOUNTABLE
+    from anonkit.checks.requirements import cannot_be_repeated
     from anonkit.checks.validation import validate
     from anonkit.cli.arrays import without_pandas
     from anonkit.cli.summary import check_line
@@ -222,7 +223,10 @@ def command(
     return Outcome(
         text="\n".join([head, *lines]),
         document=validation.to_dict(),
-        notes=[*(UNCOUNTABLE[name] for name in validation.uncountable), *_told_of_strays(stored)],
+        notes=[
+            *dict.fromkeys(str(cannot_be_repeated(name)) for name in validation.uncountable),
+            *_told_of_strays(stored),
+        ],
         quiet=quiet,
         failure=_failure(table, validation),
     )

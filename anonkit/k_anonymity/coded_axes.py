@@ -115,7 +115,7 @@ def global_recoding(prepared: Prepared, groups: Mapping[str, NDArray[np.integer[
         elif hierarchy is None:
             recoded.append(grouping_of(column, of_code))
         else:
-            held = held_by(of_code[column.codes], int(of_code.max(initial=-1)) + 1, prepared.units)
+            held = held_by(of_code[column.codes], int(of_code.max(initial=-1)) + 1, prepared.holders)
             recoded.append(declared_grouping(hierarchy, of_code, held >= prepared.k))
     return GlobalRecoding(columns=tuple(recoded))
 

@@ -6,6 +6,7 @@ A recoding is published, so what it lists and where it cuts is told of the sourc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,8 +16,9 @@ from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.interval_ends import Point
 from anonkit.k_anonymity.search.heavy_parts import declared_cuts, equal_width_cuts, heavy_cuts
 
-Units = NDArray[np.int64] | None
-"""The person each row belongs to, shape (n_rows,); None where every row is a person."""
+Holders = Sequence[NDArray[np.int64]]
+"""Who each row may belong to, shape (n_rows,), -1 for nobody: the person, or the value of each candidate for it. None
+where every row is a person. What k people hold, k values of each hold."""
 
 
 @dataclass(frozen=True)
@@ -40,36 +42,43 @@ class Stretch:
     """True when fewer than k rows are missing: they are told from nothing else of this part."""
 
 
-def held_by(codes: NDArray[np.integer], n_codes: int, units: Units) -> NDArray[np.int64]:
-    """Count the rows (distinct units) that have each code, shape (n_codes,)."""
+def held_by(codes: NDArray[np.integer], n_codes: int, holders: Holders) -> NDArray[np.int64]:
+    """Count the rows (distinct holders, where they are fewest) that have each code, shape (n_codes,)."""
     whole = codes.astype(np.int64)
-    if units is not None:
+    if not holders:
+        return np.bincount(whole, minlength=n_codes).astype(np.int64)
+    counts = []
+    for units in holders:
+        somebodys = units >= 0
         n_units = int(units.max(initial=0)) + 1
-        whole = np.unique(whole * n_units + units) // n_units
-    return np.bincount(whole, minlength=n_codes).astype(np.int64)
+        pairs = np.unique(whole[somebodys] * n_units + units[somebodys])
+        counts.append(np.bincount(pairs // n_units, minlength=n_codes).astype(np.int64))
+    return np.asarray(np.minimum.reduce(counts))
 
 
-def _holders(column: CodedColumn, which: NDArray[np.bool_], units: Units) -> int:
+def _holders(column: CodedColumn, which: NDArray[np.bool_], holders: Holders) -> int:
     rows = which[column.codes]
-    return int(rows.sum()) if units is None else int(np.unique(units[rows]).size)
+    if not holders:
+        return int(rows.sum())
+    return min(int(np.unique(units[rows & (units >= 0)]).size) for units in holders)
 
 
-def pool_rare(column: CodedColumn, k: int, units: Units = None) -> CodedColumn:
-    """Merge the values of a categorical column that fewer than k rows (units) hold into one code that k rows hold.
+def pool_rare(column: CodedColumn, k: int, holders: Holders = ()) -> CodedColumn:
+    """Merge the values of a categorical column that fewer than k rows (people) hold into one code that k rows hold.
 
     Where they are fewer together, the listed values that fewest hold join them. Missing joins them too, unless k rows
     are missing. Codes become: listed values in their order, the pool if there is one, missing last.
     """
     if column.ordered:
         return column
-    held = held_by(column.codes, column.size, units)
+    held = held_by(column.codes, column.size, holders)
     missing = np.zeros(column.size, dtype=bool)
     if column.missing is not None:
         missing[column.missing] = True
     pooled = held < k
     if not pooled.any():
         return column
-    while _holders(column, pooled, units) < k and not pooled.all():
+    while _holders(column, pooled, holders) < k and not pooled.all():
         rest = np.flatnonzero(~pooled & ~missing)
         pooled[rest[np.argmin(held[rest])] if rest.size else column.missing] = True
     listed = np.flatnonzero(~pooled & ~missing)
@@ -85,12 +94,12 @@ def pool_rare(column: CodedColumn, k: int, units: Units = None) -> CodedColumn:
 def cut_parts(
     column: CodedColumn,
     k: int,
-    units: Units = None,
+    holders: Holders = (),
     *,
     bins: int | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> CodedColumn:
-    """Merge the values of an ordered column into parts of k rows (units) each, between cuts that tell of no fewer.
+    """Merge the values of an ordered column into parts of k rows (people) each, between cuts that tell of no fewer.
 
     Parameters
     ----------
@@ -111,13 +120,13 @@ def cut_parts(
     if not column.ordered or n_values == 0:
         return column
     if bins is not None and bounds is not None:
-        cuts = declared_cuts(column, bounds, bins, k, units)
+        cuts = declared_cuts(column, bounds, bins, k, holders)
     else:
-        cuts = heavy_cuts(column, k, units)
+        cuts = heavy_cuts(column, k, holders)
         if bins is not None:
             cuts = [cuts[at] for at in equal_width_cuts([point for _, point in cuts], bins)]
     present = np.arange(column.size) < n_values
-    tells_missing = _holders(column, ~present, units) >= k and _holders(column, present, units) >= k
+    tells_missing = _holders(column, ~present, holders) >= k and _holders(column, present, holders) >= k
     if bins is None and len(cuts) == n_values - 1 and (tells_missing or column.missing is None):
         return column
     part = np.searchsorted([at for at, _ in cuts], np.arange(column.size), side="right").astype(np.int32)

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.domains.coded_columns import combine
-from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirements
+from anonkit.k_anonymity.privacy_model import AnonymityModel, candidate_requirements, diversity_requirements
 from anonkit.k_anonymity.recoded_rows import RecodeRows, is_among
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition, Requirement
 from anonkit.k_anonymity.search.suppression import n_suppressed
@@ -151,16 +151,17 @@ def merged_recoding(
     Notes
     -----
     One pass counts the classes, with the values of sensitive columns where they matter, and with the unit where people
-    are counted. A table with a unit and more rows than may be held is not merged.
+    are counted. A table with a unit, or candidates for it, and more rows than may be held is not merged.
     """
     steps = coarser_steps(recoding)
     plain = MergedRecoding(steps=steps, moved={})
     finest = FinestClasses(recoding)
     types = finest.types(source.schema)
-    if not types or (policy.unit is not None and is_too_large(source, engine)):
+    people = [*([] if policy.unit is None else [policy.unit]), *(candidate.key for candidate in policy.candidates)]
+    if not types or (people and is_too_large(source, engine)):
         return plain
     sensitive = list(policy.sensitive) if model.diversity.asked() else []
-    extra = [name for name in dict.fromkeys((*sensitive, policy.unit)) if name and name not in types]
+    extra = [name for name in dict.fromkeys((*sensitive, *people)) if name not in types]
     kinds = {**types, **({} if policy.unit is None else {policy.unit: pa.string()})}
     schema = pa.schema([(name, kinds.get(name) or source.schema.field(name).type) for name in (*types, *extra)])
     function = RecodeRows(recoding=finest, schema=schema, needed=needed, unit=policy.unit)
@@ -173,6 +174,7 @@ def merged_recoding(
         *diversity_requirements(
             model.diversity, [coded_cells(cells, name) for name in sensitive], policy.missing_is_value, units=units
         ),
+        *candidate_requirements(model.k, [coded_cells(cells, candidate.key) for candidate in policy.candidates]),
     ]
     entry_class, n_classes = combine([coded_cells(cells, name).codes for name in types], cells.num_rows)
     first = np.zeros(n_classes, dtype=np.int64)

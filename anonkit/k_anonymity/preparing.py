@@ -18,9 +18,9 @@ from anonkit.domains.array_types import FloatArray
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.errors import GuaranteeError, PolicyError
 from anonkit.k_anonymity.declared_detail import Hierarchy
-from anonkit.k_anonymity.found_detail import cut_parts, pool_rare
+from anonkit.k_anonymity.found_detail import Holders, cut_parts, pool_rare
 from anonkit.k_anonymity.guiding_target import GuidingTarget, guiding_target
-from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirements
+from anonkit.k_anonymity.privacy_model import AnonymityModel, candidate_requirements, diversity_requirements
 from anonkit.k_anonymity.recoded_rows import RecodeRows, RowRules
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, automatic_ladder, full_detail
@@ -82,8 +82,8 @@ class Prepared:
     """Whether the policy says that nothing is predicted: then detail is kept for all columns together."""
     owner: JsonObject | None = None
     """Exact figures of the target, for the owner alone."""
-    units: NDArray[np.int64] | None
-    """Person of each row, shape (n_rows,); None where every row is a person."""
+    holders: Holders
+    """The person of each row, or the value of each candidate for it, -1 for nobody; empty where every row is one."""
     k: int
     """Rows (people) that every class needs."""
     requirements: list[Requirement]
@@ -129,6 +129,10 @@ def prepare(
     coded = engine.encode(usable, names)
     units = None if policy.unit is None else engine.encode(usable, [policy.unit])[0].codes.astype(np.int64)
     _refuse_few(model.k, coded[0].codes.size, units)
+    candidates = [engine.encode(usable, [candidate.key])[0] for candidate in policy.candidates]
+    for name, column in zip(policy.candidates, candidates, strict=True):
+        _refuse_few_values(model.k, name.name, column)
+    holders = [*([] if units is None else [units]), *map(_values_of, candidates)]
     target = None if policy.target is None else engine.encode(usable, [policy.target])[0]
     guide = (
         GuidingTarget.none(coded[0].codes.size)
@@ -138,7 +142,7 @@ def prepare(
     declared = [policy.column(column.name) for column in coded]
     levels = [preparation.hierarchy(*pair) for pair in zip(coded, declared, strict=True)]
     columns = [
-        _free_codes(column, declaration, preparation, model.k, units) if hierarchy is None else column
+        _free_codes(column, declaration, preparation, model.k, holders) if hierarchy is None else column
         for column, declaration, hierarchy in zip(coded, declared, levels, strict=True)
     ]
     return Prepared(
@@ -149,19 +153,26 @@ def prepare(
         task=guide.task,
         jointly=policy.without_target,
         owner=guide.owner,
-        units=units,
+        holders=holders,
         k=model.k,
-        requirements=_requirements(usable, policy, engine, model, units),
+        requirements=[
+            *_requirements(usable, policy, engine, model, units),
+            *candidate_requirements(model.k, candidates),
+        ],
         notes=(*_blank_notes(columns), *guide.notes),
     )
 
 
 def _usable_rows(source: Source, policy: Policy, engine: Engine) -> Source:
-    """Return the rows that no missing value drops and, with a unit column, somebody's; the unit as its keys."""
+    """Return the rows that no missing value drops and, with a unit column, somebody's; the unit as its keys.
+
+    No row is left out because nobody may be told by a candidate for the person.
+    """
     needed = RowRules.of(policy).needed
     if not needed and policy.unit is None:
         return source
-    names = dict.fromkeys((*policy.quasi_identifiers, *policy.sensitive, policy.target, policy.unit))
+    keys = [candidate.key for candidate in policy.candidates]
+    names = dict.fromkeys((*policy.quasi_identifiers, *policy.sensitive, policy.target, policy.unit, *keys))
     schema = pa.schema(
         [(name, pa.string() if name == policy.unit else source.schema.field(name).type) for name in names if name]
     )
@@ -171,14 +182,20 @@ def _usable_rows(source: Source, policy: Policy, engine: Engine) -> Source:
 
 
 def _free_codes(
-    column: CodedColumn, declared: Column, preparation: Preparation, k: int, units: NDArray[np.int64] | None
+    column: CodedColumn, declared: Column, preparation: Preparation, k: int, holders: Holders
 ) -> CodedColumn:
     """Return the codes that a search may tell apart in a column without a hierarchy."""
     if column.ordered and preparation.cut:
-        return cut_parts(column, k, units, bins=preparation.bins, bounds=declared.bounds)
+        return cut_parts(column, k, holders, bins=preparation.bins, bounds=declared.bounds)
     if not column.ordered and preparation.pool and declared.categories is None:
-        return pool_rare(column, k, units)
+        return pool_rare(column, k, holders)
     return column
+
+
+def _values_of(candidate: CodedColumn) -> NDArray[np.int64]:
+    """Return the value of each row, -1 where it has none, shape (n_rows,)."""
+    codes = candidate.codes.astype(np.int64)
+    return codes if candidate.missing is None else np.where(codes == candidate.missing, -1, codes)
 
 
 def _refuse_few(k: int, n_rows: int, units: NDArray[np.int64] | None) -> None:
@@ -189,6 +206,12 @@ def _refuse_few(k: int, n_rows: int, units: NDArray[np.int64] | None) -> None:
             f"k ({k}) cannot be reached: the table has {people or 'no'} {who}",
             f"k is at most {people} here" if people else "name a table that has some",
         )
+
+
+def _refuse_few_values(k: int, name: str, candidate: CodedColumn) -> None:
+    values = candidate.size - (candidate.missing is not None)
+    if values < k:
+        raise GuaranteeError(f"column {name!r} has {values or 'no'} different values, and k is {k}", "a smaller k")
 
 
 def _requirements(

@@ -16,6 +16,7 @@ from anonkit.errors import ParameterError, PolicyError, option
 from anonkit.k_anonymity.search.class_values import CountedPeople
 from anonkit.k_anonymity.search.equivalence import (
     AlphaK,
+    AtLeastK,
     DistinctL,
     EntropyL,
     RecursiveCL,
@@ -26,7 +27,7 @@ from anonkit.k_anonymity.search.equivalence import (
 from anonkit.parameters import check_number, parameter, settle_numbers
 from anonkit.policy.column_declarations import Missing, Role
 from anonkit.policy.declaration import Policy
-from anonkit.promises.anonymous_classes import ALL_ROWS, ONE_ROW, Diversity, KAnonymity
+from anonkit.promises.anonymous_classes import ALL_ROWS, INDEPENDENT, ONE_ROW, CountedCandidate, Diversity, KAnonymity
 
 _ABOUT_ROWS = (Missing.DROP, Missing.ERROR)
 _WHOSE_ROWS = (Role.QUASI_IDENTIFIER, Role.UNIT, Role.IDENTIFIER)
@@ -144,8 +145,11 @@ class AnonymityModel:
             diversity=self.diversity,
             unit=policy.unit,
             rows_known=None if rows is None else ALL_ROWS if rows.whole_set else ONE_ROW,
+            candidates=tuple(CountedCandidate(columns=candidate.columns) for candidate in policy.candidates),
+            independent_rows=policy.independent_rows,
             assumptions=(
                 "The quasi-identifiers are all that an attacker knows about a person.",
+                *([INDEPENDENT] if policy.independent_rows else ()),
                 *(_ONE_ROW if rows is not None and not rows.whole_set else ()),
             ),
         )
@@ -170,6 +174,17 @@ class Holders(TypedDict):
     missing: int | None
     units: NDArray[np.int64] | None
     counted: CountedPeople | None
+
+
+def candidate_requirements(k: int, candidates: Sequence[CodedColumn]) -> list[Requirement]:
+    """Return that every class holds k different values of each candidate for the person; a missing one counts nothing.
+
+    Parameters
+    ----------
+    candidates : sequence of CodedColumn
+        Keys of each candidate, row by row or entry by entry.
+    """
+    return [AtLeastK(k, column.codes.astype(np.int64), column.missing) for column in candidates]
 
 
 def diversity_requirements(

@@ -107,7 +107,7 @@ def draft_recoded(
 
 
 def released_schema(schema: pa.Schema, policy: Policy, recoding: Recoding) -> pa.Schema:
-    """Return names and types of what is released, the unit column among them.
+    """Return names and types of what is released, and of what says whose a row is: that is counted, and then goes.
 
     Raises
     ------
@@ -123,7 +123,8 @@ def released_schema(schema: pa.Schema, policy: Policy, recoding: Recoding) -> pa
             "no column can be released: every quasi-identifier would have to be dropped, and there is nothing else",
             "allow more suppression, or ask for a smaller k",
         )
-    return pa.schema([(name, types.get(name, schema.field(name).type)) for name in names])
+    keys = [candidate.key for candidate in policy.candidates]
+    return pa.schema([(name, types.get(name, schema.field(name).type)) for name in (*names, *keys)])
 
 
 def _passes(column: Column) -> bool:
@@ -147,6 +148,8 @@ def anonymity_params(policy: Policy, schema: pa.Schema, model: AnonymityModel, r
         "target": policy.target,
         **({"task": str(policy.task)} if policy.task is Task.REGRESSION else {}),
         "unit": policy.unit,
+        **({"independent_rows": True} if policy.independent_rows else {}),
+        **({"candidates": [list(each.columns) for each in policy.candidates]} if policy.candidates else {}),
         "missing_values": list(policy.missing_values),
         **({"rows_of_people": "limited"} if limits_rows(policy) else {}),
         "model": {
@@ -190,6 +193,7 @@ def _column_params(policy: Policy, column: Column, kind: pa.DataType) -> dict[st
         "type": str(kind),
         "missing": str(policy.missing_of(column.name)),
         **({"missing_is_value": column.name in policy.missing_is_value} if column.is_sensitive else {}),
+        **({"together": list(column.together)} if column.together else {}),
     }
     bounds, values = column.bounds, column.domain_values
     if column.place is not None:

@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from anonkit.errors import GuaranteeError
+from anonkit.errors import ChoiceError, GuaranteeError, option
 from anonkit.k_anonymity.levelled_rows import levelled_rows
 from anonkit.k_anonymity.preparing import Preparation, Prepared, prepare
 from anonkit.k_anonymity.privacy_model import AnonymityModel
@@ -79,6 +79,8 @@ class RecodingMethod(AnonymityModel, ABC):
         ------
         GuaranteeError
             The model cannot be reached within the limit of suppression.
+        ChoiceError
+            It cannot be reached with k different values of what may be the person, and nobody says whose rows are.
         PolicyError
             A quasi-identifier has missing values where the policy allows none, or cells outside its declared domain.
 
@@ -86,6 +88,15 @@ class RecodingMethod(AnonymityModel, ABC):
         -------
         A value is listed in the recoding of a sample when k rows of the sample hold it, so k rows of the table do.
         """
+        try:
+            return self._drafted(source, policy, engine=engine, rng=rng, progress=progress)
+        except GuaranteeError as failure:
+            if not policy.candidates:
+                raise
+            raise undecided(self.k, policy, failure) from None
+
+    def _drafted(self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress) -> Draft:
+        """Return the draft; see `release`."""
         progress("checking the table", 0.0)
         levelled = None
         if policy.person_rows is not None:
@@ -132,6 +143,24 @@ def refuse_too_many(n_suppressed: int, n_rows: int, limit: int) -> None:
     """
     if n_suppressed > limit or n_suppressed == n_rows:
         raise unreachable()
+
+
+def undecided(k: int, policy: Policy, failure: GuaranteeError, advice: str = "") -> ChoiceError:
+    """Return the question whose the rows are, where the model is not reached with k values of every candidate.
+
+    Parameters
+    ----------
+    advice : str
+        What else the hint says, first.
+    """
+    names = " and ".join(repr(candidate.name) for candidate in policy.candidates)
+    first = ",".join(policy.candidates[0].columns)
+    return ChoiceError(
+        f"{failure.told[0]}; nobody declared whose the rows are, so every group would also need {k} different values "
+        f"of {names}",
+        f"{advice}{option('unit', first)} says that these are people; {option('unit', 'none')} says that rows are "
+        "independent",
+    )
 
 
 def unreachable() -> GuaranteeError:

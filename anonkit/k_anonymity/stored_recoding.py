@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from anonkit.domains.arrow_values import is_ordered
-from anonkit.errors import PolicyError, ReleaseFormatError, option
+from anonkit.errors import GuaranteeError, PolicyError, ReleaseFormatError, option
 from anonkit.k_anonymity.merged_classes import merged_recoding
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_draft import draft_recoded
 from anonkit.k_anonymity.recoded_rows import count_usable_rows
+from anonkit.k_anonymity.recoding_method import undecided
 from anonkit.parameters import parameter
 from anonkit.policy.calendar_columns import Calendar
 from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outside, Role
@@ -62,6 +63,10 @@ class Recoded(AnonymityModel):
     recoding: Recoding = field(default_factory=lambda: GlobalRecoding(columns=()))
     declared: tuple[Column, ...] = ()
     missing_values: tuple[str, ...] = ("",)
+    candidates: tuple[tuple[str, ...], ...] = ()
+    """Columns that may say whose a row is, of which every class held k different values."""
+    independent_rows: bool = False
+    """The owner said that no person has several rows."""
     task: Task | None = None
     """What consumers do with the target; None: it is classes, or there is none."""
 
@@ -95,6 +100,8 @@ class Recoded(AnonymityModel):
                 recoding=recoding_from_dict(params["recoding"]),
                 declared=tuple(_column(raw) for raw in params["columns"]),
                 missing_values=tuple(params["missing_values"]),
+                candidates=tuple(tuple(map(str, columns)) for columns in params.get("candidates", ())),
+                independent_rows=params.get("independent_rows") is True,
                 task=Task(params["task"]) if "task" in params else None,
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -114,15 +121,31 @@ class Recoded(AnonymityModel):
         return Policy(
             columns={column.name: column for column in self.declared},
             missing_values=self.missing_values,
+            independent_rows=self.independent_rows,
             task=self.task,
             encoding=UTF8 if encoding is None else encoding_named(encoding),
-            optional=frozenset(column.name for column in self.declared if column.role in absent),
+            optional=frozenset(column.name for column in self.declared if column.role in absent) - self._counted,
         )
+
+    @property
+    def _counted(self) -> frozenset[str]:
+        """Columns by which rows are told apart: without them a batch cannot be counted."""
+        units = (of for column in self.declared for of in column.together)
+        return frozenset((*units, *(name for columns in self.candidates for name in columns)))
 
     def release(
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
     ) -> Draft:
         """Recode the table, merge the classes that are too small, and leave out what cannot be merged."""
+        try:
+            return self._drafted(source, policy, engine=engine, progress=progress)
+        except GuaranteeError as failure:
+            if not policy.candidates:
+                raise
+            raise undecided(self.k, policy, failure, "wait for a larger batch, or release anew: ") from None
+
+    def _drafted(self, source: Source, policy: Policy, *, engine: Engine, progress: Progress) -> Draft:
+        """Return the draft; see `release`."""
         progress("checking the table", 0.0)
         usable = count_usable_rows(source, policy, engine)
         usable.refuse_none()  # before types: cells that are not there have none
@@ -188,6 +211,7 @@ def _column(raw: Mapping[str, Any]) -> Column:
         outside=None if outside is None else Outside(outside),
         place=None if place is None else Place.from_params(place, f"place {raw['name']!r}"),
         calendar=None if calendar is None else Calendar.from_params(calendar, f"column {raw['name']!r}"),
+        together=tuple(map(str, raw.get("together", ()))),
     )
     if not column.is_sensitive and not raw["sensitive"]:
         # of others the policy's own word stands there, which is about quasi-identifiers

@@ -62,7 +62,8 @@ def violating_classes(
     """
     types = recoding.types(source.schema)
     names = [name for name in policy.quasi_identifiers if name in types]
-    extra = [name for name in dict.fromkeys((*policy.sensitive, policy.unit)) if name and name not in types]
+    keys = (policy.unit, *(candidate.key for candidate in policy.candidates))
+    extra = [name for name in dict.fromkeys((*policy.sensitive, *keys)) if name and name not in types]
     kept = [*names, *extra] or source.schema.names[:1]  # a batch without columns has no rows
     if policy.unit is not None:
         types = {**types, policy.unit: pa.string()}
@@ -90,6 +91,10 @@ def _violating(
         The released quasi-identifiers.
     """
     small = engine.small_classes(recoded, names, model.k, policy.unit)
+    if policy.candidates:
+        keys = [candidate.key for candidate in policy.candidates]
+        few = [engine.small_classes(recoded, names, model.k, key) for key in keys]
+        small = _united([small, *few], names)
     if not model.diversity.asked() or not names:
         return small
     counts = [ValueCounts.of(recoded, policy, engine, names, sensitive) for sensitive in policy.sensitive]

@@ -252,21 +252,21 @@ class RFKA(RecodingMethod):
         self, columns: Sequence[CodedColumn], ranking: Sequence[Feature], prepared: Prepared
     ) -> Sequence[Feature]:
         """Leave out the values that fewer than k rows (people) hold: a recoding that keeps one tells of them."""
-        held = {column.name: held_by(column.codes, column.size, prepared.units) for column in columns}
+        held = {column.name: held_by(column.codes, column.size, prepared.holders) for column in columns}
         return [feature for feature in ranking if feature.code is None or held[feature.column][feature.code] >= self.k]
 
     def _with_rest(self, columns: Sequence[CodedColumn], selection: Selection, prepared: Prepared) -> Selection:
         """Give up kept values of a column, the least held first, until k rows hold the others, or none does."""
         groups, decisions = dict(selection.groups), list(selection.decisions)
         for column in columns:
-            held = held_by(column.codes, column.size, prepared.units)
+            held = held_by(column.codes, column.size, prepared.holders)
             kept = [feature for feature in decisions if feature.kept and feature.feature.column == column.name]
             kept.sort(key=lambda feature: -int(held[feature.feature.code or 0]))
             while kept:
                 keys = np.full(column.size, column.size, dtype=np.int64)
                 codes = [feature.feature.code for feature in kept if feature.feature.code is not None]
                 keys[codes] = codes
-                rest = held_by((keys == column.size)[column.codes], 2, prepared.units)[1]
+                rest = held_by((keys == column.size)[column.codes], 2, prepared.holders)[1]
                 if rest == 0 or rest >= self.k:
                     break
                 given_up = kept.pop()

@@ -15,10 +15,12 @@ import pyarrow as pa
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.drafting.table_domains import with_domains_of
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
-from anonkit.engines.reading.settled_tables import declared_table
+from anonkit.drafting.whose_rows import candidates_for_person, with_keys_by_structure
+from anonkit.engines.reading.settled_tables import declared_table, with_keys, with_unit
 from anonkit.engines.snapshots.addresses import address_of
 from anonkit.engines.snapshots.dispatch import Snapshot, is_read_in_place
 from anonkit.errors import AnonkitError, ParameterError, PolicyError, option
+from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.ledger.repeated_requests import Asked
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.pipeline.flat_view import FlatView, flat_view
@@ -85,7 +87,8 @@ class DeclaredSource:
     @cached_property
     def _declared(self) -> tuple[Source, Mapping[str, Any]]:
         """The table, and the counts of its cells that are not as declared; nothing is read before it is asked for."""
-        return declared_table(self.rows.table, self.policy, self.engine, taken=self.undeclared.taken)
+        keyed = with_keys(with_unit(self.rows.table, self.policy, self.engine), self.policy.candidates, self.engine)
+        return declared_table(keyed, self.policy, self.engine, taken=self.undeclared.taken)
 
     def asked(self, request: ReleaseRequest) -> Asked:
         """Return what is asked of the table, in its one form."""
@@ -161,7 +164,13 @@ def declared_source(
     columns = schema.names
     unknown = [] if declared.cell_by_cell else [column for column in columns if not declared.declares(column)]
     undeclared = _judged(table, unknown, engine, view)
+    asks_whose = isinstance(method, AnonymityModel) and declared.unit is None and not declared.independent_rows
+    if asks_whose:
+        undeclared = with_keys_by_structure(table, undeclared, engine)
     policy = undeclared.declared(declared).resolve(columns, target_use=method.target_use)
+    if asks_whose:
+        earlier = getattr(method, "candidates", ())
+        policy = replace(policy, candidates=candidates_for_person(table, policy, undeclared, engine, earlier))
     if min_people is not None:
         policy = replace(policy, identifiers_from_data=tuple(undeclared.taken))
         policy = with_domains_of(policy, table, engine, min_people)
@@ -196,7 +205,11 @@ def declared_source(
         columns=schema,
         promise=promise,
         undeclared=undeclared,
-        notes=[*_role_notes(declared, policy), *undeclared.notes(policy), *_finding_notes(policy)],
+        notes=[
+            *_role_notes(declared, policy),
+            *undeclared.notes(policy),
+            *_finding_notes(policy),
+        ],
         joined={} if view is None else view.owner,
         failure=failure,
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from anonkit.checks.candidate_values import fewest_values
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.number_utility import number_for_all_rows, number_utility
 from anonkit.checks.pair_marginals import pair_marginals
@@ -25,6 +26,7 @@ from anonkit.checks.whole_sets import fewest_alike
 from anonkit.k_anonymity.recoded_sample import has_classes, people_of, recoded_sample
 from anonkit.pipeline.rows_left_out import CountedTable, by_quarter, left_out_by_class
 from anonkit.policy.declaration import Policy
+from anonkit.policy.person_candidates import Candidate
 from anonkit.policy.target_task import Task, task_of_params
 from anonkit.promises.anonymous_classes import ALL_ROWS, KAnonymity
 from anonkit.promises.guarantee import Check, Guarantee
@@ -38,7 +40,13 @@ _DRAWN = "utility"
 
 
 def recount(
-    classes: KAnonymity, data: Path, schema: pa.Schema, target: str | None, *, people: PeopleCounts | None = None
+    classes: KAnonymity,
+    data: Path,
+    schema: pa.Schema,
+    target: str | None,
+    *,
+    people: PeopleCounts | None = None,
+    candidates: Sequence[Candidate] = (),
 ) -> Disclosure:
     """Count the released cells anew.
 
@@ -50,6 +58,8 @@ def recount(
         Column for which the classes of one value are counted.
     people : PeopleCounts, optional
         The people of a table whose unit column is gone already.
+    candidates : sequence of Candidate
+        Who a row may belong to, where the keys still stand in the table.
     """
     recursive = classes.diversity.recursive
     names = [name for name in classes.quasi_identifiers if name in schema.names]
@@ -63,6 +73,8 @@ def recount(
         recursive=(2, 3) if recursive is None else tuple(sorted({2, 3, recursive[1]})),
         target=target if target in schema.names else None,
     )
+    values = {one.columns: fewest_values(data, names, one.key) for one in candidates}
+    found = replace(found, candidates=values)
     if classes.rows_known != ALL_ROWS or classes.unit is None or people is not None:
         return found
     return replace(found, alike=fewest_alike(data, names, classes.unit))

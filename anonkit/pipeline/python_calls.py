@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Unpack
@@ -33,7 +33,7 @@ def release(
     target: str | None = None,
     no_target: bool = False,
     task: str | None = None,
-    unit: str | None = None,
+    unit: str | Sequence[str] | None = None,
     identifiers: Iterable[str] = (),
     sensitive: Iterable[str] = (),
     insensitive: Iterable[str] = (),
@@ -85,7 +85,8 @@ def release(
     policy : Policy or path, optional
         What the owner declares. Undeclared columns are quasi-identifiers, the last one the target.
     target, unit, identifiers, sensitive, insensitive
-        Roles on top of the policy.
+        Roles on top of the policy. Several units name a person together; the unit "none" says that rows are
+        independent: no person has several.
     no_target : bool
         Nothing is predicted: no column is taken for the target, and detail is kept for all columns together.
     task : str, optional

@@ -311,7 +311,8 @@ def _recounted(
     classes = promise.counted_classes
     as_drafted: Mapping[str, Any] = draft.params
     draft, hidden, schema = _as_written(promise, draft, spool, policy)
-    counted = None if classes is None else recount(classes, spool, schema, policy.target)
+    counted = None if classes is None else recount(classes, spool, schema, policy.target, candidates=policy.candidates)
+    promise = promise if classes is not promise or counted is None else classes.counted(counted)
     of_classes = [] if classes is None or counted is None else classes.verify(counted)
     checks = [
         *of_classes,
@@ -353,7 +354,8 @@ def _recounted(
 def _structure_checks(draft: Draft, policy: Policy) -> list[Check]:
     """Check that nothing reaches the output that must not."""
     synthesized = {column["name"] for column in draft.columns if column["action"] == "synthesized"}
-    names = [name for name in draft.data.schema.names if name != policy.unit and name not in synthesized]
+    counted = whose(policy)
+    names = [name for name in draft.data.schema.names if name not in counted and name not in synthesized]
     stray = [name for name in names if name not in policy.columns or not policy.column(name).is_released]
     return [Check(name="identifiers_absent", passed=not stray, observed=len(stray), required=0)]
 
@@ -374,11 +376,18 @@ def _as_written(
     promise: Guarantee, draft: Draft, spool: Path, policy: Policy
 ) -> tuple[Draft, frozenset[str], pa.Schema]:
     """Describe a draft as its table is; return it, the columns that are not released, and the schema to count."""
-    schema, unit = draft.data.schema, frozenset({policy.unit} & set(draft.data.schema.names))
+    schema = draft.data.schema
+    people = whose(policy) & set(schema.names)
     if promise.counted_classes is None:
-        return draft, frozenset(name for name in unit if name is not None), schema
+        return draft, people, schema
     written = as_written(draft, spool, policy)
-    return written.draft, frozenset({*written.constant, *(name for name in unit if name is not None)}), written.schema
+    return written.draft, frozenset({*written.constant, *people}), written.schema
+
+
+def whose(policy: Policy) -> frozenset[str]:
+    """Return the columns of a draft that say whose its rows are: they are counted, and never released."""
+    unit = () if policy.unit is None else (policy.unit,)
+    return frozenset((*unit, *(candidate.key for candidate in policy.candidates)))
 
 
 def _without(engine: Engine, source: Source, hidden: Collection[str]) -> Source:

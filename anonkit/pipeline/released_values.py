@@ -58,7 +58,8 @@ def as_written(draft: Draft, spool: Path, policy: Policy) -> Settled:
     counts, values = _counted(spool, names, listed)
     constant = tuple(name for name in names if counts[name] == 1)
     left = [name for name in draft.data.schema.names if name not in constant]
-    if not any(name != policy.unit for name in left):
+    keys = {policy.unit, *(candidate.key for candidate in policy.candidates)}
+    if not any(name not in keys for name in left):
         raise GuaranteeError(
             "no column can be released: every quasi-identifier would show one value, and there is nothing else",
             "allow more suppression, or ask for a smaller k",

@@ -121,8 +121,15 @@ class Column:
     made in Python without it has type alone, as one of a table that brings its own types."""
     place: Place | None = None
     """The columns of coordinates that it is made of; it stands in no source."""
+    together: tuple[str, ...] = ()
+    """Columns whose cells name a person together: the unit that is made of them; it stands in no source."""
     answers: AnswerDesign | None = None
     """How answers about it are drawn when not evenly (`answer_weights`, `response_matrix`); for errph and ppnb."""
+
+    @property
+    def is_made(self) -> bool:
+        """True when the column is made of others, and stands in no source."""
+        return self.place is not None or bool(self.together)
 
     @property
     def is_sensitive(self) -> bool:

@@ -20,6 +20,7 @@ from anonkit.policy.bookkeeping import KEYS as BOOKKEEPING_KEYS
 from anonkit.policy.bookkeeping import Bookkeeping, bookkeeping_of, joint_floor_of
 from anonkit.policy.column_declarations import Column, Missing, Role, column_of, place_of, refuse_place
 from anonkit.policy.encodings import POINT, UTF8, declared_decimal, declared_encoding
+from anonkit.policy.person_candidates import Candidate, joined_name
 from anonkit.policy.person_rows import PersonRows
 from anonkit.policy.publication import Publication, declared_publication
 from anonkit.policy.target_task import KEYS as TARGET_KEYS
@@ -59,6 +60,50 @@ def _named(role: str, name: object) -> str | None:
         hint = f"{option('no_target', True)} says that there is none" if role == "target" else "leave it out for none"
         raise PolicyError(f"{role} must be the name of a column", hint)
     return name
+
+
+def _units(unit: object) -> tuple[str, ...]:
+    """Return the columns that name a person together, or refuse what is none."""
+    hint = 'a list of names for columns that tell persons together; "none" says that no person has several rows'
+    if unit is not None and not isinstance(unit, str | list | tuple):
+        raise PolicyError("unit must be the name of a column", hint)
+    units = () if unit is None else (unit,) if isinstance(unit, str) else _names("unit", unit)
+    if "" in units or len(set(units)) < len(units) or (unit is not None and not units):
+        raise PolicyError("unit must be the name of a column", hint)
+    return units
+
+
+def _declares_independence(raw: Mapping[str, Any]) -> bool:
+    """Tell whether a policy file says that no person has several rows: `unit = "none"`.
+
+    Raises
+    ------
+    PolicyError
+        It says anything else there: a column is the unit by its role.
+    """
+    if raw.get("unit", "none") != "none":
+        raise PolicyError(
+            'policy: unit must be "none", which says that no person has several rows',
+            'a column that says whose a row is has role = "unit"',
+        )
+    return "unit" in raw
+
+
+def _with_one_unit(columns: Mapping[str, Column], declared: Mapping[str, Column]) -> dict[str, Column]:
+    """Return the columns of a table with one unit at most: of several columns one is made, which has all their keys.
+
+    None of these is released.
+    """
+    units = [name for name, column in columns.items() if column.role is Role.UNIT and not column.together]
+    made = [column for column in declared.values() if column.together]  # the policy was resolved before
+    if not made and len(units) < 2:
+        return dict(columns)
+    together = made[0].together if made else tuple(units)
+    name = joined_name(together)
+    if name in columns and not made:
+        raise PolicyError(f"column {name!r} is called as the unit of several columns would be", "rename it before")
+    single = {of: replace(columns[of], role=Role.IDENTIFIER, role_given=True) for of in together if of in columns}
+    return {**columns, **single, name: Column(name=name, role=Role.UNIT, together=together)}
 
 
 def _names(role: str, names: object) -> tuple[str, ...]:
@@ -111,11 +156,20 @@ class Policy:
     """True when no cell may be read by the type of its column: under differential privacy. Not from a file."""
     identifiers_from_data: tuple[str, ...] = ()
     """Columns that were taken for identifiers by their cells, under a claim that rests on it. Not from a file."""
+    independent_rows: bool = False
+    """True when no person has several rows, as the owner says (`unit = "none"`)."""
+    candidates: tuple[Candidate, ...] = ()
+    """Who a row may belong to where nobody says it: every class holds k different values of each. Not from a file."""
     person_rows: PersonRows | None = None  # of several joined tables; set by a recipe, not from a policy file
     domains_min_people: int = 10
     """How many people at least share a category that was read from the table, or lie beyond a bound that was."""
 
     def __post_init__(self) -> None:
+        if self.independent_rows and self.unit is not None:
+            raise PolicyError(
+                f"column {self.unit!r} is the unit, and rows are said to be independent",
+                'unit = "none" is for tables in which no person has several rows',
+            )
         target = None if self.target is None else self.columns[self.target]
         refuse_contradicting(target, self.task, without_target=self.without_target)
 
@@ -138,7 +192,7 @@ class Policy:
         """Build a policy from the parsed TOML document."""
         known = (
             "dataset", "columns", "missing", "missing_values", "encoding", "decimal", "declared_by", "license",
-            "joint_k", "places", "publication", "aggregates",
+            "joint_k", "places", "publication", "aggregates", "unit",
         )  # fmt: skip
         refuse_unknown("policy", raw, (*known, *BOOKKEEPING_KEYS, *TARGET_KEYS))
         specs = expect("policy", "columns", raw.get("columns", {}), dict)
@@ -163,6 +217,7 @@ class Policy:
             joint_k=joint_floor_of(raw),
             task=declared_task(raw),
             without_target=declares_no_target(raw),
+            independent_rows=_declares_independence(raw),
             bookkeeping=bookkeeping_of(raw, folder),
             publication=declared_publication(raw),
             aggregates=named_lines("policy", "aggregates", raw.get("aggregates", {})),
@@ -230,14 +285,18 @@ class Policy:
         target: str | None = None,
         no_target: bool = False,
         task: str | None = None,
-        unit: str | None = None,
+        unit: str | Sequence[str] | None = None,
         identifiers: Iterable[str] = (),
         sensitive: Iterable[str] = (),
         insensitive: Iterable[str] = (),
         quasi_identifiers: Iterable[str] = (),
     ) -> Policy:
-        """Return the policy with roles and task from command options on top; a target may also be sensitive."""
-        target, unit = _named("target", target), _named("unit", unit)
+        """Return the policy with roles and task from command options on top; a target may also be sensitive.
+
+        Several units name a person together; the unit "none" says that rows are independent, whatever the policy says.
+        """
+        target, units = _named("target", target), _units(unit)
+        independent = self.independent_rows if unit is None else units == ("none",)
         if target is not None and no_target:
             raise PolicyError(f"{option('target')} and {option('no_target')} exclude each other")
         columns = dict(self.columns)
@@ -251,8 +310,11 @@ class Policy:
             (Role.INSENSITIVE, _names("insensitive", insensitive)),
             (Role.QUASI_IDENTIFIER, _names("quasi_identifiers", quasi_identifiers)),
         )
-        singles = ((Role.TARGET, target), (Role.UNIT, unit))
-        for role, names in (*groups, *((role, (name,) if name else ()) for role, name in singles)):
+        if unit is not None:  # in place of what the policy says
+            for name in self.names(Role.UNIT):
+                assign(name, Role.IDENTIFIER)
+        people = () if independent else units
+        for role, names in (*groups, (Role.TARGET, (target,) if target else ()), (Role.UNIT, people)):
             for name in names:
                 if roles.setdefault(name, role) is not role:
                     raise PolicyError(f"column {name!r} is given two roles: {roles[name]} and {role}")
@@ -266,7 +328,13 @@ class Policy:
                 assign(name, Role.SENSITIVE)
         without_target = no_target or (self.without_target and target is None)
         task_given = self.task if task is None else named_task(task)
-        return replace(self, columns=columns, task=task_given, without_target=without_target)
+        return replace(
+            self,
+            columns=columns,
+            task=task_given,
+            without_target=without_target,
+            independent_rows=independent and Role.UNIT not in roles.values(),
+        )
 
     def refuse_unknown(self, names: Sequence[str]) -> None:
         """Refuse to declare a column that a table with these columns does not have, with the closest name.
@@ -277,7 +345,7 @@ class Policy:
             A declared column is not in the table.
         """
         for name, column in self.columns.items():
-            if column.place is None and name not in names and name not in self.optional:
+            if not column.is_made and name not in names and name not in self.optional:
                 raise PolicyError(f"column {name!r} is not in the table", did_you_mean(name, names))
 
     def resolve(self, names: Sequence[str], *, target_use: TargetUse = TargetUse.REQUIRED) -> Policy:
@@ -296,10 +364,10 @@ class Policy:
         for name, column in places.items():
             refuse_place(name, column, columns)
         columns |= places
-        for role in (Role.TARGET, Role.UNIT):
-            holders = [name for name, column in columns.items() if column.role is role]
-            if len(holders) > 1:
-                raise PolicyError(f"columns {', '.join(map(repr, holders))} all have role {role}: one at most")
+        holders = [name for name, column in columns.items() if column.role is Role.TARGET]
+        if len(holders) > 1:
+            raise PolicyError(f"columns {', '.join(map(repr, holders))} all have role {Role.TARGET}: one at most")
+        columns = _with_one_unit(columns, self.columns)
         resolved = replace(self, columns=columns)
         if self.without_target and target_use is TargetUse.REQUIRED:
             raise PolicyError("this method needs a target, and there shall be none", _NO_TARGET_HINT)

@@ -8,8 +8,8 @@ classes of the draft, and `anonkit validate` counts those of the file, each with
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 from anonkit.promises.cautious_figures import exact_percent, exact_words
@@ -19,6 +19,31 @@ ONE_ROW, ALL_ROWS = "one", "all"
 """What an attacker may know of a person who has several rows: one of them, or all."""
 WHOLE_SETS = "k_anonymity_whole_sets"
 """The check that k people have every whole set of rows: only the owner can make it, before the unit column goes."""
+
+
+CANDIDATE = "k_anonymity_candidate"
+"""How checks begin that count the values of a candidate for the person: only the owner can make them."""
+INDEPENDENT = "No person has several rows, as the owner declares."
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedCandidate:
+    """What may tell whose a row is where nobody says it: every class holds k different values of it."""
+
+    columns: tuple[str, ...]
+    """One column, or several that name a person together; none is released."""
+    values: int | None = None
+    """Fewest different values in a class, as the owner counted them; None before they are counted."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in sentences and checks."""
+        return ", ".join(self.columns)
+
+    @property
+    def check(self) -> str:
+        """Name of the check that counts it."""
+        return f"{CANDIDATE}:{self.name}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +92,11 @@ class Measured(Protocol):
         ...
 
     @property
+    def candidates(self) -> Mapping[tuple[str, ...], int]:
+        """Fewest different values in a class of each candidate for the person that could still be counted."""
+        ...
+
+    @property
     def sensitive(self) -> Mapping[str, Mapping[str, float]]:
         """Per sensitive attribute: l, entropy_l, t, alpha, and recursive_c_<l> for each l asked."""
         ...
@@ -91,6 +121,10 @@ class KAnonymity:
     """Name of the column whose distinct values are counted as people."""
     rows_known: str | None = None
     """`ONE_ROW` or `ALL_ROWS` of a person, where people have several rows since tables were joined; None: not said."""
+    candidates: tuple[CountedCandidate, ...] = ()
+    """What may tell whose a row is, where no unit is declared."""
+    independent_rows: bool = False
+    """True when the owner says that no person has several rows."""
     assumptions: tuple[str, ...] = ()
     """What has to be true besides, as said by the method."""
 
@@ -123,7 +157,15 @@ class KAnonymity:
                 "taken to be known."
             )
         extra = self._diversity_words()
-        return f"{text} {extra}" if extra else text
+        return " ".join(part for part in (text, self._candidate_words(), extra) if part)
+
+    def _candidate_words(self) -> str:
+        if not self.candidates:
+            return ""
+        return (
+            f"Nobody declared whose the rows are. So each such group also has at least {self.k} different values of "
+            f"{_listed(self.candidates)}; the owner counted them before publication, and they are not released."
+        )
 
     def _whole_set_statement(self) -> str:
         return (
@@ -167,6 +209,8 @@ class KAnonymity:
                 f"{unit}, under Q. For every p that has a row in the table, S(p') = S(p) holds for at least k = "
                 f"{self.k} {unit} p'. So every non-empty equivalence class under Q holds at least k of them."
             )
+        if self.candidates:
+            text += f", and at least k different values of {_listed(self.candidates)}, which are not released"
         extra = ", ".join(f"{name} = {value}" for name, value in self.diversity.asked().items())
         if not extra:
             return f"{text}."
@@ -221,11 +265,17 @@ class KAnonymity:
                 "for the people whose rows are in all of their groups, and find one alone. What is released unchanged "
                 "and is the same in all rows of a person shows which rows are one person's."
             )
-        elif self.unit is None:
+        elif self.candidates:
+            out.append(
+                f"Rows are counted, and values of {_listed(self.candidates)}: a person with rows under several of "
+                "these values is covered only if a unit column is declared. A person who has many rows in a group is "
+                "more often the one of a row drawn from it."
+            )
+        elif self.unit is None and not self.independent_rows:
             out.append(
                 "Rows are counted, not people: a person with several rows is covered only if a unit column is declared."
             )
-        else:
+        elif self.unit is not None:
             out.append(
                 "Numbers of rows: the people of a group count alike. A row drawn from a group is more often one of a "
                 "person who has many rows in it, and a person whose rows are in several groups can be looked for in "
@@ -250,6 +300,10 @@ class KAnonymity:
             alike = measured.alike
             passed = alike is not None and alike >= self.k
             checks.append(Check(name=WHOLE_SETS, passed=passed, observed=alike, required=self.k))
+        for candidate in self.candidates:
+            values = measured.candidates.get(candidate.columns)
+            passed = values is not None and values >= self.k
+            checks.append(Check(name=candidate.check, passed=passed, observed=values, required=self.k))
         for name in self.sensitive:
             checks += self._diversity_checks(name, measured.sensitive.get(name, {}))
         return checks
@@ -275,6 +329,11 @@ class KAnonymity:
             checks.append(Check(name=f"recursive_c_l_diversity:{name}", passed=passed, observed=value, required=c))
         return checks
 
+    def counted(self, measured: Measured) -> KAnonymity:
+        """Return the promise with the fewest different values of each candidate, as they were counted."""
+        candidates = (replace(one, values=measured.candidates.get(one.columns)) for one in self.candidates)
+        return replace(self, candidates=tuple(candidates))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the guarantee block of the report."""
         return guarantee_block(
@@ -286,6 +345,12 @@ class KAnonymity:
                 "missing_is_value": list(self.missing_is_value),
                 "unit": self.unit,
                 **({} if self.rows_known is None else {"rows_known": self.rows_known}),
+                **({"independent_rows": True} if self.independent_rows else {}),
+                **(
+                    {"candidates": [{"columns": list(each.columns), "values": each.values} for each in self.candidates]}
+                    if self.candidates
+                    else {}
+                ),
                 **_jsonable(self.diversity.asked()),
             },
             unit=self._unit_words,
@@ -314,6 +379,11 @@ class KAnonymity:
             missing_is_value=tuple(parameters.get("missing_is_value", ())),
             unit=parameters["unit"],
             rows_known=_known(parameters.get("rows_known")),
+            candidates=tuple(
+                CountedCandidate(columns=tuple(map(str, each["columns"])), values=each["values"])
+                for each in parameters.get("candidates", ())
+            ),
+            independent_rows=parameters.get("independent_rows") is True,
             diversity=Diversity(
                 l=parameters.get("l_diversity"),
                 entropy_l=parameters.get("entropy_l_diversity"),
@@ -323,6 +393,12 @@ class KAnonymity:
             ),
             assumptions=tuple(block["assumptions"]),
         )
+
+
+def _listed(candidates: Sequence[CountedCandidate]) -> str:
+    """Return the names of candidates as words."""
+    names = [repr(candidate.name) for candidate in candidates]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and of {names[-1]}"
 
 
 def _jsonable(requirements: Mapping[str, Any]) -> dict[str, Any]:

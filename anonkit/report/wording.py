@@ -89,6 +89,11 @@ _CHECKS = {
     "k_anonymity_people": ("People in the smallest equivalence class", "at least"),
     "k_anonymity_whole_sets": ("People that have the rarest whole set of rows, counted by the owner", "at least"),
     "whole_sets_counted_by_owner": ("Statements that the owner has counted whole sets of rows for this k", "exactly"),
+    "k_anonymity_candidate": (
+        "Different values of ‘{}’ in the group with the fewest, counted by the owner",
+        "at least",
+    ),
+    "whose_rows": ("Statements about what may be the person that contradict each other", "exactly"),
     "people": ("Classes that cannot hold the people told of them", "exactly"),
     "people_of_values": ("Counts of ‘{}’ that no people can have", "exactly"),
     "l_diversity": ("Different values of ‘{}’ in the least diverse class", "at least"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anonkit.errors import PolicyError
 from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outside, Role
-from anonkit.policy.declaration import Policy
+from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import public_domains
 
 DOCUMENTED = """
@@ -177,8 +177,8 @@ def test_a_word_that_is_no_role_is_refused() -> None:
     assert "identifier" in raised.value.hint
 
 
-@pytest.mark.parametrize("value", [5, ["a"], False, True, 0, b"a"])
 @pytest.mark.parametrize("role", ["target", "unit"])
+@pytest.mark.parametrize("value", [5, {"a": 1}, False, True, 0, b"a"])
 def test_a_role_of_what_is_no_name_is_refused(role: str, value: Any) -> None:
     """A false one is not ignored beside a target that is declared; the hint says how there is none."""
     declared = Policy(columns={"y": Column(name="y", role=Role.TARGET)})
@@ -208,3 +208,43 @@ def test_who_has_no_target_is_told_how_to_do_without() -> None:
             refuse()
         assert "no_target=True" in str(refused.value.hint)
         assert "dp-marginals" in str(refused.value.hint)
+
+
+def test_several_units_name_a_person_together_and_none_of_them_is_released() -> None:
+    """One column is made of their keys; they become identifiers, and a second resolution changes nothing."""
+    names = ["given", "family", "age"]
+    policy = Policy().with_roles(unit=["given", "family"]).resolve(names, target_use=TargetUse.AS_DECLARED)
+
+    assert policy.unit == "given, family"
+    assert policy.column("given, family").together == ("given", "family")
+    assert policy.names(Role.IDENTIFIER) == ("given", "family")
+    again = policy.resolve([*names, "given, family"], target_use=TargetUse.AS_DECLARED)
+    assert again.columns == policy.columns
+
+
+def test_a_unit_of_several_columns_may_not_be_called_like_a_column() -> None:
+    """The keys would take its place."""
+    with pytest.raises(PolicyError, match="is called as the unit of several columns would be"):
+        Policy().with_roles(unit=["a", "b"]).resolve(["a", "b", "a, b"], target_use=TargetUse.AS_DECLARED)
+
+
+def test_the_unit_none_says_that_rows_are_independent() -> None:
+    """In a file and as an option, which takes the place of what the file says; a name again takes its place."""
+    assert Policy.from_dict({"unit": "none"}).independent_rows
+    declared = Policy.from_dict({"columns": {"who": {"role": "unit"}}}).with_roles(unit="none")
+    assert declared.independent_rows
+    assert declared.unit is None
+    assert declared.column("who").role is Role.IDENTIFIER
+    named = Policy.from_dict({"unit": "none"}).with_roles(unit="who")
+    assert (named.unit, named.independent_rows) == ("who", False)
+    assert Policy.from_dict({"unit": "none"}).with_roles().independent_rows
+
+
+def test_a_unit_beside_independent_rows_is_refused() -> None:
+    """One of the two is wrong, and so is any other word in that place."""
+    with pytest.raises(PolicyError, match="rows are said to be independent"):
+        Policy.from_dict({"unit": "none", "columns": {"who": {"role": "unit"}}})
+    with pytest.raises(PolicyError, match="unit must be"):
+        Policy.from_dict({"unit": "who"})
+    with pytest.raises(PolicyError, match="unit must be"):
+        Policy().with_roles(unit=["who", "who"])

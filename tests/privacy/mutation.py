@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 import anonkit
-from anonkit.errors import AnonkitError, GuaranteeError
+from anonkit.errors import AnonkitError, ChoiceError, GuaranteeError
 
 Run = Callable[[Path], object]
 """Makes a release at a path."""
@@ -144,7 +144,7 @@ def _refused_release(mutant: Mutant, runs: dict[str, Run], folder: Path) -> str:
     with in_place(mutant):
         try:
             runs[mutant.run](folder / "out.parquet")
-        except GuaranteeError as error:
+        except (ChoiceError, GuaranteeError) as error:
             assert list(folder.glob("out.*")) == [], "a release that is refused writes nothing"
             return error.message.rpartition(": ")[2]
     return ""

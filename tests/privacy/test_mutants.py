@@ -98,6 +98,13 @@ BLANK = squares(12, "ab-")
 """One class in which two sensitive values and missing occur."""
 THREE = squares(12, "abc")
 """One class of three people, in which one sensitive value is wanting."""
+NOBODYS = pa.Table.from_pylist(
+    [
+        {**row, "person": None if row["first"] + row["second"] == "xu" and at % 5 == 4 else f"p{at % 5}{row['second']}"}
+        for at, row in enumerate(THREE.to_pylist())
+    ]
+)
+"""One class of four people, some of whose rows do not say whose they are."""
 
 
 def _anonymous(output: Path, rows: pa.Table, method: str, **more: Any) -> None:
@@ -131,6 +138,11 @@ RUNS: dict[str, Run] = {
         at, THREE, "rfka", unit="person", search="greedy", max_suppression=0.3
     ),
     "rfka with a name": lambda at: _anonymous(at, FOUR, "rfka", identifiers=["name"]),
+    "rfka of candidates": lambda at: _anonymous(
+        at, THREE, "rfka", identifiers=["person"], search="greedy", max_suppression=0.3
+    ),
+    "mondrian of candidates": lambda at: _anonymous(at, THREE, "mondrian", identifiers=["person"]),
+    "mondrian of missing candidates": lambda at: _anonymous(at, NOBODYS, "mondrian", identifiers=["person"]),
     "mondrian": lambda at: _anonymous(at, FOUR, "mondrian"),
     "mondrian of people": lambda at: _anonymous(at, THREE, "mondrian", unit="person"),
     "l": lambda at: _anonymous(at, THREE, "mondrian", sensitive=["s"], l=4),
@@ -367,6 +379,25 @@ COUNTING: dict[str, Mutant] = {
         where="k_anonymity.search.equivalence:AtLeastK.violated", old="partition.sizes(self.units)",
         new="partition.sizes()",
         refused_by="release", check=_COUNTED, run="mondrian of people",
+    ),
+    "what may be the person not counted": Mutant(
+        where="k_anonymity.violating_classes:_violating", old="for candidate in policy.candidates]",
+        new="for candidate in ()]",
+        refused_by="release", check="k_anonymity_candidate", run="rfka of candidates",
+    ),
+    "what may be the person not counted in the search": Mutant(
+        where="k_anonymity.privacy_model:candidate_requirements", old="for column in candidates]",
+        new="for column in ()]",
+        refused_by="release", check=_COUNTED, run="mondrian of candidates",
+    ),
+    "a missing one counted as a person": Mutant(
+        where="k_anonymity.privacy_model:candidate_requirements", old=", column.missing)", new=")",
+        refused_by="release", check=_COUNTED, run="mondrian of missing candidates",
+    ),
+    "what may be the person not promised": Mutant(
+        where="k_anonymity.privacy_model:AnonymityModel.guarantee", old="for candidate in policy.candidates)",
+        new="for candidate in ())",
+        refused_by="validate", check="whose_rows", run="mondrian of candidates",
     ),
     "l off by one": Mutant(
         where="k_anonymity.search.equivalence:DistinctL.breaks", old="< self.l", new="< self.l - 1",

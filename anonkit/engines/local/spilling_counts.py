@@ -201,7 +201,7 @@ def _failure(error: Exception) -> EngineError:
 
 
 def _sizes(relation: str, names: Sequence[str], columns: Sequence[str], unit: str | None, units: str) -> str:
-    """Return SQL for a row a class: its columns, `n` rows, and its `size`, in rows or, by `units`, in distinct units."""
+    """Return SQL for a row a class: its columns, `n` rows, and its `size`, in rows or in units, by their SQL."""
     keys = _columns(names.index(name) for name in dict.fromkeys(columns))
     listed, group = (f"{keys}, ", f"GROUP BY {keys}") if keys else ("", "")
     if unit is None:

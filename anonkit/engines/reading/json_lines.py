@@ -56,7 +56,7 @@ def open_json_lines(file: TextFile, policy: Policy) -> Untyped:
             return TextCells.of(policy.column(name), cell_by_cell=policy.cell_by_cell)
         return _JsonCells(name, listed_texts(policy))
 
-    declared = [name for name, column in policy.columns.items() if column.place is None]
+    declared = [name for name, column in policy.columns.items() if not column.is_made]
     names = declared if policy.cell_by_cell else []
     return Untyped(names=names, open=lambda: _read(file, policy, spelled), cells_of=cells_of)
 

@@ -17,6 +17,7 @@ from anonkit.policy.calendar_settling import CalendarCells
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import CountCells, DeclaredCells, UnitCells, declared_cells, place_cells, settling
+from anonkit.policy.person_candidates import Candidate, WithKeys
 from anonkit.policy.place_settling import PlaceCells
 from anonkit.protocols import Engine, Source, is_too_large
 
@@ -73,6 +74,22 @@ def _refuse_unread(policy: Policy, unusable: dict[str, Any], strange: Mapping[st
                 if column.outside is None
                 else 'correct the policy or the table, or say outside = "missing"',
             )
+
+
+def with_unit(source: Source, policy: Policy, engine: Engine) -> Source:
+    """Return a table with the unit that is made of several of its columns; any other table is returned as it is."""
+    unit = None if policy.unit is None else policy.column(policy.unit)
+    if unit is None or not unit.together or unit.name in source.schema.names:
+        return source
+    return with_keys(source, (Candidate(columns=unit.together, key=unit.name),), engine)
+
+
+def with_keys(source: Source, candidates: Sequence[Candidate], engine: Engine) -> Source:
+    """Return a table with a column of keys for each candidate for the person."""
+    if not candidates:
+        return source
+    keys = WithKeys(candidates=tuple(candidates))
+    return engine.map_batches(source, keys, keys.schema(source.schema), same_rows=True)
 
 
 def settled(source: Source, policy: Policy, engine: Engine) -> Source:

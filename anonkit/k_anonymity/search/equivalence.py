@@ -119,12 +119,17 @@ class PeopleRequirement(ABC):
 
 @dataclass(frozen=True, eq=False)
 class AtLeastK:
-    """k-anonymity (Sweeney 2002): every class has at least k rows, or k distinct people where `units` is given."""
+    """k-anonymity (Sweeney 2002): every class has at least k rows, or k distinct people where `units` is given.
+
+    The values of a column that may tell whose a row is count as people do, where nobody says whose the rows are.
+    """
 
     name: ClassVar[str] = "k-anonymity"
 
     k: int
     units: IntArray | None = None
+    nobody: int | None = None
+    """Code that is no person: entries with it are members of their class and count for nobody."""
 
     @property
     def attributes(self) -> tuple[IntArray, ...]:
@@ -137,7 +142,11 @@ class AtLeastK:
 
     def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
         """Mark the classes below k."""
-        return partition.sizes(self.units) < self.k
+        sizes = partition.sizes(self.units)
+        if self.units is not None and self.nobody is not None:
+            unknown = partition.classes[self.units == self.nobody]
+            sizes = sizes - (np.bincount(unknown, minlength=partition.n_classes) > 0)
+        return np.asarray(sizes < self.k)
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,27 +61,32 @@ def heavy_borders(roundness: IntArray, is_heavy: IsHeavy) -> list[int]:
     return sorted(borders)
 
 
-def counter(codes: IntArray, n_values: int, k: int, units: IntArray | None) -> IsHeavy:
-    """Return a function that tells whether a range of codes is heavy: held by k rows, or by k distinct units.
+def counter(codes: IntArray, n_values: int, k: int, holders: Sequence[IntArray]) -> IsHeavy:
+    """Return a function that tells whether a range of codes is heavy: held by k rows, or by k of each kind of holders.
 
-    Ranges are [first, end). One sort of the rows, then O(rows of the range) per call with units and O(1) without.
+    Ranges are [first, end). One sort of the rows, then O(rows of the range) per call with holders and O(1) without.
+    Rows of holder -1 are held by nobody.
     """
     upto = np.append(0, np.cumsum(np.bincount(codes, minlength=n_values)))
-    if units is None:
+    if not holders:
         return lambda first, end: bool(upto[end] - upto[first] >= k)
-    of_row = units[np.argsort(codes, kind="stable")]
+    order = np.argsort(codes, kind="stable")
+    of_rows = [units[order] for units in holders]
 
     def is_heavy(first: int, end: int) -> bool:
-        inside = of_row[upto[first] : upto[end]]
-        if inside.size < k:
-            return False
+        here = slice(upto[first], upto[end])
         # most ranges have k people among their first rows: the whole range is sorted only where they have not
-        return np.unique(inside[:_FEW]).size >= k or (inside.size > _FEW and np.unique(inside).size >= k)
+        return all(_people(units[here][:_FEW]) >= k or _people(units[here]) >= k for units in of_rows)
 
     return is_heavy
 
 
-def heavy_cuts(column: CodedColumn, k: int, units: IntArray | None = None) -> list[tuple[int, Point]]:
+def _people(units: IntArray) -> int:
+    distinct = np.unique(units)
+    return int(distinct.size - (distinct[:1] < 0).sum())
+
+
+def heavy_cuts(column: CodedColumn, k: int, holders: Sequence[IntArray] = ()) -> list[tuple[int, Point]]:
     """Return the finest cuts of an ordered column that tell nothing of fewer than k rows.
 
     Returns
@@ -93,9 +98,7 @@ def heavy_cuts(column: CodedColumn, k: int, units: IntArray | None = None) -> li
     values = column.values if column.missing is None else column.values[:-1]
     present = column.codes < len(values)
     gaps = gaps_between(values)
-    is_heavy = counter(
-        column.codes[present].astype(np.int64), len(values), k, None if units is None else units[present]
-    )
+    is_heavy = counter(column.codes[present].astype(np.int64), len(values), k, [units[present] for units in holders])
     return [(at, gaps.point(at - 1)) for at in heavy_borders(gaps.roundness, is_heavy)]
 
 
@@ -120,7 +123,7 @@ def equal_width_cuts(points: Sequence[Point], n_bins: int) -> list[int]:
 
 
 def declared_cuts(
-    column: CodedColumn, bounds: tuple[float, float], n_bins: int, k: int, units: IntArray | None = None
+    column: CodedColumn, bounds: tuple[float, float], n_bins: int, k: int, holders: Sequence[IntArray] = ()
 ) -> list[tuple[int, Point]]:
     """Return the edges of equal bins between public bounds, as far as k rows (units) are between each two.
 
@@ -137,6 +140,6 @@ def declared_cuts(
     bins = np.array([sum(value >= point for point in points) for value in values], dtype=np.int64)  # type: ignore[operator]
     present = column.codes < len(values)
     codes = column.codes[present].astype(np.int64)
-    is_heavy = counter(codes, len(values), k, None if units is None else units[present])
+    is_heavy = counter(codes, len(values), k, [units[present] for units in holders])
     borders = heavy_borders(np.where(np.diff(bins) > 0, 0, -1), is_heavy)
     return [(at, points[int(bins[at]) - 1]) for at in borders]

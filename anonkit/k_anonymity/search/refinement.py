@@ -270,7 +270,7 @@ def _broken_sides(state: Refinable, cells: _Cells) -> tuple[BoolArray, BoolArray
     left, right = np.zeros(cells.rows.size, dtype=bool), np.zeros(cells.rows.size, dtype=bool)
     for requirement in state.requirements:
         if isinstance(requirement, AtLeastK):
-            near, far = _counts(cells) if requirement.units is None else _distinct(state, cells, requirement.units)
+            near, far = _people_on_sides(state, cells, requirement)
             left |= near < requirement.k
             right |= far < requirement.k
         elif isinstance(requirement, DistinctL) and requirement.units is None and requirement.missing is None:
@@ -291,13 +291,29 @@ def _counts(cells: _Cells) -> tuple[FloatArray, FloatArray]:
     return near, cells.in_class(cells.rows) - near
 
 
-def _distinct(state: Refinable, cells: _Cells, values: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Count the distinct values among the entries of the class up to each cell, and after it."""
-    pairs = state.partition.classes * (int(values.max(initial=0)) + 1) + values
+def _people_on_sides(state: Refinable, cells: _Cells, requirement: AtLeastK) -> tuple[FloatArray, FloatArray]:
+    """Count the rows, or people, of the class up to each cell, and after it."""
+    if requirement.units is None:
+        return _counts(cells)
+    if requirement.nobody is None:
+        return _distinct(state, cells, requirement.units)
+    somebodys = requirement.units != requirement.nobody
+    return _distinct(state, cells, requirement.units, somebodys)
+
+
+def _distinct(
+    state: Refinable, cells: _Cells, values: IntArray, chosen: BoolArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Count the distinct values among the (chosen) entries of the class up to each cell, and after it."""
+    pairs, cell = state.partition.classes * (int(values.max(initial=0)) + 1) + values, cells.cell
+    if chosen is not None:
+        pairs, cell = pairs[chosen], cell[chosen]
+    if not pairs.size:
+        return np.zeros(cells.rows.size), np.zeros(cells.rows.size)
     order, ascending = ranked(pairs)
     begins = np.append(0, np.flatnonzero(ascending[1:] != ascending[:-1]) + 1)
-    first = np.minimum.reduceat(cells.cell[order], begins)  # cell in which the class first has the value
-    last = np.maximum.reduceat(cells.cell[order], begins)
+    first = np.minimum.reduceat(cell[order], begins)  # cell in which the class first has the value
+    last = np.maximum.reduceat(cell[order], begins)
     begun = np.bincount(first, minlength=cells.rows.size).astype(np.float64)
     ended = np.bincount(last, minlength=cells.rows.size).astype(np.float64)
     return cells.upto(begun), cells.in_class(begun) - cells.upto(ended)

@@ -34,6 +34,9 @@ class ClassWords:
             out.append((number(risk["k_anonymity"]["k"]), "rows in the smallest class found"))
             by = " by one row" if parameters.get("rows_known") else ""
             out.append((one_in(risk["prosecutor"]["max"]), f"highest risk of re-identification{by}"))
+            for candidate in parameters.get("candidates", ()):
+                name = ", ".join(candidate["columns"])
+                out.append((number(candidate["values"]), f"different values of {name} in the group with the fewest"))
             if alike := people_alike(report):
                 out.append((one_in(1 / alike), "highest risk by all rows of a person"))
         return [*out, (number(report["rows"].get("out")), "rows released")]
@@ -46,9 +49,21 @@ class ClassWords:
     def protected(self, promise: Json) -> str:
         """Say among whom a person or a row is hidden."""
         unit, names = str(promise["unit"] or "one row"), promise["parameters"].get("quasi_identifiers", ())
-        if promise["parameters"].get("unit"):
+        parameters = promise["parameters"]
+        if parameters.get("unit"):
             return f"Each person ({unit}), among those who share the released values of {len(names)} quasi-identifiers."
-        return f"{capital(unit)}, among those that share its values of {len(names)} quasi-identifiers."
+        told = f"{capital(unit)}, among those that share its values of {len(names)} quasi-identifiers."
+        if parameters.get("independent_rows"):
+            return f"{told} Rows are independent, as the owner declares: no person has several."
+        candidates = [list(candidate["columns"]) for candidate in parameters.get("candidates", ())]
+        if not candidates:
+            return told
+        counted = " and of ".join(", ".join(columns) for columns in candidates)
+        return (
+            f"{told} Nobody declared whose the rows are: k = {number(parameters['k'])} counts rows, and different "
+            f"values of {counted}. Is each of these a person? --unit {','.join(candidates[0])} says so, --unit none "
+            "says that rows are independent."
+        )
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
         """Ask about what outsiders know, homogeneity and other releases."""
@@ -67,6 +82,10 @@ class ClassWords:
             yield plain("Outsiders know one row of a person at most: several rows are not protected together.")
         elif known == "all":
             yield plain("Whole sets of rows were counted by the owner, whose word it is: no file can show it.")
+        candidates = report["guarantee"]["parameters"].get("candidates", ())
+        if candidates:
+            names = [", ".join(candidate["columns"]) for candidate in candidates]
+            yield [Phrase("No person has rows under several values of "), *named(names), Phrase(".")]
         yield plain("No other release about the same people can be combined with this one.")
 
     def uncounted_risk(self, promise: Json) -> str:
@@ -77,6 +96,8 @@ class ClassWords:
         """Return which of k and the diversities asked for no check looked at."""
         parameters = promise["parameters"]
         needed = ["k_anonymity", *(["k_anonymity_people"] if parameters.get("unit") else [])]
+        candidates = parameters.get("candidates", ())
+        needed += [f"k_anonymity_candidate:{', '.join(candidate['columns'])}" for candidate in candidates]
         needed += ["k_anonymity_whole_sets"] if parameters.get("rows_known") == "all" else []
         needed += [
             f"{model}:{name}" for model in _MODELS if model in parameters for name in parameters.get("sensitive", ())

@@ -52,7 +52,7 @@ def test_every_part_holds_k_rows_and_a_cut_separates_its_neighbours(cells: list[
 def test_people_are_counted_where_there_are_units(rows: list[tuple[int, int]], k: int) -> None:
     """Between two cuts are rows of k people."""
     column, units = _column([value for value, _ in rows]), np.array([unit for _, unit in rows])
-    cuts = heavy_cuts(column, k, units)
+    cuts = heavy_cuts(column, k, [units])
     borders = [0, *(at for at, _ in cuts), column.size]
     if cuts:
         for first, end in pairwise(borders):

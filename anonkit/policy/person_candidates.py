@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns that may tell whose a row is where nobody declares it: candidates for the person, and their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonkit.domains.cell_keys import cell_keys
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A column, or several that name a person together, of which every class holds k different values at least."""
+
+    columns: tuple[str, ...]
+    key: str
+    """Column of its keys in the table that a method is given; it stands in no source, and is never released."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages and in the report."""
+        return joined_name(self.columns)
+
+
+def joined_name(columns: Sequence[str]) -> str:
+    """Return what several columns that name a person together are called."""
+    return ", ".join(columns)
+
+
+def key_names(columns: Sequence[Sequence[str]], taken: Sequence[str]) -> list[str]:
+    """Return a name for the keys of each of several candidates that no column of the table has."""
+    names = []
+    for at in range(len(columns)):
+        name = f"candidate {at}"
+        while name in taken:
+            name += "_"
+        names.append(name)
+    return names
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithKeys:
+    """Batch function that adds the keys of candidates: a function of the batch alone, row by row."""
+
+    candidates: tuple[Candidate, ...]
+
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of the batches it makes."""
+        return pa.schema([*schema, *((candidate.key, pa.string()) for candidate in self.candidates)])
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+        """Return the batch with the keys."""
+        keys = [joint_keys(batch, candidate.columns) for candidate in self.candidates]
+        return pa.RecordBatch.from_arrays([*batch.columns, *keys], schema=self.schema(batch.schema))
+
+
+def joint_keys(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.StringArray:
+    """Return one key a row for the cells of some columns together; missing where one of them is.
+
+    Two rows have one key exactly when they have one key in every column: each part is told with its length.
+    """
+    keys = [cell_keys(batch.column(name)) for name in columns]
+    if len(keys) == 1:
+        return keys[0]
+    told = [part for key in keys for part in (pc.utf8_length(key).cast(pa.string()), key)]
+    return pc.binary_join_element_wise(*told, ":", null_handling="emit_null")
