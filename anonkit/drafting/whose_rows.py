@@ -103,7 +103,7 @@ def candidates_for_person(
     repeating = repeating_identifiers([profiles[name] for name in policy.columns if name in profiles], declared)
     new = [each.columns for each in repeating if each.columns not in earlier]
     kept = [*earlier, *_parting_otherwise(new, earlier, source, engine)]
-    keys = key_names(kept, source.schema.names)
+    keys = key_names(kept, tuple(policy.columns))
     return tuple(Candidate(columns=columns, key=key) for columns, key in zip(kept, keys, strict=True))
 
 

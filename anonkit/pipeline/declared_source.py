@@ -16,7 +16,7 @@ from anonkit.bundle.private_files import PrivateFolder
 from anonkit.drafting.table_domains import with_domains_of
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
 from anonkit.drafting.whose_rows import candidates_for_person, with_keys_by_structure
-from anonkit.engines.reading.settled_tables import declared_table, with_keys, with_unit
+from anonkit.engines.reading.settled_tables import declared_table
 from anonkit.engines.snapshots.addresses import address_of
 from anonkit.engines.snapshots.dispatch import Snapshot, is_read_in_place
 from anonkit.errors import AnonkitError, ParameterError, PolicyError, option
@@ -28,6 +28,7 @@ from anonkit.pipeline.output_measures import ReleasedRows, SourceCounts, owner_m
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.request_form import request_form
 from anonkit.pipeline.several_tables import SeveralTables
+from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.places import outlines
 from anonkit.promises.guarantee import Guarantee
@@ -87,8 +88,7 @@ class DeclaredSource:
     @cached_property
     def _declared(self) -> tuple[Source, Mapping[str, Any]]:
         """The table, and the counts of its cells that are not as declared; nothing is read before it is asked for."""
-        keyed = with_keys(with_unit(self.rows.table, self.policy, self.engine), self.policy.candidates, self.engine)
-        return declared_table(keyed, self.policy, self.engine, taken=self.undeclared.taken)
+        return declared_table(self.rows.table, self.policy, self.engine, taken=self.undeclared.taken)
 
     def asked(self, request: ReleaseRequest) -> Asked:
         """Return what is asked of the table, in its one form."""
@@ -168,7 +168,7 @@ def declared_source(
     if asks_whose:
         undeclared = with_keys_by_structure(table, undeclared, engine)
     policy = undeclared.declared(declared).resolve(columns, target_use=method.target_use)
-    if asks_whose:
+    if asks_whose and (undeclared.profiles or policy.names(Role.IDENTIFIER)):
         earlier = getattr(method, "candidates", ())
         policy = replace(policy, candidates=candidates_for_person(table, policy, undeclared, engine, earlier))
     if min_people is not None:

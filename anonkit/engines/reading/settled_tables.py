@@ -29,6 +29,8 @@ def declared_table(
 ) -> tuple[Source, dict[str, Any]]:
     """Return a table whose cells are what the policy declares, and the counts of the cells that were not.
 
+    A unit that is made of several columns, and candidates for the person, get columns of their keys.
+
     Parameters
     ----------
     taken : collection of str
@@ -43,6 +45,7 @@ def declared_table(
     -------
     The counts are those of `unusable_cells`: covered by no promise, for the owner.
     """
+    source = with_keys(with_unit(source, policy, engine), policy.candidates, engine)
     unusable, strange = _counted(source, policy, engine, taken)
     _refuse_unread(policy, unusable, strange)
     return settled(source, policy, engine), unusable
