@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names in SQL: a table as its owner spells it in an address, and any name as SQL spells it exactly.
+"""Names in SQL: tables as addresses spell them, names in quotes, and columns by names of their own.
 
 Sources and targets of exports read `?table=` by the one rule of this file: the table that was exported is the one that
 is read under the same address.
+
+DuckDB, Spark and SQLite take `Age` and `age` for one column, in quotes too. So a statement about columns addresses them
+by names of its own (`own_names`); `in_quotes` is for a table in which the names are known to differ otherwise.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from anonkit.errors import ParameterError
 
@@ -18,6 +22,16 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 def in_quotes(name: str) -> str:
     """Return a name as SQL spells it exactly."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def own_names(names: Sequence[str]) -> dict[str, str]:
+    """Return the names c0, c1, … by which SQL addresses columns, by their place, whatever they are called."""
+    return {name: f"c{at}" for at, name in enumerate(names)}
+
+
+def alike_names(names: Sequence[str]) -> bool:
+    """Tell whether SQL may take some of these names for one."""
+    return len({name.casefold() for name in names}) < len(names)
 
 
 def table_parts(name: str, schema: str | None = None, *, folds: bool) -> tuple[str, ...]:

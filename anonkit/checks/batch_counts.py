@@ -22,6 +22,7 @@ from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 from great_expectations.validator.metric_configuration import MetricConfiguration
 
+from anonkit.bundle.sql_names import own_names
 from anonkit.checks.partition_conditions import condition_columns
 from anonkit.checks.value_counts import ANYBODY, HOLDERS, PAIR, VALUE, ValueCounts
 
@@ -103,8 +104,9 @@ class ClassSizes(_NamedColumns):
         if not _are_there(metrics, metric_domain_kwargs, metric_value_kwargs):
             return []
         frame, unit = _batch(execution_engine, metric_domain_kwargs), metric_value_kwargs["unit"]
-        keys = ", ".join(_spark_keys(frame, metric_value_kwargs["columns"]))
-        size = "count(1)" if unit is None else f"count(DISTINCT {_ticked(unit)})"
+        frame, own = _renamed(frame)
+        keys = ", ".join(_spark_keys(frame, [own[name] for name in metric_value_kwargs["columns"]]))
+        size = "count(1)" if unit is None else f"count(DISTINCT {own[unit]})"
         classes = f"(SELECT {size} AS n FROM {{batch}} GROUP BY {keys})"
         return sorted(_collected(frame, f"SELECT n, count(1) FROM {classes} GROUP BY n"))
 
@@ -155,16 +157,17 @@ class SensitivePairs(_NamedColumns):
         if not _are_there(metrics, metric_domain_kwargs, metric_value_kwargs):
             return {}
         frame, unit = _batch(execution_engine, metric_domain_kwargs), metric_value_kwargs["unit"]
-        value = _ticked(metric_value_kwargs["sensitive"])
+        frame, own = _renamed(frame)
+        value = own[metric_value_kwargs["sensitive"]]
         last = _collected(
             frame, f"SELECT {value} AS s FROM {{batch}} WHERE {value} IS NOT NULL ORDER BY s DESC LIMIT 1"
         )
         if _is_no_number(last):
             value = f"nullif({value}, double('NaN'))"
-        names = _spark_keys(frame, metric_value_kwargs["columns"])
+        names = _spark_keys(frame, [own[name] for name in metric_value_kwargs["columns"]])
         keys = ", ".join(f"k{at}" for at in range(len(names)))
         cells = "".join(f"{name} AS k{at}, " for at, name in enumerate(names))
-        whose = "NULL" if unit is None else _ticked(unit)
+        whose = "NULL" if unit is None else own[unit]
         valued = "" if metric_value_kwargs["missing_is_value"] else "WHERE v IS NOT NULL"
         people = "count(DISTINCT u) FROM ranked"
         rows = (
@@ -293,15 +296,16 @@ def _fetched(execution_engine: Any, query: Any) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in connection.execute(query).fetchall()]
 
 
-def _ticked(name: str) -> str:
-    # braces are doubled, since the session formats its query
-    return "`" + name.replace("`", "``").replace("{", "{{").replace("}", "}}") + "`"
+def _renamed(frame: Any) -> tuple[Any, dict[str, str]]:
+    """Return a Spark frame under names of SQL's own, and these by column: Spark takes `Age` and `age` for one."""
+    own = own_names(frame.columns)
+    return frame.toDF(*own.values()), own
 
 
 def _spark_keys(frame: Any, names: Sequence[str]) -> list[str]:
     """Return what tells classes apart: cells to the letter, whatever the collation of a column takes for one."""
     kinds = dict(frame.dtypes)
-    return [f"cast({_ticked(name)} AS BINARY)" if "collate" in kinds[name] else _ticked(name) for name in names]
+    return [f"cast({name} AS BINARY)" if "collate" in kinds[name] else name for name in names]
 
 
 def _collected(frame: Any, query: str) -> list[tuple[Any, ...]]:

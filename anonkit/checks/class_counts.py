@@ -17,7 +17,7 @@ import pyarrow as pa
 from anonkit.checks.counted_values import held_by_people, holders_in, worst_of_holders
 from anonkit.checks.diversity import Pairs
 from anonkit.checks.people import Counts, HeldByPeople, ValueRows
-from anonkit.checks.table_scans import Lines, quoted
+from anonkit.checks.table_scans import Lines
 
 _PAIRS = 1 << 20
 """Counts of (class, value) that are looked at together."""
@@ -39,11 +39,11 @@ def number_classes(
         The table; without sensitive columns there is none, and nothing to be asked of it.
     """
     names = [f"q{at}" for at in range(len(quasi_identifiers))]
-    keys = "".join(f"{quoted(name)} AS {short}, " for name, short in zip(quasi_identifiers, names, strict=True))
+    keys = "".join(f"{lines.column(name)} AS {short}, " for name, short in zip(quasi_identifiers, names, strict=True))
     order = f"ORDER BY {', '.join(f'{name} NULLS LAST' for name in names)}" if names else ""
     if sensitive and unit is None:
         return _ranked(lines, keys, order, sensitive)
-    people = f"count(DISTINCT {quoted(unit)})" if unit else "NULL"
+    people = f"count(DISTINCT {lines.column(unit)})" if unit else "NULL"
     connection, source, weight = lines.connection, lines.source, lines.weight
     connection.execute(
         f"CREATE TEMP TABLE classes AS SELECT (row_number() OVER ({order}) - 1)::BIGINT AS class, * FROM ("
@@ -51,11 +51,11 @@ def number_classes(
         f"{' GROUP BY ALL' if keys else ''}) WHERE n > 0"
     )
     if sensitive:
-        cells = "".join(f", t.{quoted(name)} AS s{at}" for at, name in enumerate(sensitive))
-        cells += "" if weight is None else f", t.{quoted(weight)}"
-        whose = f"t.{quoted(unit)}" if unit else "NULL"
+        cells = "".join(f", t.{lines.column(name)} AS s{at}" for at, name in enumerate(sensitive))
+        cells += "" if weight is None else f", t.{weight}"
+        whose = f"t.{lines.column(unit)}" if unit else "NULL"
         same = " AND ".join(
-            f"t.{quoted(name)} IS NOT DISTINCT FROM classes.{short}"
+            f"t.{lines.column(name)} IS NOT DISTINCT FROM classes.{short}"
             for name, short in zip(quasi_identifiers, names, strict=True)
         )
         connection.execute(
@@ -74,7 +74,7 @@ def _ranked(lines: Lines, keys: str, order: str, sensitive: Sequence[str]) -> tu
     by one, by as many strings as there are quasi-identifiers.
     """
     connection = lines.connection
-    cells = "".join(f"{quoted(name)} AS s{at}, " for at, name in enumerate(sensitive))
+    cells = "".join(f"{lines.column(name)} AS s{at}, " for at, name in enumerate(sensitive))
     listed = "".join(f"s{at}, " for at in range(len(sensitive)))
     number = f"dense_rank() OVER ({order}) - 1" if order else "0"
     connection.execute(

@@ -19,7 +19,7 @@ from typing import Any
 
 from anonkit.bundle.data_files import read_schema
 from anonkit.checks.sameness import counted, none_of, same
-from anonkit.checks.table_scans import combined, quoted
+from anonkit.checks.table_scans import combined
 from anonkit.promises.guarantee import Check
 
 _UNIT = 2**52
@@ -181,7 +181,7 @@ def _upwards(units: int) -> float:
 def _fewest_alike(data: Path) -> int:
     """Count the rows of the smallest class under all columns; 0 for an empty table."""
     names = read_schema(data).names
-    grouped = ", ".join(map(quoted, names))
     with combined(data, names) as lines:
+        grouped = ", ".join(map(lines.column, names))
         counting = f"SELECT min(n) FROM (SELECT {lines.rows()} AS n FROM {lines.source} GROUP BY {grouped})"
         return int(lines.connection.execute(counting).fetchone()[0] or 0)

@@ -19,7 +19,7 @@ from anonkit.checks.draw_loss import budget_lines, draw_checks
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.requirements import Validation, refuse_unknown
 from anonkit.checks.sameness import named, none_of, repeated, same
-from anonkit.checks.table_scans import combined, quoted
+from anonkit.checks.table_scans import combined
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check
 
@@ -73,7 +73,7 @@ def _domains(data: Path, params: Mapping[str, Any]) -> Iterator[Check]:
                 yield none_of(f"cuts:{name}", _wrong_cuts([Fraction(cut) for cut in own["cuts"]], domain["bounds"]))
             elif own["kind"] == "kept":
                 allowed = {*domain["categories"], *([None] if domain["has_missing"] else [])}
-                cells = lines.connection.execute(f"SELECT DISTINCT {quoted(name)} FROM {lines.source}").fetchall()
+                cells = lines.connection.execute(f"SELECT DISTINCT {lines.column(name)} FROM {lines.source}").fetchall()
                 yield none_of(f"domain:{name}", len({cell for (cell,) in cells} - allowed))
             else:
                 yield none_of(f"values:{name}", not same(own["values"], domain["categories"]))

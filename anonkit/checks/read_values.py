@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonkit.checks.table_scans import Lines, quoted
+from anonkit.checks.table_scans import Lines
 from anonkit.promises.no_values import NO_VALUES
 
 _TEXTS = ("VARCHAR", "ENUM")
@@ -55,21 +55,22 @@ def read_lines(lines: Lines, columns: Collection[str], reading: ReadValues) -> L
     """
     connection, source = lines.connection, lines.source
     for at, name in enumerate(dict.fromkeys(columns)):
-        if not _is_text(connection, source, name):
+        cells = lines.column(name)
+        if not _is_text(connection, source, cells):
             continue
-        spelled = connection.sql(f"SELECT DISTINCT {quoted(name)}::VARCHAR AS cell FROM {source}").fetchall()
+        spelled = connection.sql(f"SELECT DISTINCT {cells}::VARCHAR AS cell FROM {source}").fetchall()
         texts = [text for (text,) in spelled if text is not None]
         counted = [reading.value_of(text, name) for text in texts]
         if counted == texts:
             continue
         connection.register(f"spelled{at}", pa.table({"cell": pa.array(texts, pa.string()), "counted": counted}))
         source = (
-            f"(SELECT t.* REPLACE (spelled.counted AS {quoted(name)}) FROM {source} AS t "
-            f"LEFT JOIN spelled{at} AS spelled ON t.{quoted(name)}::VARCHAR = spelled.cell)"
+            f"(SELECT t.* REPLACE (spelled.counted AS {cells}) FROM {source} AS t "
+            f"LEFT JOIN spelled{at} AS spelled ON t.{cells}::VARCHAR = spelled.cell)"
         )
     return replace(lines, source=source)
 
 
-def _is_text(connection: Any, source: str, name: str) -> bool:
-    (kind,) = connection.sql(f"SELECT {quoted(name)} FROM {source} LIMIT 0").types
+def _is_text(connection: Any, source: str, cells: str) -> bool:
+    (kind,) = connection.sql(f"SELECT {cells} FROM {source} LIMIT 0").types
     return str(kind).startswith(_TEXTS)

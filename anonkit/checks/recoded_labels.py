@@ -14,16 +14,13 @@ from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anonkit.checks.calendar_labels import is_calendar_label
 from anonkit.checks.cell_labels import is_cell_label, wrong_outlines
 from anonkit.checks.sameness import named, none_of, repeated, same
-from anonkit.checks.table_scans import combined, quoted
+from anonkit.checks.table_scans import Lines, combined
 from anonkit.promises.guarantee import Check
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 _EVERYTHING = "*"
 _MISSING = "missing"
@@ -160,7 +157,6 @@ def label_checks(
     is_local = recoding["kind"] == "local"
     recoded = [name for name, _ in named(recoding["axes" if is_local else "columns"])]
     with combined(data, [name for name in recoded if name in names]) as lines:
-        connection, source = lines.connection, lines.source
         if recoding["kind"] == "local":
             axes = [name for name, _ in named(recoding["axes"])]
             there = [at for at, name in enumerate(axes) if name in names]
@@ -168,7 +164,7 @@ def label_checks(
                 if axis["kind"] == "intervals" and "groups" in axis:
                     yield none_of(f"labels:{axis['name']}", _wrong_groups(axis, calendars.get(axis["name"])))
             boxes = {tuple(box[at] for at in there) for box in boxes_of(recoding)}
-            released = set(_distinct(connection, source, [axes[at] for at in there]))
+            released = set(_distinct(lines, [axes[at] for at in there]))
             yield none_of("boxes", len(released - boxes))
             allowed: dict[str, set[str | None] | None] = {
                 axes[at]: {box[column] for box in boxes} for column, at in enumerate(there)
@@ -191,9 +187,9 @@ def label_checks(
             if name not in names:
                 continue  # the `columns` and `actions` checks say whether it has to be there
             if labels is None:
-                yield none_of(f"told:{name}", stated[name]["released_values"] != _count(connection, source, name))
+                yield none_of(f"told:{name}", stated[name]["released_values"] != _count(lines, name))
                 continue
-            present = {row[0] for row in _distinct(connection, source, [name])}
+            present = {row[0] for row in _distinct(lines, [name])}
             unknown = len(present - labels)
             if "resolutions" in calendars.get(name, ()):
                 unknown += wrong_outlines(params["places"][name], present)
@@ -201,20 +197,21 @@ def label_checks(
             yield none_of(f"told:{name}", _wrong_entry(stated[name], present, lists_values=not is_local))
 
 
-def _count(connection: DuckDBPyConnection, source: str, name: str) -> int:
+def _count(lines: Lines, name: str) -> int:
     """Count the values of a column, missing among them."""
-    cells = quoted(name)
-    row = connection.execute(
-        f"SELECT count(DISTINCT {cells}) + (count({cells}) < count(*))::BIGINT FROM {source}"
+    cells = lines.column(name)
+    row = lines.connection.execute(
+        f"SELECT count(DISTINCT {cells}) + (count({cells}) < count(*))::BIGINT FROM {lines.source}"
     ).fetchone()
     return int(row[0])
 
 
-def _distinct(connection: DuckDBPyConnection, source: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
+def _distinct(lines: Lines, names: Sequence[str]) -> list[tuple[Any, ...]]:
     if not names:
         return []
-    listed = ", ".join(quoted(name) for name in names)
-    rows: list[tuple[Any, ...]] = connection.execute(f"SELECT DISTINCT {listed} FROM {source}").fetchall()
+    listed = ", ".join(map(lines.column, names))
+    found = lines.connection.execute(f"SELECT DISTINCT {listed} FROM {lines.source}")
+    rows: list[tuple[Any, ...]] = found.fetchall()
     return rows
 
 

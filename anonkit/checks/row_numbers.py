@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from anonkit.checks.table_scans import quoted, scanned
+from anonkit.checks.table_scans import opened
 from anonkit.promises.guarantee import Check
 
 _FEWEST = 20
@@ -27,10 +27,11 @@ def row_number_check(table: str | Path | pa.Table, quasi_identifiers: Sequence[s
         Columns whose classes are counted anyway; a row number among them makes k equal 1.
     """
     observed = 0
-    with scanned(table) as (connection, source):
+    with opened(table) as lines:
+        connection, source = lines.connection, lines.source
         described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-        for name in (name for name, kind, *_ in described if "INT" in kind and name not in quasi_identifiers):
-            column = quoted(name)
+        counted = {lines.column(name) for name in quasi_identifiers}
+        for column in (own for own, kind, *_ in described if "INT" in kind and own not in counted):
             span = f"max({column})::DOUBLE - min({column})::DOUBLE"
             n_rows, distinct, span = connection.execute(
                 f"SELECT count(*), count(DISTINCT {column}), {span} FROM {source}"

@@ -20,7 +20,7 @@ import pyarrow as pa
 from anonkit.bundle.part_workers import Message
 from anonkit.checks.class_counts import number_classes
 from anonkit.checks.people import Counts
-from anonkit.checks.table_scans import Lines, SpreadFiles, quoted, scanned
+from anonkit.checks.table_scans import Lines, SpreadFiles, opened, scanned
 from anonkit.errors import EngineError
 
 UNNUMBERED = -1
@@ -86,7 +86,9 @@ def _numbered(counted: Sequence[pa.Table], n_keys: int) -> tuple[pa.Table, Count
     """Return the classes with their numbers, and the rows of each, from those of every task."""
     names = [f"q{at}" for at in range(n_keys)]
     with scanned(pa.concat_tables(counted)) as (connection, source):
-        rows, _, _ = number_classes(Lines(connection=connection, source=source, weight="n"), names, (), None)
+        own = dict(zip(names, names, strict=True))
+        lines = Lines(connection=connection, source=source, names=own, weight="n")
+        rows, _, _ = number_classes(lines, names, (), None)
         keys = "".join(f", {name}" for name in names)
         return table_of(connection, f"SELECT class{keys} FROM classes ORDER BY class"), rows
 
@@ -121,17 +123,20 @@ class LookAt:
 
     def __call__(self, parts: Sequence[Path]) -> Looked:
         """Count; what one worker does of its files."""
-        keys = "".join(f"{quoted(name)} AS q{at}, " for at, name in enumerate(self.quasi_identifiers))
         shares = ", ".join(f"{at / (_BORDERS + 1)}" for at in range(1, _BORDERS + 1))
-        with scanned(parts, threads=1) as (connection, source):
+        with opened(parts, (*self.quasi_identifiers, *self.columns), threads=1) as lines:
+            connection, source = lines.connection, lines.source
+            keys = "".join(f"{lines.column(name)} AS q{at}, " for at, name in enumerate(self.quasi_identifiers))
             classes = table_of(
                 connection, f"SELECT {keys}count(*)::BIGINT AS n FROM {source}{' GROUP BY ALL' if keys else ''}"
             )
             borders = [
-                table_of(connection, f"SELECT unnest(quantile_disc({quoted(name)}, [{shares}])) AS low FROM {source}")
+                table_of(
+                    connection, f"SELECT unnest(quantile_disc({lines.column(name)}, [{shares}])) AS low FROM {source}"
+                )
                 for name in self.columns
             ]
-            listed = ", ".join(map(quoted, self.columns))
+            listed = ", ".join(map(lines.column, self.columns))
             kinds = connection.sql(f"SELECT {listed} FROM {source} LIMIT 0").types if listed else ()
         return Looked(
             classes=written(classes), borders=tuple(map(written, borders)), kinds=tuple(str(kind) for kind in kinds)
@@ -156,11 +161,13 @@ class NumberedRows:
         EngineError
             They cannot be read.
         """
-        cells = "".join(f", t.{quoted(name)} AS s{at}" for at, name in enumerate(self.columns))
-        same = " AND ".join(
-            f"t.{quoted(name)} IS NOT DISTINCT FROM classes.q{at}" for at, name in enumerate(self.quasi_identifiers)
-        )
-        with scanned(parts, threads=1) as (connection, source):
+        with opened(parts, (*self.quasi_identifiers, *self.columns), threads=1) as lines:
+            connection, source = lines.connection, lines.source
+            cells = "".join(f", t.{lines.column(name)} AS s{at}" for at, name in enumerate(self.columns))
+            same = " AND ".join(
+                f"t.{lines.column(name)} IS NOT DISTINCT FROM classes.q{at}"
+                for at, name in enumerate(self.quasi_identifiers)
+            )
             connection.register("classes", read_message(self.cells))
             connection.execute(
                 f"CREATE TEMP TABLE numbered AS SELECT classes.class{cells} FROM {source} AS t "

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables opened in DuckDB for the checks: row by row, or as combinations of cells with the number of their rows.
 
+SQL addresses columns by names of its own (`Lines.column`), since it takes `Age` and `age` for one.
+
 Where workers of a cluster read the files of a release (`anonkit.bundle.part_workers`), each of them opens its own files
 here, in its own DuckDB, and hands out combinations; rows reach this machine only where there are as many combinations.
 """
@@ -8,26 +10,27 @@ here, in its own DuckDB, and hands out combinations; rows reach this machine onl
 from __future__ import annotations
 
 import os
-import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
 from anonkit.bundle.data_files import parts_of
-from anonkit.bundle.part_workers import PartWorkers, bring_here, runs_of, workers_for
+from anonkit.bundle.part_workers import PartWorkers, runs_of, workers_for
 from anonkit.bundle.private_files import PrivateFolder
+from anonkit.bundle.sql_names import own_names
+from anonkit.checks.scanned_files import IN_MEMORY, UNREADABLE, Files, literal, names_in, renamed, scan_of
 from anonkit.errors import EngineError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-Table: TypeAlias = str | Path | pa.Table | Sequence[Path]
+Table: TypeAlias = Files | pa.Table
 """A file, a folder of Parquet files, some of these files, or a table in memory."""
 
 _MEMORY = "1GB"
@@ -37,13 +40,12 @@ _SILENT = "SET enable_progress_bar = false"
 _UNREMEMBERED = "SET enable_external_file_cache = false"
 """A file is read anew each time, as it stands then."""
 _OPENING = threading.Lock()
-_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-_WILD = re.compile(r"[*?\[]")
-_PART = 1 << 20
 _FEW = 1 << 16
 """Combinations of a worker that are worth their way, however many rows it has read."""
 _SHARE = 4
 """Of more, so many rows a combination must there be: else the files themselves are as small as what is counted."""
+_WEIGHT = "n"
+"""The number of rows of a combination: columns are c0, c1, …"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,15 +55,29 @@ class Lines:
     connection: Any
     source: str
     """What stands in FROM."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """How SQL addresses each column of the table."""
     weight: str | None = None
-    """Column with the number of rows of a line; None: a line is a row."""
+    """What SQL calls the number of rows of a line; None: a line is a row."""
+
+    def column(self, name: str) -> str:
+        """Return how SQL addresses a column.
+
+        Raises
+        ------
+        EngineError
+            The table has no column of exactly this name.
+        """
+        if name not in self.names:
+            raise _failed()
+        return self.names[name]
 
     def rows(self, where: str = "") -> str:
         """Return the SQL of how many rows the lines of a group are, or those of its lines for which something holds."""
         some = f" FILTER ({where})" if where else ""
         if self.weight is None:
             return f"(count(*){some})::BIGINT"
-        return f"coalesce(sum({quoted(self.weight)}){some}, 0)::BIGINT"
+        return f"coalesce(sum({self.weight}){some}, 0)::BIGINT"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,8 +108,8 @@ def combined(table: Table, columns: Sequence[str]) -> Iterator[Lines]:
         if isinstance(lines, Lines):
             yield lines
             return
-    with scanned(table) as (connection, source):
-        yield Lines(connection=connection, source=source)
+    with opened(table, columns) as lines:
+        yield lines
 
 
 @contextmanager
@@ -109,15 +125,15 @@ def few_combined(table: Table, columns: Sequence[str]) -> Iterator[Lines | Sprea
     files = _read_by_workers(table, names)
     with closing(PrivateFolder()) as folder:
         if files is None:
-            with scanned(table) as (connection, source):
-                yield Lines(connection=connection, source=source)
+            with opened(table, names) as lines:
+                yield lines
             return
         counted = _counted(files, names, folder)
         if counted is None:
             yield files
             return
         with scanned(counted) as (connection, source):
-            yield Lines(connection=connection, source=source, weight=_weight(names))
+            yield Lines(connection=connection, source=source, names=own_names(names), weight=_WEIGHT)
 
 
 def _read_by_workers(table: Table, names: Sequence[str]) -> SpreadFiles | None:
@@ -126,8 +142,6 @@ def _read_by_workers(table: Table, names: Sequence[str]) -> SpreadFiles | None:
     workers = workers_for(parts)
     if workers is None or any(part.parent != Path(str(table)) for part in parts):
         return None  # below the folder, the names of other folders may be columns
-    if len({name.casefold() for name in names}) < len(names):
-        return None  # SQL would take one for another
     return SpreadFiles(workers=workers, runs=runs_of(parts, workers.tasks))
 
 
@@ -153,37 +167,83 @@ def count_combinations(parts: Sequence[Path], columns: Sequence[str], few: int =
     Returns
     -------
     bytes or None
-        A Parquet file: the columns, and the number of rows; None where there are hardly fewer combinations than rows.
+        A Parquet file: the columns c0, c1, … in the order of their names here, and `n`, the number of rows; None where
+        there are hardly fewer combinations than rows.
 
     Raises
     ------
     EngineError
         They cannot be read, or lack a column.
     """
-    keys = "".join(f"{quoted(name)}, " for name in columns)
-    with closing(PrivateFolder()) as folder, scanned(parts, threads=1) as (connection, source):
+    with closing(PrivateFolder()) as folder, opened(parts, columns, threads=1) as lines:
+        connection = lines.connection
+        keys = "".join(f"{lines.column(name)} AS {own}, " for name, own in own_names(columns).items())
         connection.execute(
-            f"CREATE TEMP TABLE combinations AS SELECT {keys}count(*)::BIGINT AS {quoted(_weight(columns))} "
-            f"FROM {source}{' GROUP BY ALL' if columns else ''}"
+            f"CREATE TEMP TABLE combinations AS SELECT {keys}count(*)::BIGINT AS {_WEIGHT} "
+            f"FROM {lines.source}{' GROUP BY ALL' if columns else ''}"
         )
-        ((lines, rows),) = connection.execute(
-            f"SELECT count(*), coalesce(sum({quoted(_weight(columns))}), 0) FROM combinations"
+        ((found, rows),) = connection.execute(
+            f"SELECT count(*), coalesce(sum({_WEIGHT}), 0) FROM combinations"
         ).fetchall()
-        if lines > few and lines * _SHARE > rows:
+        if found > few and found * _SHARE > rows:
             return None
         path = folder.path / "combinations.parquet"
-        connection.execute(f"COPY combinations TO {_literal(path)} (FORMAT parquet, COMPRESSION zstd)")
+        connection.execute(f"COPY combinations TO {literal(path)} (FORMAT parquet, COMPRESSION zstd)")
         return path.read_bytes()
 
 
-def _weight(columns: Sequence[str]) -> str:
-    """Return a name for the number of rows that no column has."""
-    return "n" * (1 + max((len(name) for name in columns), default=0))
+@contextmanager
+def opened(table: Table, columns: Sequence[str] | None = None, *, threads: int | None = None) -> Iterator[Lines]:
+    """Open some columns of a table, each under a name of SQL's own.
+
+    Parameters
+    ----------
+    table : Table
+    columns : sequence of str, optional
+        Those that are looked at; None: all.
+    threads : int, optional
+        As for `scanned`.
+
+    Raises
+    ------
+    EngineError
+        The table cannot be read, lacks a column, or has two that nobody can tell apart.
+    """
+    if isinstance(table, pa.Table):
+        names = _own(table.column_names, columns)
+        kept = table.select(list(names) or table.column_names[:1])  # DuckDB takes no table without columns
+        own = kept.rename_columns(list(names.values()) or ["c0"])
+        with scanned(own, threads=threads) as (connection, source):
+            yield Lines(connection=connection, source=source, names=names)
+        return
+    with scanned(table, threads=threads) as (connection, source):
+        try:
+            there = names_in(connection, table, source)
+            names = _own(there, columns)
+            source = renamed(connection, table, source, there, names)
+        except UNREADABLE:
+            raise _failed() from None
+        yield Lines(connection=connection, source=source, names=names)
+
+
+def _own(there: Sequence[str], columns: Sequence[str] | None) -> dict[str, str]:
+    """Return how SQL addresses some columns of a table."""
+    if len(set(there)) < len(there):
+        raise EngineError("two columns of the table have the same name", "give every column its own name")
+    if columns is not None and not set(columns) <= set(there):
+        raise _failed()
+    return {name: own for name, own in own_names(there).items() if columns is None or name in columns}
+
+
+def _failed() -> EngineError:
+    return EngineError("recounting the table failed", "is every named column in it?")
 
 
 @contextmanager
 def scanned(table: Table, *, threads: int | None = None) -> Iterator[tuple[Any, str]]:
-    """Open a table in DuckDB and yield the connection and what stands in FROM for it.
+    """Open a table in DuckDB and yield the connection and what stands in FROM for it, under the names of its columns.
+
+    What the checks have made themselves is read so; of tables of others see `opened`.
 
     Parameters
     ----------
@@ -204,7 +264,7 @@ def scanned(table: Table, *, threads: int | None = None) -> Iterator[tuple[Any, 
         yield connection, _scan(connection, table)
     except duckdb.Error:
         database.forget()  # some failures leave a database that answers nothing any more
-        raise EngineError("recounting the table failed", "is every named column in it?") from None
+        raise _failed() from None
     finally:
         connection.close()
         database.forget_spilled()
@@ -268,67 +328,11 @@ class _Database:
 
 
 def _scan(connection: DuckDBPyConnection, table: Table) -> str:
-    """Return what stands in FROM for a table; text files are read with DuckDB's own reader, all rows looked at."""
+    """Return what stands in FROM for a table."""
     if isinstance(table, pa.Table):
-        connection.register("anonkit_table", table)
-        return "anonkit_table"
-    if not isinstance(table, str | Path):
-        return _parquet(connection, table, partitioned=False)
-    path = Path(table)
-    if path.is_dir():
-        parts = sorted(path.rglob("*.parquet"))
-        bring_here(parts)
-        return _parquet(connection, parts, partitioned=True)
-    suffixes = {suffix.lower() for suffix in path.suffixes}
-    compression = _COMPRESSIONS.get(path.suffix.lower())
-    if compression is not None and path.is_file():
-        stat = path.stat()
-        if not _is_whole(str(path), compression, (stat.st_size, stat.st_mtime_ns)):
-            raise EngineError(f"{str(path)!r} is not a whole {compression} file", "was it copied to its end?")
-    if suffixes & {".csv", ".tsv", ".tab", ".txt"}:
-        return f"read_csv({_literal(path)}, header = true, sample_size = -1)"
-    if suffixes & {".json", ".jsonl", ".ndjson"}:
-        return f"read_json({_literal(path)}, format = 'newline_delimited', sample_size = -1)"
-    return _parquet(connection, [path], partitioned=False)
-
-
-def _parquet(connection: DuckDBPyConnection, parts: Sequence[str | Path], *, partitioned: bool) -> str:
-    """Return what stands in FROM for Parquet files."""
-    if any("\\" in (whole := os.path.abspath(part)) and _WILD.search(whole) for part in parts):
-        import pyarrow.dataset
-
-        # DuckDB spells no such name: in a pattern, which brackets make of it, a backslash parts folders
-        files = pyarrow.dataset.dataset([os.path.abspath(part) for part in parts], format="parquet")
-        connection.register("anonkit_table", files)
-        return "anonkit_table"
-    return f"read_parquet([{', '.join(map(_literal, parts))}], hive_partitioning = {str(partitioned).lower()})"
-
-
-@lru_cache(maxsize=16)
-def _is_whole(path: str, compression: str, state: tuple[int, int]) -> bool:
-    """Tell whether a compressed file ends where it should; read once for each state (size and time) it is in.
-
-    DuckDB before 2.0 takes one that was cut for the rows before the cut, whose classes may be large enough where those
-    of all rows are not.
-    """
-    try:
-        with pa.input_stream(path, compression=compression) as stream:
-            while stream.read(_PART):
-                pass
-    except OSError:
-        return False
-    return True
-
-
-def _literal(path: str | Path) -> str:
-    """Return a path as DuckDB takes it: this file, whatever a pattern or a home folder of that spelling would be."""
-    whole = os.path.abspath(path)
-    return "'" + _WILD.sub(r"[\g<0>]", whole).replace("'", "''") + "'"
-
-
-def quoted(name: str) -> str:
-    """Return a column's name as SQL takes it."""
-    return '"' + name.replace('"', '""') + '"'
+        connection.register(IN_MEMORY, table)
+        return IN_MEMORY
+    return scan_of(connection, table)
 
 
 def columns_of(table: str | Path | pa.Table) -> list[str]:
@@ -341,11 +345,13 @@ def columns_of(table: str | Path | pa.Table) -> list[str]:
     """
     import duckdb
 
+    if isinstance(table, pa.Table):
+        return list(table.column_names)
     with closing(_Database.of(None).cursor()) as connection:
         try:
             connection.execute(_SILENT)
-            return [str(name) for name in connection.sql(f"SELECT * FROM {_scan(connection, table)} LIMIT 0").columns]
-        except duckdb.Error:
+            return names_in(connection, table, _scan(connection, table))
+        except (duckdb.Error, *UNREADABLE):
             raise EngineError(
                 "the table cannot be read", "CSV, TSV, JSON Lines or Parquet, by the name of the file"
             ) from None

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.checks.table_scans import Lines, quoted
+from anonkit.checks.table_scans import Lines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,14 +55,15 @@ def uniform_classes(lines: Lines, quasi_identifiers: Sequence[str], target: str)
     """
     connection, source = lines.connection, lines.source
     names = [f"q{at}" for at in range(len(quasi_identifiers))]
-    keys = "".join(f"{quoted(name)} AS {short}, " for name, short in zip(quasi_identifiers, names, strict=True))
+    keys = "".join(f"{lines.column(name)} AS {short}, " for name, short in zip(quasi_identifiers, names, strict=True))
     grouped = f"GROUP BY {', '.join(names)}" if names else ""
-    cells = f"SELECT {keys}{quoted(target)} AS target, {lines.rows()} AS n FROM {source} GROUP BY ALL"
+    cells = f"SELECT {keys}{lines.column(target)} AS target, {lines.rows()} AS n FROM {source} GROUP BY ALL"
     classes = connection.execute(
         f"SELECT rows, sum(rows)::BIGINT AS records, coalesce(sum(rows) FILTER (held = 1), 0)::BIGINT AS uniform FROM "
         f"(SELECT sum(n)::BIGINT AS rows, count(*) AS held FROM ({cells}) {grouped}) WHERE rows > 0 GROUP BY rows"
     ).fetchnumpy()
-    counts = connection.execute(f"SELECT {lines.rows()} AS n FROM {source} GROUP BY {quoted(target)}").fetchnumpy()["n"]
+    by_value = f"SELECT {lines.rows()} AS n FROM {source} GROUP BY {lines.column(target)}"
+    counts = connection.execute(by_value).fetchnumpy()["n"]
     sizes, records = (np.asarray(classes[name], dtype=np.int64) for name in ("rows", "records"))
     uniform = int(np.asarray(classes["uniform"], dtype=np.int64).sum())
     held, values = np.unique(np.asarray(counts, dtype=np.int64), return_counts=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from anonkit.checks.spread_people import fewest_alike_in_spread
-from anonkit.checks.table_scans import SpreadFiles, few_combined, quoted
+from anonkit.checks.table_scans import SpreadFiles, few_combined
 
 
 def fewest_alike(table: str | Path | pa.Table, quasi_identifiers: Sequence[str], unit: str) -> int:
@@ -31,15 +31,15 @@ def fewest_alike(table: str | Path | pa.Table, quasi_identifiers: Sequence[str],
     unit : str
         Column whose distinct values are people.
     """
-    names = "".join(f", {quoted(name)} AS q{at}" for at, name in enumerate(quasi_identifiers))
     order = ", ".join(f"q{at} NULLS LAST" for at in range(len(quasi_identifiers)))
     number = f"dense_rank() OVER (ORDER BY {order})" if order else "1"
     with few_combined(table, (*quasi_identifiers, unit)) as lines:
         if isinstance(lines, SpreadFiles):
             return fewest_alike_in_spread(lines, quasi_identifiers, unit)
+        names = "".join(f", {lines.column(name)} AS q{at}" for at, name in enumerate(quasi_identifiers))
         connection, source, rows = lines.connection, lines.source, lines.rows()
         (fewest, nobodys) = connection.execute(
-            f"WITH counted AS (SELECT {quoted(unit)} AS person{names}, {rows} AS n FROM {source} GROUP BY ALL), "
+            f"WITH counted AS (SELECT {lines.column(unit)} AS person{names}, {rows} AS n FROM {source} GROUP BY ALL), "
             f"classes AS (SELECT person, {number} AS class, n FROM counted), "
             "sets AS (SELECT person, list({'class': class, 'n': n} ORDER BY class) AS rows FROM classes "
             "GROUP BY person), "

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from anonkit.checks.table_scans import combined, quoted
+from anonkit.checks.table_scans import combined
 from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.recoded_sample import released_names
 from anonkit.policy.declaration import Policy
@@ -76,10 +76,11 @@ def _counted(
     """Count the distinct values of some columns, missing among them, and list those of some."""
     with combined(spool, names) as lines:
         connection, source = lines.connection, lines.source
-        parts = [f"count(DISTINCT {quoted(name)}) + (count({quoted(name)}) < count(*))::BIGINT" for name in names]
+        cells = {name: lines.column(name) for name in names}
+        parts = [f"count(DISTINCT {own}) + (count({own}) < count(*))::BIGINT" for own in cells.values()]
         counts = connection.execute(f"SELECT {', '.join(parts)} FROM {source}").fetchall()[0] if parts else ()
         values = {
-            name: {row[0] for row in connection.execute(f"SELECT DISTINCT {quoted(name)} FROM {source}").fetchall()}
+            name: {row[0] for row in connection.execute(f"SELECT DISTINCT {cells[name]} FROM {source}").fetchall()}
             for name in listed
         }
     return dict(zip(names, map(int, counts), strict=True)), values

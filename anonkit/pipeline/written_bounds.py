@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonkit.bundle.bound_columns import BoundColumn, bound_columns
-from anonkit.checks.table_scans import combined, quoted
+from anonkit.checks.table_scans import combined
 from anonkit.errors import GuaranteeError
 from anonkit.protocols import Engine, Source
 
@@ -60,7 +60,7 @@ class ShownAsBounds:
 def shown_labels(spool: Path, name: str) -> set[str | None]:
     """Return the labels that the rows of a draft show in a column, missing among them."""
     with combined(spool, [name]) as lines:
-        found = lines.connection.execute(f"SELECT DISTINCT {quoted(name)} FROM {lines.source}").fetchall()
+        found = lines.connection.execute(f"SELECT DISTINCT {lines.column(name)} FROM {lines.source}").fetchall()
     return {row[0] for row in found}
 
 

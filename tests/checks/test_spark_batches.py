@@ -27,22 +27,25 @@ class InDuckDB:
     def __init__(self, rows: pa.Table, collated: str | None = None) -> None:
         self.rows = rows
         self.collated = collated
-        self.dtypes = [(name, "string collate UTF8_LCASE" if name == collated else "string") for name in self.names]
+        self.columns = list(rows.column_names)
+        self.dtypes = [(name, "string collate UTF8_LCASE" if name == collated else "string") for name in self.columns]
         self.sparkSession = self
 
-    @property
-    def names(self) -> list[str]:
-        """The columns."""
-        return list(self.rows.column_names)
+    def toDF(self, *names: str) -> InDuckDB:
+        """Return the rows under other names, by place."""
+        collated = None if self.collated is None else names[self.columns.index(self.collated)]
+        return InDuckDB(self.rows.rename_columns(list(names)), collated)
 
     def count(self) -> int:
         """Return the number of rows."""
         return int(self.rows.num_rows)
 
     def sql(self, query: str, batch: InDuckDB) -> _Answer:
-        """Answer a query of Spark's SQL, of which DuckDB writes three words in its own way."""
-        asked = query.format(batch="batch").replace("`", '"').replace("double('NaN')", "'NaN'::DOUBLE")
-        cells = ", ".join(f'"{name}"{" COLLATE NOCASE" * (name == batch.collated)} AS "{name}"' for name in batch.names)
+        """Answer a query of Spark's SQL, of which DuckDB writes two words in its own way."""
+        asked = query.format(batch="batch").replace("double('NaN')", "'NaN'::DOUBLE")
+        cells = ", ".join(
+            f'"{name}"{" COLLATE NOCASE" * (name == batch.collated)} AS "{name}"' for name in batch.columns
+        )
         with duckdb.connect() as opened:
             opened.register("rows", batch.rows)
             opened.execute(f"CREATE TABLE batch AS SELECT {cells} FROM rows")
@@ -72,7 +75,7 @@ def counted(metric: str, frame: InDuckDB, **asked: Any) -> Any:
     from anonkit.checks import batch_counts
 
     values = {"columns": COLUMNS, "unit": None, **asked}
-    names = {batch_counts.COLUMNS: frame.names}
+    names = {batch_counts.COLUMNS: frame.columns}
     provider = getattr(batch_counts, metric)
     return provider._spark(
         provider, execution_engine=_Engine(frame), metric_domain_kwargs={}, metric_value_kwargs=values, metrics=names
@@ -107,6 +110,17 @@ def test_not_a_number_is_a_missing_value_there(missing_is_value: bool, different
     assert counted("SensitivePairs", batch, **asked)["l"] == different
 
 
+def test_names_that_spark_takes_for_one_are_counted_each_by_itself() -> None:
+    """Two values of `Age`, four of `age`; a person is an `AGE`."""
+    cells = {"Age": [0, 1] * 4, "age": [0, 1, 2, 3] * 2, "AGE": list(range(8)), "{a`b}": [0] * 8}
+    batch = InDuckDB(pa.table(cells))
+    assert counted("ClassSizes", batch, columns=["Age"]) == [(4, 2)]
+    assert counted("ClassSizes", batch, columns=["age", "{a`b}"], unit="AGE") == [(2, 4)]
+    asked = {"columns": ["Age"], "sensitive": "age", "missing_is_value": False}
+    assert counted("SensitivePairs", batch, **asked)["l"] == 2
+    assert counted("SensitivePairs", batch, **asked, unit="AGE")["l"] == 2
+
+
 def test_a_column_that_is_not_there_is_counted_by_nothing(rows: pa.Table) -> None:
     """No size and no figure: the expectation says which column it is."""
     assert counted("ClassSizes", InDuckDB(rows), columns=["nowhere"]) == []
@@ -117,6 +131,6 @@ def test_a_column_that_is_not_there_is_counted_by_nothing(rows: pa.Table) -> Non
 def test_classes_are_told_apart_to_the_letter_whatever_the_collation() -> None:
     """Two classes where the column itself takes the two words for one."""
     batch = InDuckDB(pa.table({"a town": ["Bern", "bern"]}), collated="a town")
-    together = batch.sql("SELECT count(1) FROM {batch} GROUP BY `a town`", batch)
+    together = batch.sql('SELECT count(1) FROM {batch} GROUP BY "a town"', batch)
     assert together.collect() == [(2,)]
     assert counted("ClassSizes", batch, columns=["a town"]) == [(1, 2)]

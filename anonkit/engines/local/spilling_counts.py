@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonkit.bundle.private_files import PrivateFolder
+from anonkit.bundle.sql_names import alike_names, in_quotes
 from anonkit.engines.local.counting import class_sizes, count_table
 from anonkit.engines.reading.carriers import counted_type
 from anonkit.engines.reading.sources import LocalSource
@@ -240,17 +241,13 @@ def _direct(source: LocalSource, names: Sequence[str]) -> str | None:
     files = source.parquet
     if files is None or any(_GLOB & set(part.path) for part in files.parts):
         return None
-    if len({name.casefold() for name in source.schema.names}) != len(source.schema) or not all(
+    if alike_names(source.schema.names) or not all(
         name in files.stored_types and _reads_alike(files.stored_types[name], files.spilled) for name in names
     ):
         return None
-    selected = ", ".join(f"{_quote(name)} AS c{at}" for at, name in enumerate(names))
+    selected = ", ".join(f"{in_quotes(name)} AS c{at}" for at, name in enumerate(names))
     paths = ", ".join("'" + part.path.replace("'", "''") + "'" for part in files.parts)
     return f"(SELECT {selected} FROM read_parquet([{paths}], hive_partitioning = false))"
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _reads_alike(stored: pa.DataType, spilled: bool) -> bool:

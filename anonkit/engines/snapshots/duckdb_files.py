@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonkit.bundle.sql_names import in_quotes
+from anonkit.bundle.sql_names import in_quotes, own_names
 from anonkit.engines.reading.batches import BATCH_ROWS
 from anonkit.engines.reading.failures import FOREIGN, shielded
 from anonkit.engines.reading.file_tables import FileTable
@@ -95,8 +95,10 @@ class DuckdbTable:
         )
         with closing(connection):
             shielded(lambda: connection.execute(_SESSION), self._refusal, foreign)
-            columns, texts = shielded(lambda: self._columns(connection, duckdb), self._refusal, foreign)
-            rows = f"SELECT {columns} FROM (\n{self.select}\n) AS rows"
+            selected, texts = shielded(lambda: self._columns(connection, duckdb), self._refusal, foreign)
+            own = ", ".join(own_names(list(selected)).values())
+            listed = ", ".join(f"{how} AS {in_quotes(name)}" for name, how in selected.items())
+            rows = f"SELECT {listed} FROM (\n{self.select}\n) AS rows({own})"
             reader = shielded(lambda: connection.sql(rows).to_arrow_reader(BATCH_ROWS), self._refusal, foreign)
 
             def batches() -> Iterator[pa.RecordBatch]:
@@ -105,15 +107,15 @@ class DuckdbTable:
 
             return written_copy(batches(), reader.schema, folder, named, texts)
 
-    def _columns(self, connection: Any, duckdb: Any) -> tuple[str, list[str]]:
-        """Return what is selected of the owner's rows, and which columns are texts without a type."""
+    def _columns(self, connection: Any, duckdb: Any) -> tuple[dict[str, str], list[str]]:
+        """Return how each column of the owner's rows is selected, and which are texts without a type."""
         statements = connection.extract_statements(self.select)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise ParameterError("the query is not one SELECT statement", "a source is read, and nothing in it changed")
         rows = connection.sql(self.select)
         check_names(rows.columns)
-        selected, texts = [], []
-        for name, given in zip(rows.columns, rows.types, strict=True):
+        selected, texts = {}, []
+        for (name, own), given in zip(own_names(rows.columns).items(), rows.types, strict=True):
             kind = str(given)
             base = "" if kind.endswith("]") else kind.partition("(")[0]
             how = _SPELLED if base in _DIGITS else _WRITTEN.get(base)
@@ -124,8 +126,8 @@ class DuckdbTable:
                 )
             if base in _DIGITS:
                 texts.append(name)
-            selected.append(f"{how.format(in_quotes(name))} AS {in_quotes(name)}")
-        return ", ".join(selected), texts
+            selected[name] = how.format(own)
+        return selected, texts
 
     def _refusal(self, error: Exception) -> SourceError:
         words = str(error).lower()

@@ -60,6 +60,16 @@ def test_every_type_is_read_to_its_last_digit(people: Path) -> None:
     assert third["huge"] == "12345678901234567890124"
 
 
+def test_columns_whose_names_differ_in_capitals_alone_are_read_each_by_itself(people: Path) -> None:
+    """A query may have them, though no table of DuckDB does."""
+    alike = 'SELECT small AS "Age", small * 2 AS age, huge AS "AGE" FROM people ORDER BY 1'
+    found = read(f"duckdb:///{people}", query=alike)
+    assert found.column_names == ["Age", "age", "AGE"]
+    assert found.column("Age").to_pylist() == [1, 2, 3]
+    assert found.column("age").to_pylist() == [2, 4, 6]
+    assert found.column("AGE").to_pylist()[0] == "12345678901234567890123"
+
+
 def test_views_and_names_in_quotes_are_read(people: Path) -> None:
     """A view, and a table of another schema whose name has a dot."""
     assert read(_at(people, "smalls")).column("small").to_pylist() == [1, 2, 3]

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files as DuckDB reads them, and their columns as the files spell them.
+
+DuckDB takes `Age` and `age` for one name: the second column gets a number behind it, and among several files, or beside
+the names of folders, columns are found by names without capitals. So where names are alike columns are found by place.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from anonkit.bundle.data_files import parts_of
+from anonkit.bundle.part_workers import bring_here
+from anonkit.bundle.sql_names import alike_names, in_quotes, own_names
+from anonkit.errors import EngineError
+
+Files: TypeAlias = str | Path | Sequence[Path]
+"""A file, a folder of Parquet files, or some of these files."""
+UNREADABLE = (pa.ArrowException, OSError, ValueError, csv.Error, StopIteration)
+"""What readers of names raise of a file that is none of its kind."""
+IN_MEMORY = "anonkit_table"
+"""What a table in memory is called in a connection."""
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_WILD = re.compile(r"[*?\[]")
+_PART = 1 << 20
+_NOTHING = "(empty)"
+"""What DuckDB says of a quote or an escape that a file does not have."""
+_NUMBERED = re.compile(r"(.*)_[0-9]+", re.DOTALL)
+"""What DuckDB may have made of a name that it takes for one of a column before it."""
+
+
+def scan_of(connection: Any, table: Files) -> str:
+    """Return what stands in FROM for files; those of text are read with DuckDB's own reader, all rows looked at.
+
+    Raises
+    ------
+    EngineError
+        A compressed file was cut.
+    """
+    if not isinstance(table, str | Path):
+        return _parquet(connection, table)
+    path = Path(table)
+    if path.is_dir():
+        bring_here(list(path.rglob("*.parquet")))
+        return _parquet(connection, parts_of(path), partitioned=bool(_folder_keys(path)))
+    compression = _COMPRESSIONS.get(path.suffix.lower())
+    if compression is not None and path.is_file():
+        stat = path.stat()
+        if not _is_whole(str(path), compression, (stat.st_size, stat.st_mtime_ns)):
+            raise EngineError(f"{str(path)!r} is not a whole {compression} file", "was it copied to its end?")
+    if _is_text(path):
+        return f"read_csv({literal(path)}, header = true, sample_size = -1)"
+    if _is_json(path):
+        return f"read_json({literal(path)}, format = 'newline_delimited', sample_size = -1)"
+    return _parquet(connection, [path])
+
+
+def _parquet(connection: Any, parts: Sequence[Path], *, partitioned: bool = False, at: int = 0) -> str:
+    """Return what stands in FROM for Parquet files; `at` is how many others have been named so."""
+    if any("\\" in (whole := os.path.abspath(part)) and _WILD.search(whole) for part in parts):
+        import pyarrow.dataset
+
+        # DuckDB spells no such name: in a pattern, which brackets make of it, a backslash parts folders
+        files = pyarrow.dataset.dataset([os.path.abspath(part) for part in parts], format="parquet")
+        # and asks for columns of a data set by the names that it has given them
+        connection.register(f"{IN_MEMORY}_{at}", files.to_table() if alike_names(files.schema.names) else files)
+        return f"{IN_MEMORY}_{at}"
+    return f"read_parquet([{', '.join(map(literal, parts))}], hive_partitioning = {str(partitioned).lower()})"
+
+
+def _is_text(path: Path) -> bool:
+    return bool({suffix.lower() for suffix in path.suffixes} & {".csv", ".tsv", ".tab", ".txt"})
+
+
+def _is_json(path: Path) -> bool:
+    return bool({suffix.lower() for suffix in path.suffixes} & {".json", ".jsonl", ".ndjson"})
+
+
+def _folder_keys(folder: Path) -> list[str]:
+    """Return the columns that the names of folders within a folder stand for, such as `day` of `day=1`."""
+    parts = sorted(part.relative_to(folder) for part in folder.rglob("*.parquet") if part.parent != folder)
+    return [name.partition("=")[0] for part in parts[:1] for name in part.parent.parts if "=" in name]
+
+
+@lru_cache(maxsize=16)
+def _is_whole(path: str, compression: str, state: tuple[int, int]) -> bool:
+    """Tell whether a compressed file ends where it should; read once for each state (size and time) it is in.
+
+    DuckDB before 2.0 takes one that was cut for the rows before the cut, whose classes may be large enough where those
+    of all rows are not.
+    """
+    try:
+        with pa.input_stream(path, compression=compression) as stream:
+            while stream.read(_PART):
+                pass
+    except OSError:
+        return False
+    return True
+
+
+def literal(path: str | Path) -> str:
+    """Return a path as DuckDB takes it: this file, whatever a pattern or a home folder of that spelling would be."""
+    whole = os.path.abspath(path)
+    return "'" + _WILD.sub(r"[\g<0>]", whole).replace("'", "''") + "'"
+
+
+# --- names ---------------------------------------------------------------------------------------------------------
+
+
+def names_in(connection: Any, files: Files, source: str) -> list[str]:
+    """Return the names of columns as files spell them.
+
+    Parameters
+    ----------
+    source : str
+        What `scan_of` gives for them.
+
+    Raises
+    ------
+    EngineError
+        A folder stands for a column whose name differs in capitals alone from that of a column within it.
+    """
+    path = _path(files)
+    if path is not None and (_is_text(path) or _is_json(path)):
+        names = [str(name) for name in connection.sql(f"SELECT * FROM {source} LIMIT 0").columns]
+        spelled = _spelled(connection, path) if _may_be_renamed(names) else names
+        return spelled if alike_names(spelled) else names
+    names, keys = _names_of_part(_parts(files)[0]), _keys(files)
+    folded = {name.casefold() for name in names}
+    if any(key.casefold() in folded for key in keys if key not in names):
+        raise EngineError(
+            "a folder and a column within it have names that differ in capitals alone",
+            "rename the folder or the column",
+        )
+    return [*names, *(key for key in keys if key not in names)]
+
+
+def renamed(connection: Any, files: Files, source: str, there: Sequence[str], names: Mapping[str, str]) -> str:
+    """Return what stands in FROM for some columns of files under SQL's own names.
+
+    Parameters
+    ----------
+    source : str
+        What `scan_of` gives for them.
+    there : sequence of str
+        All columns, as `names_in` gives them.
+    names : mapping
+        The columns that are looked at, each with its own name: that of `own_names(there)`.
+    """
+    if not alike_names(there):
+        return _selected({in_quotes(name): own for name, own in names.items()}, source)
+    path, places = _path(files), own_names(there)
+    if path is not None and _is_text(path):
+        return f"(SELECT * FROM {source} AS own({', '.join(places.values())}))"
+    if path is not None and _is_json(path):
+        connection.register(IN_MEMORY, _json_rows(path).rename_columns(list(places.values())))
+        return IN_MEMORY
+    # files of one order together: among several files DuckDB looks for columns by name
+    orders: dict[tuple[str, ...], list[Path]] = {}
+    for part in _parts(files):
+        orders.setdefault(tuple(_names_of_part(part)), []).append(part)
+    found: list[str] = []
+    for order, parts in orders.items():
+        at = own_names(order)
+        called = {at.get(name, in_quotes(name)): own for name, own in names.items()}
+        source = _parquet(connection, parts, partitioned=bool(_keys(files)), at=len(found))
+        found.append(_selected(called, f"{source} AS own({', '.join(at.values())})"))
+    return f"({' UNION ALL '.join(found)})"
+
+
+def _selected(names: Mapping[str, str], source: str) -> str:
+    """Return what stands in FROM for columns under other names."""
+    listed = ", ".join(f"{name} AS {own}" for name, own in names.items())
+    return f"(SELECT {listed or 'NULL'} FROM {source})"
+
+
+def _path(files: Files) -> Path | None:
+    return Path(files) if isinstance(files, str | Path) else None
+
+
+def _parts(files: Files) -> list[Path]:
+    return parts_of(Path(files)) if isinstance(files, str | Path) else list(files)
+
+
+def _keys(files: Files) -> list[str]:
+    path = _path(files)
+    return _folder_keys(path) if path is not None and path.is_dir() else []
+
+
+def _names_of_part(part: Path) -> list[str]:
+    return list(pq.read_schema(part).names)
+
+
+def _may_be_renamed(names: Sequence[str]) -> bool:
+    """Tell whether DuckDB may have called a column by another name than the file does."""
+    before: set[str] = set()
+    for name in names:
+        stem = _NUMBERED.fullmatch(name)
+        if stem is not None and stem[1].casefold() in before:
+            return True
+        before.add(name.casefold())
+    return False
+
+
+def _spelled(connection: Any, path: Path) -> list[str]:
+    """Return the names of columns of a file of texts, in the order in which DuckDB has them."""
+    if _is_json(path):
+        return list(_json_rows(path).column_names)
+    ((delimiter, quote, escape, skipped),) = connection.execute(
+        f"SELECT Delimiter, Quote, Escape, SkipRows FROM sniff_csv({literal(path)}, header = true, sample_size = -1)"
+    ).fetchall()
+    with pa.input_stream(path, compression=_COMPRESSIONS.get(path.suffix.lower())) as stream:
+        lines = islice(io.TextIOWrapper(stream, "utf-8-sig", newline=""), skipped, None)
+        header = csv.reader(
+            lines,
+            delimiter=delimiter,
+            quotechar=None if quote == _NOTHING else quote,
+            quoting=csv.QUOTE_NONE if quote == _NOTHING else csv.QUOTE_MINIMAL,
+            escapechar=None if escape in (quote, _NOTHING) else escape,
+        )
+        return next(header)
+
+
+def _json_rows(path: Path) -> pa.Table:
+    """Return the rows of a JSON Lines file by a reader that tells capitals."""
+    import pyarrow.json as pa_json
+
+    with pa.input_stream(path, compression=_COMPRESSIONS.get(path.suffix.lower())) as stream:
+        return pa_json.read_json(stream)
