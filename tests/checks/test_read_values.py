@@ -9,16 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.checks.read_values import ReadValues, folding, read_lines
-from anonkit.checks.table_scans import Lines, scanned
+from anonkit.checks.table_scans import opened
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.folded_values import folded_column, folded_text
 from anonkit.promises.no_values import NO_VALUES
 
 
 def _read(table: pa.Table, reading: ReadValues) -> list[object]:
-    with scanned(table) as (connection, source):
-        lines = read_lines(Lines(connection=connection, source=source), ["s"], reading)
-        return [s for (_, s) in connection.sql(f"SELECT q, s FROM {lines.source} ORDER BY q").fetchall()]
+    with opened(table) as found:
+        lines = read_lines(found, ["s"], reading)
+        asked = f"SELECT {lines.column('q')}, {lines.column('s')} FROM {lines.source} ORDER BY 1"
+        return [s for (_, s) in lines.connection.sql(asked).fetchall()]
 
 
 @given(st.text())
