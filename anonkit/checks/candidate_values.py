@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from anonkit.checks.table_scans import combined, quoted
+from anonkit.checks.table_scans import combined
 
 
 def fewest_values(table: str | Path | pa.Table, quasi_identifiers: Sequence[str], key: str) -> int:
@@ -27,12 +27,12 @@ def fewest_values(table: str | Path | pa.Table, quasi_identifiers: Sequence[str]
     key : str
         Column whose different values are counted.
     """
-    names = [quoted(name) for name in quasi_identifiers]
-    classes = f" GROUP BY {', '.join(names)}" if names else ""
-    pairs = ", ".join([*names, quoted(key)])
     with combined(table, (*quasi_identifiers, key)) as lines:
+        names = [lines.column(name) for name in quasi_identifiers]
+        classes = f" GROUP BY {', '.join(names)}" if names else ""
+        pairs = ", ".join(dict.fromkeys([*names, lines.column(key)]))
         ((fewest,),) = lines.connection.execute(
-            f"SELECT min(n) FROM (SELECT count({quoted(key)}) AS n FROM "
+            f"SELECT min(n) FROM (SELECT count({lines.column(key)}) AS n FROM "
             f"(SELECT DISTINCT {pairs} FROM {lines.source}){classes})"
         ).fetchall()
     return int(fewest or 0)

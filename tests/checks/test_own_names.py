@@ -23,6 +23,7 @@ from anonkit.bundle.data_files import parts_of
 from anonkit.bundle.part_workers import read_by
 from anonkit.bundle.sql_names import alike_names, own_names
 from anonkit.checks import spread_files, table_scans
+from anonkit.checks.candidate_values import fewest_values
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.table_scans import columns_of, combined, count_combinations
 from anonkit.checks.whole_sets import fewest_alike
@@ -171,6 +172,7 @@ def test_what_is_counted_does_not_depend_on_names(names: list[str], data: st.Dat
         expected = measure(plain, others, sensitive=[end], unit=of_plain, target=end)
         assert _figures(found, last) == _figures(expected, end)
     assert fewest_alike(table, asked, last) == fewest_alike(plain, others, end)
+    assert fewest_values(table, asked, last) == fewest_values(plain, others, end)
 
 
 @pytest.mark.parametrize("people", [None, "AGE"])
