@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -29,12 +30,18 @@ class Shape:
     """Smallest number of distinct values of which so many match."""
     even_few: bool = True
     """True when a handful of such values, each in many rows, names people all the same."""
+    also_things: bool = False
+    """True when codes of things are written so, too: not where the column's name says that it holds things."""
+    of_all: Callable[[Sequence[str]], bool] = lambda _: True
+    """What all values together must be, besides."""
 
 
 _EMAIL = re.compile(r"(?<=[\w.+'%-])@[\w-]+(\.[\w-]+)*\.\w{2,}")
+"""From the at sign on, so that a long cell without one is passed over once."""
 _URL = re.compile(r"([a-z][a-z0-9+.-]*://\S+|www\.[\w-]+\.\S+)", re.IGNORECASE)
 _UUID = re.compile(r"[{(]?(urn:uuid:)?[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}[})]?", re.IGNORECASE)
-_HASH = re.compile(r"(0x)?(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])([0-9a-f]{16,128})", re.IGNORECASE)
+_HASH = re.compile(r"(0x)?(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])([0-9a-f]{8,128})", re.IGNORECASE)
+_BASE64 = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9+/_-])[A-Za-z0-9+/_-]{20,128}={0,2}")
 _OCTET = r"(25[0-5]|2[0-4]\d|1?\d?\d)"
 _IP4 = re.compile(rf"{_OCTET}(\.{_OCTET}){{3}}(/\d{{1,2}}|:\d{{1,5}})?")
 # eight groups, or fewer with :: among them: 12:30:10 is a time of day
@@ -71,6 +78,20 @@ def _is_phone(text: str) -> bool:
     return bool(_PHONES.fullmatch(text)) and 8 <= sum(character.isdigit() for character in text) <= 15
 
 
+def _are_addresses_of_computers(texts: Sequence[str]) -> bool:
+    """Tell addresses from versions in four parts, whose numbers are small or beyond 255."""
+    octets = [list(map(int, _PORT.sub("", text).split("."))) for text in texts if _IP4.fullmatch(text)]
+    large = sum(max(each) >= _LARGE_OCTET for each in octets)
+    return len(octets) < _IP_SHARE * len(texts) or large >= _LARGE_SHARE * len(octets)
+
+
+def _are_hashes(texts: Sequence[str]) -> bool:
+    """Tell hashes, which have one length and letters among the digits, from words and from codes with a prefix."""
+    letters = sum(sum(map(str.isalpha, text)) for text in texts)
+    one_length = Counter(map(len, texts)).most_common(1)[0][1] >= _ONE_LENGTH * len(texts)
+    return one_length and letters >= _HASH_LETTERS * sum(map(len, texts))
+
+
 def _is_iban(text: str) -> bool:
     plain = text.replace(" ", "").upper()
     return bool(_IBAN.fullmatch(plain)) and check_digits.iban(plain)
@@ -80,6 +101,8 @@ def _numbered(check: Callable[[str], bool], length: int | None = None) -> Callab
     """Return the test of a number that may be written in groups; leading zeros that an integer lost come back."""
 
     def matches(text: str) -> bool:
+        if len(text) > _MOST_LETTERS:
+            return False
         digits = _digits(text)
         if not (digits.isascii() and digits.isdigit()):
             return False
@@ -88,19 +111,23 @@ def _numbered(check: Callable[[str], bool], length: int | None = None) -> Callab
     return matches
 
 
-def _is_dni(text: str) -> bool:
-    plain = _digits(text).upper()
-    return bool(re.fullmatch(r"[XYZ\d]\d{7}[A-Z]", plain)) and check_digits.dni(plain)
-
-
-def _is_resident(text: str) -> bool:
-    return bool(re.fullmatch(r"\d{17}[\dX]", text.upper())) and check_digits.resident(text.upper())
+def _lettered(check: Callable[[str], bool]) -> Callable[[str], bool]:
+    """Return the test of a number with letters, which may be written in groups and in lower case."""
+    return lambda text: len(text) <= _MOST_LETTERS and text.isascii() and check(_digits(text).upper())
 
 
 _CARD = "payment_card"
 _NATIONAL = "national_id"
-_CHECKED = 0.98
+_CHECKED = 0.95
 """Share of values whose check digit must be right where nothing else tells the number: one in ten is by chance."""
+_LETTERED = 0.8
+_MOST_LETTERS = 24
+_IP_SHARE = 0.8
+_LARGE_OCTET = 100
+_LARGE_SHARE = 0.3
+_ONE_LENGTH = 0.9
+_HASH_LETTERS = 0.25  # of sixteen digits, six are letters
+_PORT = re.compile(r"[:/].*")
 _ENOUGH = 8
 
 
@@ -151,16 +178,46 @@ SHAPES: Sequence[Shape] = (
         words="addresses of computers",
         kind=Kind.KEY,
         matches=lambda text: bool(_IP4.fullmatch(text) or _IP6.fullmatch(text)),
-        share=0.8,
+        share=_IP_SHARE,
         values=3,
+        of_all=_are_addresses_of_computers,
     ),
-    Shape(rule="hash", words="hashes", kind=Kind.KEY, matches=lambda t: bool(_HASH.fullmatch(t)), share=0.9, values=3),
-    Shape(rule="phone", words="phone numbers", kind=Kind.PHONE, matches=_is_phone, share=0.8, values=5, even_few=False),
+    Shape(
+        rule="hash",
+        words="hashes",
+        kind=Kind.KEY,
+        matches=lambda t: bool(_HASH.fullmatch(t) or _BASE64.fullmatch(t)),
+        share=0.9,
+        values=3,
+        of_all=_are_hashes,
+    ),
+    Shape(
+        rule="phone",
+        words="phone numbers",
+        kind=Kind.PHONE,
+        matches=_is_phone,
+        share=0.8,
+        values=5,
+        even_few=False,
+        also_things=True,
+    ),
     _national(lambda text: bool(_SSN.fullmatch(text)), share=0.8, values=3),
     _national(lambda text: bool(_NINO.fullmatch(text)), share=0.8, values=3),
     _national(lambda text: bool(_FISCAL.fullmatch(text)), share=0.8, values=3),
-    _national(_is_dni, share=0.8, values=3),
-    _national(_is_resident, share=0.8, values=3),
+    *(
+        _national(_lettered(check), share=_LETTERED, values=_ENOUGH)
+        for check in (
+            check_digits.dni,
+            check_digits.resident,
+            check_digits.codice_fiscale,
+            check_digits.taiwanese,
+            check_digits.singaporean,
+            check_digits.curp,
+            check_digits.rut,
+            check_digits.pps,
+        )
+    ),
+    _national(lambda text: check_digits.hetu(text.upper()), share=_LETTERED, values=_ENOUGH),
     Shape(
         rule=_CARD,
         words="numbers of cards",
@@ -180,15 +237,40 @@ SHAPES: Sequence[Shape] = (
     *(
         _national(_numbered(check, length))
         for check, length in (
-            (check_digits.bsn, 9),
-            (check_digits.pesel, 11),
-            (check_digits.cpf, 11),
-            (check_digits.nhs, 10),
-            (check_digits.tax_id, 11),
-            (check_digits.nir, 15),
-            (check_digits.national_register, 11),
-            (check_digits.ahv, 13),
-            (check_digits.personal_number, None),
+            (check_digits.bsn, 9),  # Netherlands
+            (check_digits.tfn, 9),  # Australia
+            (check_digits.nif, 9),  # Portugal
+            (check_digits.nine_luhn, 9),  # Israel, Canada
+            (check_digits.nhs, 10),  # England
+            (check_digits.medicare, 10),  # Australia
+            (check_digits.cpr, 10),  # Denmark
+            (check_digits.kennitala, 10),  # Iceland
+            (check_digits.rodne_cislo, 10),  # Czechia, Slovakia
+            (check_digits.egn, 10),  # Bulgaria
+            (check_digits.svnr, 10),  # Austria
+            (check_digits.ukrainian, 10),
+            (check_digits.pesel, 11),  # Poland
+            (check_digits.cpf, 11),  # Brazil
+            (check_digits.tax_id, 11),  # Germany
+            (check_digits.oib, 11),  # Croatia
+            (check_digits.national_register, 11),  # Belgium
+            (check_digits.fodselsnummer, 11),  # Norway
+            (check_digits.isikukood, 11),  # Estonia, Lithuania
+            (check_digits.personas_kods, 11),  # Latvia
+            (check_digits.amka, 11),  # Greece
+            (check_digits.kimlik, 11),  # Türkiye
+            (check_digits.cuit, 11),  # Argentina
+            (check_digits.snils, 11),  # Russia
+            (check_digits.aadhaar, 12),  # India
+            (check_digits.my_number, 12),  # Japan
+            (check_digits.ahv, 13),  # Switzerland
+            (check_digits.cnp, 13),  # Romania
+            (check_digits.jmbg, 13),  # Slovenia, Serbia and others
+            (check_digits.south_africa, 13),
+            (check_digits.korean, 13),
+            (check_digits.thai, 13),
+            (check_digits.nir, 15),  # France
+            (check_digits.personal_number, None),  # Sweden
         )
     ),
 )

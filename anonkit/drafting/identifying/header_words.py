@@ -20,7 +20,11 @@ _NUMBER_WORDS = vocabulary(
     "licence plate vin imei imsi msisdn phone telephone tel mobile cell fax email mail username login userid "
     "customerid clientid patientid personid memberid employeeid studentid subjectid telefon handy telefono "
     "teléfono telefone móvil movil correo courriel téléphone codicefiscale telefoon kundennummer personalnummer "
-    "patientennummer versichertennummer steuernummer matrikelnummer kontonummer 身份证 身份证号 手机 手机号 电话 邮箱"
+    "patientennummer versichertennummer steuernummer matrikelnummer kontonummer 身份证 身份证号 手机 手机号 电话 邮箱 "
+    "cpr hetu egn cnp oib jmbg emso amka curp cuit aadhaar nric hkid fodselsnummer fødselsnummer personnummer "
+    "kennitala svnr tckn kimlik ppsn snils rufnummer telefonnummer handynummer mobilnummer kennzeichen kfz targa "
+    "benutzername screenname gamertag handle policennummer vertragsnummer versicherungsnummer mitgliedsnummer "
+    "mitgliedsnr kundennr patientennr personalnr fallnummer ausweisnummer"
 )
 _NAME_WORDS = vocabulary(
     "name names surname firstname forename lastname fullname nickname address street url ip mac vorname nachname "
@@ -33,6 +37,30 @@ _GROUP_WORDS = vocabulary(
     "country state city region county district product item brand model company store shop department school "
     "hospital ward course category type class group job zip postal area icd"
 )
+_THING_WORDS = _GROUP_WORDS | vocabulary(
+    "products items brands models companies stores shops sku article articles artikel part parts batch lot charge ean "
+    "upc gtin isbn issn asin material component flight train bus tram line route vessel ship airport iata icao station "
+    "stop site room raum zimmer seat building gebäude floor block tract geoid geohash naics sic nace soc isco cpv atc "
+    "loinc snomed ndc cpt pzn ops cas drug drugs medication medikament wirkstoff dx diagnosis diagnose disease gene "
+    "gen protein version versions firmware fw build release revision hardware hw software os browser app colour color "
+    "farbe hex rgb ticker stock fund security currency pair machine maschine equipment error status domain tag make "
+    "species breed plant bird animal tree mineral star film movie song book title titel album team club party firm "
+    "firma employer arbeitgeber supplier lieferant vendor manufacturer hersteller marke modell produkt ware food dish "
+    "drink wine organization organisation org institution university universität college schule klinik krankenhaus "
+    "abteilung fach kurs occupation profession beruf position role place ort stadt land bezirk kreis quarter reason "
+    "tariff tarif sport game event venue hotel restaurant language sprache religion ethnicity nationality currency "
+    "file path produit lot salle métier ville pays produto producto ciudad pais país"
+)
+"""Words of things, places and classes: what has such a name names nobody by codes, and by names only where sure."""
+_ACCOUNT_WORDS = vocabulary(
+    "account acct konto iban compte cuenta conta conto rekening policy police polizza póliza contract vertrag contrat "
+    "contrato contratto membership"
+)
+_PERSONAL_WORDS = vocabulary(
+    "by contact doctor physician arzt ärztin teacher lehrer nurse author autor driver fahrer operator agent manager "
+    "owner inhaber guardian mother father mutter vater spouse person kontakt ansprechpartner betreuer"
+)
+"""Words of people, beside those of `_PERSON_WORDS`, whose names a column may hold: `seen_by`, `contact person`."""
 _PERSON_WORDS = vocabulary(
     "patient person customer client member employee student pupil subject user participant respondent citizen "
     "applicant policyholder subscriber resident donor insured worker passenger tenant beneficiary kunde kunden "
@@ -48,7 +76,7 @@ _MEASURE_WORDS = vocabulary(
     "height length width depth size area distance km miles mileage speed rate ratio percent pct score scores "
     "points grade marks gpa level temperature temp pressure population households lat latitude lon lng longitude "
     "altitude elevation gain loss hz cm mm kg alter gehalt einkommen preis betrag gewicht größe jahr datum edad "
-    "ingreso ingresos salario precio peso âge salaire revenu prix"
+    "ingreso ingresos salario precio peso âge salaire revenu prix umsatz einwohner anzahl menge summe kosten"
 )
 
 
@@ -56,10 +84,12 @@ _KINDS_NAMED = {
     Kind.EMAIL: vocabulary("email mail correo courriel 邮箱"),
     Kind.PHONE: vocabulary(
         "phone telephone tel mobile cell fax msisdn telefon handy telefono teléfono móvil movil téléphone telefoon "
-        "手机 手机号 电话"
+        "手机 手机号 电话 rufnummer telefonnummer handynummer mobilnummer"
     ),
     Kind.NATIONAL_NUMBER: vocabulary(
-        "ssn nin sin nif nie dni nino pesel cpf bsn nhs passport codicefiscale steuernummer 身份证 身份证号"
+        "ssn nin sin nif nie dni nino pesel cpf bsn nhs passport codicefiscale steuernummer cpr hetu egn cnp oib jmbg "
+        "emso amka curp cuit aadhaar nric hkid fodselsnummer fødselsnummer personnummer kennitala svnr tckn kimlik "
+        "ppsn snils 身份证 身份证号"
     ),
     Kind.ADDRESS: vocabulary("address street anschrift adresse strasse straße indirizzo endereço"),
     Kind.FAMILY_NAME: vocabulary(
@@ -82,6 +112,8 @@ class HeaderKind(Enum):
     """Such as `patient_id`: whose row it is, however often it stands there."""
     IDENTIFIER = "something that identifies"
     """Such as `customerId`, `First name`, `e-mail_2`."""
+    BARE_PERSON = "numbers of persons, if they are numbers"
+    """Such as `member`, `patient`, `konto`: whether it identifies depends on the cells."""
     OTHER = "anything"
 
 
@@ -96,7 +128,10 @@ def header_kind(name: str) -> HeaderKind:
     words = words_of(name)
     if len(words) > 1 and words[-1] in _PERSON_NUMBER_WORDS and words[-2] in _PERSON_WORDS:
         return HeaderKind.PERSON_NUMBER
-    return HeaderKind.IDENTIFIER if _ends_in(name, _NUMBER_WORDS | _NAME_WORDS) else HeaderKind.OTHER
+    if _ends_in(name, _NUMBER_WORDS | _NAME_WORDS):
+        return HeaderKind.IDENTIFIER
+    bare = len(words) == 1 and words[0] in _PERSON_WORDS | _ACCOUNT_WORDS
+    return HeaderKind.BARE_PERSON if bare else HeaderKind.OTHER
 
 
 def kind_named(name: str) -> Kind:
@@ -121,7 +156,17 @@ def names_number(name: str) -> bool:
 def is_numbering(name: str) -> bool:
     """Tell whether a name ends like a numbering and is not that of a group of people: `case no`, but not `zip_code`."""
     words = words_of(name)
-    return not _NUMBERING_WORDS.isdisjoint(words[-1:]) and _GROUP_WORDS.isdisjoint(words)
+    return not _NUMBERING_WORDS.isdisjoint(words[-1:]) and _THING_WORDS.isdisjoint(words)
+
+
+def names_things(name: str) -> bool:
+    """Tell whether a name is that of things, places or classes: `product`, `flight_no`, `diagnosis`."""
+    return not _THING_WORDS.isdisjoint(words_of(name)) and not names_persons(name)
+
+
+def names_persons(name: str) -> bool:
+    """Tell whether a name has a word of people: `contact person`, `seen_by`."""
+    return not (_PERSON_WORDS | _PERSONAL_WORDS).isdisjoint(words_of(name))
 
 
 def is_measure(name: str) -> bool:
@@ -138,4 +183,4 @@ def _ends_in(name: str, words: frozenset[str]) -> bool:
     header = words_of(name)
     while header and header[-1] in _QUALIFYING_WORDS:
         header.pop()
-    return bool(header) and header[-1] in words and _GROUP_WORDS.isdisjoint(header)
+    return bool(header) and header[-1] in words and _GROUP_WORDS.isdisjoint(header) and not names_things(name)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Personal names: common given names of several languages, and the form of full names.
+"""Personal names: common given and family names of several languages, and the form of full names.
 
-A modest list: it does not know every name, only enough of them that a column of names is recognised by a good part of
-its cells. Words that are also months, places, plants or colours are left out.
+Modest lists: they do not know every name, only enough of them that a column of names is recognised by a part of its
+cells. Words that are also months, places, plants or colours are left out.
 """
 
 from __future__ import annotations
@@ -75,10 +75,113 @@ GIVEN_NAMES = vocabulary(
     sandeep satoshi shreya sita sunil sunita suresh takashi takeshi tariq usha vijay vikram vivek yamamoto
     yasmin youssef yousef yuki yuko yusuf zahra zainab
 
+    chidi ngozi amara kwame abena kofi akosua yaw esi tunde yetunde folake olumide adebayo chinedu emeka ifeoma
+    sizwe thandiwe themba nomvula sipho zanele wanjiru kamau achieng otieno juma amina fatou moussa aminata mamadou
+    ibrahima ousmane awa mariam tesfaye abebe almaz selam siobhan niamh aoife oisin ciaran cormac fionn padraig eoin
+    bronwen rhys dafydd gethin sian angharad wiremu aroha hemi tama mereana radek zdenka bohumil jitka ondrej ondřej
+    jiří jana petra lenka tomáš václav jaroslav miroslav ladislav zuzana ivana milan dušan peter gábor lászló istván
+    zoltán attila gergely balázs bence ádám ildikó zsófia réka eszter katalin erzsébet ágnes anikó csilla mihai ionut
+    andrei cristian florin gheorghe ioana elena mihaela doina ruxandra lavinia sorin bogdan stoyan plamen georgi
+    dimitar ivaylo desislava rositsa goran zoran dragan milos miloš nikola jovana milica vesna mirjana snezana zeljko
+    marko luka ivo ante nebojša mārtiņš jānis kristaps ilze inese aivars tomas jonas mindaugas rasa eglė lina
+    aleksi venla ilmari tuuli onni aatu juhani antti maria-liisa marjatta eirik sunniva torvald ragnhild halvard oddvar
+    sigrun bjørn kristoffer astri elif zeynep hatice hüseyin ismail halil murat serkan burak merve özlem gül kemal
+    dimitris giorgos yannis nikos kostas eleni katerina sofia-maria vasilis panagiotis christos δημήτριος γεωργία
+    χρήστος βασίλης minh thuy phuong anh duc linh hoa trung huong tuan hung lan mai nam siti putri wayan budi dewi nur
+    agus indah rizky sri eko rina yanti slamet jiho soojin minjun haeun seoyeon hyunwoo eunji jihye asuka daichi
+    kaito hinata ren yuka naoki mariko manpreet harpreet gurpreet jaspreet baljit parvati venkatesh ananya ishaan
+    deepika karthik meera lalita gopal farida zeynab rustam dilnoza gulnara timur parisa cyrus nasrin behnam shirin
+    bohdan yaroslav oleksandr halyna nadezhda larysa taras andriy mykola iryna олександр наталія андрій микола тарас
+
     александр алексей анастасия андрей анна антон владимир дарья дмитрий евгений екатерина елена иван игорь
     ирина ксения людмила максим мария михаил наталья николай оксана олег ольга павел светлана сергей татьяна
     юлия юрий γιώργος γιάννης δημήτρης ελένη κατερίνα κωνσταντίνος μαρία νίκος παναγιώτης
     """
+)
+
+FAMILY_NAMES = vocabulary(
+    """
+    smith jones williams johnson miller davis wilson anderson taylor thomas moore martin jackson thompson harris clark
+    lewis robinson walker allen wright scott nguyen adams nelson baker campbell mitchell roberts carter phillips evans
+    turner parker collins edwards stewart morris murphy cook rogers morgan cooper peterson reed bailey kelly howard ward
+    cox richardson watson brooks bennett gray hughes price myers foster sanders ross powell sullivan russell fisher
+    henderson patterson reynolds hamilton graham griffin wallace davies o'brien o'neill o'connor byrne ryan walsh
+    macdonald mackenzie fraser
+
+    müller mueller schmidt schneider fischer weber meyer meier maier wagner becker schulz hoffmann schäfer koch bauer
+    richter klein wolf schröder neumann schwarz zimmermann braun krüger hofmann hartmann lange schmitt werner krause
+    lehmann köhler herrmann könig walter mayer huber kaiser fuchs peters lang scholz möller weiß jung hahn schubert
+    vogel friedrich keller günther berger winkler roth beck lorenz baumann franke albrecht schuster simon ludwig
+    böhm winter kraus schumacher krämer vogt stein jäger otto sommer seidel heinrich brandt haas schreiber graf
+    dietrich ziegler kuhn pohl engel horn busch bergmann voigt sauer arnold wolff pfeiffer gruber steiner pichler
+    egger moser
+
+    garcía garcia rodríguez rodriguez gonzález gonzalez fernández fernandez lópez lopez martínez martinez sánchez
+    sanchez pérez perez gómez gomez jiménez jimenez ruiz hernández hernandez díaz diaz moreno muñoz álvarez alvarez
+    romero alonso gutiérrez gutierrez navarro torres domínguez vázquez vazquez ramos gil ramírez ramirez serrano
+    blanco molina morales suárez ortega delgado castro ortiz rubio marín sanz núñez iglesias medina garrido cortés
+    castillo flores silva santos oliveira souza sousa pereira costa ferreira rodrigues almeida nascimento lima
+    araújo fernandes carvalho gomes ribeiro martins barbosa rocha dias teixeira
+
+    rossi russo ferrari esposito bianchi romano colombo ricci marino greco bruno gallo conti mancini giordano rizzo
+    lombardi moretti barbieri fontana santoro mariani rinaldi caruso ferrara galli martini leone longo gentile
+    bernard dubois durand moreau laurent lefebvre leroy roux petit fournier girard bonnet dupont lambert fontaine
+    rousseau vincent faure mercier blanc guérin boyer garnier chevalier françois legrand gauthier perrin robin
+
+    jansen devries vandenberg bakker visser smit meijer mulder bos vos hendriks dekker brouwer dijkstra peeters janssens
+    maes jacobs willems claes goossens wouters hansen johansen olsen larsen andersen pedersen nilsen kristiansen jensen
+    karlsen johnsen nielsen christensen rasmussen jørgensen petersen madsen johansson andersson karlsson nilsson
+    eriksson larsson olsson persson svensson gustafsson korhonen virtanen mäkinen nieminen mäkelä hämäläinen laine
+
+    nowak kowalski wiśniewski wójcik kowalczyk kamiński lewandowski zieliński szymański woźniak kozłowski mazur novák
+    svoboda novotný dvořák černý nagy kovács tóth szabó horváth varga kiss molnár popa popescu ionescu ivanov petrov
+    sidorov smirnov kuznetsov popov vasiliev sokolov mikhailov fedorov morozov volkov kovalenko shevchenko bondarenko
+    horvat jovanović petrović nikolić marković papadopoulos yılmaz kaya demir çelik şahin yıldız öztürk aydın özdemir
+
+    singh kumar sharma patel gupta shah khan ali ahmed hussain malik iqbal chowdhury das reddy rao nair iyer kaur gill
+    chopra mehta joshi wang li zhang liu chen yang huang zhao wu zhou xu sun ma zhu hu lin guo tran pham hoang phan vu
+    dang bui kim lee park choi jung kang cho yoon jang lim tanaka suzuki sato takahashi watanabe ito yamamoto nakamura
+    kobayashi kato okafor adeyemi mensah owusu dlamini nkosi mohamed abdullah haddad cohen levy mizrahi
+    """
+)
+_FAMILY_ENDINGS = (
+    *("mann", "sson", "sson", "ssen", "dsen", "nsen", "rsen", "wicz", "owicz", "vich", "vić", "ović", "ević", "ovic"),
+    *(
+        "owski",
+        "ewski",
+        "ński",
+        "nski",
+        "cki",
+        "enko",
+        "chuk",
+        "czyk",
+        "shvili",
+        "adze",
+        "oğlu",
+        "oglu",
+        "escu",
+        "eanu",
+    ),
+    *("poulos", "akis", "idis", "opoulou", "nen", "kova", "nova", "rova", "lova", "ková", "nová", "quist", "ström"),
+    *("stra", "sma", "ucci", "etti", "ezzi", "ández", "andez", "ínez", "inez", "énez", "érez", "erez", "guez", "zález"),
+    *(
+        "zalez",
+        "yan",
+        "ian",
+        "zadeh",
+        "kov",
+        "nov",
+        "rov",
+        "lov",
+        "iev",
+        "yev",
+        "бов",
+        "ров",
+        "нов",
+        "ков",
+        "енко",
+        "ский",
+    ),
 )
 
 _CHINESE_SURNAMES = (
@@ -96,7 +199,25 @@ _KOREAN = re.compile(f"[{_KOREAN_SURNAMES}][\uac00-\ud7a3]{{2}}")
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*\.?")
 _FULL_NAME = re.compile(r"[^\W\d_]+(?:[\s,.'’\-]+[^\W\d_]+\.?){1,5}")
+_INITIALS = re.compile(
+    r"(?:[^\W\d_a-z]\.[ \-]?){1,3}(?P<last>[^\W\d_]{2,}(?:['’\- ][^\W\d_]+){0,3})"  # J. R. Smith
+    r"|(?P<first>[^\W\d_]{2,}(?:['’\- ][^\W\d_]+){0,3})(?:, ?| (?=[^\W\d_]\.))"  # Smith, J. R.
+    r"(?:[^\W\d_a-z]\.?[ \-]?){1,3}"
+)
 _TITLES = vocabulary("mr mrs ms miss dr prof herr frau sr sra srta don doña mme mlle m sir madame monsieur dhr mevr")
+_PARTICLES = vocabulary(
+    "van von de der den del della di da dos das do du la le los las ten ter zu zum zur af av el al bin ibn y e"
+)
+_OF_NO_PERSON = vocabulary(
+    "school college university academy institute gymnasium lycée lycee schule grundschule elementary high hospital "
+    "clinic klinik krankenhaus centre center church station airport park bridge street road avenue square hotel museum "
+    "library theatre inc ltd llc plc gmbh ag kg se sa sl srl spa bv nv oy ab co corp corporation company group holding "
+    "brothers bros sons söhne verlag bank motors logistics transport bakery foods team club united city town county "
+    "district ad ood eood doo oü as sia uab kft zrt srl sro pty lane drive avenue boulevard crescent court terrace way "
+    "hill rue via calle plaza avenida straße platz weg allee saint st san santa new north south east west disease "
+    "syndrome lymphoma and und et &"
+)
+"""Words that stand beside names in the names of schools, firms, places and diseases."""
 
 _MOST_LETTERS = 60
 _SINGLE_SHARE = 0.6
@@ -105,22 +226,35 @@ _FULL_SHARE = 0.3
 _FULL_SHAPE = 0.8
 _FULL_VALUES = 8
 _EAST_ASIAN_SHARE = 0.8
+_OF_NO_PERSON_SHARE = 0.25
+_SIGN_VALUES = 20
+_GIVEN_SIGN = 0.05
+_FAMILY_SIGN = 0.15
+_SIGNS = 5
+"""Names of the lists, at least: one or two among a few dozen products are chance."""
+_DIFFERENT_SIGN = 0.9
+_DIFFERENT_VALUES = 50
+_FAMILY_ALONE = 0.5
 
 
-def kind_of_names(texts: Sequence[str]) -> Kind | None:
+def kind_of_names(texts: Sequence[str], *, named: bool = False) -> Kind | None:
     """Return which part of a person's name distinct strings are; None when they are no names.
 
     Parameters
     ----------
     texts : sequence of str
         Distinct cells of a column, without blanks at the ends.
+    named : bool
+        Whether the name of the column says that they are names of persons.
 
     Returns
     -------
     Kind | None
-        Given names when most are single words of the list; full names when most are two to six words without a digit,
-        a good part of which begin with such a name (or have it behind a comma), or when most are Chinese, Japanese or
-        Korean names by their family names.
+        Given names when most are single words of the list, family names when half are single words of theirs. Full
+        names when most are two to six words without a digit, a good part of which begin with a given name (or have it
+        behind a comma), or when most are Chinese, Japanese or Korean names by their family names. Full names, too, when
+        nearly all are two to five words with a capital each, and there is a second sign: the name of the column, a
+        given name in 5 % of them, a family name in 15 %, initials in most, or last words that are nearly all different.
     """
     if len(texts) < _SINGLE_VALUES:
         return None
@@ -131,17 +265,62 @@ def kind_of_names(texts: Sequence[str]) -> Kind | None:
         )
         if east_asian >= _EAST_ASIAN_SHARE * len(texts):
             return Kind.PERSON_NAME
-    single = sum(bool(_WORD.fullmatch(text)) and _is_given(text) for text in short)
+    words = [text.lower().replace(",", " ").replace(".", " ").split() for text in short]
+    if sum(not _OF_NO_PERSON.isdisjoint(each) for each in words) >= _OF_NO_PERSON_SHARE * len(texts):
+        return None
+    single = sum(bool(_WORD.fullmatch(text)) and is_given(text) for text in short)
     if single >= _SINGLE_SHARE * len(texts):
         return Kind.GIVEN_NAME
     full = [text for text in short if _FULL_NAME.fullmatch(text)]
     known = sum(_begins_with_given(text) for text in full)
     mixed = single + known >= _SINGLE_SHARE * len(texts)
-    named = mixed or (len(full) >= _FULL_SHAPE * len(texts) and known >= _FULL_SHARE * len(texts))
-    return Kind.PERSON_NAME if len(texts) >= _FULL_VALUES and named else None
+    most = mixed or (len(full) >= _FULL_SHAPE * len(texts) and known >= _FULL_SHARE * len(texts))
+    if len(texts) >= _FULL_VALUES and (most or _have_a_second_sign(texts, short, named=named)):
+        return Kind.PERSON_NAME
+    families = sum(len(each) == 1 and each[0] in FAMILY_NAMES for each in words)
+    return Kind.FAMILY_NAME if len(texts) >= _SIGN_VALUES and families >= _FAMILY_ALONE * len(texts) else None
 
 
-def _is_given(word: str) -> bool:
+def _have_a_second_sign(texts: Sequence[str], short: Sequence[str], *, named: bool) -> bool:
+    """Tell whether strings have the shape of full names, and something else says that they are."""
+    initials = [found for text in short if (found := _INITIALS.fullmatch(text)) and _is_capital(found)]
+    shaped = [words for text in short if (words := _capital_words(text)) is not None]
+    if len(initials) + len(shaped) < _FULL_SHAPE * len(texts):
+        return False
+    if named:
+        return True
+    if len(texts) < _SIGN_VALUES:
+        return False
+    given = sum(any(map(is_given, words)) for words in shaped)
+    family = sum(any(word.lower() in FAMILY_NAMES or has_family_ending(word) for word in words) for words in shaped)
+    if given >= max(_SIGNS, _GIVEN_SIGN * len(texts)) or family >= max(_SIGNS, _FAMILY_SIGN * len(texts)):
+        return True
+    if len(initials) >= _FULL_SHAPE * len(texts):
+        return True
+    last = {words[-1] for words in shaped}
+    return len(texts) >= _DIFFERENT_VALUES and len(last) >= _DIFFERENT_SIGN * len(texts)
+
+
+def _is_capital(found: re.Match[str]) -> bool:
+    return (found["last"] or found["first"])[0].isupper()
+
+
+def _capital_words(text: str) -> list[str] | None:
+    """Return the words of a full name, two to five with a capital each; None when they are none."""
+    words = [word.strip(",.") for word in text.replace(",", ", ").split()]
+    names = [word for word in words if word.lower() not in _PARTICLES and word.lower() not in _TITLES]
+    whole = [word for word in names if len(word) > 1]
+    shaped = all(word and word[0].isupper() and _WORD.fullmatch(word) for word in names)
+    return names if shaped and len(whole) >= 2 and len(words) <= 6 and len(names) <= 5 else None
+
+
+def has_family_ending(word: str) -> bool:
+    """Tell whether a word ends as many family names do, such as -mann, -owski, -ssen."""
+    return len(word) >= 6 and word.lower().endswith(_FAMILY_ENDINGS)
+
+
+def is_given(word: str) -> bool:
+    """Tell whether a word is a given name of the list."""
     return word.rstrip(".").split("-")[0].lower() in GIVEN_NAMES
 
 
@@ -150,4 +329,4 @@ def _begins_with_given(text: str) -> bool:
     words = _WORD.findall(given if comma else family)
     while words and words[0].rstrip(".").lower() in _TITLES:
         words.pop(0)
-    return bool(words) and _is_given(words[0])
+    return bool(words) and is_given(words[0])

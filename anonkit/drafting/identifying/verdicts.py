@@ -9,13 +9,15 @@ A verdict has a `Kind`: what kind of identifier it is (a key, an e-mail address,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from anonkit.domains.coded_columns import CodedColumn
+from anonkit.drafting.identifying.birth_codes import are_initials_with_birthday, begin_with_birth
 from anonkit.drafting.identifying.cell_shapes import SHAPES, is_quantity
+from anonkit.drafting.identifying.codes_of_things import are_codes_of_things
 from anonkit.drafting.identifying.header_words import (
     HeaderKind,
     header_kind,
@@ -23,9 +25,16 @@ from anonkit.drafting.identifying.header_words import (
     is_numbering,
     is_postal,
     kind_named,
+    names_persons,
+    names_things,
 )
+from anonkit.drafting.identifying.issued_numbers import are_issued_numbers, are_phones
 from anonkit.drafting.identifying.kinds import Kind
+from anonkit.drafting.identifying.licence_plates import are_licence_plates
 from anonkit.drafting.identifying.person_names import kind_of_names
+from anonkit.drafting.identifying.street_addresses import are_street_addresses
+from anonkit.drafting.identifying.texts_with_names import mention_persons
+from anonkit.drafting.identifying.user_names import are_user_names
 
 _LOOKED_AT = 1_000
 """Distinct values whose spelling is tested, evenly spaced in their order: the same ones in every run."""
@@ -37,6 +46,7 @@ _FEW_VALUES = 100
 _ROWS_A_VALUE = 20
 _CHANCE = 1e-4
 """Measured integers repeat at least so seldom by chance."""
+_ENOUGH_NUMBERS = 20
 _FREE_TEXT_WORDS = 5
 _FREE_TEXT_LETTERS = 80
 
@@ -138,7 +148,7 @@ def verdict_of(column: CodedColumn) -> Verdict | None:
 
 def judged(evidence: Evidence) -> Verdict | None:
     """Return the verdict on what is known of a column."""
-    return _by_shape(evidence) or _by_name(evidence) or _by_repetition(evidence)
+    return _by_form(evidence) or _by_name(evidence) or _by_repetition(evidence)
 
 
 def judged_by_cells(evidence: Evidence) -> Verdict | None:
@@ -148,14 +158,14 @@ def judged_by_cells(evidence: Evidence) -> Verdict | None:
     gap, each in one row, whatever their order. Numbers, dates and measures that are merely nearly unique are none of
     these: `is_nearly_unique` tells them.
     """
-    found = _by_shape(evidence)
+    found = _by_form(evidence)
     if found is not None or evidence.filled < _ENOUGH_ROWS:
         return found
     if evidence.numbers is not None:
         low, high = evidence.numbers
         once = evidence.distinct == evidence.filled == high - low + 1
         return _ROW_NUMBERS if once else None
-    return None if evidence.quantity or evidence.share < _MOSTLY else _UNIQUE_TEXT
+    return _UNIQUE_TEXT if _is_unique_text(evidence) else None
 
 
 def is_nearly_unique(evidence: Evidence) -> bool:
@@ -164,19 +174,95 @@ def is_nearly_unique(evidence: Evidence) -> bool:
     return evidence.quantity and (enough or (evidence.filled >= _MANY_ROWS and evidence.share >= 0.5))
 
 
-def _by_shape(evidence: Evidence) -> Verdict | None:
+@dataclass(frozen=True, kw_only=True)
+class _Form:
+    """A form that all cells of a column together have; one cell alone tells little."""
+
+    rule: str
+    words: str
+    kind: Kind
+    tells: Callable[[Sequence[str]], bool]
+    also_things: bool = False
+    """True when codes of things have such a form, too: not where the name of the column says that it holds things."""
+    also_quantities: bool = False
+    """True when quantities have such a form, too, such as intervals."""
+
+
+_FORMS: Sequence[_Form] = (
+    _Form(rule="licence_plate", words="licence plates", kind=Kind.KEY, tells=are_licence_plates, also_things=True),
+    _Form(
+        rule="birthday_code",
+        words="initials with a birthday",
+        kind=Kind.KEY,
+        tells=are_initials_with_birthday,
+    ),
+    _Form(
+        rule="national_id",
+        words="numbers of persons that begin with a date of birth",
+        kind=Kind.NATIONAL_NUMBER,
+        tells=begin_with_birth,
+    ),
+    _Form(rule="phone", words="phone numbers", kind=Kind.PHONE, tells=are_phones, also_things=True),
+    _Form(rule="street_address", words="street addresses", kind=Kind.ADDRESS, tells=are_street_addresses),
+    _Form(
+        rule="issued_number",
+        words="numbers of accounts, policies or contracts",
+        kind=Kind.KEY,
+        tells=are_issued_numbers,
+        also_things=True,
+        also_quantities=True,
+    ),
+    _Form(rule="user_name", words="user names", kind=Kind.KEY, tells=are_user_names, also_things=True),
+)
+
+
+def _by_form(evidence: Evidence) -> Verdict | None:
+    """Judge the form of the cells; a name that says what they are acquits, or lets the shape of names suffice."""
+    of_things = names_things(evidence.name)
+    return (
+        _by_shape(evidence, of_things=of_things)
+        or _by_common_form(evidence, of_things=of_things or are_codes_of_things(evidence.texts))
+        or _by_words(evidence, of_things=of_things)
+    )
+
+
+def _by_shape(evidence: Evidence, *, of_things: bool) -> Verdict | None:
     texts = evidence.texts
     first = texts[:: max(1, len(texts) // _FIRST_LOOK)]
     for shape in SHAPES:
-        if len(texts) < shape.values or (evidence.is_coarse and not shape.even_few):
+        if (
+            len(texts) < shape.values
+            or (evidence.is_coarse and not shape.even_few)
+            or (of_things and shape.also_things)
+        ):
             continue
         if len(first) < len(texts) and sum(map(shape.matches, first)) < shape.share / 2 * len(first):
             continue
-        if sum(map(shape.matches, texts)) >= max(shape.share * len(texts), shape.values * min(shape.share, 1)):
+        enough = max(shape.share * len(texts), shape.values * min(shape.share, 1))
+        if sum(map(shape.matches, texts)) >= enough and shape.of_all(texts):
             return Verdict(rule=shape.rule, reason=f"its cells look like {shape.words}", kind=shape.kind)
-    if evidence.numbers is None and (kind := kind_of_names(texts)) is not None:
+    return None
+
+
+def _by_common_form(evidence: Evidence, *, of_things: bool) -> Verdict | None:
+    if evidence.is_coarse or (evidence.numbers is not None and is_measure(evidence.name)) or is_postal(evidence.name):
+        return None
+    is_written_quantity = evidence.quantity and evidence.numbers is None
+    for form in _FORMS:
+        if (of_things and form.also_things) or (is_written_quantity and form.also_quantities):
+            continue
+        if form.tells(evidence.texts):
+            return Verdict(rule=form.rule, reason=f"its cells look like {form.words}", kind=form.kind)
+    return None
+
+
+def _by_words(evidence: Evidence, *, of_things: bool) -> Verdict | None:
+    if evidence.numbers is not None or evidence.quantity:
+        return None
+    named = names_persons(evidence.name)
+    if not of_things and (kind := kind_of_names(evidence.texts, named=named)) is not None:
         return Verdict(rule="personal_name", reason="its cells look like names of persons", kind=kind)
-    return _FREE_TEXT if _is_free_text(evidence) else None
+    return _FREE_TEXT if _is_free_text(evidence) or mention_persons(evidence.texts) else None
 
 
 def _is_free_text(evidence: Evidence) -> bool:
@@ -196,7 +282,9 @@ def _by_name(evidence: Evidence) -> Verdict | None:
     if is_number and evidence.filled:
         return None  # measured: what identifies is a text or an integer
     kind = header_kind(evidence.name)
-    if kind is HeaderKind.PERSON_NUMBER or (kind is HeaderKind.IDENTIFIER and not evidence.is_coarse):
+    bare = kind is HeaderKind.BARE_PERSON and evidence.numbers is not None and evidence.distinct >= _ENOUGH_NUMBERS
+    identifies = not evidence.is_coarse and (kind is HeaderKind.IDENTIFIER or bare)
+    if kind is HeaderKind.PERSON_NUMBER or identifies:
         return Verdict(rule="column_name", reason="its name says so", kind=kind_named(evidence.name))
     if evidence.filled >= _ENOUGH_ROWS and evidence.share >= 0.5 and is_numbering(evidence.name):
         return _BY_NUMBERING
@@ -209,7 +297,14 @@ def _by_repetition(evidence: Evidence) -> Verdict | None:
     if evidence.numbers is not None:
         numbered = not is_measure(evidence.name) and _are_numbered(evidence, *evidence.numbers)
         return _GIVEN_OUT if numbered else None
-    return None if evidence.quantity or is_postal(evidence.name) else _UNIQUE_TEXT
+    return _UNIQUE_TEXT if _is_unique_text(evidence) else None
+
+
+def _is_unique_text(evidence: Evidence) -> bool:
+    """Tell texts that nearly every row has for itself, but for codes of things, of places and of classes."""
+    if evidence.quantity or evidence.share < _MOSTLY or is_postal(evidence.name):
+        return False
+    return not (names_things(evidence.name) or are_codes_of_things(evidence.texts))
 
 
 def _are_numbered(evidence: Evidence, low: int, high: int) -> bool:
