@@ -19,6 +19,7 @@ from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import CountCells, DeclaredCells, UnitCells, declared_cells, place_cells, settling
 from anonkit.policy.person_candidates import Candidate, WithKeys
 from anonkit.policy.place_settling import PlaceCells
+from anonkit.policy.rounded_integers import refuse_rounded
 from anonkit.protocols import Engine, Source, is_too_large
 
 _COUNTS = ("missing", "outside")
@@ -40,11 +41,16 @@ def declared_table(
     ------
     PolicyError
         A column with bounds holds truth values, dates or times, by its own type.
+    GuaranteeError
+        Where differential privacy reads cells itself, a column of floats is declared to hold people or whole numbers
+        which floats do not tell apart.
 
     Privacy
     -------
     The counts are those of `unusable_cells`: covered by no promise, for the owner.
     """
+    if policy.cell_by_cell:
+        refuse_rounded(source.schema, policy)
     source = with_keys(with_unit(source, policy, engine), policy.candidates, engine)
     unusable, strange = _counted(source, policy, engine, taken)
     _refuse_unread(policy, unusable, strange)

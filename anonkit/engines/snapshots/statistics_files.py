@@ -28,7 +28,7 @@ from anonkit.engines.reading.names import check_names
 from anonkit.engines.snapshots.addresses import SourceAddress
 from anonkit.engines.snapshots.private_copies import typed_copy
 from anonkit.errors import AnonkitError, MissingDependencyError, SourceError, spoken
-from anonkit.policy.column_declarations import Column, ColumnType
+from anonkit.policy.column_declarations import Column, ColumnType, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.encodings import UTF8, encoding_named
 
@@ -176,6 +176,8 @@ def _column(declared: Column, name: str, described: Any, kind: str | None) -> _S
             return _StatisticsColumn(name=name, kind=pa.time64("us"), convert=_times)
     if stored.startswith("int"):
         return _StatisticsColumn(name=name, kind=pa.int64(), convert=_integers)
+    if declared.role is Role.UNIT:  # every number of these formats may be a float, whatever the other rows hold
+        return _StatisticsColumn(name=name, kind=pa.string(), convert=partial(_labelled, {}))
     return _StatisticsColumn(name=name, kind=pa.float64(), convert=partial(pa.array, type=pa.float64()))
 
 

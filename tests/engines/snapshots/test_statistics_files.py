@@ -12,7 +12,7 @@ import pyreadstat
 import pytest
 
 from anonkit.errors import MissingDependencyError, ParameterError, SourceError
-from anonkit.policy.column_declarations import Column
+from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 
 _DAY, _MOMENT = datetime.date(1912, 6, 23), datetime.datetime(2020, 1, 31, 10, 5, 1)
@@ -61,6 +61,13 @@ def test_a_column_that_the_policy_declares_a_number_stays_one_of_codes(tmp_path:
     policy = Policy(columns={"sex": Column(name="sex", bounds=(0.0, 5.0))})
 
     assert read(_sav(tmp_path / "in.sav"), policy).column("sex").to_pylist() == [1.0, 2.0, 3.0, None, None]
+
+
+def test_the_numbers_of_people_come_as_texts(tmp_path: Path, read: Any) -> None:
+    """SPSS has no whole numbers: floats of other sources would be refused where noise makes a promise."""
+    policy = Policy(columns={"age": Column(name="age", role=Role.UNIT)})
+
+    assert read(_sav(tmp_path / "in.sav"), policy).column("age").to_pylist() == ["30", "41.5", "52", None, "999"]
 
 
 @pytest.mark.parametrize("at", range(5))
