@@ -20,6 +20,7 @@ import pytest
 from compiled_ahead import compile_ahead
 from hypothesis import settings
 from memory_folder import keep_files_in_memory
+from own_ledgers import OwnLedgers
 from postgresql import Server, programs
 from quick_cases import QuickCases
 from remembered_forests import remember_forests
@@ -44,6 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
     less often: twelve thousand tests are 600,000 objects, and looking through them took 8 % of the processor time.
     """
     keep_files_in_memory(config)
+    config.pluginmanager.register(OwnLedgers(), "own-ledgers")
     compile_ahead(config, REPOSITORY / "tests", REPOSITORY / "anonkit")
     config.pluginmanager.register(QuickCases(), "quick-cases")
     remember_forests(config, REPOSITORY / "tests")
@@ -275,6 +277,15 @@ def _absent(what: str, name: str | None = None) -> NoReturn:
     if os.environ.get("CI") and name not in os.environ.get("ANONKIT_TESTS_WITHOUT", "").split():
         pytest.fail(f"{what} is absent in CI")
     pytest.skip(f"{what} is not there")
+
+
+@pytest.fixture
+def stands_beside(tmp_path: Path) -> Path:
+    """A new ledger beside the releases of this test, which is used before the user's."""
+    from anonkit.ledger import NAME, Ledger
+
+    Ledger.create(tmp_path / NAME)
+    return tmp_path / NAME
 
 
 @pytest.fixture

@@ -204,7 +204,7 @@ _REPORT: Shape = {
     "ledger": dict.fromkeys(
         (
             "booked", "release_of_dataset", "epsilon_budget", "delta_budget", "epsilon_of_all_releases",
-            "delta_of_all_releases", "joint_k_accepted", "previous_release",
+            "delta_of_all_releases", "joint_k_accepted", "new_ledger", "previous_release",
         ), ANY,
     ),
     "search": {

@@ -45,6 +45,11 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="What the owner declares (TOML); of it hold `ledger`, `ledger_required`, `joint_k` and `encoding`.",
 )
+@click.option(
+    "--adopt",
+    is_flag=True,
+    help="Where no ledger knows the earlier release, book it as handed out.",
+)
 @encoding_option
 @reading_options
 @account_without_budget_options
@@ -60,6 +65,7 @@ def command(
     max_suppression: float | None,
     utility: bool,
     policy: str | None,
+    adopt: bool,
     encoding: str | None,
     how: Mapping[str, Any],
     account: Account,
@@ -75,12 +81,12 @@ def command(
     anonkit apply out.params.json new.csv new.parquet --max-suppression 0.05 --dry-run
 
     PARAMS is the params.json of the earlier release, NEW a table with the same columns. k is counted in the new
-    batch alone: batches of the same people can be combined.
+    batch alone: batches of the same people can be combined, so that a ledger has to know the earlier release.
     """
     from anonkit.cli.arrays import without_pandas
     from anonkit.cli.summary import guess_of, notes_of, release_document, release_text
     from anonkit.engines.snapshots.addresses import source_at
-    from anonkit.pipeline.earlier_recoding import batch_policy, earlier_recoding
+    from anonkit.pipeline.earlier_recoding import applied_recoding, batch_policy, earlier_recoding
     from anonkit.pipeline.release_path import release_table
     from anonkit.pipeline.release_request import ReleaseRequest
     from anonkit.policy.declaration import Policy
@@ -93,7 +99,7 @@ def command(
             policy=batch_policy(method, None if policy is None else Policy.load(policy), encoding),
             engine=engine,
             output=replace(output, for_owner=owner),
-            account=account,
+            account=replace(account, applied=applied_recoding(params, adopt=adopt)),
             utility=utility,
             progress=progress,
         )

@@ -49,8 +49,9 @@ def command(*, folder: str, rows: int, force: bool, quiet: bool) -> Outcome:
 
     place.mkdir(parents=True, exist_ok=True)
     _simulate(table, policy, rows)
+    _withdraw_earlier(output, policy)
     with progress_bars(quiet) as progress:
-        released = release(table, policy=policy, output=output, force=force, ledger=Where.NOWHERE, progress=progress)
+        released = release(table, policy=policy, output=output, force=force, ledger=Where.BESIDE, progress=progress)
     assert released.place is not None  # noqa: S101 - it was written
     page = released.place.by_role()["page"]
     return Outcome(
@@ -78,6 +79,21 @@ def _simulate(table: Path, policy: Path, rows: int) -> None:
     customers, declared = customers_to_show(rows)
     pyarrow.csv.write_csv(customers, table)
     write_text(policy, declared, force=True)
+
+
+def _withdraw_earlier(output: Path, policy: Path) -> None:
+    """Withdraw what an earlier demo has booked beside the output: its customers were simulated, too, and are gone."""
+    from anonkit.bundle.release_place import Place
+    from anonkit.ledger import Ledger
+    from anonkit.ledger.ledger_pointer import ledger_beside
+    from anonkit.policy.declaration import Policy
+
+    place, dataset = ledger_beside(Place.of(output)), Policy.load(policy).dataset
+    if dataset is not None and place.exists():
+        ledger = Ledger(place)
+        for entry in ledger.standing(dataset).counted:
+            if entry.epsilon is None:
+                ledger.withdraw(entry.number)
 
 
 def _next(folder: Path, page: Path) -> list[str]:

@@ -46,9 +46,9 @@ def command(
     anonkit ledger --ledger /srv/private/ledger.sqlite --json
     anonkit ledger create postgresql://owner@db.example.org/ledger?sslmode=verify-full
 
-    WHERE is a ledger (a file, or postgresql://…), a folder, or a release beside which one stands; default: the ledger
-    of ANONKIT_LEDGER, else this folder's. A release counts from the moment it is reserved; one whose process died
-    counts until it is certain that nothing was published.
+    WHERE is a ledger (a file, or postgresql://…), or a folder or a release: the ledger beside it, or the one in which
+    it was booked. Default: that of ANONKIT_LEDGER, else this folder's, else yours. A release counts from the moment it
+    is reserved; one whose process died counts until it is certain that nothing was published.
     """
     from anonkit.ledger import Ledger
 
@@ -98,6 +98,7 @@ def _place(where: str | None, policy: str | None) -> LedgerPlace:
     """Return the ledger that an argument, a policy or the environment means."""
     from anonkit.ledger.account import VARIABLE
     from anonkit.ledger.ledger_place import LedgerPlace
+    from anonkit.ledger.users_ledger import users_ledger
     from anonkit.redaction import is_address
 
     if policy is not None:
@@ -109,27 +110,40 @@ def _place(where: str | None, policy: str | None) -> LedgerPlace:
         return LedgerPlace.of(named)
     if where is None and os.environ.get(VARIABLE):
         return LedgerPlace.of(os.environ[VARIABLE])
-    return LedgerPlace.of(where) if where is not None and is_address(where) else LedgerPlace(file=_path(where))
+    if where is not None and is_address(where):
+        return LedgerPlace.of(where)
+    named = Path(where or ".")
+    if where is not None and named.suffix == ".sqlite":
+        return LedgerPlace(file=named)
+    return _beside(named) or (users_ledger() if where is None else LedgerPlace(file=named))
 
 
-def _path(where: str | None) -> Path:
-    """Return the file that an argument means."""
+def _beside(path: Path) -> LedgerPlace | None:
+    """Return the ledger of a folder or a release: one that stands beside it, or the one that its pointer names."""
     from anonkit.bundle.release_place import Place
     from anonkit.ledger import NAME
-    from anonkit.ledger.account import ledger_beside
+    from anonkit.ledger.ledger_place import LedgerPlace
+    from anonkit.ledger.ledger_pointer import POINTER, Pointer, ledger_beside
 
-    path = Path(where or ".")
-    if path.is_dir():
-        inside = path / NAME
-        return inside if inside.exists() or where is None else _first_existing(inside, ledger_beside(Place.of(path)))
+    candidates = [path / NAME] if path.is_dir() else []
     try:
-        return path if path.suffix == ".sqlite" else ledger_beside(Place.of(path))
-    except ParameterError:
-        return path
-
-
-def _first_existing(*paths: Path) -> Path:
-    return next((path for path in paths if path.exists()), paths[0])
+        candidates.append(ledger_beside(Place.of(path)))
+    except ParameterError:  # neither a folder nor a release: a ledger by another name
+        return None
+    for candidate in candidates:
+        if candidate.exists():
+            return LedgerPlace(file=candidate)
+    for candidate in candidates:
+        pointer = Pointer.read(candidate.with_name(POINTER))
+        if pointer is not None:
+            known = pointer.opened()
+            if known is None:
+                raise LedgerError(
+                    f"the ledger {pointer.place!r}, in which this was booked, cannot be opened",
+                    "anonkit ledger --ledger PLACE shows the one that is kept",
+                )
+            return known.place
+    return None
 
 
 # --- for people ----------------------------------------------------------------------------------------------
@@ -168,6 +182,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
     promise = entry.kind if entry.k is None else f"{entry.kind}, k = {entry.k}"
     promise += f", delta = {loss_words(entry.delta)}" if entry.delta else ""
     state = str(entry.state) if entry.state != "publishing" else "interrupted: counted as spent"
+    state = state if entry.remark is None else f"{state}, {one_line(entry.remark)}"
     output = "in memory" if entry.output is None else one_line(entry.output)
     epsilon = "–" if entry.epsilon is None else loss_words(entry.epsilon)
     return str(entry.number), entry.created[:16].replace("T", " "), entry.method, promise, epsilon, state, output
@@ -198,6 +213,7 @@ def _document(standing: Standing) -> dict[str, Any]:
                 "delta": entry.delta,
                 "state": str(entry.state),
                 "counts": entry.counts,
+                "remark": entry.remark,
                 "output": entry.output,
             }
             for entry in standing.entries

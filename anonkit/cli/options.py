@@ -245,7 +245,9 @@ def _account(ledger: str | None, no_ledger: bool, **fields: Any) -> Account:
 
     if ledger is not None and no_ledger:
         raise WrongUsage("--ledger and --no-ledger exclude each other")
-    return Account(ledger=None if no_ledger else Where.BESIDE if ledger is None else ledger, **fields)
+    if no_ledger and fields["new_ledger"]:
+        raise WrongUsage("--new-ledger and --no-ledger exclude each other")
+    return Account(ledger=None if no_ledger else Where.FOUND if ledger is None else ledger, **fields)
 
 
 _ACCOUNT = (
@@ -259,10 +261,15 @@ _ACCOUNT = (
     click.option(
         "--ledger",
         metavar="PLACE",
-        help="Where releases are booked: a file, or postgresql://…; default: the policy's, else ANONKIT_LEDGER, else a "
-        "file beside OUT.",
+        help="Where releases are booked: a file, or postgresql://…; default: the policy's, else ANONKIT_LEDGER, else "
+        "one that stands beside OUT, else yours.",
     ),
     click.option("--no-ledger", is_flag=True, help="Keep no record: nobody will know what this release adds to."),
+    click.option(
+        "--new-ledger",
+        is_flag=True,
+        help="Go on in a ledger that knows nothing of this folder's earlier releases; booked and reported.",
+    ),
 )
 
 account_options = option_group("account", _account, *_ACCOUNT, budget_option, budget_delta_option)

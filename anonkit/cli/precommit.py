@@ -15,7 +15,7 @@ from pathlib import Path
 
 from anonkit.errors import AnonkitError
 
-_LEDGER = re.compile(r"\.(sqlite3?|db)(\.(key|seen))?(-(wal|shm|journal))?\Z")
+_LEDGER = re.compile(r"\.(sqlite3?|db)(\.(key|seen|version-\d+))?(-(wal|shm|journal))?\Z")
 """Names of ledgers, of their keys and of what SQLite keeps beside them."""
 _OWNERS = re.compile(r"\Aowner[-.].*\.json\Z|\.dossier\.html\Z")
 """Names of what is written for the owner alone."""

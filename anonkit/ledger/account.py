@@ -2,7 +2,8 @@
 """The account of a release: its ledger, the dataset's name, and the dataset's budgets of epsilon and delta.
 
 Where the ledger is, whoever makes the release says first, then the policy, which belongs to the dataset, then the
-environment, which belongs to the machine; else it stands beside the output.
+environment, which belongs to the machine. Else it is the one that stands beside the output; where none does, it is the
+user's, which is found from every folder.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from pathlib import Path
 
 from anonkit.bundle.release_place import Place
 from anonkit.errors import LedgerError, ParameterError, option, spoken
+from anonkit.ledger.applied_recoding import AppliedRecoding
 from anonkit.ledger.ledger_place import LedgerPlace
+from anonkit.ledger.ledger_pointer import Pointer, ledger_beside
+from anonkit.ledger.private_key import key_file
 from anonkit.ledger.standing import NO_LIMIT, Allowance, allowed
-from anonkit.ledger.store import NAME
+from anonkit.ledger.users_ledger import users_ledger
 from anonkit.parameters import check_integer, check_number, settle_numbers
 from anonkit.policy.bookkeeping import Bookkeeping
 from anonkit.promises.cautious_figures import allowance_words
@@ -36,8 +40,11 @@ _OPEN = ("dataset", "budget", "budget_delta", "accept_joint_k")
 class Where(Enum):
     """Where a ledger is looked for when no path is given."""
 
+    FOUND = "where a release finds it"
+    """Where policy or environment say, else one that stands beside the output, else the user's."""
     BESIDE = "beside the output"
-    """Where policy or environment say, else beside the output."""
+    """Beside the output, where one is made: of simulated data, which have no place in the user's ledger. Nothing is
+    required of it."""
     NOWHERE = "given to nobody"
     """Nothing is handed out, or no real person is in the table: there is nothing to book, whatever is required."""
 
@@ -53,7 +60,7 @@ class Account:
         group.
     """
 
-    ledger: str | Path | LedgerPlace | Where | None = field(default=Where.BESIDE, repr=False)
+    ledger: str | Path | LedgerPlace | Where | None = field(default=Where.FOUND, repr=False)
     """The file or the server in which releases and their loss are kept; None: none is kept."""
     dataset: str | None = None
     """The owner's name for the data; None: the policy's, else the ledger looks for the same rows."""
@@ -63,6 +70,12 @@ class Account:
     """Total δ allowed for the dataset from now on, in [0, 1]; 0 allows promises without a delta only."""
     accept_joint_k: int | None = None
     """Smallest group a k-anonymous release may form with earlier ones, 1 or more; None: what the policy says."""
+    new_ledger: bool = False
+    """True: a release goes on in a ledger that knows nothing of what the pointer of its folder names."""
+    applied: AppliedRecoding | None = None
+    """The earlier release whose recoding is applied: the ledger has to know it."""
+    displaced: Pointer | None = None
+    """What the pointer of the folder names where another ledger is used knowingly; set by `found`."""
     declared: Allowance = NO_LIMIT
     """What the policy allows in all; set by `found`. It lowers what a ledger remembers, and never raises it: a file
     that lies about may not undo what somebody decided."""
@@ -115,29 +128,31 @@ class Account:
         )
 
     def found(self, place: Place | None, declared: Bookkeeping | None = None) -> Account:
-        """Return the account with its ledger found: the caller's, the policy's, the environment's, or the default.
+        """Return the account with its ledger found, in the order that this module's first lines say.
 
         Parameters
         ----------
         place : Place or None
-            Of the release, beside which a ledger stands by default; None: in memory.
+            Of the release, beside which a ledger may stand; None: in memory.
         declared : Bookkeeping, optional
             What the policy says.
 
         Raises
         ------
         ParameterError
-            A budget is given and no ledger is kept, or none is to be kept where one is required.
+            A budget is given and no ledger is kept, or none is to be kept where one is required; earlier releases of
+            the folder stand in another ledger; the user's ledger would stand on a network; no ledger holds the release
+            whose recoding is applied.
         LedgerError
-            A ledger is required, and it is not there.
+            A ledger is required, and it is not there; or it is there and cannot be used.
         """
         declared = Bookkeeping() if declared is None else declared
         declared_allowance = Allowance(epsilon=declared.budget, delta=declared.budget_delta)
-        if self.ledger is Where.NOWHERE:
+        if self.ledger is Where.NOWHERE or (self.ledger is Where.BESIDE and _is_beside_nothing(place)):
             if self.given != NO_LIMIT:
                 raise _needs_ledger("a budget")
             return replace(self, ledger=None)
-        required = _required_by(declared)
+        required = None if self.ledger is Where.BESIDE else _required_by(declared)
         if self.ledger is None and required is not None:
             raise ParameterError(
                 f"{required} requires a ledger, and this release is to have none",
@@ -149,26 +164,57 @@ class Account:
                 raise LedgerError(f"{required} requires a ledger, and nothing says where it is", _NAME_IT)
             if self.given != NO_LIMIT or declared_allowance != NO_LIMIT:
                 raise _needs_ledger("a budget" if self.given != NO_LIMIT else "the policy's budget")
-        elif required is not None and not ledger.may_be_there:
+            return replace(self, ledger=None, declared=declared_allowance)
+        if required is not None and not ledger.may_be_there:
             raise LedgerError(
                 f"{required} requires a ledger, and {str(ledger)!r} is not there",
                 "put it back, or name the one that is kept; anonkit ledger create PLACE makes a new one, which knows "
                 "nothing of what was spent",
             )
-        return replace(self, ledger=ledger, declared=declared_allowance)
+        if self.applied is not None:
+            ledger = self.applied.found(ledger, is_named=not isinstance(self.ledger, Where))
+        displaced = self._displaced(place, ledger)
+        return replace(self, ledger=ledger, declared=declared_allowance, displaced=displaced)
+
+    def _displaced(self, place: Place | None, ledger: LedgerPlace) -> Pointer | None:
+        """Return the pointer of the folder where it names another ledger, which whoever makes the release accepts.
+
+        Raises
+        ------
+        ParameterError
+            Nobody has accepted it.
+        """
+        pointer = None if place is None else Pointer.beside(place)
+        try:
+            if pointer is None or pointer.names(ledger):
+                return None
+        except LedgerError:  # it is there and cannot be used: refused where something is to be booked in it
+            return None
+        if self.new_ledger:
+            return pointer
+        if isinstance(self.ledger, Where) or not ledger.may_be_there:
+            raise pointer.refusal(ledger)
+        return None  # somebody has named another one that is there: that is known
 
     def _place(self, place: Place | None, declared: Bookkeeping) -> LedgerPlace | None:
         if not isinstance(self.ledger, Where):
             return None if self.ledger is None else LedgerPlace.of(self.ledger)
-        named = declared.ledger or os.environ.get(VARIABLE)
+        named = None if self.ledger is Where.BESIDE else declared.ledger or os.environ.get(VARIABLE)
         if named:
             return LedgerPlace.of(named)
-        if place is not None and place.store is not None:
-            raise ParameterError(
-                "no ledger can stand beside a release in a store",
-                f"{_NAME_IT}; or {spoken(python='ledger=None', typed='--no-ledger')} for none",
-            )
-        return None if place is None else LedgerPlace(file=ledger_beside(place))
+        if place is None:
+            return None
+        if place.store is None:
+            beside = ledger_beside(place)
+            # a key alone says that a ledger was there, which is refused when it is opened
+            if self.ledger is Where.BESIDE or beside.exists() or key_file(beside).exists():
+                return LedgerPlace(file=beside)
+        return users_ledger()
+
+
+def _is_beside_nothing(place: Place | None) -> bool:
+    """Tell whether no ledger can stand beside a release: one in memory, or in a store."""
+    return place is None or place.store is not None
 
 
 _NAME_IT = f"{option('ledger', 'PLACE')}, ledger in the policy, or {VARIABLE}"
@@ -194,9 +240,3 @@ def _required_by(declared: Bookkeeping) -> str | None:
     if declared.required:
         return "the policy (ledger_required)"
     return REQUIRED if said in _YES else None
-
-
-def ledger_beside(place: Place) -> Path:
-    """Return where the default ledger of a release stands: beside its files, or beside its folder."""
-    handed_out = place.folder.name == place.stem  # OUT/ is handed out as a whole
-    return (place.folder.absolute().parent if handed_out else place.folder) / NAME

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -12,12 +13,13 @@ from threading import Lock
 
 from anonkit.bundle.liveness import Process
 from anonkit.errors import LedgerError, option, spoken
+from anonkit.ledger.ledger_lines import digest_older_params
 from anonkit.ledger.ledger_place import LedgerPlace
-from anonkit.ledger.ledger_tables import FROM_THIRD, VERSION, Connection, tables
+from anonkit.ledger.ledger_tables import FROM_THIRD, VERSION, Connection, from_fourth, tables
 from anonkit.ledger.private_key import close_to_others, keep_key, key_file, key_of, sign_of
 
 _MAKING = Lock()
-_FIRST_VERSION, _SECOND_VERSION, _THIRD_VERSION = 1, 2, 3
+_FIRST_VERSION, _SECOND_VERSION, _THIRD_VERSION, _FOURTH_VERSION = 1, 2, 3, 4
 _WAIT = 120.0  # seconds to wait for other processes: each holds the file for milliseconds
 _SPELLING = {
     "bytes": "BLOB",
@@ -25,6 +27,7 @@ _SPELLING = {
     "number": "INTEGER PRIMARY KEY AUTOINCREMENT",
     "row_number": "",
 }
+_NAMED = "CREATE TABLE ledger (name TEXT NOT NULL)"
 _FROM_SECOND = ("ALTER TABLE release ADD COLUMN request BLOB", *FROM_THIRD)
 _FROM_FIRST = (
     "DROP TABLE secret",
@@ -47,10 +50,17 @@ class FileStore:
     def __init__(self, path: Path, *, is_new: bool = False) -> None:
         self.place = LedgerPlace(file=path)
         self._path = path
+        had_key = not is_new and self.key_file.exists()  # looked for first: whoever makes a ledger makes its file first
         try:
             with suppress(FileExistsError):
                 _make(path)
                 is_new = True
+                if had_key:
+                    path.unlink()
+                    raise LedgerError(
+                        f"the ledger {str(path)!r} is not there, and its key is: it was deleted, or moved",
+                        f"put it back: what was spent is not known here; to begin anew, delete {str(self.key_file)!r}",
+                    )
             close_to_others(path)
         except OSError as error:
             raise self._refusal(os.strerror(error.errno or 0)) from None
@@ -64,17 +74,15 @@ class FileStore:
                         f"the ledger {str(path)!r} is empty, and its key stands beside it: it was cut",
                         "put a backup back: what was spent is not known here; to begin anew, delete both files",
                     )
-                _run(connection, *tables(**_SPELLING))
+                _run(connection, *tables(**_SPELLING), _NAMED)
+                _name(connection)
                 _sign(connection, key_of(self.key_file) or keep_key(self.key_file))
-            elif version == _FIRST_VERSION:
-                self._take_the_key_out(connection)
-            elif version == _SECOND_VERSION:
-                _run(connection, *_FROM_SECOND)
-            elif version == _THIRD_VERSION:
-                _run(connection, *FROM_THIRD)
+            elif version < VERSION:
+                self._bring_up(connection, version)
             elif version != VERSION:
                 raise LedgerError(f"{str(path)!r} is a ledger of version {version}", f"this is version {VERSION}")
             self.sign: bytes = connection.execute("SELECT sign FROM key_check").fetchone()[0]
+            self.name: str = connection.execute("SELECT name FROM ledger").fetchone()[0]
 
     @classmethod
     def create(cls, path: Path) -> FileStore:
@@ -143,6 +151,33 @@ class FileStore:
                 "put a backup back, with its key; until then nothing can be booked in it",
             )
 
+    def _bring_up(self, connection: Connection, version: int) -> None:
+        """Bring an older ledger to this version; what it was stays in a private file beside it."""
+        self._keep_copy(version)
+        if version == _FIRST_VERSION:
+            self._take_the_key_out(connection)
+        elif version == _SECOND_VERSION:
+            _run(connection, *_FROM_SECOND)
+        elif version == _THIRD_VERSION:
+            _run(connection, *FROM_THIRD)
+        _run(connection, *from_fourth(**_SPELLING), _NAMED)
+        _name(connection)
+        digest_older_params(connection)
+
+    def _keep_copy(self, version: int) -> None:
+        copy = self._path.with_name(f"{self._path.name}.version-{version}")
+        aside = copy.with_name(f"{copy.name}.{secrets.token_hex(8)}")
+        try:
+            _make(aside)
+            # read by SQLite: whoever else opens the file and closes it lets go of the locks of this process
+            with closing(sqlite3.connect(self._path)) as read, closing(sqlite3.connect(aside)) as written:
+                read.backup(written)
+            os.replace(aside, copy)
+        except OSError as error:
+            raise self._refusal(f"no copy can be kept of it: {os.strerror(error.errno or 0)}") from None
+        finally:
+            aside.unlink(missing_ok=True)
+
     def _take_the_key_out(self, connection: Connection) -> None:
         """Bring a ledger of version 1 to this one: its key goes to the private file first, then out of the ledger."""
         key: bytes = connection.execute("SELECT key FROM secret").fetchone()[0]
@@ -185,6 +220,10 @@ def _run(connection: Connection, *statements: str) -> None:
     for statement in statements:
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _name(connection: Connection) -> None:
+    connection.execute("INSERT INTO ledger VALUES (?)", (secrets.token_hex(8),))
 
 
 def _sign(connection: Connection, key: bytes) -> None:

@@ -9,8 +9,6 @@ is known which row is which: no pair of releases can be combined into smaller gr
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,15 +25,12 @@ from anonkit.k_anonymity.merged_classes import merged_recoding
 from anonkit.k_anonymity.recoded_rows import RowRecoding, RowRules, any_missing, is_among
 from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.k_anonymity.violating_classes import violating_classes
+from anonkit.ledger.packed_params import unpacked
 from anonkit.ledger.standing import Entry
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import SettleCells, settling
 from anonkit.protocols import Engine, Source
 
-_KEPT = (
-    "method", "earlier_method", "target", "unit", "missing_values", "model", "max_suppression", "columns", "recoding",
-    "rows_of_people",
-)  # fmt: skip
 _UNIT = "unit"
 
 
@@ -69,13 +64,6 @@ class JointView:
         }
 
 
-def pack(params: Mapping[str, Any]) -> bytes | None:
-    """Return what the ledger keeps of a release's public parameters; None when it has no recoding."""
-    if "recoding" not in params or "model" not in params:
-        return None
-    return zlib.compress(json.dumps({key: params[key] for key in _KEPT if key in params}).encode())
-
-
 def joint_view(
     table: Source, policy: Policy, engine: Engine, params: Mapping[str, Any], earlier: Sequence[Entry]
 ) -> JointView | None:
@@ -97,7 +85,7 @@ def joint_view(
     JointView, or None when an earlier recoding does not fit the table any more, or one of the releases left out rows
     of people that no recoding tells of: which rows it shows is a secret of its draw.
     """
-    every = [params, *(json.loads(zlib.decompress(entry.params)) for entry in earlier if entry.params is not None)]
+    every = [params, *(unpacked(entry.params) for entry in earlier if entry.params is not None)]
     if any("rows_of_people" in entry for entry in every):
         return None
     known = {column["name"] for entry in every for column in entry["columns"] if column["role"] == "quasi_identifier"}

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from anonkit.bundle.liveness import Process
 from anonkit.errors import LedgerError
 from anonkit.ledger.ledger_tables import Connection
+from anonkit.ledger.packed_params import digest_of_packed
 from anonkit.ledger.recognition import Marks, marks_from
 from anonkit.ledger.standing import NO_LIMIT, Allowance, Claim, Entry, Standing, State
 
@@ -49,7 +50,7 @@ def entries_in(connection: Connection, where: str, *values: object) -> list[Entr
     """Return the releases of which a condition holds, by their numbers; `?` in it stand for the values."""
     rows = connection.execute(
         "SELECT id, dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, params, n_rows, sketch, "
-        "form, request, data_sha256, process "
+        "form, request, data_sha256, process, params_digest, remark "
         f"FROM release WHERE {where} ORDER BY id",
         values,
     )
@@ -71,6 +72,8 @@ def entries_in(connection: Connection, where: str, *values: object) -> list[Entr
             request=row[15],
             data_sha256=row[16],
             process=row[17],
+            params_digest=row[18],
+            remark=row[19],
         )
         for row in rows
     ]
@@ -107,8 +110,8 @@ def insert_reserved(connection: Connection, claim: Claim, holds: Allowance) -> i
     _remember(connection, claim)
     connection.execute(
         "INSERT INTO release (dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, "
-        "params, process, n_rows, sketch, form, request) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "params, process, n_rows, sketch, form, request, params_digest, remark) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             claim.dataset,
             State.RESERVED.value,
@@ -126,9 +129,18 @@ def insert_reserved(connection: Connection, claim: Claim, holds: Allowance) -> i
             claim.fingerprint.to_bytes(),
             claim.fingerprint.form,
             claim.request,
+            claim.params_digest,
+            claim.remark,
         ),
     )
     return _last(connection)
+
+
+def digest_older_params(connection: Connection) -> None:
+    """Write by what recodings are known again into lines of ledgers that did not keep it."""
+    for number, params in list(connection.execute("SELECT id, params FROM release WHERE params IS NOT NULL")):
+        digest = digest_of_packed(bytes(params))
+        connection.execute("UPDATE release SET params_digest = ? WHERE id = ?", (digest, number))
 
 
 def insert_charged(connection: Connection, number: int) -> int:

@@ -13,12 +13,12 @@ from typing import Any, Protocol
 
 from anonkit.ledger.ledger_place import LedgerPlace
 
-VERSION = 4
+VERSION = 5
 """Of the tables. The first held the key, and knew tables by `first_marks`; the second did not keep what was asked, the
-third no budget of delta."""
+third no budget of delta, the fourth neither neighbours nor people, and a file had no id."""
 
 FROM_THIRD = ("ALTER TABLE dataset ADD COLUMN budget_delta TEXT",)
-"""What brings the tables of the third version to this one, in a file and on a server."""
+"""What brings the tables of the third version to the fourth, in a file and on a server."""
 
 _TABLES = """
 CREATE TABLE key_check (sign {bytes} NOT NULL);
@@ -29,8 +29,18 @@ CREATE TABLE release (
     id {number}, dataset TEXT NOT NULL REFERENCES dataset, state TEXT NOT NULL,
     method TEXT NOT NULL, kind TEXT NOT NULL, epsilon TEXT, delta TEXT, k {integer}, redrawn {integer} NOT NULL,
     created TEXT NOT NULL, output TEXT, data_sha256 TEXT, params {bytes}, process TEXT NOT NULL,
-    n_rows {integer} NOT NULL, sketch {bytes} NOT NULL, form {integer} NOT NULL DEFAULT 1, request {bytes});
+    n_rows {integer} NOT NULL, sketch {bytes} NOT NULL, form {integer} NOT NULL DEFAULT 1, request {bytes},
+    params_digest {bytes}, remark TEXT, neighbours TEXT, unit TEXT, cap {integer});
 """
+_FROM_FOURTH = (
+    "ALTER TABLE release ADD COLUMN params_digest {bytes}",
+    "ALTER TABLE release ADD COLUMN remark TEXT",
+    "ALTER TABLE release ADD COLUMN neighbours TEXT",
+    "ALTER TABLE release ADD COLUMN unit TEXT",
+    "ALTER TABLE release ADD COLUMN cap {integer}",
+)
+TABLES = ("dataset", "fingerprint", "release")
+"""Tables of which a copy is kept when a ledger on a server is brought to this version."""
 
 
 def tables(**spelling: str) -> Iterator[str]:
@@ -43,6 +53,11 @@ def tables(**spelling: str) -> Iterator[str]:
         have no numbers of themselves) are spelled.
     """
     return (statement for statement in _TABLES.format(**spelling).split(";") if statement.strip())
+
+
+def from_fourth(**spelling: str) -> Iterator[str]:
+    """Return the statements that bring the tables of the fourth version to this one; spelling as for `tables`."""
+    return (statement.format(**spelling) for statement in _FROM_FOURTH)
 
 
 class Rows(Protocol):
@@ -70,6 +85,8 @@ class Backend(Protocol):
     """Where the tables of one ledger stand, opened: a file or a server."""
 
     place: LedgerPlace
+    name: str
+    """Random id of the ledger, wherever it is moved."""
     sign: bytes
     """By what the ledger tells its key from any other."""
 

@@ -22,8 +22,9 @@ from typing import Any
 from anonkit.bundle.liveness import Process
 from anonkit.errors import LedgerError, MissingDependencyError, ParameterError
 from anonkit.ledger.last_seen import last_seen, remember_seen
+from anonkit.ledger.ledger_lines import digest_older_params
 from anonkit.ledger.ledger_place import LedgerPlace
-from anonkit.ledger.ledger_tables import FROM_THIRD, VERSION, Connection, Rows, tables
+from anonkit.ledger.ledger_tables import FROM_THIRD, TABLES, VERSION, Connection, Rows, from_fourth, tables
 from anonkit.ledger.private_key import keep_key, key_of, private_folder, sign_of
 from anonkit.redaction import HIDDEN, redacted
 
@@ -49,7 +50,7 @@ _SPELLING = {
     "number": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
     "row_number": "rowid BIGINT GENERATED ALWAYS AS IDENTITY, ",
 }
-_THIRD_VERSION = 3
+_THIRD_VERSION, _FOURTH_VERSION = 3, 4
 _HOW = "anonkit ledger create PLACE makes one"
 
 
@@ -132,42 +133,50 @@ class ServerStore:
         with self.transaction() as connection:
             if connection.execute("SELECT to_regclass(?)", (f"{place.schema}.ledger",)).fetchone()[0] is None:
                 raise LedgerError(f"there is no ledger at {str(place)!r}", _HOW)
-            version, self._name = connection.execute("SELECT version, name FROM ledger").fetchone()
-            if version == _THIRD_VERSION:
-                self._from_third(connection)
+            version, self.name = connection.execute("SELECT version, name FROM ledger").fetchone()
+            if version in (_THIRD_VERSION, _FOURTH_VERSION):
+                self._bring_up(connection, version)
             elif version != VERSION:
                 raise LedgerError(f"{str(place)!r} is a ledger of version {version}", f"this is version {VERSION}")
             self.sign = bytes(connection.execute("SELECT sign FROM key_check").fetchone()[0])
 
-    def _from_third(self, connection: Connection) -> None:
-        """Bring a ledger of version 3 to this one: who may set its budgets may then set those of delta, too."""
+    def _bring_up(self, connection: Connection, version: int) -> None:
+        """Bring an older ledger to this version, and keep a copy of its tables; roles keep what they may do."""
         owned = "SELECT pg_get_userbyid(relowner) = current_user FROM pg_class WHERE oid = 'dataset'::regclass"
         if not connection.execute(owned).fetchone()[0]:
             raise LedgerError(
-                f"{str(self.place)!r} is a ledger of version {_THIRD_VERSION}, and this is version {VERSION}",
+                f"{str(self.place)!r} is a ledger of version {version}, and this is version {VERSION}",
                 "anonkit ledger PLACE brings it to this version, in the role that made it",
             )
-        for statement in FROM_THIRD:
+        for table in TABLES:
+            connection.execute(f"CREATE TABLE {table}_version_{version} AS TABLE {table}")
+        for statement in (*(FROM_THIRD if version == _THIRD_VERSION else ()), *from_fourth(**_SPELLING)):
             connection.execute(statement)
-        grants = (
-            "SELECT DISTINCT 'GRANT UPDATE (budget_delta) ON dataset TO ' || "
-            "CASE grantee WHEN 'PUBLIC' THEN grantee ELSE quote_ident(grantee) END "
-            "FROM information_schema.column_privileges WHERE table_schema = ? AND table_name = 'dataset' "
-            "AND column_name = 'budget' AND privilege_type = 'UPDATE' AND grantee <> current_user"
-        )
-        for (grant,) in list(connection.execute(grants, (self.place.schema,))):
-            connection.execute(grant)
+        if version == _THIRD_VERSION:
+            self._grant_as_before(connection, "budget", "budget_delta")
+        digest_older_params(connection)
         connection.execute("UPDATE ledger SET version = ?", (VERSION,))
 
+    def _grant_as_before(self, connection: Connection, old: str, new: str) -> None:
+        """Let whoever may change a column of `dataset` change a new one, too."""
+        grants = (
+            f"SELECT DISTINCT 'GRANT UPDATE ({new}) ON dataset TO ' || "
+            "CASE grantee WHEN 'PUBLIC' THEN grantee ELSE quote_ident(grantee) END "
+            "FROM information_schema.column_privileges WHERE table_schema = ? AND table_name = 'dataset' "
+            "AND column_name = ? AND privilege_type = 'UPDATE' AND grantee <> current_user"
+        )
+        for (grant,) in list(connection.execute(grants, (self.place.schema, old))):
+            connection.execute(grant)
+
     def _make(self) -> None:
-        place, self._name = self.place, secrets.token_hex(8)
+        place, self.name = self.place, secrets.token_hex(8)
         with self.transaction() as connection:
             if connection.execute("SELECT to_regclass(?)", (f"{place.schema}.ledger",)).fetchone()[0] is not None:
                 raise LedgerError(f"{str(place)!r} is there already", "anonkit ledger shows what is in it")
             if connection.execute("SELECT to_regnamespace(?)", (place.schema,)).fetchone()[0] is None:
                 connection.execute(f'CREATE SCHEMA "{place.schema}"')
             connection.execute("CREATE TABLE ledger (version BIGINT NOT NULL, name TEXT NOT NULL)")
-            connection.execute("INSERT INTO ledger VALUES (?, ?)", (VERSION, self._name))
+            connection.execute("INSERT INTO ledger VALUES (?, ?)", (VERSION, self.name))
             for statement in tables(**_SPELLING):
                 connection.execute(statement)
             self.sign = sign_of(key_of(self.key_file) or keep_key(self.key_file))
@@ -176,7 +185,7 @@ class ServerStore:
     @property
     def key_file(self) -> Path:
         """Where its key stands when the environment has none: in the owner's folder of settings."""
-        return private_folder() / f"ledger-{self._name}.key"
+        return private_folder() / f"ledger-{self.name}.key"
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:

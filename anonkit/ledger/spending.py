@@ -13,8 +13,9 @@ from anonkit.bundle.release_place import Place
 from anonkit.errors import LedgerError, told_with
 from anonkit.ledger.account import Account
 from anonkit.ledger.joint_floor import JointFloor, numbers
-from anonkit.ledger.joint_view import pack
+from anonkit.ledger.ledger_pointer import leave_pointer
 from anonkit.ledger.overspending import refuse_overspent
+from anonkit.ledger.packed_params import digest_of_packed, pack
 from anonkit.ledger.recognition import Marks, Recognition, Sighting, recognised
 from anonkit.ledger.repeated_requests import (
     Asked,
@@ -224,6 +225,8 @@ class Spending:
             yield Position(), _nothing
             return
         ledger = self._ledger()
+        if self._account.applied is not None:
+            self._account.applied.adopted_by(ledger)
         sighting = self._seen(ledger)
         recognitions: list[Recognition] = []
 
@@ -245,10 +248,13 @@ class Spending:
         )
         try:
             position = self._position(number, ledger.standing(recognitions[-1].dataset), params)
-            yield (
-                self._published(position, recognitions[-1]),
-                lambda digest: ledger.publishing(number, digest, sealed(key, claim.request, rows.spelled, digest)),
-            )
+
+            def publishing(digest: str) -> None:
+                ledger.publishing(number, digest, sealed(key, claim.request, rows.spelled, digest))
+                if place is not None:
+                    leave_pointer(place, ledger)
+
+            yield self._published(position, recognitions[-1]), publishing
         except PlaceTakenError:
             _settled(ledger, number)
             raise
@@ -294,7 +300,7 @@ class Spending:
         return self._promise.counted_classes if self._promise.loss() is None else None
 
     def _claim(self, sighting: Sighting, method: str, params: Mapping[str, Any], place: Place | None) -> Claim:
-        classes = self._classes
+        classes, packed, displaced = self._classes, pack(params), self._account.displaced
         return Claim(
             dataset=self._named or self._name,
             method=method,
@@ -304,8 +310,10 @@ class Spending:
             k=None if classes is None else classes.k,
             redrawn=self._promise.redraw_costs,
             output=None if place is None else data_path(place),
-            params=pack(params),
+            params=packed,
             fingerprint=sighting.found,
+            params_digest=None if packed is None else digest_of_packed(packed),
+            remark=None if displaced is None else f"new ledger, instead of {displaced.place}",
         )
 
     def _refuse_overspent(self, standing: Standing) -> None:
@@ -320,9 +328,10 @@ class Spending:
 
     @property
     def _accepted(self) -> dict[str, Any]:
-        """What everybody is told of the joint views that the owner accepts, whether there are any or not."""
+        """What everybody is told of what the owner accepts: joint views, and that earlier releases are not known."""
         floor = self._floor
-        return {} if floor is None or floor.accepted is None else {"joint_k_accepted": floor.accepted}
+        accepted = {} if floor is None or floor.accepted is None else {"joint_k_accepted": floor.accepted}
+        return accepted if self._account.displaced is None else {**accepted, "new_ledger": True}
 
     @property
     def _floor(self) -> JointFloor | None:

@@ -52,6 +52,10 @@ class Claim:
     request: bytes | None = None
     """What was asked, under the ledger's key: the rows apart until there are data, then sealed with rows and data
     (`repeated_requests.sealed`); None when it is not known again."""
+    params_digest: bytes | None = None
+    """By what a k-anonymous release is known again, wherever its params are copied to (`packed_params`)."""
+    remark: str | None = None
+    """What is said of how it was booked: that it was adopted, or begins a ledger where a folder named another."""
 
 
 @dataclass(frozen=True, kw_only=True)

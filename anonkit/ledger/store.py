@@ -36,7 +36,7 @@ from anonkit.ledger.settling import refuse_taken, settled
 from anonkit.ledger.standing import NO_LIMIT, Allowance, Claim, Entry, Standing, State, allowed
 
 NAME = ".anonkit-ledger.sqlite"
-"""The default ledger stands beside the releases under this name."""
+"""Of a ledger that stands beside releases."""
 
 
 class _Ended(Enum):
@@ -107,6 +107,11 @@ class Ledger:
         return self._backend.place
 
     @property
+    def name(self) -> str:
+        """Its random id, wherever it is moved."""
+        return self._backend.name
+
+    @property
     def key_place(self) -> str:
         """Where its key is kept: a file, or an environment variable."""
         return key_place(self._backend.key_file)
@@ -151,6 +156,23 @@ class Ledger:
     def standing(self, dataset: str) -> Standing:
         """Return where one dataset stands."""
         return next((standing for standing in self.datasets() if standing.dataset == dataset), _unknown(dataset))
+
+    def holds(self, params_digest: bytes) -> bool:
+        """Tell whether a release is known whose params have this digest (`packed_params`)."""
+        with self._backend.transaction() as connection:
+            never = State.ROLLED_BACK.value
+            return bool(entries_in(connection, "params_digest = ? AND state <> ?", params_digest, never))
+
+    def adopt(self, claim: Claim) -> int:
+        """Book a release that was handed out before, without a budget or a place to be taken; return its number."""
+        with self._backend.transaction() as connection:
+            holds = standing_in(connection, claim.dataset).allowance
+            number = insert_reserved(connection, claim, holds)
+            set_state(connection, number, State.COMMITTED)
+            digest = digest_in(connection, number)
+        if digest is not None:
+            self._backend.remember(number, digest)
+        return number
 
     def marks(self) -> list[tuple[str, Marks]]:
         """Return by what the tables of every dataset are known: (dataset, marks)."""

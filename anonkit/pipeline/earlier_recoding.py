@@ -8,9 +8,11 @@ from pathlib import Path
 
 from anonkit.bundle.json_documents import read_json
 from anonkit.bundle.release_hashes import refuse_changed
-from anonkit.bundle.release_names import PARAMS
+from anonkit.bundle.release_names import PARAMS, REPORT
 from anonkit.bundle.release_place import Place
+from anonkit.errors import ReleaseFormatError
 from anonkit.k_anonymity.stored_recoding import Recoded
+from anonkit.ledger.applied_recoding import AppliedRecoding
 from anonkit.policy.bookkeeping import Bookkeeping
 from anonkit.policy.declaration import Policy
 
@@ -35,6 +37,22 @@ def earlier_recoding(params: str | Path, *, max_suppression: float | None = None
     place = Place.of(params)
     refuse_changed(place, PARAMS)
     return Recoded.from_params(read_json(place.file(PARAMS)), max_suppression=max_suppression)
+
+
+def applied_recoding(params: str | Path, *, adopt: bool = False) -> AppliedRecoding:
+    """Return the earlier release as a ledger has to know it; `adopt`: one that does not know it books it.
+
+    Raises
+    ------
+    ReleaseFormatError
+        Its params are missing or damaged.
+    """
+    place = Place.of(params)
+    try:
+        dataset = read_json(place.file(REPORT)).get("dataset")
+    except ReleaseFormatError:  # the params alone may have been carried here
+        dataset = None
+    return AppliedRecoding(place=place, params=read_json(place.file(PARAMS)), dataset=dataset, adopt=adopt)
 
 
 def batch_policy(method: Recoded, declared: Policy | None, encoding: str | None) -> Policy:

@@ -15,7 +15,7 @@ from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.errors import ParameterError
 from anonkit.ledger.account import Account, Where
 from anonkit.methods import default_method, make_method
-from anonkit.pipeline.earlier_recoding import batch_policy, earlier_recoding
+from anonkit.pipeline.earlier_recoding import applied_recoding, batch_policy, earlier_recoding
 from anonkit.pipeline.release_output import Output
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_request import ReleaseRequest
@@ -53,11 +53,12 @@ def release(
     cells: str = "labels",
     utility: bool = True,
     seed: int | None = None,
-    ledger: str | Path | Where | None = Where.BESIDE,
+    ledger: str | Path | Where | None = Where.FOUND,
     dataset: str | None = None,
     budget: float | None = None,
     budget_delta: float | None = None,
     accept_joint_k: int | None = None,
+    new_ledger: bool = False,
     progress: Progress = no_progress,
     query: str | None = None,
     sheet: str | None = None,
@@ -132,9 +133,9 @@ def release(
         Reproducible randomness for tests: every file then says that it is not for release.
     ledger : path, address or None
         File, or database of a server (`postgresql://…`), in which releases and their privacy loss are kept; by default
-        the policy's, else that of the environment variable ANONKIT_LEDGER, else a file beside the output, and none for
-        a release in memory. A file is made when it is not there. None keeps none, which is refused where the policy or
-        ANONKIT_LEDGER_REQUIRED requires one.
+        the policy's, else that of the environment variable ANONKIT_LEDGER, else one that stands beside the output, else
+        the user's; and none for a release in memory. A file is made when it is not there. None keeps none, which is
+        refused where the policy or ANONKIT_LEDGER_REQUIRED requires one.
     dataset : str, optional
         The owner's name for the data, under which the ledger adds up; by default the policy's, or that of the dataset
         with the same rows.
@@ -146,6 +147,9 @@ def release(
     accept_joint_k : int, optional
         Smallest group that a k-anonymous release may form together with earlier ones of its dataset, 1 or more; by
         default the policy's `joint_k`, else its own k. Below k, every file says so.
+    new_ledger : bool
+        Go on in a ledger that knows nothing of the earlier releases of the folder, which the pointer in it names; the
+        report says so.
     progress : callable
         Called with the step and the share done.
     query : str, optional
@@ -220,7 +224,12 @@ def release(
             cells=cells,
         ),
         account=Account(
-            ledger=ledger, dataset=dataset, budget=budget, budget_delta=budget_delta, accept_joint_k=accept_joint_k
+            ledger=ledger,
+            dataset=dataset,
+            budget=budget,
+            budget_delta=budget_delta,
+            accept_joint_k=accept_joint_k,
+            new_ledger=new_ledger,
         ),
         seed=seed,
         utility=utility,
@@ -267,9 +276,11 @@ def apply(
     force: bool = False,
     dry_run: bool = False,
     seed: int | None = None,
-    ledger: str | Path | Where | None = Where.BESIDE,
+    ledger: str | Path | Where | None = Where.FOUND,
     dataset: str | None = None,
     accept_joint_k: int | None = None,
+    new_ledger: bool = False,
+    adopt: bool = False,
     progress: Progress = no_progress,
     **how: Unpack[ReadAs],
 ) -> Release:
@@ -291,6 +302,9 @@ def apply(
         encoding; roles, types and domains are those of the earlier release.
     encoding : str, optional
         What the next batch is written in, where it is a text file; the policy's, else UTF-8, by default.
+    adopt : bool
+        Where no ledger knows the earlier release, book it as handed out; without it such a batch is refused. It is
+        looked for in the ledger of the batch, then in one beside `params`.
 
     Other parameters, return value and errors are those of `release`.
 
@@ -305,7 +319,13 @@ def apply(
         policy=batch_policy(method, declared, encoding),
         engine=_engine(engine, source, master=spark_master, conf=spark_conf, search_rows=search_rows),
         output=Output.at(output, part_rows=part_rows, force=force, dry_run=dry_run, sign=sign, emit=emit, cells=cells),
-        account=Account(ledger=ledger, dataset=dataset, accept_joint_k=accept_joint_k),
+        account=Account(
+            ledger=ledger,
+            dataset=dataset,
+            accept_joint_k=accept_joint_k,
+            new_ledger=new_ledger,
+            applied=applied_recoding(params, adopt=adopt),
+        ),
         seed=seed,
         utility=utility,
         progress=progress,

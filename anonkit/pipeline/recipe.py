@@ -15,7 +15,7 @@ from anonkit.drafting.table_domains import MIN_PEOPLE
 from anonkit.engines.engine_choice import Local, Spark, engine_choice
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.errors import PolicyError, did_you_mean
-from anonkit.ledger.account import Account
+from anonkit.ledger.account import Account, Where
 from anonkit.methods import make_method
 from anonkit.parameters import field_name
 from anonkit.pipeline.release_output import Output
@@ -160,6 +160,12 @@ class Recipe:
             return self.simulate.draw()
         return source_at(str(self.input), in_folder=self.folder, **self.how)
 
+    def _charged(self, account: Account) -> Account:
+        """Return whom the release is charged to: simulated people have no place in the ledger of real ones."""
+        bookkeeping = self.policy.bookkeeping
+        is_ours = self.simulate is not None and bookkeeping.ledger is None and not bookkeeping.required
+        return replace(account, ledger=Where.BESIDE) if is_ours and account.ledger is Where.FOUND else account
+
     def run(
         self,
         *,
@@ -200,7 +206,7 @@ class Recipe:
             domains_min_people=self.domains_min_people,
             engine=self.engine,
             output=replace(self.output, **changed),
-            account=self.account if account is None else account.over(self.account),
+            account=self._charged(self.account if account is None else account.over(self.account)),
             utility=self.utility,
             progress=progress,
         )

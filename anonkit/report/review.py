@@ -97,7 +97,10 @@ def ledger_words(report: Mapping[str, Any]) -> str:
         if accepted is None
         else f" Joint view accepted at {number(accepted)}: combined with others, groups may be so small."
     )
-    return _position_words(position) + joint
+    begun = (
+        " It begins a new ledger: earlier releases of its folder are not counted." if position.get("new_ledger") else ""
+    )
+    return _position_words(position) + joint + begun
 
 
 def _position_words(ledger_position: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from anonkit.ledger import NAME
+from anonkit.ledger.users_ledger import users_ledger
 
 
 def test_people_see_what_is_spent_and_left(cli: Any, table: Path, released: Path) -> None:
@@ -28,12 +29,16 @@ def test_a_budget_without_bound_is_said_in_words(cli: Any, table: Path, released
     assert "in: epsilon 0 spent, the budget has no bound" in cli("ledger", released).out
 
 
-def test_machines_get_every_release(cli: Any, table: Path, released: Path, quick: tuple[str, ...]) -> None:
-    """The same by folder, by file and by option."""
+def test_machines_get_every_release(
+    cli: Any, table: Path, released: Path, quick: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same by folder, by file, by option, and from any other folder."""
     assert cli("release", table, released.with_name("b.parquet"), *quick, "--dataset", "other", "--quiet").code == 0
-    documents = [cli("ledger", where, "--json").document for where in (table.parent, table.with_name(NAME), released)]
+    documents = [cli("ledger", where, "--json").document for where in (table.parent, users_ledger(), released)]
     assert documents[0] == documents[1] == documents[2]
-    assert cli("ledger", "--ledger", table.with_name(NAME), "--json").document == documents[0]
+    assert cli("ledger", "--ledger", users_ledger(), "--json").document == documents[0]
+    monkeypatch.chdir(tmp_path.parent)
+    assert cli("ledger", "--json").document == documents[0]
     assert [one["dataset"] for one in documents[0]["datasets"]] == ["in", "other"]
     release = documents[0]["datasets"][0]["releases"][0]
     assert release["k"] == 3

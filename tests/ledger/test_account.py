@@ -9,8 +9,10 @@ import pytest
 from anonkit.bundle.release_place import Place
 from anonkit.errors import LedgerError, ParameterError
 from anonkit.ledger.account import REQUIRED, VARIABLE, Account, Where
+from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.standing import Allowance
 from anonkit.ledger.store import NAME, Ledger
+from anonkit.ledger.users_ledger import users_ledger
 from anonkit.policy.bookkeeping import Bookkeeping
 
 
@@ -20,12 +22,34 @@ def found(account: Account, place: Place | None, declared: Bookkeeping | None = 
     return None if where is None else where.file
 
 
-def test_the_default_ledger_stands_beside_what_is_handed_out(tmp_path: Path) -> None:
-    """Beside the files, or beside the folder that is handed out as a whole; none for a release in memory."""
-    assert found(Account(), Place.of(tmp_path / "a.parquet")) == tmp_path / NAME
-    assert found(Account(), Place.of(f"{tmp_path}/out/")) == tmp_path / NAME
+def test_the_default_ledger_is_the_users_unless_one_stands_beside(tmp_path: Path) -> None:
+    """Found from every folder; one that stands beside the files, or beside the folder that is handed out, is first."""
+    places = [Place.of(tmp_path / name / "a.parquet") for name in ("2024-01", "2024-02")]
+    places.append(Place.of(f"{tmp_path}/2024-02/out/"))
+    assert {found(Account(), place) for place in places} == {users_ledger().file}
+    Ledger.create(tmp_path / "2024-02" / NAME)
+    assert [found(Account(), place) for place in places] == [users_ledger().file, *[tmp_path / "2024-02" / NAME] * 2]
     assert found(Account(), None) is None
     assert Account().place is None
+
+
+def test_a_ledger_of_simulated_data_stands_beside_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the machine says, and whatever is required; in memory there is none."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "machine's"))
+    monkeypatch.setenv(REQUIRED, "1")
+    assert found(Account(ledger=Where.BESIDE), Place.of(tmp_path / "a.parquet")) == tmp_path / NAME
+    assert found(Account(ledger=Where.BESIDE), None) is None
+
+
+def test_a_key_whose_ledger_is_gone_is_found_beside(tmp_path: Path) -> None:
+    """The ledger is refused then; the user's does not take its place."""
+    place = Place.of(tmp_path / "a.parquet")
+    Ledger.create(tmp_path / NAME)
+    (tmp_path / NAME).unlink()
+    account = Account().found(place)
+    assert account.place == LedgerPlace(file=tmp_path / NAME)
+    with pytest.raises(LedgerError, match="is not there, and its key is"):
+        Ledger(tmp_path / NAME)
 
 
 def test_a_ledger_that_is_named_or_refused_is_where_the_owner_says(tmp_path: Path) -> None:
@@ -51,7 +75,7 @@ def test_a_budget_needs_a_ledger(tmp_path: Path) -> None:
     for declared in (Bookkeeping(budget=1.0), Bookkeeping(budget_delta=0.0)):
         with pytest.raises(ParameterError, match="the policy's budget needs a ledger"):
             Account().found(None, declared)
-    for where in (Where.BESIDE, Where.NOWHERE, None):
+    for where in (Where.FOUND, Where.BESIDE, Where.NOWHERE, None):
         with pytest.raises(ParameterError, match="a budget needs a ledger"):
             Account(ledger=where, budget_delta=1e-6).found(None)
 
@@ -79,7 +103,7 @@ def test_what_an_account_leaves_open_is_taken_from_another_one() -> None:
 def test_the_caller_goes_before_the_policy_and_the_policy_before_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The policy belongs to the dataset, the environment to a machine; in memory too. Beside the output comes last."""
+    """The policy belongs to the dataset, the environment to a machine; in memory too. Then one beside the output."""
     place, declared = Place.of(tmp_path / "out" / "a.parquet"), Bookkeeping(ledger=tmp_path / "policy's")
     monkeypatch.setenv(VARIABLE, str(tmp_path / "machine's"))
     for output in (place, None):
@@ -88,6 +112,8 @@ def test_the_caller_goes_before_the_policy_and_the_policy_before_the_environment
         assert found(Account(), output) == tmp_path / "machine's"
         assert found(Account(ledger=None), output, declared) is None
         assert found(Account(ledger=Where.NOWHERE), output, declared) is None
+    Ledger.create(tmp_path / "out" / NAME)
+    assert found(Account(), place) == tmp_path / "machine's"
     monkeypatch.setenv(VARIABLE, "")
     assert found(Account(), place) == tmp_path / "out" / NAME
 

@@ -12,11 +12,12 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
-from ledger.claims import claim, free
+from ledger.claims import as_version_4, claim, free
 
 from anonkit.errors import LedgerError
 from anonkit.ledger import Ledger
 from anonkit.ledger.ledger_place import LedgerPlace
+from anonkit.ledger.packed_params import digest_of_packed, pack
 from anonkit.ledger.private_key import key_file
 from anonkit.ledger.standing import Allowance, State
 
@@ -95,8 +96,8 @@ def test_a_line_that_cannot_be_read_is_an_error_of_the_ledger(where: Path, cell:
 def test_a_ledger_of_a_later_version_is_refused(ledger: Ledger, where: Path) -> None:
     """What a later anonkit wrote may mean something else."""
     with sqlite3.connect(where) as connection:
-        connection.execute("PRAGMA user_version = 5")
-    with pytest.raises(LedgerError, match="version 5"):
+        connection.execute("PRAGMA user_version = 6")
+    with pytest.raises(LedgerError, match="version 6"):
         Ledger(where)
 
 
@@ -106,6 +107,8 @@ def test_a_ledger_of_version_2_is_brought_to_this_one(ledger: Ledger, where: Pat
     with sqlite3.connect(where) as connection:
         connection.execute("ALTER TABLE release DROP COLUMN request")
         connection.execute("ALTER TABLE dataset DROP COLUMN budget_delta")
+        as_version_4(connection.execute)
+        connection.execute("DROP TABLE ledger")
         connection.execute("PRAGMA user_version = 2")
     reopened = Ledger(where)
     reopened.publishing(reopened.reserve(claim(request=b"asked"), free), "digest", b"sealed")
@@ -119,11 +122,53 @@ def test_a_ledger_of_version_3_gets_budgets_of_delta(ledger: Ledger, where: Path
     ledger.reserve(claim(delta=1e-6), free, budget=Allowance(epsilon=2.0, delta=1e-5))
     with sqlite3.connect(where) as connection:
         connection.execute("ALTER TABLE dataset DROP COLUMN budget_delta")
+        as_version_4(connection.execute)
+        connection.execute("DROP TABLE ledger")
         connection.execute("PRAGMA user_version = 3")
     reopened = Ledger(where)
     assert (reopened.standing("d").allowance, reopened.standing("d").delta) == (Allowance(epsilon=2.0), 1e-6)
     reopened.reserve(claim(delta=1e-6), free, budget=Allowance(delta=1e-5))
     assert Ledger(where).standing("d").allowance == Allowance(epsilon=2.0, delta=1e-5)
+
+
+def test_a_ledger_of_version_4_leaves_a_copy_and_gets_an_id(ledger: Ledger, where: Path) -> None:
+    """What it was stays beside it, for its owner alone; its recodings are known by their digests."""
+    packed = pack({"method": "mondrian", "model": {"k": 3}, "recoding": {}, "columns": []})
+    assert packed is not None
+    ledger.commit(ledger.reserve(claim(params=packed, epsilon=None), free))
+    with sqlite3.connect(where) as connection:
+        as_version_4(connection.execute)
+        connection.execute("DROP TABLE ledger")
+        connection.execute("PRAGMA user_version = 4")
+    before = where.read_bytes()
+    reopened = Ledger(where)
+    assert len(bytes.fromhex(reopened.name)) == 8
+    assert reopened.holds(digest_of_packed(packed))
+    copy = where.with_name(f"{where.name}.version-4")
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    with closing(sqlite3.connect(copy)) as kept:
+        assert kept.execute("PRAGMA user_version").fetchone() == (4,)
+        assert kept.execute("SELECT params FROM release").fetchone() == (packed,)
+    assert len(copy.read_bytes()) == len(before)
+    assert Ledger(where).name == reopened.name
+
+
+def test_a_key_without_its_ledger_is_not_begun_anew(ledger: Ledger, where: Path) -> None:
+    """The file was deleted: a new one would give the budget back. It is said how to begin anew, and that works."""
+    where.unlink()
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="is not there, and its key is") as refused:
+            Ledger(where)
+        assert not where.exists()
+    assert str(key_file(where)) in str(refused.value.hint)
+    key_file(where).unlink()
+    assert Ledger(where).datasets() == []
+
+
+def test_a_ledger_is_created_under_a_key_that_is_there(where: Path) -> None:
+    """Whoever creates one says that it is new: the key was brought before."""
+    key_file(where).write_text("ab" * 32, encoding="ascii")
+    assert Ledger.create(where).key == bytes.fromhex("ab" * 32)
 
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:

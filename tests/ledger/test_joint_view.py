@@ -17,6 +17,8 @@ from anonkit.ledger import NAME, Ledger
 from anonkit.policy.column_declarations import Column
 from anonkit.policy.declaration import Policy
 
+pytestmark = pytest.mark.usefixtures("stands_beside")
+
 SEED = 1
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger.claims import claim, environment, free
+from ledger.claims import as_version_4, claim, environment, free
 from postgresql import PASSWORD, Server
 
 import anonkit
@@ -424,6 +424,7 @@ def test_a_ledger_of_version_3_is_brought_to_this_one_by_its_owner(
     draw(where, tmp_path / "a.parquet", dataset="d", budget=2.0)
     with postgresql.connect(schema) as owner:
         owner.execute("ALTER TABLE dataset DROP COLUMN budget_delta")
+        as_version_4(owner.execute)
         owner.execute("UPDATE ledger SET version = 3")
         owner.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'p'")
         owner.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
@@ -431,7 +432,7 @@ def test_a_ledger_of_version_3_is_brought_to_this_one_by_its_owner(
         owner.execute(f"GRANT UPDATE (budget) ON dataset TO {role}")
         owner.execute(f"GRANT UPDATE (state, data_sha256, request) ON release TO {role}")
     seen = f"postgresql://{role}:p@127.0.0.1:{postgresql.port}/postgres?schema={schema}"
-    with pytest.raises(LedgerError, match="of version 3, and this is version 4") as refused:
+    with pytest.raises(LedgerError, match="of version 3, and this is version 5") as refused:
         Ledger(seen)
     assert "in the role that made it" in str(refused.value.hint)
     assert states(where) == [State.COMMITTED]
@@ -439,7 +440,8 @@ def test_a_ledger_of_version_3_is_brought_to_this_one_by_its_owner(
     assert Ledger(where).standing("d").allowance == Allowance(epsilon=2.0, delta=1e-6)
     Ledger(where).give_up(number)
     with postgresql.connect(schema) as owner:
-        assert owner.execute("SELECT version FROM ledger").fetchone()[0] == 4
+        assert owner.execute("SELECT version FROM ledger").fetchone()[0] == 5
+        assert owner.execute("SELECT count(*) FROM release_version_3").fetchone()[0] == 1
         may = "SELECT has_column_privilege(%s, 'dataset', %s, 'UPDATE')"
         assert [owner.execute(may, (role, column)).fetchone()[0] for column in ("budget_delta", "name")] == [
             True,

@@ -18,7 +18,9 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError, LedgerError, ParameterError
 from anonkit.ledger import NAME, Ledger
 from anonkit.ledger.account import Where
+from anonkit.ledger.ledger_pointer import POINTER
 from anonkit.ledger.standing import State
+from anonkit.ledger.users_ledger import users_ledger
 from anonkit.policy.bookkeeping import Bookkeeping
 
 
@@ -52,7 +54,7 @@ def test_the_same_rows_are_found_under_no_name(ten: pa.Table, tmp_path: Path) ->
     with pytest.raises(BudgetError, match="randomized before"):
         draw(turned, tmp_path / "b.parquet", policy=unnamed)
     draw(bank_customers(10, seed=2), tmp_path / "c.parquet", policy=unnamed)
-    assert [one.dataset for one in Ledger(tmp_path / NAME).datasets()] == ["table", "table-2"]
+    assert [one.dataset for one in Ledger(users_ledger()).datasets()] == ["table", "table-2"]
 
 
 def test_a_budget_allows_draws_until_it_is_spent(ten: pa.Table, tmp_path: Path) -> None:
@@ -107,16 +109,22 @@ def test_one_dataset_does_not_pay_for_another(ten: pa.Table, tmp_path: Path) -> 
 
 
 def test_where_the_ledger_stands(ten: pa.Table, tmp_path: Path) -> None:
-    """Beside the output, outside a folder that is handed out, where it is asked for, or nowhere."""
+    """In the user's folder of data, where it is asked for, or nowhere; a pointer beside what is handed out says it."""
     draw(ten, tmp_path / "a.parquet")
-    assert stat.S_IMODE((tmp_path / NAME).stat().st_mode) == 0o600
-    anonkit.release(ten, method="rr", epsilon=1.0, policy=bank_customers_policy(), output=f"{tmp_path}/x/out/")
-    assert (tmp_path / "x" / NAME).exists()
-    assert not (tmp_path / "x" / "out" / NAME).exists()
+    users = users_ledger().file
+    assert users is not None
+    assert stat.S_IMODE(users.stat().st_mode) == 0o600
+    with pytest.raises(BudgetError):  # from another folder, too
+        anonkit.release(ten, method="rr", epsilon=1.0, policy=bank_customers_policy(), output=f"{tmp_path}/x/out/")
+    anonkit.release(
+        ten, method="rr", epsilon=1.0, policy=bank_customers_policy(), output=f"{tmp_path}/x/out/", budget=9
+    )
+    assert (tmp_path / "x" / POINTER).exists()
+    assert not (tmp_path / "x" / "out" / POINTER).exists()
     draw(ten, tmp_path / "y" / "b.parquet", ledger=tmp_path / "private" / "l.sqlite")
-    assert not (tmp_path / "y" / NAME).exists()
     draw(ten, tmp_path / "z" / "b.parquet", ledger=None)
-    assert not (tmp_path / "z" / NAME).exists()
+    assert not (tmp_path / "z" / POINTER).exists()
+    assert list(tmp_path.rglob(f"{NAME}*")) == []
     assert "ledger" not in draw(ten, None).report
 
 
@@ -130,7 +138,7 @@ def test_a_release_in_memory_can_be_booked(ten: pa.Table, tmp_path: Path) -> Non
 def test_a_required_ledger_is_required_in_memory_too(ten: pa.Table, tmp_path: Path) -> None:
     """Nothing is released, and nothing is made, before there is one."""
     declared = replace(bank_customers_policy(), bookkeeping=Bookkeeping(ledger=tmp_path / "l.sqlite", required=True))
-    for ledger in (Where.BESIDE, None):
+    for ledger in (Where.FOUND, None):
         with pytest.raises(anonkit.AnonkitError, match="requires a ledger"):
             draw(ten, None, policy=declared, ledger=ledger)
     assert list(tmp_path.iterdir()) == []
@@ -153,6 +161,7 @@ def test_a_dry_run_spends_nothing_and_still_refuses(ten: pa.Table, tmp_path: Pat
     """It looks at the ledger and leaves it."""
     draw(ten, tmp_path / "a.parquet", dry_run=True)
     assert list(tmp_path.iterdir()) == []
+    assert not users_ledger().may_be_there
     draw(ten, tmp_path / "a.parquet", budget=1.5)
     with pytest.raises(BudgetError):
         draw(ten, tmp_path / "b.parquet", dry_run=True)
@@ -204,7 +213,7 @@ def test_a_full_disk_is_charged_by_the_next_reader_where_the_ledger_cannot_be_to
         with pytest.raises(anonkit.AnonkitError, match="No space left") as raised:
             draw(ten, tmp_path / "a.parquet")
         assert "booked" not in str(raised.value)  # nobody knows yet
-    standing = Ledger(tmp_path / NAME).standing("bank-customers")
+    standing = Ledger(users_ledger()).standing("bank-customers")
     assert [entry.state for entry in standing.entries] == [State.ROLLED_BACK, State.COMMITTED]
     assert standing.epsilon == pytest.approx(1.0)
 
@@ -221,7 +230,7 @@ def test_a_full_disk_takes_nothing_where_no_loss_is_promised(
     with pytest.raises(anonkit.AnonkitError) as raised:
         draw(ten, tmp_path / "a.parquet", method="mondrian", k=5)
     assert "booked" not in str(raised.value)
-    assert Ledger(tmp_path / NAME).standing("bank-customers").counted == []
+    assert Ledger(users_ledger()).standing("bank-customers").counted == []
 
 
 def test_an_interrupt_while_files_are_written_is_rolled_back(
@@ -236,7 +245,7 @@ def test_an_interrupt_while_files_are_written_is_rolled_back(
         patched.setattr("anonkit.bundle.atomic.Staging.commit", interrupt)
         with pytest.raises(KeyboardInterrupt):
             draw(ten, tmp_path / "a.parquet")
-    assert Ledger(tmp_path / NAME).standing("bank-customers").epsilon == 0
+    assert Ledger(users_ledger()).standing("bank-customers").epsilon == 0
     draw(ten, tmp_path / "a.parquet")
 
 
@@ -301,10 +310,11 @@ def test_forty_releases_at_once_share_one_budget(tmp_path: Path, where: str) -> 
     (tmp_path / "customers.csv").rename(table)
     spend = [*done, "release", "--method", "rr", "--epsilon", "0.1", "--budget", "1", "--quiet", "--policy", policy]
     booked = {**environment(), "ANONKIT_LEDGER": where}
-    outputs = [str(tmp_path / f"out{number}.parquet") for number in range(40)]
+    (tmp_path / "out").mkdir()
+    outputs = [str(tmp_path / "out" / f"out{number}.parquet") for number in range(40)]
     running = [subprocess.Popen([*spend, str(table), output], env=booked) for output in outputs]
     codes = [process.wait() for process in running]
 
     assert sorted(codes) == [0] * 10 + [1] * 30
-    assert len(list(tmp_path.glob("out*.parquet"))) == 10
+    assert len(list(tmp_path.glob("out/out*.parquet"))) == 10
     assert Ledger(where).datasets()[0].epsilon <= 1

@@ -13,6 +13,8 @@ import pytest
 
 import anonkit
 
+pytestmark = pytest.mark.usefixtures("stands_beside")
+
 METHODS: dict[str, dict[str, Any]] = {
     "rr": {"epsilon": 1.0, "budget": 1.0},
     "dp-forest": {"epsilon": 1.0, "budget": 1.0, "trees": 1},

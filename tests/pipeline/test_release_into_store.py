@@ -16,6 +16,7 @@ import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import AnonkitError, EngineError, GuaranteeError, ParameterError
 from anonkit.ledger import Ledger
+from anonkit.ledger.users_ledger import users_ledger
 
 OUT = "s3://bucket/out.parquet"
 KEY = "out.datapackage.json"
@@ -160,10 +161,12 @@ def test_nothing_is_drawn_for_a_store_that_is_unfit(bucket: Bucket, tmp_path: Pa
     assert not (tmp_path / "ledger.sqlite").exists() or _counted(tmp_path / "ledger.sqlite") == []
 
 
-def test_a_ledger_must_be_named(bucket: Bucket) -> None:
-    """None can stand beside a release in a store."""
-    with pytest.raises(ParameterError, match="no ledger can stand beside a release in a store"):
-        anonkit.release(TABLE, method="ppnb", p_keep=0.5, policy=bank_customers_policy(), output=OUT)
+def test_a_release_in_a_store_is_booked_in_the_users_ledger(bucket: Bucket) -> None:
+    """None can stand beside it, and no pointer is put into the store."""
+    anonkit.release(TABLE, method="ppnb", p_keep=0.5, policy=bank_customers_policy(), output=OUT)
+    (standing,) = Ledger(users_ledger()).datasets()
+    assert [entry.output for entry in standing.counted] == [OUT]
+    assert not any("ledger" in name for name in bucket.objects)
 
 
 def test_no_secret_of_an_address_is_told(bucket: Bucket, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from anonkit.checks import catalogued, described
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError, GuaranteeError, ParameterError, ReleaseFormatError
 from anonkit.ledger import NAME, Ledger, fingerprint, repeated_requests
+from anonkit.ledger.ledger_pointer import POINTER
 from anonkit.ledger.private_key import key_file
 from anonkit.ledger.settling import PlaceTakenError
 from anonkit.ledger.standing import Entry, State
@@ -35,6 +36,8 @@ from anonkit.pipeline import repeated_release
 from anonkit.pipeline.recipe import Recipe
 from anonkit.policy import Policy
 from anonkit.policy.column_declarations import Role
+
+pytestmark = pytest.mark.usefixtures("stands_beside")
 
 FAMILIES: dict[str, dict[str, Any]] = {
     "mondrian": {"k": 5},
@@ -179,6 +182,7 @@ def test_a_release_whose_files_are_gone_is_not_drawn_anew(output: Path) -> None:
     """It was published: without them it is made again on purpose only, or in another place."""
     for name in FILES:
         output.with_name(name).unlink()
+    output.with_name(POINTER).unlink()
     for dry_run in (True, False):
         with pytest.raises(GuaranteeError, match="its files are gone"):
             ask(output, dry_run=dry_run, budget=9)
@@ -216,8 +220,8 @@ def test_an_earlier_generation_that_was_replaced_is_another_release(output: Path
 
 UNKNOWN: dict[str, Callable[[Path], dict[str, Any]]] = {
     "no ledger": lambda folder: {"ledger": None},
-    "another ledger": lambda folder: {"ledger": folder / "another.sqlite"},
-    "another ledger with releases": lambda folder: {"ledger": folder / "elsewhere" / NAME},
+    "another ledger": lambda folder: {"ledger": Ledger.create(folder / "another.sqlite").place.file},
+    "another ledger with releases": lambda folder: {"ledger": folder / "other" / "ledger.sqlite"},
     "a lost key": lambda folder: key_file(folder / NAME).unlink() or {},  # type: ignore[func-returns-value]
     "a damaged ledger": lambda folder: ((folder / NAME).write_bytes(b"no ledger" * 99) and {}) or {},
     "a seed": lambda folder: {"seed": 1},
@@ -227,10 +231,12 @@ UNKNOWN: dict[str, Callable[[Path], dict[str, Any]]] = {
 @pytest.mark.parametrize("case", UNKNOWN.values(), ids=UNKNOWN)
 def test_what_cannot_be_recognised_is_in_the_way(output: Path, case: Callable[[Path], dict[str, Any]]) -> None:
     """Without the ledger that knows it, the release is a file that exists."""
-    ask(output.parent / "elsewhere" / "out.parquet")
+    other = output.parent / "other"
+    ask(other / "out.parquet", ledger=other / "ledger.sqlite")
+    asked = case(output.parent)
     before = seen(output.parent)
     with pytest.raises(ParameterError, match="exists"):
-        ask(output, **case(output.parent))
+        ask(output, **asked)
     assert seen(output.parent) == before
 
 

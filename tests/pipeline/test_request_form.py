@@ -94,7 +94,10 @@ DECIDED: dict[type, dict[bool, set[str]]] = {
         True: {"part_rows", "cells"},
         False: {"place", "force", "dry_run", "for_owner", "owner_report", "examples", "sign", "emit"},
     },
-    Account: {True: {"dataset", "accept_joint_k"}, False: {"ledger", "budget", "budget_delta", "declared"}},
+    Account: {
+        True: {"dataset", "accept_joint_k"},
+        False: {"ledger", "budget", "budget_delta", "declared", "new_ledger", "applied", "displaced"},
+    },
 }
 """Fields of a request whose values stand in its form (those of the engine by the sample it takes), and the others."""
 

@@ -31,6 +31,8 @@ from anonkit.promises.cautious_figures import loss_words
 from anonkit.promises.guarantee import PrivacyLoss
 from anonkit.report.schemas import report_schema
 
+pytestmark = pytest.mark.usefixtures("stands_beside")
+
 PROMISE = ApproximateDP(epsilon=1.5, delta=1.21e-6)
 PEOPLE = ApproximateDP(epsilon=6.0, delta=0.001, unit="person", rows_per_unit=3, adjacency="replace one record")
 METHOD = NoisyHistogram(epsilon=1.0)
@@ -177,7 +179,7 @@ def test_a_budget_of_delta_refuses_what_goes_beyond_it(tmp_path: Path) -> None:
 
 
 def test_a_budget_of_no_delta_refuses_the_first_release_before_anything_is_made(tmp_path: Path) -> None:
-    """Of the policy, too; exit code 1, and no ledger is left behind."""
+    """Of the policy, too; exit code 1, and nothing is booked."""
     declared = replace(POLICY, bookkeeping=Bookkeeping(budget_delta=0.0))
     for more in ({"budget_delta": 0.0}, {"policy": declared}):
         with pytest.raises(BudgetError, match=r"delta 0 is spent, .* 0 is allowed in all") as refused:
@@ -185,7 +187,8 @@ def test_a_budget_of_no_delta_refuses_the_first_release_before_anything_is_made(
                 patients(), **{"method": METHOD, "policy": POLICY, "output": tmp_path / "a.parquet", **more}
             )
         assert (refused.value.exit_code, refused.value.code) == (1, "BUDGET")
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.glob("a*")) == []
+    assert Ledger(tmp_path / NAME).datasets() == []
 
 
 def test_the_ledger_shows_delta(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,7 +91,7 @@ def run_experiment(
     name = experiment.name
     folder = Path(out) if out is not None else experiment.folder / "out" / (f"{name}-quick" if quick else name)
     booked = Account(ledger=Where.NOWHERE)
-    if account is not None and account.ledger is not Where.BESIDE and account.ledger is not None:
+    if account is not None and account.ledger is not Where.FOUND and account.ledger is not None:
         booked = account
     with closing(KeptRuns(folder / f"{name}.runs.jsonl", anew=force)) as kept:
         work = _Work(experiment, tables, kept, booked, progress)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pointer that every release leaves beside its files: which ledger knows what was released there.
+
+It holds the random id of the ledger and its place, and no figure. So it is noticed when a release goes into a folder
+whose earlier releases stand in another ledger, or in one that is gone with the home of a container.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from anonkit.bundle.release_place import Place
+from anonkit.errors import LedgerError, ParameterError, option
+from anonkit.ledger.ledger_place import LedgerPlace
+from anonkit.ledger.store import NAME, Ledger
+
+POINTER = ".anonkit-ledger.json"
+"""Stands where a ledger beside the release would."""
+_FORMAT = "anonkit-ledger-pointer/1"
+_UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pointer:
+    """What the pointer of a folder says."""
+
+    ledger: str
+    """Random id of the ledger."""
+    place: str
+    """Where it was, for people: a path, or an address without what is secret."""
+
+    @classmethod
+    def beside(cls, place: Place) -> Pointer | None:
+        """Return the pointer beside a release; None where there is none, as in an object store."""
+        return None if place.store is not None else cls.read(pointer_beside(place))
+
+    @classmethod
+    def read(cls, path: Path) -> Pointer | None:
+        """Read a pointer; None where there is none. One that cannot be read names a ledger that nobody has."""
+        try:
+            said = json.loads(path.read_text(encoding="utf-8"))
+            return cls(ledger=str(said["ledger"]), place=str(said["place"]))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError, KeyError, TypeError):
+            return cls(ledger=_UNREADABLE, place=f"the one that {str(path)!r} cannot say")
+
+    def opened(self) -> Ledger | None:
+        """Return the ledger, which is opened for it; None where it is not there, or is another one."""
+        try:
+            place = LedgerPlace.of(self.place)
+            ledger = Ledger(place) if place.may_be_there else None
+        except (LedgerError, ParameterError):
+            return None
+        return ledger if ledger is not None and ledger.name == self.ledger else None
+
+    def names(self, ledger: LedgerPlace) -> bool:
+        """Tell whether it names a ledger, which is opened for it.
+
+        Raises
+        ------
+        LedgerError
+            The ledger is there, and cannot be used.
+        """
+        return ledger.may_be_there and Ledger(ledger).name == self.ledger
+
+    def refusal(self, ledger: LedgerPlace) -> ParameterError:
+        """Return what is said of a release that would be booked elsewhere than the earlier ones of its folder."""
+        known = self.opened()
+        is_there = "" if known is not None else ", which cannot be opened"
+        way = f"{option('ledger', self.place if known is not None else 'PLACE')} names the earlier one"
+        return ParameterError(
+            f"earlier releases of this folder stand in the ledger {self.place!r}{is_there}; this one would be booked "
+            f"in {str(ledger)!r}, which knows nothing of them",
+            f"{way}; {option('new_ledger', True)} goes on without what it knows, and the report says so",
+        )
+
+
+def pointer_beside(place: Place) -> Path:
+    """Return where the pointer of a release stands: beside its files, or beside its folder."""
+    return ledger_beside(place).with_name(POINTER)
+
+
+def ledger_beside(place: Place) -> Path:
+    """Return where a ledger beside a release stands: beside its files, or beside its folder."""
+    handed_out = place.folder.name == place.stem  # OUT/ is handed out as a whole
+    return (place.folder.absolute().parent if handed_out else place.folder) / NAME
+
+
+def leave_pointer(place: Place, ledger: Ledger) -> None:
+    """Leave the pointer of a release; where the folder takes no further file, none is left."""
+    if place.store is not None:
+        return
+    path = pointer_beside(place)
+    said = Pointer(ledger=ledger.name, place=_absolute(ledger.place))
+    with suppress(OSError):
+        if Pointer.read(path) == said:
+            return
+        aside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+        try:
+            document = {"format": _FORMAT, "ledger": said.ledger, "place": said.place}
+            aside.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+            os.replace(aside, path)
+        finally:
+            aside.unlink(missing_ok=True)
+
+
+def _absolute(place: LedgerPlace) -> str:
+    return str(place) if place.file is None else str(place.file.absolute())
