@@ -2,8 +2,9 @@
 """The owner's ledger: releases of every dataset, their total privacy loss, and the budget that is left.
 
 ``store`` is a ledger with its three durable steps, ``ledger_lines`` what it reads and writes in its tables, which stand
-in a ``file_store`` or a ``server_store``. ``standing`` is the sums over entries, ``account`` where a release is to be
-booked, ``spending`` one release on its way through the steps.
+in a ``file_store`` or a ``server_store``. ``account`` finds it, else the ``users_ledger``; a ``ledger_pointer`` beside
+each release says which it was, and an ``applied_recoding`` has to be known to it. ``standing`` is the sums over
+entries, ``spending`` one release on its way through the steps.
 ``recognition`` says which dataset a table belongs to: by its ``fingerprint``, made of ``keyed_tags`` and kept as sums
 and ``sketch`` bits under a ``private_key``; ``first_marks`` are those of older ledgers. ``joint_view`` is what several
 releases of one dataset show together, ``joint_floor`` how little is allowed.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pages.inputs import customers
 from pages.page import Page
 
-AGAIN = "rm -rf out.* .anonkit-ledger*"
+AGAIN = 'rm -rf out.* .anonkit-ledger* "${XDG_DATA_HOME:?}/anonkit"'
 
 PAGES = {
     "README.md": Page(
