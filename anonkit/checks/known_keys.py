@@ -203,8 +203,8 @@ _REPORT: Shape = {
     "verification": {"checks": ANY},
     "ledger": dict.fromkeys(
         (
-            "booked", "release_of_dataset", "epsilon_budget", "delta_budget", "epsilon_of_all_releases",
-            "delta_of_all_releases", "joint_k_accepted", "new_ledger", "previous_release",
+            "booked", "release_of_dataset", "epsilon_budget", "delta_budget", "budget_neighbours", "totals",
+            "joint_k_accepted", "new_ledger", "previous_release",
         ), ANY,
     ),
     "search": {

@@ -104,6 +104,6 @@ def _next(folder: Path, page: Path) -> list[str]:
         f"  anonkit report {typed(release)}",
         f"  anonkit validate {typed(release)} --k 10",
         f"  anonkit release --k 50 --l 2 --no-ledger --policy {typed(policy, table, folder / 'stricter.parquet')}",
-        f"  anonkit apply {typed(folder / 'release.params.json', table, folder / 'again.parquet')}",
+        f"  anonkit apply --no-ledger {typed(folder / 'release.params.json', table, folder / 'again.parquet')}",
         "  anonkit methods",
     ]

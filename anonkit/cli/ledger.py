@@ -159,10 +159,16 @@ def _dataset_text(standing: Standing) -> str:
 
 
 def _spent(standing: Standing) -> str:
-    epsilon = _part("epsilon", standing.epsilon, standing.budget, standing.left)
-    if not standing.delta and standing.budget_delta is None:
-        return epsilon
-    return f"{epsilon}; {_part('delta', standing.delta, standing.budget_delta, standing.left_delta)}"
+    from anonkit.ledger.neighbour_totals import neighbours_words, totals_words
+
+    told = _part("epsilon", standing.epsilon, standing.budget, standing.left)
+    if standing.delta or standing.budget_delta is not None:
+        told = f"{told}; {_part('delta', standing.delta, standing.budget_delta, standing.left_delta)}"
+    if standing.totals:
+        others = [one for one in standing.totals if one.neighbours != standing.neighbours]
+        told = f"{told}, for {neighbours_words(standing.neighbours)}"
+        told = f"{told}; {totals_words(others)}" if others else told
+    return told
 
 
 def _part(name: str, loss: float, budget: float | None, left: float | None) -> str:
@@ -192,11 +198,15 @@ def _row(entry: Entry) -> tuple[str, ...]:
 
 
 def _document(standing: Standing) -> dict[str, Any]:
+    from anonkit.ledger.neighbour_totals import holds_for
     from anonkit.promises.guarantee import loss_json
 
+    holds = standing.allowance.neighbours
     return {
         "dataset": standing.dataset,
+        "totals": [one.to_dict() for one in standing.totals],
         "budget": None if standing.budget is None else loss_json(standing.budget),
+        "budget_neighbours": None if holds is None else holds_for(holds),
         "epsilon": loss_json(standing.epsilon),
         "delta": standing.delta,
         "left": None if standing.left is None else loss_json(standing.left),
@@ -211,6 +221,8 @@ def _document(standing: Standing) -> dict[str, Any]:
                 "k": entry.k,
                 "epsilon": None if entry.epsilon is None else loss_json(entry.epsilon),
                 "delta": entry.delta,
+                "for": None if entry.neighbours is None else holds_for(entry.neighbours),
+                "rows_of_one_person": entry.cap,
                 "state": str(entry.state),
                 "counts": entry.counts,
                 "remark": entry.remark,

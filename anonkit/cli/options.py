@@ -93,6 +93,16 @@ budget_delta_option = click.option(
     "--budget-delta", type=float, metavar="NUMBER", help="Total delta allowed for the dataset, over all releases."
 )
 
+budget_neighbours_option = click.option(
+    "--budget-neighbours",
+    type=click.Choice(["added or removed", "replaced"]),
+    help="Whom the budget is for: a record that comes or goes, or one with other values. [default: by the releases]",
+)
+
+budget_unit_option = click.option(
+    "--budget-unit", metavar="COLUMN", help="With --budget-neighbours: the column of the people; none for one row."
+)
+
 
 examples_option = click.option(
     "--examples",
@@ -272,7 +282,9 @@ _ACCOUNT = (
     ),
 )
 
-account_options = option_group("account", _account, *_ACCOUNT, budget_option, budget_delta_option)
+account_options = option_group(
+    "account", _account, *_ACCOUNT, budget_option, budget_delta_option, budget_neighbours_option, budget_unit_option
+)
 """The argument `account`: an `Account`."""
 
 account_without_budget_options = option_group("account", _account, *_ACCOUNT)

@@ -32,7 +32,7 @@ from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import AnonkitError, GuaranteeError, ParameterError, PolicyError, in_python, option, spoken
 from anonkit.ledger.account import Account, Where
-from anonkit.ledger.standing import total
+from anonkit.ledger.neighbour_totals import total
 from anonkit.methods import make_method, method_class, method_parameters
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_request import ReleaseRequest

@@ -19,11 +19,12 @@ from anonkit.errors import LedgerError, ParameterError, option, spoken
 from anonkit.ledger.applied_recoding import AppliedRecoding
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.ledger_pointer import Pointer, ledger_beside
+from anonkit.ledger.neighbour_totals import neighbours_of_budget
 from anonkit.ledger.private_key import key_file
 from anonkit.ledger.standing import NO_LIMIT, Allowance, allowed
 from anonkit.ledger.users_ledger import users_ledger
-from anonkit.parameters import check_integer, check_number, settle_numbers
-from anonkit.policy.bookkeeping import Bookkeeping
+from anonkit.parameters import check_choice, check_integer, check_number, settle_numbers
+from anonkit.policy.bookkeeping import ADJACENCIES, Bookkeeping
 from anonkit.promises.cautious_figures import allowance_words
 from anonkit.redaction import redacted
 
@@ -33,7 +34,7 @@ REQUIRED = "ANONKIT_LEDGER_REQUIRED"
 """Environment variable that asks for a ledger that is there, for every release, as a policy's `ledger_required`."""
 _YES, _NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
-_OPEN = ("dataset", "budget", "budget_delta", "accept_joint_k")
+_OPEN = ("dataset", "budget", "budget_delta", "budget_neighbours", "budget_unit", "accept_joint_k")
 """Fields of an account that None leaves open."""
 
 
@@ -68,6 +69,10 @@ class Account:
     """Total ε allowed for the dataset from now on, in (0, inf]."""
     budget_delta: float | None = None
     """Total δ allowed for the dataset from now on, in [0, 1]; 0 allows promises without a delta only."""
+    budget_neighbours: str | None = None
+    """Between which two tables the budget holds: "added or removed" or "replaced"; None: the usual ones."""
+    budget_unit: str | None = None
+    """Column whose values are the people of these tables; None or "none": they differ in one row."""
     accept_joint_k: int | None = None
     """Smallest group a k-anonymous release may form with earlier ones, 1 or more; None: what the policy says."""
     new_ledger: bool = False
@@ -91,6 +96,13 @@ class Account:
             check_number("budget", self.budget, 0, math.inf, open_low=True, hint=hint)
         if self.budget_delta is not None:
             check_number("budget_delta", self.budget_delta, 0, 1, hint="total delta allowed for the dataset")
+        if self.budget_neighbours is not None:
+            check_choice("budget_neighbours", self.budget_neighbours, ADJACENCIES)
+        elif self.budget_unit is not None:
+            raise ParameterError(
+                f"{option('budget_unit')} goes with {option('budget_neighbours')}",
+                option("budget_neighbours", ADJACENCIES[0]),
+            )
         # the name stands in messages, and in files of the release: what looks like a password in it goes
         object.__setattr__(self, "dataset", None if self.dataset is None else redacted(self.dataset))
 
@@ -107,7 +119,8 @@ class Account:
     @property
     def given(self) -> Allowance:
         """What whoever makes the release allows in all."""
-        return Allowance(epsilon=self.budget, delta=self.budget_delta)
+        named = neighbours_of_budget(self.budget_neighbours, self.budget_unit)
+        return Allowance(epsilon=self.budget, delta=self.budget_delta, neighbours=named)
 
     def allowed_over(self, remembered: Allowance) -> Allowance:
         """Return what holds for this release, given what the ledger remembers."""
@@ -147,7 +160,8 @@ class Account:
             A ledger is required, and it is not there; or it is there and cannot be used.
         """
         declared = Bookkeeping() if declared is None else declared
-        declared_allowance = Allowance(epsilon=declared.budget, delta=declared.budget_delta)
+        named = neighbours_of_budget(declared.budget_neighbours, declared.budget_unit)
+        declared_allowance = Allowance(epsilon=declared.budget, delta=declared.budget_delta, neighbours=named)
         if self.ledger is Where.NOWHERE or (self.ledger is Where.BESIDE and _is_beside_nothing(place)):
             if self.given != NO_LIMIT:
                 raise _needs_ledger("a budget")

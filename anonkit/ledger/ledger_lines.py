@@ -14,9 +14,11 @@ from datetime import UTC, datetime
 from anonkit.bundle.liveness import Process
 from anonkit.errors import LedgerError
 from anonkit.ledger.ledger_tables import Connection
+from anonkit.ledger.neighbour_totals import adjacency_words, neighbours_named
 from anonkit.ledger.packed_params import digest_of_packed
 from anonkit.ledger.recognition import Marks, marks_from
 from anonkit.ledger.standing import NO_LIMIT, Allowance, Claim, Entry, Standing, State
+from anonkit.promises.neighbouring_tables import Neighbours
 
 
 @contextmanager
@@ -40,8 +42,12 @@ def standing_in(connection: Connection, dataset: str) -> Standing:
     LedgerError
         A line says nothing that a ledger says; so do the other functions.
     """
-    row = connection.execute("SELECT budget, budget_delta FROM dataset WHERE name = ?", (dataset,)).fetchone()
-    holds = NO_LIMIT if row is None else Allowance(epsilon=_number(row[0]), delta=_number(row[1]))
+    row = connection.execute(
+        "SELECT budget, budget_delta, budget_neighbours, budget_unit FROM dataset WHERE name = ?", (dataset,)
+    ).fetchone()
+    holds = NO_LIMIT
+    if row is not None:
+        holds = Allowance(epsilon=_number(row[0]), delta=_number(row[1]), neighbours=_neighbours(*row[2:]))
     return Standing(dataset=dataset, allowance=holds, entries=entries_in(connection, "dataset = ?", dataset))
 
 
@@ -50,7 +56,8 @@ def entries_in(connection: Connection, where: str, *values: object) -> list[Entr
     """Return the releases of which a condition holds, by their numbers; `?` in it stand for the values."""
     rows = connection.execute(
         "SELECT id, dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, params, n_rows, sketch, "
-        "form, request, data_sha256, process, params_digest, remark "
+        "form, request, data_sha256, process, params_digest, remark, "
+        "neighbours, unit, people, cap "
         f"FROM release WHERE {where} ORDER BY id",
         values,
     )
@@ -74,6 +81,9 @@ def entries_in(connection: Connection, where: str, *values: object) -> list[Entr
             process=row[17],
             params_digest=row[18],
             remark=row[19],
+            neighbours=_neighbours(row[20], row[21]),
+            people=row[22],
+            cap=row[23],
         )
         for row in rows
     ]
@@ -104,14 +114,14 @@ def insert_reserved(connection: Connection, claim: Claim, holds: Allowance) -> i
     """Write a release that is reserved, the marks of its table and what its dataset may spend; return its number."""
     connection.execute("INSERT INTO dataset (name) VALUES (?) ON CONFLICT DO NOTHING", (claim.dataset,))
     connection.execute(
-        "UPDATE dataset SET budget = ?, budget_delta = ? WHERE name = ?",
-        (_text(holds.epsilon), _text(holds.delta), claim.dataset),
+        "UPDATE dataset SET budget = ?, budget_delta = ?, budget_neighbours = ?, budget_unit = ? WHERE name = ?",
+        (_text(holds.epsilon), _text(holds.delta), *_named(holds.neighbours), claim.dataset),
     )
     _remember(connection, claim)
     connection.execute(
         "INSERT INTO release (dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, "
-        "params, process, n_rows, sketch, form, request, params_digest, remark) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "params, process, n_rows, sketch, form, request, params_digest, remark, neighbours, "
+        "unit, people, cap) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             claim.dataset,
             State.RESERVED.value,
@@ -131,6 +141,9 @@ def insert_reserved(connection: Connection, claim: Claim, holds: Allowance) -> i
             claim.request,
             claim.params_digest,
             claim.remark,
+            *_named(claim.neighbours),
+            claim.people,
+            claim.cap,
         ),
     )
     return _last(connection)
@@ -147,8 +160,8 @@ def insert_charged(connection: Connection, number: int) -> int:
     """Write a line that counts the loss of a release and has no files; return its number."""
     connection.execute(
         "INSERT INTO release (dataset, state, method, kind, epsilon, delta, k, redrawn, created, process, n_rows, "
-        "sketch, form) SELECT dataset, ?, method, kind, epsilon, delta, k, 0, created, process, n_rows, sketch, form "
-        "FROM release WHERE id = ?",
+        "sketch, form, neighbours, unit, people, cap) SELECT dataset, ?, method, kind, epsilon, delta, k, 0, created, "
+        "process, n_rows, sketch, form, neighbours, unit, people, cap FROM release WHERE id = ?",
         (State.COMMITTED.value, number),
     )
     return _last(connection)
@@ -171,6 +184,19 @@ def _remember(connection: Connection, claim: Claim) -> None:
 def _last(connection: Connection) -> int:
     """Return the number of the line that was written last: nobody else has come between, and numbers count up."""
     return int(connection.execute("SELECT max(id) FROM release").fetchone()[0])
+
+
+def _named(kind: Neighbours | None) -> tuple[str | None, str | None]:
+    return (None, None) if kind is None else (adjacency_words(kind), kind.unit)
+
+
+def _neighbours(adjacency: str | None, unit: str | None) -> Neighbours | None:
+    if adjacency is None:
+        return None
+    kind = neighbours_named(adjacency, unit)
+    if kind is None:
+        raise ValueError(adjacency)  # told as a damaged line
+    return kind
 
 
 def _text(loss: float | None) -> str | None:

@@ -22,7 +22,7 @@ FROM_THIRD = ("ALTER TABLE dataset ADD COLUMN budget_delta TEXT",)
 
 _TABLES = """
 CREATE TABLE key_check (sign {bytes} NOT NULL);
-CREATE TABLE dataset (name TEXT PRIMARY KEY, budget TEXT, budget_delta TEXT);
+CREATE TABLE dataset (name TEXT PRIMARY KEY, budget TEXT, budget_delta TEXT, budget_neighbours TEXT, budget_unit TEXT);
 CREATE TABLE fingerprint ({row_number}dataset TEXT NOT NULL REFERENCES dataset, n_rows {integer} NOT NULL,
     sketch {bytes} NOT NULL, form {integer} NOT NULL DEFAULT 1);
 CREATE TABLE release (
@@ -30,14 +30,17 @@ CREATE TABLE release (
     method TEXT NOT NULL, kind TEXT NOT NULL, epsilon TEXT, delta TEXT, k {integer}, redrawn {integer} NOT NULL,
     created TEXT NOT NULL, output TEXT, data_sha256 TEXT, params {bytes}, process TEXT NOT NULL,
     n_rows {integer} NOT NULL, sketch {bytes} NOT NULL, form {integer} NOT NULL DEFAULT 1, request {bytes},
-    params_digest {bytes}, remark TEXT, neighbours TEXT, unit TEXT, cap {integer});
+    params_digest {bytes}, remark TEXT, neighbours TEXT, unit TEXT, people TEXT, cap {integer});
 """
 _FROM_FOURTH = (
     "ALTER TABLE release ADD COLUMN params_digest {bytes}",
     "ALTER TABLE release ADD COLUMN remark TEXT",
     "ALTER TABLE release ADD COLUMN neighbours TEXT",
     "ALTER TABLE release ADD COLUMN unit TEXT",
+    "ALTER TABLE release ADD COLUMN people TEXT",
     "ALTER TABLE release ADD COLUMN cap {integer}",
+    "ALTER TABLE dataset ADD COLUMN budget_neighbours TEXT",
+    "ALTER TABLE dataset ADD COLUMN budget_unit TEXT",
 )
 TABLES = ("dataset", "fingerprint", "release")
 """Tables of which a copy is kept when a ledger on a server is brought to this version."""

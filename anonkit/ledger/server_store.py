@@ -154,6 +154,8 @@ class ServerStore:
             connection.execute(statement)
         if version == _THIRD_VERSION:
             self._grant_as_before(connection, "budget", "budget_delta")
+        for column in ("budget_neighbours", "budget_unit"):
+            self._grant_as_before(connection, "budget", column)
         digest_older_params(connection)
         connection.execute("UPDATE ledger SET version = ?", (VERSION,))
 

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from anonkit.bundle.release_place import Place
@@ -14,6 +13,7 @@ from anonkit.errors import LedgerError, told_with
 from anonkit.ledger.account import Account
 from anonkit.ledger.joint_floor import JointFloor, numbers
 from anonkit.ledger.ledger_pointer import leave_pointer
+from anonkit.ledger.neighbour_totals import holds_for, totals, totals_words
 from anonkit.ledger.overspending import refuse_overspent
 from anonkit.ledger.packed_params import digest_of_packed, pack
 from anonkit.ledger.recognition import Marks, Recognition, Sighting, recognised
@@ -28,10 +28,9 @@ from anonkit.ledger.repeated_requests import (
 )
 from anonkit.ledger.settling import PlaceTakenError, data_path
 from anonkit.ledger.source_rows import SourceRows
-from anonkit.ledger.standing import NO_LIMIT, Claim, Entry, Standing, total
+from anonkit.ledger.standing import Claim, Cost, Entry, Standing
 from anonkit.ledger.store import Ledger
 from anonkit.promises.anonymous_classes import KAnonymity
-from anonkit.promises.cautious_figures import loss_words
 from anonkit.promises.guarantee import Check, Guarantee, loss_json
 
 BOOKED = "noise had been drawn, so that its privacy loss is booked in the ledger"
@@ -98,18 +97,6 @@ class Spending:
         self._name = name
 
     @property
-    def _epsilon(self) -> float | None:
-        """Privacy loss of the release, possibly infinite; None where none is counted."""
-        loss = self._promise.loss()
-        return None if loss is None else loss.epsilon
-
-    @property
-    def _delta(self) -> float | None:
-        """Probability of outcomes that epsilon does not cover; None under a promise that leaves none uncovered."""
-        loss = self._promise.loss()
-        return None if loss is None or not loss.delta else loss.delta
-
-    @property
     def _is_booked(self) -> bool:
         """True when there is a ledger that knows something already."""
         return self._account.place is not None and self._account.place.may_be_there
@@ -152,7 +139,7 @@ class Spending:
         """
         if not self._is_booked:
             if self._account.place is not None:
-                self._refuse_overspent(Standing(dataset="", allowance=self._account.allowed_over(NO_LIMIT), entries=()))
+                self._refuse_overspent(self._with_allowance(Standing(dataset="", entries=())))
             return
         ledger = self._ledger()
         known = self._standing(ledger, self._recognised(ledger).dataset)
@@ -291,8 +278,23 @@ class Spending:
         return recognised(sighting, known, taken, named=self._named, fallback=self._name)
 
     def _standing(self, ledger: Ledger, dataset: str) -> Standing:
-        known = ledger.standing(dataset)
-        return replace(known, allowance=self._account.allowed_over(known.allowance))
+        return self._with_allowance(ledger.standing(dataset))
+
+    def _with_allowance(self, standing: Standing) -> Standing:
+        return standing.allowing(self._account.given, self._account.declared, self._cost)
+
+    @property
+    def _cost(self) -> Cost:
+        """What the release costs, and whom."""
+        loss = self._promise.loss()
+        return Cost(
+            epsilon=None if loss is None else loss.epsilon,
+            delta=None if loss is None or not loss.delta else loss.delta,
+            redrawn=self._promise.redraw_costs,
+            neighbours=None if loss is None else loss.neighbours,
+            people=self._rows.policy.unit,
+            cap=None if loss is None else loss.cap,
+        )
 
     @property
     def _classes(self) -> KAnonymity | None:
@@ -305,10 +307,8 @@ class Spending:
             dataset=self._named or self._name,
             method=method,
             kind=self._promise.kind,
-            epsilon=self._epsilon,
-            delta=self._delta,
+            **{one.name: getattr(self._cost, one.name) for one in fields(Cost)},
             k=None if classes is None else classes.k,
-            redrawn=self._promise.redraw_costs,
             output=None if place is None else data_path(place),
             params=packed,
             fingerprint=sighting.found,
@@ -317,7 +317,7 @@ class Spending:
         )
 
     def _refuse_overspent(self, standing: Standing) -> None:
-        refuse_overspent(standing, self._promise, self._account.declared)
+        refuse_overspent(standing, self._cost, self._account.declared)
 
     # --- where it stands ---------------------------------------------------------------------------------------
 
@@ -365,16 +365,15 @@ class Spending:
         public: dict[str, Any] = {"release_of_dataset": len(earlier) + 1}
         if earlier:
             public["previous_release"] = _described(earlier[-1])
-        if self._epsilon is not None or standing.epsilon:
-            spent = total([*(entry.epsilon for entry in earlier), self._epsilon])
-            public["epsilon_of_all_releases"] = loss_json(spent)
-            uncovered = total([*(entry.delta for entry in earlier), self._delta])
-            if uncovered:
-                public["delta_of_all_releases"] = uncovered
-            if self._epsilon is not None and any(entry.epsilon for entry in earlier):
-                together = "has no bound" if math.isinf(spent) else f"is {loss_words(spent)}"
-                together += f", and delta {loss_words(uncovered)}" if uncovered else ""
-                notes = [*notes, f"Together with the earlier releases of this dataset epsilon {together}."]
+        losses, mine = [entry.loss for entry in earlier if entry.loss is not None], self._cost.loss
+        if mine is not None or losses:
+            together = totals([*losses, *([] if mine is None else [mine])])
+            public["totals"] = [one.to_dict() for one in together]
+            if mine is not None and losses:
+                notes = [*notes, f"Together with the earlier releases of this dataset: {totals_words(together)}."]
+            if standing.allowance.is_set:
+                holds = standing.allowance.neighbours
+                public["budget_neighbours"] = None if holds is None else holds_for(holds)
             if standing.budget is not None:
                 public["epsilon_budget"] = loss_json(standing.budget)
             if standing.budget_delta is not None:

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 
+from anonkit.ledger.neighbour_totals import BookedLoss, Total, total, totals, usual_neighbours
 from anonkit.ledger.recognition import Marks
+from anonkit.promises.neighbouring_tables import Neighbours
 
 
 class State(StrEnum):
@@ -31,19 +33,44 @@ COUNTED = (State.RESERVED, State.PUBLISHING, State.COMMITTED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class Cost:
+    """What a release costs, and whom."""
+
+    epsilon: float | None
+    """Privacy loss, possibly infinite; None where the promise has none."""
+    delta: float | None
+    redrawn: bool
+    """True when every row was randomized by itself: a second draw on the same rows averages the noise away."""
+    neighbours: Neighbours | None = None
+    """Between which two tables its loss holds; None: unknown, or there is no loss."""
+    people: str | None = None
+    """Column that says whose a row is."""
+    cap: int | None = None
+    """Most rows of one person that were used; None: no cap was enforced."""
+
+    @property
+    def loss(self) -> BookedLoss | None:
+        """The loss that adds up; None where the promise has none."""
+        if self.epsilon is None:
+            return None
+        return BookedLoss(
+            epsilon=self.epsilon,
+            delta=self.delta or 0.0,
+            neighbours=self.neighbours,
+            people=self.people,
+            cap=self.cap,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim(Cost):
     """What a release is going to spend."""
 
     dataset: str
     method: str
     kind: str
     """Kind of its promise, such as local-dp."""
-    epsilon: float | None
-    """Privacy loss, possibly infinite; None where the promise has none."""
-    delta: float | None
     k: int | None
-    redrawn: bool
-    """True when every row was randomized by itself: a second draw on the same rows averages the noise away."""
     output: str | None
     """The data file's path; None for a release in memory."""
     params: bytes | None
@@ -84,6 +111,13 @@ class Allowance:
     """In (0, inf]."""
     delta: float | None = None
     """In [0, 1]; 0 allows promises without a delta only."""
+    neighbours: Neighbours | None = None
+    """Between which two tables; None: between any two for which all releases have a bound."""
+
+    @property
+    def is_set(self) -> bool:
+        """True when it limits anything."""
+        return self.epsilon is not None or self.delta is not None
 
 
 NO_LIMIT = Allowance()
@@ -115,24 +149,55 @@ class Standing:
         return [entry for entry in self.entries if entry.counts]
 
     @property
+    def losses(self) -> list[BookedLoss]:
+        """What the releases cost that count."""
+        return [entry.loss for entry in self.counted if entry.loss is not None]
+
+    @property
+    def totals(self) -> list[Total]:
+        """What they cost together, for every kind of neighbours that one of them states."""
+        return totals(self.losses)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Between which two tables the budget holds; the usual ones where it names none."""
+        return self.allowance.neighbours or usual_neighbours(self.losses, [entry.people for entry in self.counted])
+
+    @property
     def epsilon(self) -> float:
-        """Loss of all releases together, by sequential composition."""
-        return total(entry.epsilon for entry in self.counted)
+        """What counts against the budget; releases of unknown neighbours by their bare number."""
+        return total(_counted(loss, self.neighbours)[0] for loss in self.losses)
 
     @property
     def delta(self) -> float:
-        """Probability left outside that bound, by sequential composition."""
-        return total(entry.delta for entry in self.counted)
+        """The same of δ."""
+        return total(_counted(loss, self.neighbours)[1] for loss in self.losses)
 
     @property
     def left(self) -> float | None:
         """Loss that the budget still allows, 0 or more, never above what it is; None without a budget."""
-        return _left(self.budget, [entry.epsilon for entry in self.counted])
+        return _left(self.budget, self.epsilon)
 
     @property
     def left_delta(self) -> float | None:
         """The same of δ; None without a budget of δ."""
-        return _left(self.budget_delta, [entry.delta for entry in self.counted])
+        return _left(self.budget_delta, self.delta)
+
+    def allowing(self, given: Allowance, declared: Allowance, cost: Cost) -> Standing:
+        """Return where the dataset stands with what a new release may spend, which is given or declared for it.
+
+        A budget that is given gets its neighbours when it is given: those that it names, else the usual ones.
+        """
+        holds = allowed(self.allowance, given=given, declared=declared)
+        if given.is_set and given.neighbours is None:
+            losses = [*self.losses, *([] if cost.loss is None else [cost.loss])]
+            usual = usual_neighbours(losses, [*(entry.people for entry in self.counted), cost.people])
+            holds = replace(holds, neighbours=usual)
+        return replace(self, allowance=holds)
+
+
+def _counted(loss: BookedLoss, kind: Neighbours) -> tuple[float, float]:
+    return (loss.epsilon, loss.delta) if loss.neighbours is None else loss.of(kind)
 
 
 def allowed(remembered: Allowance, *, given: Allowance, declared: Allowance) -> Allowance:
@@ -150,6 +215,7 @@ def allowed(remembered: Allowance, *, given: Allowance, declared: Allowance) -> 
     return Allowance(
         epsilon=_allowed(remembered.epsilon, given.epsilon, declared.epsilon),
         delta=_allowed(remembered.delta, given.delta, declared.delta),
+        neighbours=given.neighbours or declared.neighbours or remembered.neighbours,
     )
 
 
@@ -159,18 +225,12 @@ def _allowed(remembered: float | None, given: float | None, declared: float | No
     return min((budget for budget in (declared, remembered) if budget is not None), default=None)
 
 
-def _left(budget: float | None, losses: Iterable[float | None]) -> float | None:
+def _left(budget: float | None, spent: float) -> float | None:
     """Return what a budget still allows, 0 or more, rounded down; None without a budget."""
     if budget is None or math.isinf(budget):
         return budget
-    spent = [loss for loss in losses if loss is not None]
-    if any(map(math.isinf, spent)):
+    if math.isinf(spent):
         return 0.0
-    exact = Decimal(repr(budget)) - sum((Decimal(repr(loss)) for loss in spent), Decimal(0))
+    exact = Decimal(repr(budget)) - Decimal(repr(spent))
     near = float(exact)
     return max(0.0, near if Decimal(repr(near)) <= exact else math.nextafter(near, -math.inf))
-
-
-def total(losses: Iterable[float | None]) -> float:
-    """Add losses as their decimal strings say them, so that ten times 0.1 is 1; None adds nothing."""
-    return float(sum((Decimal(repr(loss)) for loss in losses if loss is not None), Decimal(0)))

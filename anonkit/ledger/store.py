@@ -33,7 +33,7 @@ from anonkit.ledger.ledger_tables import Backend, Connection
 from anonkit.ledger.private_key import key_of, key_place, missing_key, sign_of, wrong_key
 from anonkit.ledger.recognition import Marks
 from anonkit.ledger.settling import refuse_taken, settled
-from anonkit.ledger.standing import NO_LIMIT, Allowance, Claim, Entry, Standing, State, allowed
+from anonkit.ledger.standing import NO_LIMIT, Allowance, Claim, Entry, Standing, State
 
 NAME = ".anonkit-ledger.sqlite"
 """Of a ledger that stands beside releases."""
@@ -220,10 +220,9 @@ class Ledger:
             # checkouts on other machines often have one path: that of another dataset is not this place
             refuse_taken(claim.output, [entry for entry in open_ones if _may_share_files(entry, claim)])
             # read under the lock: two releases at once cannot both fit into the rest of one budget
-            before = standing_in(connection, claim.dataset)
-            holds = allowed(before.allowance, given=budget, declared=declared)
-            check(replace(before, allowance=holds))
-            number = insert_reserved(connection, claim, holds)
+            before = standing_in(connection, claim.dataset).allowing(budget, declared, claim)
+            check(before)
+            number = insert_reserved(connection, claim, before.allowance)
             self._backend.hold(connection, number)
             digest = digest_in(connection, number)
         if digest is not None:

@@ -57,6 +57,8 @@ def release(
     dataset: str | None = None,
     budget: float | None = None,
     budget_delta: float | None = None,
+    budget_neighbours: str | None = None,
+    budget_unit: str | None = None,
     accept_joint_k: int | None = None,
     new_ledger: bool = False,
     progress: Progress = no_progress,
@@ -144,6 +146,11 @@ def release(
         lowers what the ledger remembers and never raises it.
     budget_delta : float, optional
         The same for delta, in [0, 1]; 0 allows promises without a delta only.
+    budget_neighbours : str, optional
+        Between which two tables the budget holds: "added or removed" or "replaced"; by default, when a budget is given,
+        one person where any release of the dataset had a unit, and replaced where any compares replaced records.
+    budget_unit : str, optional
+        With it: column whose values are the people of these tables; "none": they differ in one row.
     accept_joint_k : int, optional
         Smallest group that a k-anonymous release may form together with earlier ones of its dataset, 1 or more; by
         default the policy's `joint_k`, else its own k. Below k, every file says so.
@@ -228,6 +235,8 @@ def release(
             dataset=dataset,
             budget=budget,
             budget_delta=budget_delta,
+            budget_neighbours=budget_neighbours,
+            budget_unit=budget_unit,
             accept_joint_k=accept_joint_k,
             new_ledger=new_ledger,
         ),

@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from anonkit.errors import PolicyError
+from anonkit.policy.toml_values import optional_text
 
-KEYS = ("ledger", "budget", "budget_delta", "ledger_required")
+KEYS = ("ledger", "budget", "budget_delta", "budget_neighbours", "budget_unit", "ledger_required")
 """Top-level keys of a policy that are read here, beside `joint_k`."""
 
+ADJACENCIES = ("added or removed", "replaced")
+"""What a budget may name: whether neighbouring tables differ by a record that comes or goes, or by its values."""
 _WHERE = 'ledger = "ledger.sqlite", or "postgresql://host/database"'
 
 
@@ -38,6 +41,10 @@ class Bookkeeping:
     """Total ε allowed for the dataset, in (0, inf]; None: not declared. It never raises what the ledger remembers."""
     budget_delta: float | None = None
     """Total δ allowed for the dataset, in [0, 1]; None: not declared. It lowers and never raises, as the budget."""
+    budget_neighbours: str | None = None
+    """Between which two tables the budget holds, one of `ADJACENCIES`; None: not declared."""
+    budget_unit: str | None = None
+    """Column whose values are the people of these tables; None or "none": they differ in one row."""
     required: bool = False
     """True: a release that is not booked, or whose ledger is not there, is refused."""
 
@@ -46,6 +53,13 @@ class Bookkeeping:
             raise PolicyError("policy: budget must be a number above 0", "budget = 3.0, or inf")
         if self.budget_delta is not None and not 0 <= self.budget_delta <= 1:
             raise PolicyError("policy: budget_delta must be a number from 0 to 1", "budget_delta = 1e-6")
+        if self.budget_neighbours not in (None, *ADJACENCIES):
+            words = " or ".join(map(repr, ADJACENCIES))
+            raise PolicyError(f"policy: budget_neighbours must be {words}", f'budget_neighbours = "{ADJACENCIES[0]}"')
+        if self.budget_unit is not None and self.budget_neighbours is None:
+            raise PolicyError(
+                "policy: budget_unit goes with budget_neighbours", f'budget_neighbours = "{ADJACENCIES[0]}"'
+            )
         if isinstance(self.ledger, str) and _holds_password(self.ledger):
             raise PolicyError(
                 "policy: ledger holds a password, and policies are shown around",
@@ -70,6 +84,8 @@ def bookkeeping_of(raw: Mapping[str, Any], folder: Path | None) -> Bookkeeping:
         ledger=ledger if ledger is None or "://" in ledger else (folder or Path()) / Path(ledger).expanduser(),
         budget=_number(raw, "budget", "above 0", "budget = 3.0, or inf"),
         budget_delta=_number(raw, "budget_delta", "from 0 to 1", "budget_delta = 1e-6"),
+        budget_neighbours=optional_text("policy", "budget_neighbours", raw),
+        budget_unit=optional_text("policy", "budget_unit", raw),
         required=bool(required),
     )
 

@@ -42,7 +42,7 @@ class ApproximateDP(CentralNoisePromise):
 
     def loss(self) -> PrivacyLoss:
         """Return the loss of one unit of privacy; releases of one dataset add up, in epsilon and in delta."""
-        return PrivacyLoss(epsilon=self.epsilon, delta=self.delta)
+        return self._loss_of_neighbours(self.delta)
 
     def _claim(self) -> str:
         times = times_words(self.epsilon)

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from anonkit.errors import ParameterError
+from anonkit.promises.neighbouring_tables import Neighbours
 
 if TYPE_CHECKING:
     from anonkit.promises.anonymous_classes import KAnonymity
@@ -60,6 +61,10 @@ class PrivacyLoss:
     """In [0, inf]; infinite where no bound holds."""
     delta: float = 0.0
     """Probability of outcomes that the bound does not cover, in [0, 1); 0 for pure differential privacy."""
+    neighbours: Neighbours | None = None
+    """Between which two tables it holds; None where the promise does not say: then it adds up with no other."""
+    cap: int | None = None
+    """Most rows of one person that were used, 1 or more; None where no cap was enforced."""
 
     def __post_init__(self) -> None:
         if not self.epsilon >= 0:

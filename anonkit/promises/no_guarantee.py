@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from anonkit.promises.guarantee import BY_CONSTRUCTION, PrivacyLoss, guarantee_block
+from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,7 @@ class NoGuarantee:
 
     def loss(self) -> PrivacyLoss:
         """Return an infinite loss: whoever set a budget for a dataset meant to bound it."""
-        return PrivacyLoss(epsilon=math.inf)
+        return PrivacyLoss(epsilon=math.inf, neighbours=Neighbours(adjacency=REPLACE))
 
     @property
     def counted_classes(self) -> None:

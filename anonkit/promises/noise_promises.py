@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from anonkit.promises.guarantee import BY_CONSTRUCTION, Guarantee, conditional_words, guarantee_block
-from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE
+from anonkit.promises.guarantee import BY_CONSTRUCTION, Guarantee, PrivacyLoss, conditional_words, guarantee_block
+from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE, Neighbours
 
 POPULATION = "Patterns of the population: what the table teaches about everybody is also learned about each person."
 OWNER_BESIDES = "What the owner does with the table besides: only the files of the release are covered."
@@ -88,6 +88,15 @@ class CentralNoisePromise(NoisePromise):
     """Name of the column whose values are the people protected; None when single rows are."""
     rows_per_unit: int = 1
     """Most rows of one unit that were used; the others were left out before anything was counted."""
+
+    def _loss_of_neighbours(self, delta: float = 0.0) -> PrivacyLoss:
+        """Return the loss with whom it is about; a cap on the rows of a person was enforced where there is a unit."""
+        return PrivacyLoss(
+            epsilon=self.epsilon,
+            delta=delta,
+            neighbours=Neighbours(adjacency=self.adjacency, unit=self.unit),
+            cap=None if self.unit is None else self.rows_per_unit,
+        )
 
     @property
     def _had_it_been_otherwise(self) -> str:

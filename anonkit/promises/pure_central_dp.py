@@ -23,7 +23,7 @@ class CentralDP(CentralNoisePromise):
 
     def loss(self) -> PrivacyLoss:
         """Return the loss of one unit of privacy; releases of one dataset add up."""
-        return PrivacyLoss(epsilon=self.epsilon)
+        return self._loss_of_neighbours()
 
     def _claim(self) -> str:
         times = times_words(self.epsilon)

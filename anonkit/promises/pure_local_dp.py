@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from anonkit.promises.cautious_figures import exact_words, times_words
 from anonkit.promises.guarantee import PrivacyLoss, loss_json
+from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
 from anonkit.promises.noise_promises import POPULATION, NoisePromise
 
 
@@ -37,8 +38,8 @@ class LocalDP(NoisePromise):
     """The target, when every answer hides it together with the attribute."""
 
     def loss(self) -> PrivacyLoss:
-        """Return the loss of a whole row, infinite where some column has no bound."""
-        return PrivacyLoss(epsilon=self.epsilon)
+        """Return the loss of a whole row that is replaced, infinite where some column has no bound."""
+        return PrivacyLoss(epsilon=self.epsilon, neighbours=Neighbours(adjacency=REPLACE))
 
     @property
     def _bounded(self) -> dict[str, float]:

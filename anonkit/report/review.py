@@ -108,20 +108,34 @@ def _position_words(ledger_position: Mapping[str, Any]) -> str:
     if "release_of_dataset" not in ledger_position:
         return f"{'Booked by its owner' if ledger_position else 'No ledger is named here'}: {others}"
     position = f"Release {number(ledger_position['release_of_dataset'])} of this dataset in its ledger."
-    total = ledger_position.get("epsilon_of_all_releases")
-    if total is None:
+    totals = ledger_position.get("totals") or []
+    if not totals:
         return position
-    delta = ledger_position.get("delta_of_all_releases")
-    beside = f" and δ = {bound(delta)}" if delta else ""
-    loss = "have no bound together" if total == "inf" else f"cost ε = {bound(total)}{beside} together"
-    return f"{position} The randomized ones {loss}{_allowed_words(ledger_position)}."
+    losses = "; ".join(map(_total_words, totals))
+    return f"{position} The randomized ones together: {losses}{_allowed_words(ledger_position)}."
+
+
+def _total_words(total: Mapping[str, Any]) -> str:
+    """Return what releases cost together for one kind of neighbours."""
+    beside = f" and δ = {bound(total['delta'])}" if total["delta"] else ""
+    loss = "no bound" if total["epsilon"] == "inf" else f"ε = {bound(total['epsilon'])}{beside}"
+    if total["neighbours"] == "unknown":
+        return f"{loss} of unknown neighbours"
+    return f"{loss} for {_whose(total)}"
+
+
+def _whose(kind: Mapping[str, Any]) -> str:
+    unit = "one row" if kind["unit"] is None else f"one value of “{kind['unit']}”"
+    return f"{unit} {kind['neighbours']}"
 
 
 def _allowed_words(ledger_position: Mapping[str, Any]) -> str:
     """Return what the releases of the dataset may cost together, where a budget limits that."""
     budgets = (("ε", ledger_position.get("epsilon_budget")), ("δ", ledger_position.get("delta_budget")))
     told = [f"{sign} = {bound(budget)}" for sign, budget in budgets if budget is not None]
-    return f"; {' and '.join(told)} {'are' if len(told) > 1 else 'is'} allowed" if told else ""
+    holds = ledger_position.get("budget_neighbours")
+    whom = "" if holds is None else f" for {_whose(holds)}"
+    return f"; {' and '.join(told)} {'are' if len(told) > 1 else 'is'} allowed{whom}" if told else ""
 
 
 def change_words(report: Mapping[str, Any], difference: Mapping[str, Any] | None) -> str:

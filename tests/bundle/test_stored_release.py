@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from frictionless import Package, system
 
 import anonkit
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.ledger import NAME as LEDGER
+from anonkit.ledger.ledger_pointer import POINTER
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +29,9 @@ def _folder(release: anonkit.Release) -> Path:
 
 
 def test_a_release_is_five_files(release: anonkit.Release) -> None:
-    """The data and four sidecars, nothing else, nothing hidden but the owner's ledger."""
-    assert sorted(path.name for path in _folder(release).iterdir() if not path.name.startswith(LEDGER)) == [
+    """The data and four sidecars, nothing else, nothing hidden but the pointer to the owner's ledger."""
+    assert sorted(path.name for path in _folder(release).iterdir()) == [
+        POINTER,
         "out.datapackage.json",
         "out.params.json",
         "out.parquet",
@@ -71,13 +73,17 @@ def test_a_folder_output_holds_the_same_files(tmp_path: Path, small_customers: p
     assert anonkit.load(tmp_path / "june").report["format"] == "anonkit-report/2"
 
 
-def test_an_existing_release_is_not_touched_unless_forced(release: anonkit.Release, small_customers: pa.Table) -> None:
+def test_an_existing_release_is_not_touched_unless_forced(
+    release: anonkit.Release, small_customers: pa.Table, tmp_path: Path
+) -> None:
     """Overwriting is a decision."""
-    before = {path.name: path.read_bytes() for path in _folder(release).iterdir()}
-    output = _folder(release) / "out.parquet"
+    shutil.copytree(_folder(release), tmp_path, dirs_exist_ok=True)
+    (tmp_path / POINTER).unlink()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    output = tmp_path / "out.parquet"
     with pytest.raises(ParameterError, match="exists"):
         anonkit.release(small_customers, method="rfka", k=5, trees=5, target="customer_value", output=output)
-    assert before == {path.name: path.read_bytes() for path in _folder(release).iterdir()}
+    assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
 
 def test_memory_and_disk_hold_the_same(release: anonkit.Release, tmp_path: Path) -> None:

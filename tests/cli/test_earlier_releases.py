@@ -203,6 +203,6 @@ def test_a_simulated_table_has_a_ledger_of_its_own(cli: Any, tmp_path: Path) -> 
     assert (tmp_path / "demo" / NAME).exists()
     assert not users_ledger().may_be_there
     ran = cli("apply", tmp_path / "demo" / "release.parquet", tmp_path / "demo" / "customers.csv",
-              tmp_path / "demo" / "again.parquet", "--quiet")  # fmt: skip
+              tmp_path / "demo" / "again.parquet", "--accept-joint-k", "1", "--quiet")  # fmt: skip
     assert ran.code == 0, ran.err
     assert cli("demo", "--folder", tmp_path / "demo", "--rows", "300", "--quiet", "--force").code == 0

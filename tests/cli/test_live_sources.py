@@ -18,8 +18,9 @@ from postgresql import PASSWORD, QUOTED, Server
 
 import anonkit
 from anonkit.engines.snapshots import postgresql_tables
-from anonkit.ledger import NAME, Ledger
+from anonkit.ledger import Ledger
 from anonkit.ledger.standing import State
+from anonkit.ledger.users_ledger import users_ledger
 from anonkit.policy.declaration import Policy
 
 SECRETS = (PASSWORD, QUOTED, "an-owner", "a-query-of-somebody")
@@ -179,5 +180,5 @@ def test_nothing_is_spent_when_the_connection_is_lost(
     assert not [secret for secret in SECRETS if secret in ran.out + ran.err]
     assert not list(Path().glob("dp.p*t")) + list(Path().glob("dp.*.json"))
     assert cli(*release, rows.format(600), bare, "dp.parquet").code == 0
-    (entry,) = Ledger(NAME).standing("people").entries
+    (entry,) = Ledger(users_ledger()).standing("people").entries
     assert entry.state is State.COMMITTED

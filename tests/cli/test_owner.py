@@ -18,6 +18,7 @@ import pytest
 import anonkit
 from anonkit.cli.summary import notes_of, release_document, release_text
 from anonkit.errors import EmptyReleaseError
+from anonkit.ledger.users_ledger import users_ledger
 from anonkit.methods import make_method
 from anonkit.pipeline import declared_source, release_path
 from anonkit.pipeline.output_measures import SourceCounts
@@ -261,12 +262,11 @@ def test_release_files_follow_the_umask_and_owner_files_are_his_alone(
     anonkit.load(here / "a.parquet").save(here / "copy.parquet")
     anonkit.load(here / "parts.parquet").save(here / "more.parquet")
     modes = _modes(here)
-    private = {name: mode for name, mode in modes.items() if name.startswith(".")}
-    assert private
-    assert set(private.values()) == {0o600}
     for name, mode in modes.items():
-        if name not in private:
-            assert mode == (0o777 if (here / name).is_dir() else 0o666) & ~umask, name
+        assert mode == (0o777 if (here / name).is_dir() else 0o666) & ~umask, name
+    ledger = users_ledger().file
+    assert ledger is not None
+    assert set(_modes(ledger.parent).values()) == {0o600}
     asked = ("audit", here / "a.parquet", "--original", table, "--attacks", "10", "--quiet")
     assert cli(*asked, "--owner-report", own).code == 0
     page = cli("report", here / "a.parquet", "--audit", own / "audit.owner.report.json", "--html", own / "review.html")
@@ -277,7 +277,8 @@ def test_release_files_follow_the_umask_and_owner_files_are_his_alone(
 
 def test_what_sqlite_writes_beside_the_ledger_is_private_too(cli: Any, table: Path, released: Path) -> None:
     """Its journal holds pages of the ledger while a release is booked."""
-    ledger = next(path for path in table.parent.glob(".anonkit*") if path.suffix == ".sqlite")
+    ledger = users_ledger().file
+    assert ledger is not None
     before = os.umask(0)
     try:
         with closing(sqlite3.connect(ledger, isolation_level=None)) as connection:

@@ -10,18 +10,18 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from anonkit.ledger import NAME as LEDGER
+from anonkit.ledger.ledger_pointer import POINTER
 
 SUFFIXES = (".datapackage.json", ".params.json", ".parquet", ".report.html", ".report.json")
 
 
 def names_beside(table: Path) -> list[str]:
     """Return all that stands beside the table, staging folders included."""
-    return sorted(path.name for path in table.parent.iterdir() if path != table and not path.name.startswith(LEDGER))
+    return sorted(path.name for path in table.parent.iterdir() if path != table and path.name != POINTER)
 
 
 def names_of(table: Path) -> list[Path]:
-    """Return the files beside the table, the ledger's apart."""
+    """Return the files beside the table, the pointer to the ledger apart."""
     return [table.with_name(name) for name in names_beside(table)]
 
 

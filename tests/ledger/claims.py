@@ -10,6 +10,7 @@ from pathlib import Path
 
 from anonkit.ledger.fingerprint import Fingerprint
 from anonkit.ledger.standing import Claim, Standing
+from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
 
 TESTS = Path(__file__).parents[1]
 
@@ -32,6 +33,7 @@ def claim(epsilon: float | None = 0.1, **more: object) -> Claim:
         "delta": None,
         "k": None,
         "redrawn": True,
+        "neighbours": Neighbours(adjacency=REPLACE),
         "output": None,
         "params": None,
         "fingerprint": Fingerprint(rows=3, exact=b"1" * 16, whole=b"2" * 16),
@@ -46,8 +48,10 @@ def free(standing: Standing) -> None:
 
 def as_version_4(execute: Callable[[str], object]) -> None:
     """Take out of the tables of a ledger what version 5 keeps; a file's id, and its version, are left to the caller."""
-    for column in ("params_digest", "remark", "neighbours", "unit", "cap"):
+    for column in ("params_digest", "remark", "neighbours", "unit", "people", "cap"):
         execute(f"ALTER TABLE release DROP COLUMN {column}")
+    for column in ("budget_neighbours", "budget_unit"):
+        execute(f"ALTER TABLE dataset DROP COLUMN {column}")
 
 
 def die(where: str, output: Path, then: str = "") -> None:

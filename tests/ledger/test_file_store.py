@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 from ledger.claims import as_version_4, claim, free
 
-from anonkit.errors import LedgerError
+from anonkit.errors import BudgetError, LedgerError
 from anonkit.ledger import Ledger
 from anonkit.ledger.ledger_place import LedgerPlace
+from anonkit.ledger.overspending import refuse_overspent
 from anonkit.ledger.packed_params import digest_of_packed, pack
 from anonkit.ledger.private_key import key_file
-from anonkit.ledger.standing import Allowance, State
+from anonkit.ledger.standing import NO_LIMIT, Allowance, Standing, State
+from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
 
 
 @pytest.fixture
@@ -128,7 +130,8 @@ def test_a_ledger_of_version_3_gets_budgets_of_delta(ledger: Ledger, where: Path
     reopened = Ledger(where)
     assert (reopened.standing("d").allowance, reopened.standing("d").delta) == (Allowance(epsilon=2.0), 1e-6)
     reopened.reserve(claim(delta=1e-6), free, budget=Allowance(delta=1e-5))
-    assert Ledger(where).standing("d").allowance == Allowance(epsilon=2.0, delta=1e-5)
+    kind = Neighbours(adjacency=REPLACE)
+    assert Ledger(where).standing("d").allowance == Allowance(epsilon=2.0, delta=1e-5, neighbours=kind)
 
 
 def test_a_ledger_of_version_4_leaves_a_copy_and_gets_an_id(ledger: Ledger, where: Path) -> None:
@@ -151,6 +154,28 @@ def test_a_ledger_of_version_4_leaves_a_copy_and_gets_an_id(ledger: Ledger, wher
         assert kept.execute("SELECT params FROM release").fetchone() == (packed,)
     assert len(copy.read_bytes()) == len(before)
     assert Ledger(where).name == reopened.name
+
+
+def test_a_budget_of_a_ledger_of_version_4_is_asked_for_anew(ledger: Ledger, where: Path) -> None:
+    """What was spent is of unknown neighbours: nothing is spent on it until the budget is said again."""
+    ledger.commit(ledger.reserve(claim(), free, budget=Allowance(epsilon=2.0)))
+    with sqlite3.connect(where) as connection:
+        as_version_4(connection.execute)
+        connection.execute("DROP TABLE ledger")
+        connection.execute("PRAGMA user_version = 4")
+    reopened, cost = Ledger(where), claim()
+
+    def check(standing: Standing) -> None:
+        refuse_overspent(standing, cost, NO_LIMIT)
+
+    assert [one.to_dict()["neighbours"] for one in reopened.standing("d").totals] == ["unknown"]
+    with pytest.raises(BudgetError, match=r"epsilon 0\.1, is of unknown neighbours") as refused:
+        reopened.reserve(cost, check)
+    assert "budget" in str(refused.value.hint)
+    reopened.commit(reopened.reserve(cost, check, budget=Allowance(epsilon=0.2)))
+    assert reopened.standing("d").left == 0.0
+    with pytest.raises(BudgetError, match=r"would be overspent: epsilon 0\.2 is spent"):
+        reopened.reserve(cost, check)
 
 
 def test_a_key_without_its_ledger_is_not_begun_anew(ledger: Ledger, where: Path) -> None:

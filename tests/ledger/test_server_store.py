@@ -27,6 +27,7 @@ from anonkit.ledger import Ledger
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.private_key import FILE_VARIABLE, VARIABLE
 from anonkit.ledger.standing import Allowance, State
+from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
 
 ELSEWHERE = json.dumps({"machine": "elsewhere", "boot": "", "number": 1, "started": ""})
 SECRETS = (PASSWORD, "an-owner%27s-secret%2Fwith%3Aodd%40letters", "an-owner", "secret/with")
@@ -437,7 +438,8 @@ def test_a_ledger_of_version_3_is_brought_to_this_one_by_its_owner(
     assert "in the role that made it" in str(refused.value.hint)
     assert states(where) == [State.COMMITTED]
     number = Ledger(seen).reserve(claim(), free, budget=Allowance(delta=1e-6))
-    assert Ledger(where).standing("d").allowance == Allowance(epsilon=2.0, delta=1e-6)
+    kind = Neighbours(adjacency=REPLACE)
+    assert Ledger(where).standing("d").allowance == Allowance(epsilon=2.0, delta=1e-6, neighbours=kind)
     Ledger(where).give_up(number)
     with postgresql.connect(schema) as owner:
         assert owner.execute("SELECT version FROM ledger").fetchone()[0] == 5

@@ -22,6 +22,7 @@ from anonkit.ledger.ledger_pointer import POINTER
 from anonkit.ledger.standing import State
 from anonkit.ledger.users_ledger import users_ledger
 from anonkit.policy.bookkeeping import Bookkeeping
+from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, Neighbours
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +65,74 @@ def test_a_budget_allows_draws_until_it_is_spent(ten: pa.Table, tmp_path: Path) 
     with pytest.raises(BudgetError, match=r"2\.5 is allowed in all"):
         draw(ten, tmp_path / "c.parquet")
 
-    assert "Together with the earlier releases of this dataset epsilon is 2." in second.report["notes"]
+    note = "Together with the earlier releases of this dataset: epsilon 2 for one row replaced."
+    assert note in second.report["notes"]
     position = second.report["ledger"]
     assert position["release_of_dataset"] == 2
-    assert 1.99 < position["epsilon_of_all_releases"] <= 2
+    (together,) = position["totals"]
+    assert (together["neighbours"], together["unit"], together["delta"]) == ("replaced", None, 0.0)
+    assert 1.99 < together["epsilon"] <= 2
+    assert position["budget_neighbours"] == {"neighbours": "replaced", "unit": None}
     assert position["epsilon_budget"] == 2.5
+
+
+def central(table: pa.Table, output: Path, **more: Any) -> anonkit.Release:
+    """Release by `dp-nb`, epsilon 1."""
+    given = {"method": "dp-nb", "epsilon": 1.0, "policy": bank_customers_policy(), "output": output, **more}
+    return anonkit.release(table, **given)
+
+
+def test_epsilons_of_different_neighbours_are_not_added_up_as_bare_numbers(tmp_path: Path) -> None:
+    """`rr` and `dp-nb`: 3 for a replaced row, no bound for one more; the budget holds for the replaced one."""
+    table = bank_customers(200, seed=1)
+    central(table, tmp_path / "a.parquet")
+    with pytest.raises(BudgetError, match="release needs 1, 2 is allowed in all, for one row replaced"):
+        draw(table, tmp_path / "b.parquet", budget=2.0)
+    made = draw(table, tmp_path / "b.parquet", budget=3.0)
+    totals = made.report["ledger"]["totals"]
+    assert [(one["neighbours"], one["epsilon"]) for one in totals] == [
+        ("added or removed", "inf"),
+        ("replaced", pytest.approx(3.0, abs=1e-6)),
+    ]
+    assert any("no bound for one row added or removed" in note for note in made.report["notes"])
+
+
+def test_a_budget_that_names_nobody_holds_for_all_for_whom_there_is_a_bound(tmp_path: Path) -> None:
+    """That of a policy; where by people and by rows leave none, nothing is released, and it is said why."""
+    table = bank_customers(200, seed=1)
+    declared = replace(bank_customers_policy(), bookkeeping=Bookkeeping(budget=2.5))
+    central(table, tmp_path / "a.parquet", policy=declared)
+    with pytest.raises(BudgetError, match=r"2\.5 is allowed in all, for one row replaced"):
+        draw(table, tmp_path / "b.parquet", policy=declared)
+    with pytest.raises(BudgetError, match="holds for nobody") as refused:
+        central(table, tmp_path / "b.parquet", policy=declared.with_roles(unit="customer_id"))
+    assert "unit" in str(refused.value.hint)
+    named = replace(declared, bookkeeping=Bookkeeping(budget=2.5, budget_neighbours="added or removed"))
+    with pytest.raises(BudgetError, match="holds for one row added or removed, and this release has no bound for that"):
+        draw(table, tmp_path / "b.parquet", policy=named)
+    central(table, tmp_path / "b.parquet", policy=named, epsilon=1.1)
+    (entry, _) = Ledger(users_ledger()).standing("bank-customers").entries
+    assert (entry.neighbours, entry.people, entry.cap) == (Neighbours(adjacency=ADD_OR_REMOVE), None, None)
+
+
+def test_whom_a_budget_is_for_is_named_or_follows_from_the_releases(tmp_path: Path) -> None:
+    """A person where any release had a unit; the cap that was enforced is booked with it."""
+    table = bank_customers(200, seed=1)
+    people = bank_customers_policy().with_roles(unit="customer_id")
+    central(table, tmp_path / "a.parquet", policy=people, rows_per_unit=3, budget=2.0)
+    standing = Ledger(users_ledger()).standing("bank-customers")
+    kind = Neighbours(adjacency=ADD_OR_REMOVE, unit="customer_id")
+    assert standing.allowance.neighbours == kind
+    assert [(one.neighbours, one.people, one.cap) for one in standing.entries] == [(kind, "customer_id", 3)]
+    with pytest.raises(BudgetError, match="holds for one value of .customer_id. added or removed, and this"):
+        central(table, tmp_path / "b.parquet")
+    given = {"budget": 4.0, "budget_neighbours": "replaced", "budget_unit": "customer_id"}
+    made = central(table, tmp_path / "b.parquet", policy=people, rows_per_unit=3, **given)
+    assert made.report["ledger"]["budget_neighbours"] == {"neighbours": "replaced", "unit": "customer_id"}
+    with pytest.raises(ParameterError, match="budget_neighbours"):
+        central(table, tmp_path / "c.parquet", budget_neighbours="moved")
+    with pytest.raises(ParameterError, match="budget_unit"):
+        central(table, tmp_path / "c.parquet", budget_unit="customer_id")
 
 
 @pytest.mark.parametrize("method", ["trr", "ppnb"])

@@ -13,7 +13,9 @@ from ledger.claims import TESTS, claim, die, environment, free
 
 from anonkit.errors import BudgetError, LedgerError
 from anonkit.ledger import Ledger
-from anonkit.ledger.standing import Allowance, Standing, State, total
+from anonkit.ledger.neighbour_totals import total
+from anonkit.ledger.standing import Allowance, Standing, State
+from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
 
 
 def test_a_release_counts_from_its_reservation(ledger: Ledger) -> None:
@@ -122,20 +124,21 @@ from ledger.claims import claim
 from anonkit.errors import BudgetError
 from anonkit.ledger import Ledger
 from anonkit.ledger.overspending import refuse_overspent
-from anonkit.ledger.standing import NO_LIMIT, Allowance
-from anonkit.promises.approximate_dp import ApproximateDP
+from anonkit.ledger.standing import NO_LIMIT, Allowance, Cost
+from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
 
-PROMISE = ApproximateDP(epsilon=0.1, delta=1e-6)
+KIND = Neighbours(adjacency=REPLACE)
+COST = Cost(epsilon=0.1, delta=1e-6, redrawn=True, neighbours=KIND)
 BUDGETS = {{"epsilon": Allowance(epsilon=1.0), "delta": Allowance(delta=1e-5)}}
 
 def check(standing):
-    refuse_overspent(standing, PROMISE, NO_LIMIT)
+    refuse_overspent(standing, COST, NO_LIMIT)
 
 def spend():
     for name, budget in BUDGETS.items():
         try:
             ledger = Ledger({where!r})
-            number = ledger.reserve(claim(dataset=name, delta=PROMISE.delta), check, budget=budget)
+            number = ledger.reserve(claim(dataset=name, delta=COST.delta), check, budget=budget)
         except BudgetError:
             continue
         ledger.publishing(number, "x")
@@ -194,7 +197,8 @@ def test_the_budgets_of_epsilon_and_delta_are_remembered_apart(ledger: Ledger) -
     """A release that gives one leaves the other as it was, and a budget of no delta is a budget."""
     for budget in (Allowance(delta=0.0), Allowance(epsilon=2.0), Allowance(epsilon=3.0)):
         ledger.reserve(claim(), free, budget=budget)
-    assert ledger.standing("d").allowance == Allowance(epsilon=3.0, delta=0.0)
+    kind = Neighbours(adjacency=REPLACE)
+    assert ledger.standing("d").allowance == Allowance(epsilon=3.0, delta=0.0, neighbours=kind)
 
 
 def test_names_and_marks_are_read_back_as_they_were_written(ledger: Ledger) -> None:

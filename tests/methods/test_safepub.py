@@ -151,8 +151,8 @@ def test_losses_add_up_and_no_joint_view_of_the_exact_rows_is_told(tmp_path: Pat
     for place in ("b", "c"):
         report = released(output=tmp_path / f"{place}.parquet", delta=1e-4, **names).report
         assert not any("joint" in check["name"] for check in report["verification"]["checks"])
-    assert report["ledger"]["epsilon_of_all_releases"] == 40.0
-    assert report["ledger"]["delta_of_all_releases"] == pytest.approx(2e-4)
+    (together,) = report["ledger"]["totals"]
+    assert (together["epsilon"], together["delta"]) == (40.0, pytest.approx(2e-4))
 
 
 def test_the_rows_of_a_next_batch_are_drawn_anew(tmp_path: Path) -> None:

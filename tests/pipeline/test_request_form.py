@@ -96,7 +96,17 @@ DECIDED: dict[type, dict[bool, set[str]]] = {
     },
     Account: {
         True: {"dataset", "accept_joint_k"},
-        False: {"ledger", "budget", "budget_delta", "declared", "new_ledger", "applied", "displaced"},
+        False: {
+            "ledger",
+            "budget",
+            "budget_delta",
+            "budget_neighbours",
+            "budget_unit",
+            "declared",
+            "new_ledger",
+            "applied",
+            "displaced",
+        },
     },
 }
 """Fields of a request whose values stand in its form (those of the engine by the sample it takes), and the others."""

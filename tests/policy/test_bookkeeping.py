@@ -48,6 +48,8 @@ def test_nothing_is_declared_by_default(tmp_path: Path) -> None:
         "budget_delta = 1.5",
         "budget_delta = nan",
         "budget_delta = true",
+        'budget_neighbours = "moved"',
+        'budget_unit = "patient"',
         'budget_delta = "1e-6"',
         "ledger_required = 1",
         'ledger_required = "yes"',

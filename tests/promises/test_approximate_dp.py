@@ -29,6 +29,7 @@ from anonkit.policy.declaration import Policy
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.cautious_figures import loss_words
 from anonkit.promises.guarantee import PrivacyLoss
+from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, Neighbours
 from anonkit.report.schemas import report_schema
 
 pytestmark = pytest.mark.usefixtures("stands_beside")
@@ -85,7 +86,8 @@ def test_units_and_conditions_are_said() -> None:
 
 def test_the_loss_has_its_delta() -> None:
     """What the ledger books is both figures; a second release adds up and is refused by no rule of redraws."""
-    assert PROMISE.loss() == PrivacyLoss(epsilon=1.5, delta=1.21e-6)
+    row = Neighbours(adjacency=ADD_OR_REMOVE)
+    assert PROMISE.loss() == PrivacyLoss(epsilon=1.5, delta=1.21e-6, neighbours=row)
     assert PROMISE.counted_classes is None
     assert PROMISE.cell_by_cell
     assert not PROMISE.redraw_costs
@@ -153,7 +155,9 @@ def test_the_ledger_adds_up_both_figures_and_keeps_the_budget(tmp_path: Path) ->
     delta = METHOD.stated_delta
     assert (standing.epsilon, standing.delta) == (2.0, pytest.approx(2 * delta, rel=1e-12))
     assert [entry.delta for entry in standing.counted] == [delta, delta]
-    assert second.report["ledger"]["delta_of_all_releases"] == standing.delta
+    (together,) = second.report["ledger"]["totals"]
+    assert (together["epsilon"], together["delta"]) == (standing.epsilon, standing.delta)
+    assert (together["neighbours"], together["unit"]) == ("added or removed", None)
     assert second.report["ledger"]["previous_release"]["delta"] == delta
     assert any("and delta" in note for note in second.report["notes"])
     assert not (tmp_path / "c.parquet").exists()
@@ -172,7 +176,8 @@ def test_a_budget_of_delta_refuses_what_goes_beyond_it(tmp_path: Path) -> None:
     second = anonkit.release(patients(), output=tmp_path / "pure.parquet", **pure)
     assert second.report["ledger"]["delta_budget"] == 1.5 * delta
     third = release(tmp_path / "c.parquet", budget_delta=2 * delta)
-    assert third.report["ledger"]["delta_of_all_releases"] == third.report["ledger"]["delta_budget"] == 2 * delta
+    (together,) = third.report["ledger"]["totals"]
+    assert together["delta"] == third.report["ledger"]["delta_budget"] == 2 * delta
 
     (standing,) = Ledger(tmp_path / NAME).datasets()
     assert (standing.budget, standing.budget_delta, standing.left_delta) == (None, 2 * delta, 0.0)
@@ -211,7 +216,7 @@ def test_the_ledger_shows_delta(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_a_pure_release_adds_no_delta(tmp_path: Path) -> None:
     """Beside pure releases the sum of deltas is that of the approximate one."""
     anonkit.release(patients(), method="dp-nb", epsilon=1.0, policy=POLICY, output=tmp_path / "pure.parquet")
-    assert "delta_of_all_releases" not in anonkit.load(tmp_path / "pure.parquet").report["ledger"]
+    assert [one["delta"] for one in anonkit.load(tmp_path / "pure.parquet").report["ledger"]["totals"]] == [0.0]
     release(tmp_path / "out.parquet")
 
     (standing,) = Ledger(tmp_path / NAME).datasets()

@@ -132,16 +132,28 @@ def test_without_an_audit_nothing_is_made_up(reports: dict[str, Any]) -> None:
 def test_the_ledger_and_the_release_before_are_told(reports: dict[str, Any]) -> None:
     """An infinite sum is no bound; a release that is booked without a name, or not at all, says nothing of others."""
     before = {"method": "rr", "kind": "local-dp", "created": "2026-01-02T03:04:05+00:00", "epsilon": 1.0}
-    ledger = {"release_of_dataset": 2, "epsilon_of_all_releases": "inf", "previous_release": before}
+    row = {"neighbours": "replaced", "unit": None}
+    ledger = {"release_of_dataset": 2, "totals": [{**row, "epsilon": "inf", "delta": 0.0}], "previous_release": before}
     told = {**reports["k"], "ledger": ledger}
-    assert ledger_words(told) == "Release 2 of this dataset in its ledger. The randomized ones have no bound together."
+    first = "Release 2 of this dataset in its ledger. The randomized ones together: "
+    assert ledger_words(told) == f"{first}no bound for one row replaced."
     assert "made by rr on 2 January 2026" in change_words(told, None)
-    limited = {"release_of_dataset": 2, "epsilon_of_all_releases": 2.0, "delta_of_all_releases": 2e-6}
+    person = {"neighbours": "added or removed", "unit": "patient"}
+    both = [
+        {**person, "epsilon": 2.0, "delta": 2e-6},
+        {"neighbours": "unknown", "unit": None, "epsilon": 1.0, "delta": 0},
+    ]
+    limited = {"release_of_dataset": 2, "totals": both, "budget_neighbours": person}
     allowed = {"epsilon_budget": "inf", "delta_budget": 1e-5}
-    assert ledger_words({**told, "ledger": {**limited, **allowed}}).endswith(
-        "The randomized ones cost ε = 2 and δ = 2e-06 together; ε = ∞ and δ = 1e-05 are allowed."
+    whom = "one value of “patient” added or removed"
+    spent = f"{first}ε = 2 and δ = 2e-06 for {whom}; ε = 1 of unknown neighbours"
+    assert ledger_words({**told, "ledger": {**limited, **allowed}}) == (
+        f"{spent}; ε = ∞ and δ = 1e-05 are allowed for {whom}."
     )
-    assert ledger_words({**told, "ledger": {**limited, "epsilon_budget": 3.0}}).endswith("together; ε = 3 is allowed.")
+    unnamed_kind = {**limited, "epsilon_budget": 3.0, "budget_neighbours": None, "new_ledger": True}
+    assert ledger_words({**told, "ledger": unnamed_kind}) == (
+        f"{spent}; ε = 3 is allowed. It begins a new ledger: earlier releases of its folder are not counted."
+    )
     assert ledger_words(reports["k"]).startswith("No ledger is named here: whether there are other releases")
     unnamed = {**reports["k"], "ledger": {"booked": True, "joint_k_accepted": 2}}
     assert ledger_words(unnamed).startswith("Booked by its owner: whether there are other releases of these data is")
