@@ -124,7 +124,7 @@ def test_whom_a_budget_is_for_is_named_or_follows_from_the_releases(tmp_path: Pa
     kind = Neighbours(adjacency=ADD_OR_REMOVE, unit="customer_id")
     assert standing.allowance.neighbours == kind
     assert [(one.neighbours, one.people, one.cap) for one in standing.entries] == [(kind, "customer_id", 3)]
-    with pytest.raises(BudgetError, match="holds for one value of .customer_id. added or removed, and this"):
+    with pytest.raises(BudgetError, match=r"holds for one value of .customer_id. added or removed, and this"):
         central(table, tmp_path / "b.parquet")
     given = {"budget": 4.0, "budget_neighbours": "replaced", "budget_unit": "customer_id"}
     made = central(table, tmp_path / "b.parquet", policy=people, rows_per_unit=3, **given)
