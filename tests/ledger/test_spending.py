@@ -22,6 +22,7 @@ from anonkit.ledger.ledger_pointer import POINTER
 from anonkit.ledger.standing import State
 from anonkit.ledger.users_ledger import users_ledger
 from anonkit.policy.bookkeeping import Bookkeeping
+from anonkit.policy.declaration import Policy
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, Neighbours
 
 
@@ -82,6 +83,13 @@ def central(table: pa.Table, output: Path, **more: Any) -> anonkit.Release:
     return anonkit.release(table, **given)
 
 
+def visits() -> tuple[pa.Table, Policy]:
+    """Return customers of whom each third has a row more, with who they are, and a policy by rows."""
+    table = bank_customers(200, seed=1)
+    who = [f"c{at // 3 * 2 + at % 2}" for at in range(200)]
+    return table.append_column("who", pa.array(who)), bank_customers_policy().with_roles(identifiers=["who"])
+
+
 def test_epsilons_of_different_neighbours_are_not_added_up_as_bare_numbers(tmp_path: Path) -> None:
     """`rr` and `dp-nb`: 3 for a replaced row, no bound for one more; the budget holds for the replaced one."""
     table = bank_customers(200, seed=1)
@@ -99,13 +107,13 @@ def test_epsilons_of_different_neighbours_are_not_added_up_as_bare_numbers(tmp_p
 
 def test_a_budget_that_names_nobody_holds_for_all_for_whom_there_is_a_bound(tmp_path: Path) -> None:
     """That of a policy; where by people and by rows leave none, nothing is released, and it is said why."""
-    table = bank_customers(200, seed=1)
-    declared = replace(bank_customers_policy(), bookkeeping=Bookkeeping(budget=2.5))
+    table, by_row = visits()
+    declared = replace(by_row, bookkeeping=Bookkeeping(budget=2.5))
     central(table, tmp_path / "a.parquet", policy=declared)
     with pytest.raises(BudgetError, match=r"2\.5 is allowed in all, for one row replaced"):
         draw(table, tmp_path / "b.parquet", policy=declared)
     with pytest.raises(BudgetError, match="holds for nobody") as refused:
-        central(table, tmp_path / "b.parquet", policy=declared.with_roles(unit="customer_id"))
+        central(table, tmp_path / "b.parquet", policy=declared.with_roles(unit="who"))
     assert "unit" in str(refused.value.hint)
     named = replace(declared, bookkeeping=Bookkeeping(budget=2.5, budget_neighbours="added or removed"))
     with pytest.raises(BudgetError, match="holds for one row added or removed, and this release has no bound for that"):
@@ -117,22 +125,22 @@ def test_a_budget_that_names_nobody_holds_for_all_for_whom_there_is_a_bound(tmp_
 
 def test_whom_a_budget_is_for_is_named_or_follows_from_the_releases(tmp_path: Path) -> None:
     """A person where any release had a unit; the cap that was enforced is booked with it."""
-    table = bank_customers(200, seed=1)
-    people = bank_customers_policy().with_roles(unit="customer_id")
+    table, by_row = visits()
+    people = by_row.with_roles(unit="who")
     central(table, tmp_path / "a.parquet", policy=people, rows_per_unit=3, budget=2.0)
     standing = Ledger(users_ledger()).standing("bank-customers")
-    kind = Neighbours(adjacency=ADD_OR_REMOVE, unit="customer_id")
+    kind = Neighbours(adjacency=ADD_OR_REMOVE, unit="who")
     assert standing.allowance.neighbours == kind
-    assert [(one.neighbours, one.people, one.cap) for one in standing.entries] == [(kind, "customer_id", 3)]
-    with pytest.raises(BudgetError, match=r"holds for one value of .customer_id. added or removed, and this"):
-        central(table, tmp_path / "b.parquet")
-    given = {"budget": 4.0, "budget_neighbours": "replaced", "budget_unit": "customer_id"}
+    assert [(one.neighbours, one.people, one.cap) for one in standing.entries] == [(kind, "who", 3)]
+    with pytest.raises(BudgetError, match=r"holds for one value of .who. added or removed, and this"):
+        central(table, tmp_path / "b.parquet", policy=by_row)
+    given = {"budget": 4.0, "budget_neighbours": "replaced", "budget_unit": "who"}
     made = central(table, tmp_path / "b.parquet", policy=people, rows_per_unit=3, **given)
-    assert made.report["ledger"]["budget_neighbours"] == {"neighbours": "replaced", "unit": "customer_id"}
+    assert made.report["ledger"]["budget_neighbours"] == {"neighbours": "replaced", "unit": "who"}
     with pytest.raises(ParameterError, match="budget_neighbours"):
         central(table, tmp_path / "c.parquet", budget_neighbours="moved")
     with pytest.raises(ParameterError, match="budget_unit"):
-        central(table, tmp_path / "c.parquet", budget_unit="customer_id")
+        central(table, tmp_path / "c.parquet", budget_unit="who")
 
 
 @pytest.mark.parametrize("method", ["trr", "ppnb"])

@@ -128,7 +128,7 @@ from anonkit.ledger.standing import NO_LIMIT, Allowance, Cost
 from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
 
 KIND = Neighbours(adjacency=REPLACE)
-COST = Cost(epsilon=0.1, delta=1e-6, redrawn=True, neighbours=KIND)
+COST = Cost(epsilon=0.1, delta=1e-6, redrawn=False, neighbours=KIND)
 BUDGETS = {{"epsilon": Allowance(epsilon=1.0), "delta": Allowance(delta=1e-5)}}
 
 def check(standing):
