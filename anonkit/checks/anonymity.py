@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.people import PeopleCounts
+from anonkit.checks.read_values import ReadValues
 from anonkit.checks.sameness import counted, differing, named, none_of, repeated, same, same_figure
 from anonkit.errors import UncheckedError, option
 from anonkit.promises.anonymous_classes import KAnonymity
@@ -32,6 +33,7 @@ def recounted(
     quasi_identifiers: Sequence[str] | None,
     sensitive: Sequence[str],
     params: Mapping[str, Any],
+    rows: Mapping[str, Any],
 ) -> Disclosure:
     """Recount the classes of a release.
 
@@ -43,6 +45,8 @@ def recounted(
         Columns whose diversity is measured.
     params : mapping
         What `params.json` holds: where the promise is about people, how many stand in every class.
+    rows : mapping
+        The `rows` block of the report.
 
     Raises
     ------
@@ -76,6 +80,7 @@ def recounted(
         people=people,
         recursive=(2, 3) if recursive is None else tuple(sorted({2, 3, recursive[1]})),
         target=params.get("target") if params.get("target") in schema.names else None,
+        reading=ReadValues.from_params(params, rows) if promise.sensitive else ReadValues(),
     )
 
 

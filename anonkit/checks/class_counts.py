@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonkit.checks.counted_values import held_by_people, holders_in, worst_of_holders
+from anonkit.checks.counted_as import LookedAt
+from anonkit.checks.counted_values import counted_as, held_by_people, holders_in, worst_of_holders
 from anonkit.checks.diversity import Pairs
 from anonkit.checks.people import Counts, HeldByPeople, ValueRows
+from anonkit.checks.read_values import ReadValues
 from anonkit.checks.table_scans import Lines
 
 _PAIRS = 1 << 20
@@ -94,6 +96,11 @@ def has_order(kind: str) -> bool:
     return kind not in ("VARCHAR", "BOOLEAN") and not kind.startswith("ENUM")
 
 
+def is_whole(kind: str) -> bool:
+    """Tell types of whole numbers."""
+    return kind.removeprefix("U") in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClassValues:
     """The values of one sensitive attribute in the classes of a table."""
@@ -107,6 +114,8 @@ class ClassValues:
     """Rows with a value, by class."""
     valued: str
     """What holds of the rows of `numbered` that have a value."""
+    kind: str
+    """The type of the values."""
 
     @classmethod
     def of(cls, numbered: Lines, column: str, rows: Counts, missing_is_value: bool, *, units: bool) -> ClassValues:
@@ -128,17 +137,20 @@ class ClassValues:
             "CREATE OR REPLACE TEMP TABLE cells AS SELECT class, value, counted.n, counted.people FROM ("
             f"SELECT class, {column} AS s, {counted}) AS counted JOIN domain ON counted.s IS NOT DISTINCT FROM domain.s"
         )
-        kind = connection.execute("SELECT typeof(s) FROM domain LIMIT 1").fetchone()
+        kinds = connection.execute("SELECT typeof(s) FROM domain LIMIT 1").fetchall()
+        kind = str(kinds[0][0]) if kinds else None
+        ((n_values,),) = connection.execute("SELECT count(*) FROM domain").fetchall()
         holders = np.zeros(rows.size, dtype=np.int64)
         own = connection.execute("SELECT class, sum(n)::BIGINT AS n FROM cells GROUP BY class").fetchnumpy()
         holders[_whole(own["class"])] = own["n"]
         return cls(
             connection=connection,
-            ordered=kind is not None and has_order(kind[0]),
-            n_values=int(connection.execute("SELECT count(*) FROM domain").fetchone()[0]),
+            ordered=kind is not None and has_order(kind),
+            n_values=int(n_values),
             rows_of_class=rows,
             holders=holders,
             valued="true" if missing_is_value else f"{column} IS NOT NULL",
+            kind=kind or "",
         )
 
     @property
@@ -178,13 +190,23 @@ class ClassValues:
         )
 
     def diversity(
-        self, everybody: Counts | None, held: HeldByPeople | None, recursive: Sequence[int]
+        self,
+        column: str,
+        reading: ReadValues,
+        everybody: Counts | None,
+        held: HeldByPeople | None,
+        recursive: Sequence[int],
     ) -> dict[str, float]:
-        """Return how diverse the worst class is, by rows, or by people when they are given."""
-        rows = self.connection.execute("SELECT n FROM domain ORDER BY value").fetchnumpy()["n"]
+        """Return how diverse the worst class of a column is, by rows, or by people when they are given."""
+        domain = self.connection.sql("SELECT s, n FROM domain ORDER BY value").to_arrow_table()
+        rows = _whole(domain.column("n").to_numpy())
+        looked = LookedAt.of(domain.column("s"), column, reading)
+        whole = is_whole(self.kind)
+        counted = counted_as(looked, column, reading, rows, self.rows_of_class, everybody, held, whole=whole)
+        members = self.rows_of_class if held is None or everybody is None else everybody
         holders = holders_in(self.holders, self.blank, everybody, held)
         parts = self._parts(holders, None if held is None else held.values)
-        return worst_of_holders(parts, _whole(rows), holders, held, self.ordered, recursive)
+        return worst_of_holders(parts, rows, holders, held, self.ordered, recursive, counted, members)
 
     def _parts(self, holders: Counts, people: Counts | None) -> Iterator[Pairs]:
         batches = self.connection.sql("SELECT class, value, n FROM cells ORDER BY class, value").to_arrow_reader(_PAIRS)

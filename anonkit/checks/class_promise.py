@@ -19,6 +19,7 @@ from anonkit.checks.plain_bounds import Labelled, class_check
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
 from anonkit.checks.sameness import none_of, same
+from anonkit.checks.sensitive_params import refuse_earlier, sensitive_checks, value_checks
 from anonkit.promises.anonymous_classes import ALL_ROWS, WHOLE_SETS, KAnonymity
 from anonkit.promises.guarantee import Check
 
@@ -52,9 +53,11 @@ def validate_classes(evidence: Evidence) -> Validation:
     promise, given = KAnonymity.from_dict(report["guarantee"]), requested.quasi_identifiers
     watched = tuple(dict.fromkeys((*promise.sensitive, *requested.sensitive)))
     refuse_unknown([*(given or ()), *requested.sensitive], schema.names)
-    counted = [*role_checks(params, report, schema), *model_checks(params, report)]
+    refuse_earlier(params, report)
+    counted = [*role_checks(params, report, schema), *model_checks(params, report), *sensitive_checks(params, report)]
     counted += label_checks(data, schema.names, params, report)
-    disclosure = recounted(data, schema, promise, given, watched, params)
+    disclosure = recounted(data, schema, promise, given, watched, params, report["rows"])
+    counted += value_checks(disclosure, promise.sensitive)
     uncountable = (*UNCOUNTABLE, *(candidate.check for candidate in promise.candidates))
     made = [check for check in promise.verify(disclosure) if check.name not in uncountable]
     promised = [*disclosure.checks, *made]

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anonkit.checks.counted_as import CountedAs, LookedAt
 from anonkit.checks.diversity import NOTHING, Pairs, worst_of, worst_told
 from anonkit.checks.people import Counts, HeldByPeople, ValueRows, holders_of, told
+from anonkit.checks.read_values import ReadValues
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,6 +35,10 @@ class CountedValues:
     """People with a value, by class; None where people are not counted."""
     anybody: int | None
     """People with any value in the whole table."""
+    looked: LookedAt
+    """The values by what they are."""
+    whole: bool
+    """Their type is one of whole numbers."""
 
     @property
     def holders(self) -> Counts:
@@ -61,16 +67,32 @@ class CountedValues:
         )
 
     def diversity(
-        self, everybody: Counts | None, held: HeldByPeople | None, recursive: Sequence[int]
+        self,
+        column: str,
+        reading: ReadValues,
+        everybody: Counts | None,
+        held: HeldByPeople | None,
+        recursive: Sequence[int],
     ) -> dict[str, float]:
-        """Return how diverse the worst class is, by rows, or by people when they are given."""
+        """Return how diverse the worst class of a column is, by rows, or by people when they are given."""
+        counted = counted_as(
+            self.looked, column, reading, self.rows_of_values, self.rows_of_class, everybody, held, whole=self.whole
+        )
         holders = holders_in(self.holders, self.blank, everybody, held)
         counts = self.rows_of_pairs if held is None else held.values
         some = holders[self.classes] > 0
         classes = self.classes[some]
         pairs = (classes, self.values[some], counts[some].astype(np.float64), holders[classes].astype(np.float64))
+        members = self.rows_of_class if held is None or everybody is None else everybody
         return worst_of_holders(
-            [pairs] if classes.size else [], self.rows_of_values, holders, held, self.ordered, recursive
+            [pairs] if classes.size else [],
+            self.rows_of_values,
+            holders,
+            held,
+            self.ordered,
+            recursive,
+            counted,
+            members,
         )
 
 
@@ -110,6 +132,23 @@ def holders_in(holders: Counts, blank: Counts, everybody: Counts | None, held: H
     return holders if held is None or everybody is None else holders_of(everybody, held.with_value, blank)
 
 
+def counted_as(
+    looked: LookedAt,
+    column: str,
+    reading: ReadValues,
+    rows_of_values: Counts,
+    rows_of_class: Counts,
+    everybody: Counts | None,
+    held: HeldByPeople | None,
+    *,
+    whole: bool,
+) -> CountedAs:
+    """Return how the values of a column count in a table, by rows, or by people when they are given."""
+    people = None if held is None or everybody is None else (held, everybody)
+    n_rows = int(rows_of_class.sum())
+    return CountedAs.of(looked, column, reading, rows_of_values, n_rows, whole=whole, people=people)
+
+
 def worst_of_holders(
     parts: Iterable[Pairs],
     rows_of_values: Counts,
@@ -117,6 +156,8 @@ def worst_of_holders(
     held: HeldByPeople | None,
     ordered: bool,
     recursive: Sequence[int],
+    counted: CountedAs,
+    members: Counts,
 ) -> dict[str, float]:
     """Return how diverse the worst class is: by rows, or by people when they are given.
 
@@ -126,9 +167,13 @@ def worst_of_holders(
         As for `anonkit.checks.diversity.worst_of`, of classes in which anybody holds a value.
     rows_of_values, holders : array
         Rows of each value in the whole table, and holders of each class.
+    counted : CountedAs
+        Which values are one, and the cap of each.
+    members : array
+        Rows or people of each class, those without a value too.
     """
     if not holders.size:
-        return dict(NOTHING)
+        return {**NOTHING, "strange": float(counted.strange)}
     worst = worst_of(
         parts,
         np.asarray(rows_of_values if held is None else held.everywhere, dtype=np.float64),
@@ -136,5 +181,7 @@ def worst_of_holders(
         recursive,
         anybody=None if held is None else held.anybody,
         some_have_none=bool((holders == 0).any()),
+        counted=counted,
+        members=members,
     )
-    return worst_told(worst)
+    return {**worst_told(worst), "strange": float(counted.strange)}

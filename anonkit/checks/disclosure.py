@@ -19,11 +19,14 @@ import pyarrow as pa
 from anonkit.checks.class_counts import ClassValues, number_classes
 from anonkit.checks.counted_values import CountedValues
 from anonkit.checks.people import Counts, HeldByPeople, PeopleCounts, class_check, value_check
+from anonkit.checks.read_values import ReadValues, read_lines
 from anonkit.checks.spread_people import people_in_spread
 from anonkit.checks.spread_values import measure_spread
 from anonkit.checks.table_scans import Lines, few_combined
 from anonkit.checks.uniform_classes import UniformClasses, uniform_classes
 from anonkit.promises.guarantee import Check
+
+_AS_TOLD = ReadValues()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +44,11 @@ class Disclosure:
     people_sizes: tuple[tuple[int, int], ...] | None = None
     """(people in the class, number of such classes), ascending, when people are counted."""
     sensitive: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Per sensitive attribute: l, entropy_l, t, alpha, beta, recursive_c_<l>: the worst class counts."""
+    """Per sensitive attribute: l, entropy_l, t, alpha, beta, recursive_c_<l>: the worst class counts.
+
+    With caps also `confidence` and `confidence_cap`, of the value that is most above its cap; and `strange`, the widths
+    and caps that do not follow by the rule.
+    """
     uniform: UniformClasses | None = None
     """Records in classes of one target value; None where no target was named."""
     counts: PeopleCounts | None = field(default=None, compare=False)
@@ -103,6 +110,7 @@ def measure(
     people: PeopleCounts | None = None,
     recursive: Sequence[int] = (2, 3),
     target: str | None = None,
+    reading: ReadValues = _AS_TOLD,
 ) -> Disclosure:
     """Recount a table.
 
@@ -127,24 +135,28 @@ def measure(
         Values of l for which the smallest c of recursive (c, l)-diversity is measured.
     target : str, optional
         Column whose value is compared within each class: `Disclosure.uniform`, in rows also where people are counted.
+    reading : ReadValues
+        What counts as a value of the sensitive columns; by default what the published list says, widths from the table.
     """
+    reading = reading.reading(sensitive)
     columns = (*quasi_identifiers, *sensitive, *(name for name in (unit, target) if name is not None))
     with few_combined(table, columns) as lines:
         if isinstance(lines, Lines):
+            lines = read_lines(lines, [name for name in reading.columns if name in columns], reading)
             rows, everybody, numbered = number_classes(lines, quasi_identifiers, sensitive, unit)
             values = (
                 ClassValues.of(numbered, f"s{at}", rows, name in missing_is_value, units=unit is not None)
                 for at, name in enumerate(sensitive)
             )
-            of_values = _of_values(rows, everybody, zip(sensitive, values, strict=True), people, recursive)
+            of_values = _of_values(rows, everybody, zip(sensitive, values, strict=True), people, recursive, reading)
             uniform = None if target is None else uniform_classes(lines, quasi_identifiers, target)
             return _disclosure(rows, uniform=uniform, **of_values)
     if unit is None and people is None:
-        found = measure_spread(lines, quasi_identifiers, sensitive, missing_is_value, recursive, target)
+        found = measure_spread(lines, quasi_identifiers, sensitive, missing_is_value, recursive, target, reading)
         return _disclosure(found.rows, sensitive=found.sensitive, uniform=found.uniform)
-    there = people_in_spread(lines, quasi_identifiers, sensitive, missing_is_value, unit)
-    of_values = _of_values(there.rows, there.people, there.values.items(), people, recursive)
-    uniform = None if target is None else measure(table, quasi_identifiers, target=target).uniform
+    there = people_in_spread(lines, quasi_identifiers, sensitive, missing_is_value, unit, reading)
+    of_values = _of_values(there.rows, there.people, there.values.items(), people, recursive, reading)
+    uniform = None if target is None else measure(table, quasi_identifiers, target=target, reading=reading).uniform
     return _disclosure(there.rows, uniform=uniform, **of_values)
 
 
@@ -154,6 +166,7 @@ def _of_values(
     values: Iterable[tuple[str, ClassValues | CountedValues]],
     people: PeopleCounts | None,
     recursive: Sequence[int],
+    reading: ReadValues,
 ) -> dict[str, Any]:
     """Return what follows from the rows, and the people, of every class and of every value in it.
 
@@ -175,7 +188,7 @@ def _of_values(
                 held[name] = people.sensitive[name]
         elif everybody is not None:
             held[name] = own.held(everybody)
-        diversity[name] = own.diversity(everybody, held.get(name), recursive)
+        diversity[name] = own.diversity(name, reading, everybody, held.get(name), recursive)
     return {
         "everybody": everybody,
         "sensitive": diversity,

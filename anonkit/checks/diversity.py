@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.checks.counted_as import CountedAs
+
 Numbers = NDArray[Any]
 
 Pairs = tuple[Numbers, Numbers, Numbers, Numbers]
@@ -22,6 +24,10 @@ NOTHING: Mapping[str, float] = {"l": 0.0, "entropy_l": 0.0, "t": 0.0, "alpha": 0
 """What a table without rows has."""
 NO_VALUE: Mapping[str, float] = {"l": 0.0, "entropy_l": 0.0, "t": 1.0, "alpha": 0.0, "beta": 0.0}
 """What a class has in which nobody has a value; no c is large enough for its recursive diversity."""
+NOTHING_CAPPED: Mapping[str, float] = {"confidence": 0.0, "confidence_cap": 1.0}
+"""Share and cap of the value that is most above its cap, where no class has one that is capped."""
+PLAIN = CountedAs()
+"""Only equal values are one, and nothing is capped."""
 _LEAST = ("l", "entropy_l")
 """The worst class has the least of these, and the most of all others."""
 
@@ -66,6 +72,8 @@ def worst_of(
     *,
     anybody: int | None = None,
     some_have_none: bool = False,
+    counted: CountedAs = PLAIN,
+    members: Numbers | None = None,
 ) -> dict[str, float]:
     """Return what the worst class of some has, from its pairs in parts; a part is looked at and let go.
 
@@ -85,6 +93,10 @@ def worst_of(
         Holders of any value in the whole table, where they may have several; else the sum of the above.
     some_have_none : bool
         There is a class besides these in which nobody has a value.
+    counted : CountedAs
+        Which values are one for l, alpha and caps, and the cap of each.
+    members : array, shape (n_classes,), optional
+        Rows or people of each class, those without a value too, by which shares under a cap are; else its holders.
 
     Returns
     -------
@@ -94,11 +106,15 @@ def worst_of(
     everybody = overall.sum() if anybody is None else anybody
     shares = np.minimum(overall, everybody) / max(everybody, 1)
     worst: dict[str, float] = dict(NO_VALUE) if some_have_none else {}
+    if counted.caps is not None:
+        worst |= NOTHING_CAPPED
     for l in recursive if some_have_none else ():  # noqa: E741
         worst[f"recursive_c_{l}"] = np.inf
     for classes, values, counts, holders in parts:
         starts = np.flatnonzero(np.diff(classes, prepend=classes[0] - 1))
-        worst = united([worst, _worst(starts, values, counts, holders, shares, ordered, recursive)])
+        found = _worst(starts, values, counts, holders, shares, ordered, recursive)
+        found |= _as_counted(starts, values, counts, holders, holders if members is None else members[classes], counted)
+        worst = united([worst, found])
     return worst
 
 
@@ -106,10 +122,19 @@ def united(found: Iterable[Mapping[str, float]]) -> dict[str, float]:
     """Return what the worst class of all has, from what those of some classes each have."""
     worst: dict[str, float] = {}
     for each in found:
+        if "confidence" in each and _above_cap(each) > _above_cap(worst):
+            worst |= {name: each[name] for name in NOTHING_CAPPED}
         for name, value in each.items():
+            if name in NOTHING_CAPPED:
+                continue
             worse = min if name in _LEAST else max
             worst[name] = worse(worst.get(name, value), value)
     return worst
+
+
+def _above_cap(worst: Mapping[str, float]) -> float:
+    """Return by how much the likeliest capped value is above its cap, or below it."""
+    return worst["confidence"] - worst["confidence_cap"] if "confidence" in worst else -np.inf
 
 
 def worst_told(worst: Mapping[str, float]) -> dict[str, float]:
@@ -150,6 +175,49 @@ def _worst(
         tail = np.add.reduceat(divided * (place >= l - 1), starts)
         with np.errstate(divide="ignore"):
             out[f"recursive_c_{l}"] = float((divided[starts] / tail).max())
+    return out
+
+
+def _as_counted(
+    starts: Numbers, values: Numbers, counts: Numbers, holders: Numbers, members: Numbers, counted: CountedAs
+) -> dict[str, float]:
+    """Return what of the worst of some classes depends on which values are one, and on the caps of values.
+
+    Values further apart than the width are counted from the least one on, each time the next that lies behind the end
+    of the last: no more values of a class are so far apart. Where people hold several values, so many of the rarest of
+    these may have no holder of their own as there are more holdings than people.
+    """
+    ends, caps = counted.ends, counted.caps
+    if ends is None and caps is None:
+        return {}
+    lengths = np.diff(starts, append=values.size)
+    classes = np.repeat(np.arange(starts.size), lengths)
+    out: dict[str, float] = {}
+    within = counts
+    if ends is not None:
+        width = int(max(values.max(), ends.max())) + 1
+        behind = np.searchsorted(classes * width + values, classes * width + ends[values])
+        sums = np.concatenate([[0.0], np.cumsum(counts)])
+        within = sums[behind] - sums[:-1]
+        out["alpha"] = float((np.minimum(within, holders) / holders).max())
+        at, stops, apart = starts.copy(), starts + lengths, np.zeros(values.size, dtype=bool)
+        left = np.arange(starts.size)
+        while left.size:
+            apart[at[left]] = True
+            at[left] = behind[at[left]]
+            left = left[at[left] < stops[left]]
+        n_apart = np.add.reduceat(apart.astype(np.int64), starts)
+        surplus = np.add.reduceat(counts, starts) - holders[starts]
+        chosen = np.flatnonzero(apart)
+        order = chosen[np.lexsort((counts[chosen], classes[chosen]))]
+        first = np.concatenate([[0], np.cumsum(n_apart)[:-1]])
+        spare = _up_to(first, counts[order]) <= surplus[classes[order]]
+        out["l"] = float((n_apart - np.bincount(classes[order], spare, minlength=starts.size)).min())
+    if caps is not None:
+        shares = np.minimum(within, members) / members
+        worst = int(np.argmax(shares - caps[values]))
+        if np.isfinite(caps[values[worst]]):
+            out |= {"confidence": float(shares[worst]), "confidence_cap": float(caps[values[worst]])}
     return out
 
 

@@ -44,7 +44,9 @@ def validate_drawn(evidence: Evidence) -> Validation:
     schema, requested, claimed = evidence.schema, evidence.asked, report["guarantee"]["parameters"]
     promise = KAnonymity(k=claimed["k"], quasi_identifiers=tuple(claimed["quasi_identifiers"]))
     refuse_unknown([*(requested.quasi_identifiers or ()), *requested.sensitive], schema.names)
-    disclosure = recounted(data, schema, promise, requested.quasi_identifiers, requested.sensitive, params)
+    disclosure = recounted(
+        data, schema, promise, requested.quasi_identifiers, requested.sensitive, params, report["rows"]
+    )
     made = [*promise.verify(disclosure), *draw_checks(data, params, report["guarantee"]), *_domains(data, params)]
     found = [*_columns(params, report, schema), *label_checks(data, schema.names, params, report)]
     if requested.quasi_identifiers is None:

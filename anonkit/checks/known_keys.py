@@ -94,6 +94,8 @@ _DOMAIN = {
 }  # fmt: skip
 _COLUMN = {
     **dict.fromkeys(("name", "role", "sensitive", "missing_is_value", "shows", "together"), _plain),
+    **dict.fromkeys(("l", "t", "alpha", "tolerance", "width"), _figure),
+    "caps": ANY,
     "type": _text,
     "missing": _text,
     "domain": _DOMAIN,
@@ -134,6 +136,8 @@ _PARAMS: Shape = {
         ), ANY,
     ),
     "missing_values": _texts,
+    "no_values": _texts,
+    "folding": _text,
     "columns": _COLUMN,
     "recoding": {
         "kind": _plain, "merged": _plain, "axes": _AXIS, "columns": _AXIS,

@@ -22,12 +22,43 @@ _TEXTS = ("VARCHAR", "ENUM")
 
 @dataclass(frozen=True, kw_only=True)
 class ReadValues:
-    """What counts as a value of the sensitive columns of a table."""
+    """What counts as a value of the sensitive columns of a table, and how often one may stand in a class."""
 
+    columns: tuple[str, ...] = ()
+    """The columns that are read so."""
     no_values: Sequence[str] = NO_VALUES
     """Folded texts that are none."""
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By column: declared categories, which are values whatever the list says."""
+    widths: Mapping[str, float] = field(default_factory=dict)
+    """By column: numbers no further apart are one value. Of others the width follows from the table itself."""
+    tolerances: Mapping[str, float] = field(default_factory=dict)
+    """By column: the share of its middle 90 % that a declared width is."""
+    caps: Mapping[str, Sequence[Sequence[Any]]] = field(default_factory=dict)
+    """By column with caps: pairs of a value and the largest share of a class that may hold it, as in `params.json`."""
+    left_out: int | None = None
+    """Rows that the caps were fixed on and the table has no more; None: the caps are those of another table."""
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any], rows: Mapping[str, Any]) -> ReadValues:
+        """Return what the `params.json` of a release says, and the `rows` of its report.
+
+        Of a release of version 0.1, which says nothing of values, texts are read by the list of today.
+        """
+        sensitive = {entry["name"]: entry for entry in params["columns"] if entry.get("sensitive")}
+        domains = {name: entry.get("domain", {}).get("categories", ()) for name, entry in sensitive.items()}
+        return cls(
+            no_values=tuple(params.get("no_values", NO_VALUES)),
+            categories={name: tuple(values) for name, values in domains.items()},
+            widths={name: float(entry["width"]) for name, entry in sensitive.items() if "width" in entry},
+            tolerances={name: float(entry["tolerance"]) for name, entry in sensitive.items() if "tolerance" in entry},
+            caps={name: entry["caps"] for name, entry in sensitive.items() if "caps" in entry},
+            left_out=None if "earlier_method" in params else int(rows["suppressed"]),
+        )
+
+    def reading(self, columns: Sequence[str]) -> ReadValues:
+        """Return the same of some more columns."""
+        return replace(self, columns=tuple(dict.fromkeys((*self.columns, *columns))))
 
     def value_of(self, text: str, column: str) -> str | None:
         """Return the folded text, or None where it is no value of the column."""
@@ -59,11 +90,13 @@ def read_lines(lines: Lines, columns: Collection[str], reading: ReadValues) -> L
         if not _is_text(connection, source, cells):
             continue
         spelled = connection.sql(f"SELECT DISTINCT {cells}::VARCHAR AS cell FROM {source}").fetchall()
-        texts = [text for (text,) in spelled if text is not None]
-        counted = [reading.value_of(text, name) for text in texts]
+        texts, marks = [text for (text,) in spelled if text is not None], reading.marks(name)
+        folded = [folding(text) for text in texts]
+        counted = [None if text in marks else text for text in folded]
         if counted == texts:
             continue
-        connection.register(f"spelled{at}", pa.table({"cell": pa.array(texts, pa.string()), "counted": counted}))
+        listed = {"cell": pa.array(texts, pa.string()), "counted": pa.array(counted, pa.string())}
+        connection.register(f"spelled{at}", pa.table(listed))
         source = (
             f"(SELECT t.* REPLACE (spelled.counted AS {cells}) FROM {source} AS t "
             f"LEFT JOIN spelled{at} AS spelled ON t.{cells}::VARCHAR = spelled.cell)"

@@ -20,11 +20,13 @@ import pyarrow as pa
 from anonkit.bundle.part_workers import Message
 from anonkit.checks.class_counts import number_classes
 from anonkit.checks.people import Counts
+from anonkit.checks.read_values import ReadValues, read_lines
 from anonkit.checks.table_scans import Lines, SpreadFiles, opened, scanned
 from anonkit.errors import EngineError
 
 UNNUMBERED = -1
 """In place of a value's number where a cell is missing and that is no value."""
+_AS_IT_STANDS = ReadValues()
 _TOGETHER = 1 << 19
 """Rows of a group, about."""
 _BORDERS = 63
@@ -50,9 +52,17 @@ class SpreadClasses:
     """By column: its type."""
     groups: int
     """Groups of each column, and of classes."""
+    reading: ReadValues
+    """What counts as a value of some columns."""
 
     @classmethod
-    def of(cls, files: SpreadFiles, quasi_identifiers: Sequence[str], columns: Sequence[str]) -> SpreadClasses:
+    def of(
+        cls,
+        files: SpreadFiles,
+        quasi_identifiers: Sequence[str],
+        columns: Sequence[str],
+        reading: ReadValues = _AS_IT_STANDS,
+    ) -> SpreadClasses:
         """Let workers count the classes, and look at some columns.
 
         Raises
@@ -60,7 +70,7 @@ class SpreadClasses:
         EngineError
             The files cannot be read or counted.
         """
-        look = LookAt(quasi_identifiers=tuple(quasi_identifiers), columns=tuple(columns))
+        look = LookAt(quasi_identifiers=tuple(quasi_identifiers), columns=tuple(columns), reading=reading)
         looked = files.workers.each(look, files.runs)
         cells, rows = _numbered([read_message(each.classes) for each in looked], len(quasi_identifiers))
         groups = max(-(-int(rows.sum()) // _TOGETHER), 1)
@@ -74,12 +84,15 @@ class SpreadClasses:
             borders=tuple(_borders(values, groups) for values in named),
             kinds=looked[0].kinds,
             groups=groups,
+            reading=reading,
         )
 
     @property
     def numbered(self) -> NumberedRows:
         """What opens files with the numbers of their classes."""
-        return NumberedRows(quasi_identifiers=self.quasi_identifiers, columns=self.columns, cells=self.cells)
+        return NumberedRows(
+            quasi_identifiers=self.quasi_identifiers, columns=self.columns, cells=self.cells, reading=self.reading
+        )
 
 
 def _numbered(counted: Sequence[pa.Table], n_keys: int) -> tuple[pa.Table, Counts]:
@@ -120,6 +133,7 @@ class LookAt:
 
     quasi_identifiers: tuple[str, ...]
     columns: tuple[str, ...]
+    reading: ReadValues
 
     def __call__(self, parts: Sequence[Path]) -> Looked:
         """Count; what one worker does of its files."""
@@ -130,6 +144,8 @@ class LookAt:
             classes = table_of(
                 connection, f"SELECT {keys}count(*)::BIGINT AS n FROM {source}{' GROUP BY ALL' if keys else ''}"
             )
+            lines = _read(lines, self.columns, self.reading)
+            source = lines.source
             borders = [
                 table_of(
                     connection, f"SELECT unnest(quantile_disc({lines.column(name)}, [{shares}])) AS low FROM {source}"
@@ -151,6 +167,7 @@ class NumberedRows:
     columns: tuple[str, ...]
     cells: bytes
     """As in `SpreadClasses`."""
+    reading: ReadValues
 
     @contextmanager
     def opened(self, parts: Sequence[Path]) -> Iterator[Any]:
@@ -169,11 +186,17 @@ class NumberedRows:
                 for at, name in enumerate(self.quasi_identifiers)
             )
             connection.register("classes", read_message(self.cells))
+            source = _read(lines, self.columns, self.reading).source
             connection.execute(
                 f"CREATE TEMP TABLE numbered AS SELECT classes.class{cells} FROM {source} AS t "
                 f"JOIN classes ON {same or 'true'}"
             )
             yield connection
+
+
+def _read(lines: Lines, columns: Sequence[str], reading: ReadValues) -> Lines:
+    """Return the lines with what counts as a value in the columns that are read so."""
+    return read_lines(lines, [name for name in reading.columns if name in columns], reading)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,9 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.bundle.part_workers import Message
-from anonkit.checks.class_counts import has_order
+from anonkit.checks.class_counts import has_order, is_whole
+from anonkit.checks.counted_as import LookedAt
 from anonkit.checks.counted_values import CountedValues
 from anonkit.checks.people import Counts
+from anonkit.checks.read_values import ReadValues
 from anonkit.checks.spread_files import (
     UNNUMBERED,
     NumberedRows,
@@ -54,6 +56,7 @@ def people_in_spread(
     sensitive: Sequence[str],
     missing_is_value: Sequence[str],
     unit: str | None,
+    reading: ReadValues,
 ) -> SpreadPeople:
     """Count rows, and the people of a unit where there is one, by class and value.
 
@@ -63,7 +66,7 @@ def people_in_spread(
         They cannot be read or counted, or what was counted does not add up.
     """
     columns = (*sensitive, *(() if unit is None else (unit,)))
-    spread = SpreadClasses.of(files, quasi_identifiers, columns)
+    spread = SpreadClasses.of(files, quasi_identifiers, columns, reading)
     rows, groups, n_values = spread.rows, spread.groups, len(sensitive)
     deal = DealPeople(
         rows=spread.numbered,
@@ -72,7 +75,9 @@ def people_in_spread(
         valued=tuple("true" if name in missing_is_value else f"s{at} IS NOT NULL" for at, name in enumerate(sensitive)),
         units=unit is not None,
     )
-    count = CountPeople(valued=deal.valued, borders=spread.borders, groups=groups)
+    count = CountPeople(
+        columns=tuple(sensitive), valued=deal.valued, borders=spread.borders, groups=groups, reading=reading
+    )
     said = files.workers.regrouped(deal, [count], files.runs, groups * (n_values + 2)) if columns else []
     found: list[dict[int, list[pa.Table]]] = [{} for _ in range(n_values + 2)]
     for group, message in said:
@@ -86,6 +91,7 @@ def people_in_spread(
             found[at],
             rows,
             ordered=has_order(spread.kinds[at]),
+            whole=is_whole(spread.kinds[at]),
             with_value=None if with_value is None else with_value[at],
             anybody=None if anybody is None else int(anybody[at]),
         )
@@ -137,11 +143,18 @@ def _of_units(found: Mapping[int, list[pa.Table]], n_rows: int, n_values: int) -
 
 
 def _values(
-    found: Mapping[int, list[pa.Table]], rows: Counts, *, ordered: bool, with_value: Counts | None, anybody: int | None
+    found: Mapping[int, list[pa.Table]],
+    rows: Counts,
+    *,
+    ordered: bool,
+    whole: bool,
+    with_value: Counts | None,
+    anybody: int | None,
 ) -> CountedValues:
     """Return the rows and people of every value in every class, from those of each group of values."""
     pairs: list[tuple[Counts, ...]] = []
     domain: list[tuple[Counts, ...]] = []
+    looked: list[pa.Table] = []
     first = 0
     for part in sorted(found):
         for table in found[part]:
@@ -149,6 +162,7 @@ def _values(
             columns = tuple(table.column(name).to_numpy() for name in names)
             if len(columns) == 2:
                 domain.append(columns)
+                looked.append(table)
             else:
                 numbers = np.where(columns[1] == UNNUMBERED, UNNUMBERED, columns[1] + first)
                 pairs.append((columns[0], numbers, *columns[2:]))
@@ -173,6 +187,8 @@ def _values(
         people_of_values=of_values[1],
         with_value=with_value,
         anybody=anybody,
+        looked=LookedAt.from_tables(looked),
+        whole=whole,
     )
 
 
@@ -219,10 +235,13 @@ class DealPeople:
 class CountPeople:
     """Counts different people in a group of values, of classes or of people."""
 
+    columns: tuple[str, ...]
+    """The sensitive columns."""
     valued: tuple[str, ...]
     borders: tuple[bytes, ...]
     groups: int
     """As in `DealPeople`."""
+    reading: ReadValues
 
     def __call__(self, group: int, said: Sequence[bytes]) -> Iterator[Message]:
         """Yield messages: rows `n` and `people` of pairs, and of values in order; those of classes; or of all.
@@ -241,8 +260,13 @@ class CountPeople:
                 )
                 counted = "sum(n)::BIGINT AS n, count(DISTINCT unit)::BIGINT AS people FROM ranked"
                 yield from messages_of(group, table_of(connection, f"SELECT class, value, {counted} GROUP BY ALL"))
-                domain = f"SELECT value, {counted} WHERE value <> {UNNUMBERED} GROUP BY ALL ORDER BY value"
-                yield group, written(table_of(connection, domain).drop_columns(["value"]))
+                domain = table_of(
+                    connection, f"SELECT value, {counted} WHERE value <> {UNNUMBERED} GROUP BY ALL ORDER BY value"
+                )
+                cells = table_of(connection, f"SELECT DISTINCT s FROM {source} WHERE {valued} ORDER BY s NULLS LAST")
+                looked = LookedAt.of(cells.column("s"), self.columns[kind], self.reading)
+                lines_of = {"n": domain.column("n"), "people": domain.column("people"), **looked.columns()}
+                yield group, written(pa.table(lines_of))
                 return
             holders = "".join(
                 f", count(DISTINCT unit) FILTER (valued{at} > 0)::BIGINT AS with{at}" for at in range(len(self.valued))

@@ -19,9 +19,11 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.bundle.part_workers import Message
-from anonkit.checks.class_counts import has_order
+from anonkit.checks.class_counts import has_order, is_whole
+from anonkit.checks.counted_as import CountedAs, LookedAt
 from anonkit.checks.diversity import NOTHING, united, worst_of, worst_told
 from anonkit.checks.people import Counts
+from anonkit.checks.read_values import ReadValues
 from anonkit.checks.spread_files import (
     UNNUMBERED,
     DealPairs,
@@ -65,6 +67,7 @@ def measure_spread(
     missing_is_value: Sequence[str],
     recursive: Sequence[int],
     target: str | None,
+    reading: ReadValues,
 ) -> SpreadCounts:
     """Count what `anonkit.checks.disclosure.measure` counts of rows that only workers read.
 
@@ -77,13 +80,17 @@ def measure_spread(
     if target is not None:
         attributes.append(Attribute(name=target, missing_is_value=True, is_target=True))
     columns = tuple(attribute.name for attribute in attributes)
-    spread = SpreadClasses.of(files, quasi_identifiers, columns)
+    spread = SpreadClasses.of(files, quasi_identifiers, columns, reading)
     rows, groups = spread.rows, spread.groups
     deal = DealPairs(rows=spread.numbered, borders=spread.borders, groups=groups)
-    rank = RankValues(attributes=tuple(attributes), classes=rows.size, borders=spread.borders, groups=groups)
+    rank = RankValues(
+        attributes=tuple(attributes), classes=rows.size, borders=spread.borders, groups=groups, reading=reading
+    )
     measure = MeasureClasses(
         attributes=tuple(attributes),
         ordered=tuple(map(has_order, spread.kinds)),
+        whole=tuple(map(is_whole, spread.kinds)),
+        reading=reading,
         rows=written(pa.table({"n": rows})),
         recursive=tuple(recursive),
         groups=groups,
@@ -98,12 +105,20 @@ def measure_spread(
         if len(of_groups) != min(groups, rows.size) or any(each["overall"] != held for each in of_groups):
             raise lost()
     figures = {
-        name: worst_told(united(each["worst"] for each in of_groups)) if rows.size else dict(NOTHING)
+        name: _told(of_groups) if rows.size else {**NOTHING, "strange": 0.0}
         for name, of_groups in zip(sensitive, found, strict=False)
     }
     return SpreadCounts(
         rows=rows, sensitive=figures, uniform=None if target is None else _uniform(target, rows, found[-1])
     )
+
+
+def _told(of_groups: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return what is told of the worst class of all groups."""
+    return {
+        **worst_told(united(each["worst"] for each in of_groups)),
+        "strange": float(max(each["strange"] for each in of_groups)),
+    }
 
 
 def _uniform(target: str, rows: Counts, found: Sequence[Mapping[str, Any]]) -> UniformClasses:
@@ -126,11 +141,12 @@ class RankValues:
     borders: tuple[bytes, ...]
     groups: int
     """As in `SpreadClasses`."""
+    reading: ReadValues
 
     def __call__(self, group: int, said: Sequence[bytes]) -> Iterator[Message]:
         """Yield messages: `part`, `class`, `value`, `n` of pairs; or `part` and `n`, the rows of its values in order.
 
-        Values are numbered inside their part.
+        Values are numbered inside their part. Of a number it is told which it is, of a value with a cap the cap.
         """
         at, part = divmod(group, self.groups)
         valued = "true" if self.attributes[at].missing_is_value else "s IS NOT NULL"
@@ -143,10 +159,12 @@ class RankValues:
                 f"FROM (SELECT class, s, sum(n)::BIGINT AS n FROM {source} GROUP BY ALL) "
                 f"ORDER BY class % {self.groups}",
             )
+            cells = table_of(connection, f"SELECT DISTINCT s FROM {source} WHERE {valued} ORDER BY s NULLS LAST")
+        looked = LookedAt.of(cells.column("s"), self.attributes[at].name, self.reading)
         classes, values, rows = (pairs.column(name).to_numpy() for name in ("class", "value", "n"))
         held = values != UNNUMBERED
         domain = np.bincount(values[held], rows[held]).astype(np.int64)
-        counts = written(pa.table({"part": pa.array(np.full(domain.size, part)), "n": domain}))
+        counts = written(pa.table({"part": pa.array(np.full(domain.size, part)), "n": domain, **looked.columns()}))
         for own in range(min(self.groups, self.classes)):
             yield at * self.groups + own, counts
         pairs = pairs.append_column("part", pa.array(np.full(rows.size, part)))
@@ -161,10 +179,13 @@ class MeasureClasses:
     attributes: tuple[Attribute, ...]
     ordered: tuple[bool, ...]
     """By attribute: its values have an order."""
+    whole: tuple[bool, ...]
+    """By attribute: they are whole numbers."""
     rows: bytes
     """`n`: the rows of each class."""
     recursive: tuple[int, ...]
     groups: int
+    reading: ReadValues
 
     def __call__(self, group: int, said: Sequence[bytes]) -> Iterator[Message]:
         """Yield what the worst class of the group has, or how many rows stand in classes of one value.
@@ -178,7 +199,7 @@ class MeasureClasses:
         """
         at, own = divmod(group, self.groups)
         tables = [read_message(message) for message in said]
-        overall, first = self._domain([table for table in tables if "class" not in table.column_names])
+        overall, first, looked = self._domain([table for table in tables if "class" not in table.column_names])
         pairs = pa.concat_tables([table for table in tables if "class" in table.column_names])
         classes, values, rows, part = (pairs.column(name).to_numpy() for name in ("class", "value", "n", "part"))
         classes = classes // self.groups  # those of a group are neighbours then
@@ -199,23 +220,31 @@ class MeasureClasses:
             held = values != UNNUMBERED
             classes, values, of_pair = classes[held], values[held], rows[held].astype(np.float64)
             holders = np.bincount(classes, of_pair, minlength=expected.size)
+            n_rows = int(read_message(self.rows).column("n").to_numpy().sum())
+            name, whole = self.attributes[at].name, self.whole[at]
+            counted = CountedAs.of(looked, name, self.reading, overall, n_rows, whole=whole)
             found = {
+                "strange": counted.strange,
                 "worst": worst_of(
                     [(classes, values, of_pair, holders[classes])] if classes.size else [],
                     overall.astype(np.float64),
                     self.ordered[at],
                     self.recursive,
                     some_have_none=bool((holders == 0).any()),
-                )
+                    counted=counted,
+                    members=expected,
+                ),
             }
         found |= {"held": int(rows[held].sum()), "overall": int(overall.sum())}
         yield group, json.dumps(found).encode()
 
-    def _domain(self, counted: Sequence[pa.Table]) -> tuple[Counts, Counts]:
-        """Return the rows of every value, in their order, and the number of the first value of each part."""
-        by_part = {table.column("part")[0].as_py(): table.column("n").to_numpy() for table in counted if table.num_rows}
+    def _domain(self, counted: Sequence[pa.Table]) -> tuple[Counts, Counts, LookedAt]:
+        """Return the rows of every value, in their order, the number of the first of each part, and what they are."""
+        tables = {table.column("part")[0].as_py(): table for table in counted if table.num_rows}
+        by_part = {part: tables[part].column("n").to_numpy() for part in sorted(tables)}
         sizes = np.zeros(self.groups + 1, dtype=np.int64)
         for part, counts in by_part.items():
             sizes[part + 1] = counts.size
         nothing = np.zeros(0, dtype=np.int64)
-        return np.concatenate([nothing, *(by_part[part] for part in sorted(by_part))]), np.cumsum(sizes)
+        looked = LookedAt.from_tables([tables[part] for part in by_part])
+        return np.concatenate([nothing, *by_part.values()]), np.cumsum(sizes), looked

@@ -17,7 +17,7 @@ def folded_text(text: str) -> str:
     return normalize("NFKC", normalize("NFKC", text).casefold()).strip()
 
 
-def folded_column(column: CodedColumn, no_values: Collection[str]) -> CodedColumn:
+def folded_column(column: CodedColumn, no_values: Collection[str] | None) -> CodedColumn:
     """Return a column with one code for all spellings of a text, and the missing code for marks.
 
     Parameters
@@ -25,14 +25,14 @@ def folded_column(column: CodedColumn, no_values: Collection[str]) -> CodedColum
     column : CodedColumn
         One of numbers, dates or truth values is returned as it is.
     no_values : collection of str
-        Folded texts that are no value.
+        Folded texts that are no value; None: texts are not folded either.
 
     Returns
     -------
     CodedColumn
         Its values are folded texts, ascending; missing is last.
     """
-    if column.ordered or not any(isinstance(value, str) for value in column.values):
+    if no_values is None or column.ordered or not any(isinstance(value, str) for value in column.values):
         return column
     folded = [None if value is None else folded_text(str(value)) for value in column.values]
     counted = [None if text is None or text in no_values else text for text in folded]

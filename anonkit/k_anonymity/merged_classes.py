@@ -25,10 +25,12 @@ import pyarrow as pa
 
 from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.domains.coded_columns import combine
-from anonkit.k_anonymity.privacy_model import AnonymityModel, candidate_requirements, diversity_requirements
+from anonkit.k_anonymity.privacy_model import AnonymityModel, candidate_requirements
 from anonkit.k_anonymity.recoded_rows import RecodeRows, is_among
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition, Requirement
 from anonkit.k_anonymity.search.suppression import n_suppressed
+from anonkit.k_anonymity.sensitive_rules import ReadValues, SensitiveRule
+from anonkit.k_anonymity.value_requirements import diversity_requirements
 from anonkit.k_anonymity.violating_classes import coded_cells
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import COUNT, Engine, Source, is_too_large
@@ -140,6 +142,7 @@ def merged_recoding(
     engine: Engine,
     recoding: Recoding,
     needed: Sequence[str],
+    rules: Sequence[SensitiveRule],
 ) -> MergedRecoding:
     """Merge the classes of a table that break the model; where no row is saved by that, nothing is merged.
 
@@ -147,6 +150,8 @@ def merged_recoding(
     ----------
     needed : sequence of str
         Columns whose missing cells drop their row.
+    rules : sequence of SensitiveRule
+        What is asked of the values of each sensitive column.
 
     Notes
     -----
@@ -160,20 +165,21 @@ def merged_recoding(
     people = [*([] if policy.unit is None else [policy.unit]), *(candidate.key for candidate in policy.candidates)]
     if not types or (people and is_too_large(source, engine)):
         return plain
-    sensitive = list(policy.sensitive) if model.diversity.asked() else []
+    rules = [rule for rule in rules if rule.bounds_something]
+    sensitive = [rule.name for rule in rules]
     extra = [name for name in dict.fromkeys((*sensitive, *people)) if name not in types]
     kinds = {**types, **({} if policy.unit is None else {policy.unit: pa.string()})}
     schema = pa.schema([(name, kinds.get(name) or source.schema.field(name).type) for name in (*types, *extra)])
     function = RecodeRows(recoding=finest, schema=schema, needed=needed, unit=policy.unit)
-    (cells,) = engine.count_sets(engine.map_batches(source, function, schema), [tuple(schema.names)])
+    read = ReadValues.of(rules, schema)
+    recoded = engine.map_batches(engine.map_batches(source, function, schema), read, read.schema, same_rows=True)
+    (cells,) = engine.count_sets(recoded, [tuple(schema.names)])
     if cells.num_rows == 0:
         return plain
     units = None if policy.unit is None else coded_cells(cells, policy.unit).codes.astype(np.int64)
     requirements = [
         AtLeastK(model.k, units),
-        *diversity_requirements(
-            model.diversity, [coded_cells(cells, name) for name in sensitive], policy.missing_is_value, units=units
-        ),
+        *diversity_requirements(rules, [coded_cells(cells, name) for name in sensitive], units=units),
         *candidate_requirements(model.k, [coded_cells(cells, candidate.key) for candidate in policy.candidates]),
     ]
     entry_class, n_classes = combine([coded_cells(cells, name).codes for name in types], cells.num_rows)

@@ -16,15 +16,18 @@ from numpy.typing import NDArray
 
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.coded_columns import CodedColumn
+from anonkit.domains.folded_values import folded_column
 from anonkit.errors import GuaranteeError, PolicyError
 from anonkit.k_anonymity.declared_detail import Hierarchy
 from anonkit.k_anonymity.found_detail import Holders, cut_parts, pool_rare
 from anonkit.k_anonymity.guiding_target import GuidingTarget, guiding_target
-from anonkit.k_anonymity.privacy_model import AnonymityModel, candidate_requirements, diversity_requirements
+from anonkit.k_anonymity.privacy_model import AnonymityModel, candidate_requirements
 from anonkit.k_anonymity.recoded_rows import RecodeRows, RowRules
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, automatic_ladder, full_detail
 from anonkit.k_anonymity.search.shared_sets import SharedSets
+from anonkit.k_anonymity.sensitive_rules import SensitiveRule
+from anonkit.k_anonymity.value_requirements import diversity_requirements
 from anonkit.policy.column_declarations import Column
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import Task
@@ -111,9 +114,19 @@ class Prepared:
 
 
 def prepare(
-    source: Source, policy: Policy, engine: Engine, model: AnonymityModel, preparation: Preparation
+    source: Source,
+    policy: Policy,
+    engine: Engine,
+    model: AnonymityModel,
+    preparation: Preparation,
+    rules: Sequence[SensitiveRule],
 ) -> Prepared:
     """Code the quasi-identifiers of a table and turn the model into requirements.
+
+    Parameters
+    ----------
+    rules : sequence of SensitiveRule
+        What is asked of the values of each sensitive column.
 
     Raises
     ------
@@ -156,7 +169,7 @@ def prepare(
         holders=holders,
         k=model.k,
         requirements=[
-            *_requirements(usable, policy, engine, model, units),
+            *_requirements(usable, policy, engine, model, units, rules),
             *candidate_requirements(model.k, candidates),
         ],
         notes=(*_blank_notes(columns), *guide.notes),
@@ -215,16 +228,23 @@ def _refuse_few_values(k: int, name: str, candidate: CodedColumn) -> None:
 
 
 def _requirements(
-    source: Source, policy: Policy, engine: Engine, model: AnonymityModel, units: NDArray[np.int64] | None
+    source: Source,
+    policy: Policy,
+    engine: Engine,
+    model: AnonymityModel,
+    units: NDArray[np.int64] | None,
+    rules: Sequence[SensitiveRule],
 ) -> list[Requirement]:
     """Return what every equivalence class must meet, k first."""
     at_least_k = AtLeastK(model.k, units)
     if policy.person_rows is not None and policy.person_rows.whole_set and units is not None:
         return [at_least_k, SharedSets(model.k, units)]
-    if not model.diversity.asked():
+    rules = [rule for rule in rules if rule.bounds_something]
+    if not rules:
         return [at_least_k]
-    sensitive = engine.encode(source, policy.sensitive)
-    return [at_least_k, *diversity_requirements(model.diversity, sensitive, policy.missing_is_value, units=units)]
+    sensitive = engine.encode(source, [rule.name for rule in rules])
+    counted = [folded_column(column, rule.no_values) for column, rule in zip(sensitive, rules, strict=True)]
+    return [at_least_k, *diversity_requirements(rules, counted, units=units)]
 
 
 def _blank_notes(columns: Sequence[CodedColumn]) -> tuple[str, ...]:

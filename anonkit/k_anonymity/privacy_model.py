@@ -6,26 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.errors import ParameterError, PolicyError, option
-from anonkit.k_anonymity.search.class_values import CountedPeople
-from anonkit.k_anonymity.search.equivalence import (
-    AlphaK,
-    AtLeastK,
-    DistinctL,
-    EntropyL,
-    RecursiveCL,
-    Requirement,
-    TCloseness,
-    check_k,
-)
+from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement, check_k
 from anonkit.parameters import check_number, parameter, settle_numbers
-from anonkit.policy.column_declarations import Missing, Role
+from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
 from anonkit.promises.anonymous_classes import ALL_ROWS, INDEPENDENT, ONE_ROW, CountedCandidate, Diversity, KAnonymity
 
@@ -40,8 +29,9 @@ class AnonymityModel:
     """The privacy model: k-anonymity with optional diversity, and the parameters that every k-anonymous method has.
 
     k counts rows, or distinct people where the policy has a unit column. The diversity models bind every column of role
-    sensitive, the target included if it is declared so. A release that a search proposes is checked against the model
-    as it is, so nothing here depends on the search being right.
+    sensitive, the target included if it is declared so; a column may ask for an l, t or alpha of its own. A sensitive
+    column of which nothing is asked has a cap on confidence by value (`anonkit.k_anonymity.sensitive_rules`). A release
+    that a search proposes is checked against the model as it is, so nothing here depends on the search being right.
 
     Raises
     ------
@@ -82,7 +72,9 @@ class AnonymityModel:
         default=None, range="[0, 1]", help="t-closeness: earth mover's distance of every class from the whole release"
     )
     alpha: float | None = parameter(
-        default=None, range="(0, 1]", help="(alpha, k)-anonymity: largest share of one sensitive value in any class"
+        default=None,
+        range="(0, 1]",
+        help="(alpha, k)-anonymity: largest share of one sensitive value in any class; 1: no bound, no cap by value",
     )
 
     def __post_init__(self) -> None:
@@ -132,9 +124,13 @@ class AnonymityModel:
                 f"{option('sensitive', ['NAME'])}; the target may be sensitive too",
             )
         rows = policy.person_rows
-        if rows is not None and rows.whole_set and self.diversity.asked():
+        of_columns = {name: own for name in policy.sensitive if (own := _own_model(policy.column(name))).asked()}
+        asked = {name: self.diversity.with_own(of_columns.get(name, Diversity())) for name in policy.sensitive}
+        whole_set = rows is not None and rows.whole_set
+        if whole_set and (self.diversity.asked() or of_columns):
+            every = dict.fromkeys(each for own in (self.diversity, *of_columns.values()) for each in own.asked())
             raise PolicyError(
-                f"{', '.join(self.diversity.asked())}: not covered where k holds for a person's whole set of rows",
+                f"{', '.join(every)}: not covered where k holds for a person's whole set of rows",
                 "whole_person = false counts the sensitive values among the people who share one row",
             )
         return KAnonymity(
@@ -143,6 +139,8 @@ class AnonymityModel:
             sensitive=policy.sensitive,
             missing_is_value=policy.missing_is_value,
             diversity=self.diversity,
+            of_columns=of_columns,
+            capped=() if whole_set else tuple(name for name, own in asked.items() if not own.asked()),
             unit=policy.unit,
             rows_known=None if rows is None else ALL_ROWS if rows.whole_set else ONE_ROW,
             candidates=tuple(CountedCandidate(columns=candidate.columns) for candidate in policy.candidates),
@@ -153,6 +151,11 @@ class AnonymityModel:
                 *(_ONE_ROW if rows is not None and not rows.whole_set else ()),
             ),
         )
+
+
+def _own_model(column: Column) -> Diversity:
+    """Return what a sensitive column asks of its own values."""
+    return Diversity(l=column.l, t=column.t, alpha=column.alpha)
 
 
 def _recursive(text: str | None) -> tuple[float, int] | None:
@@ -168,14 +171,6 @@ def _recursive(text: str | None) -> tuple[float, int] | None:
     return pair
 
 
-class Holders(TypedDict):
-    """The holders of the values of a sensitive attribute, rows or people, in the form that requirements take."""
-
-    missing: int | None
-    units: NDArray[np.int64] | None
-    counted: CountedPeople | None
-
-
 def candidate_requirements(k: int, candidates: Sequence[CodedColumn]) -> list[Requirement]:
     """Return that every class holds k different values of each candidate for the person; a missing one counts nothing.
 
@@ -185,40 +180,3 @@ def candidate_requirements(k: int, candidates: Sequence[CodedColumn]) -> list[Re
         Keys of each candidate, row by row or entry by entry.
     """
     return [AtLeastK(k, column.codes.astype(np.int64), column.missing) for column in candidates]
-
-
-def diversity_requirements(
-    asked: Diversity,
-    sensitive: Sequence[CodedColumn],
-    missing_is_value: Sequence[str],
-    *,
-    units: NDArray[np.int64] | None = None,
-    counted: Sequence[CountedPeople] | None = None,
-) -> list[Requirement]:
-    """Return what the sensitive values of every equivalence class must meet.
-
-    Parameters
-    ----------
-    missing_is_value : sequence of str
-        Columns in which a missing cell is a value like any other.
-    units : array, optional
-        Person of each entry: then people hold values, not rows.
-    counted : sequence of CountedPeople, optional
-        People of each entry, for each column, where an entry stands for all rows of a class with one value.
-    """
-    out: list[Requirement] = []
-    for at, column in enumerate(sensitive):
-        values = column.codes.astype(np.int64)
-        missing = None if column.name in missing_is_value else column.missing
-        held = Holders(missing=missing, units=units, counted=None if counted is None else counted[at])
-        if asked.l is not None:
-            out.append(DistinctL(values, asked.l, **held))
-        if asked.entropy_l is not None:
-            out.append(EntropyL(values, asked.entropy_l, **held))
-        if asked.recursive is not None:
-            out.append(RecursiveCL(values, *asked.recursive, **held))
-        if asked.t is not None:
-            out.append(TCloseness(values, asked.t, column.ordered, **held))
-        if asked.alpha is not None:
-            out.append(AlphaK(values, asked.alpha, **held))
-    return out

@@ -17,11 +17,13 @@ from anonkit.errors import GuaranteeError, option
 from anonkit.k_anonymity.merged_classes import MergedRecoding
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_rows import RecodeRows, UsableRows
+from anonkit.k_anonymity.sensitive_rules import SensitiveRule, of_released, sensitive_notes
 from anonkit.k_anonymity.violating_classes import violating_classes
 from anonkit.policy.column_declarations import Column, Outside, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.places import outlines
 from anonkit.policy.target_task import Task
+from anonkit.promises.no_values import FOLDING, NO_VALUES
 from anonkit.protocols import Draft, Engine, Progress, Source
 from anonkit.published.recoding import MASK, GlobalRecoding, Grouping, KeptAxis, Recoding
 from anonkit.report.blocks import Action, ColumnFacts, ReportColumn
@@ -39,6 +41,7 @@ def draft_recoded(
     engine: Engine,
     progress: Progress,
     usable: UsableRows,
+    rules: Sequence[SensitiveRule],
     column_facts: Mapping[str, ColumnFacts] = MappingProxyType({}),
     notes: Sequence[str] = (),
     hint: str = f"raise {option('max_suppression')}, or ask for less",
@@ -49,6 +52,8 @@ def draft_recoded(
     ----------
     usable : UsableRows
         The rows of the table that the policy lets through.
+    rules : sequence of SensitiveRule
+        What is asked of the values of each sensitive column.
     column_facts : mapping of column name to ColumnFacts
         What the report says of a quasi-identifier beside how it was recoded.
     notes : sequence of str
@@ -68,7 +73,7 @@ def draft_recoded(
     """
     usable.refuse_none()
     progress("counting classes", 0.0)
-    violating = violating_classes(model, source, policy, engine, recoding, usable.needed)
+    violating = violating_classes(model, source, policy, engine, recoding, usable.needed, rules)
     unknown = usable.n_usable - violating.n_recoded
     suppressed = violating.n_rows + unknown
     limit = model.suppression_limit
@@ -89,9 +94,10 @@ def draft_recoded(
         suppressed=violating.classes if violating.classes.num_rows else None,
         people=None if violating.people is None else violating.people.keys,
     )
+    data = engine.map_batches(source, recode, schema)
     return Draft(
-        data=engine.map_batches(source, recode, schema),
-        params=anonymity_params(policy, as_read, model, published),
+        data=data,
+        params=anonymity_params(policy, as_read, model, published, of_released(rules, data, engine)),
         columns=_column_entries(policy, published, column_facts),
         rows={
             "in": usable.n_source,
@@ -101,7 +107,7 @@ def draft_recoded(
             "dropped_missing": usable.n_missing,
             **({"dropped_without_unit": usable.n_nobody} if usable.n_nobody else {}),
         },
-        notes=(*notes, *_nobody_notes(policy, usable.n_nobody)),
+        notes=(*notes, *sensitive_notes(rules), *_nobody_notes(policy, usable.n_nobody)),
         applied=recoding,
     )
 
@@ -142,8 +148,11 @@ def _nobody_notes(policy: Policy, n_nobody: int) -> tuple[str, ...]:
 # --- params.json -----------------------------------------------------------------------------------------------------
 
 
-def anonymity_params(policy: Policy, schema: pa.Schema, model: AnonymityModel, recoding: Recoding) -> dict[str, Any]:
+def anonymity_params(
+    policy: Policy, schema: pa.Schema, model: AnonymityModel, recoding: Recoding, rules: Sequence[SensitiveRule]
+) -> dict[str, Any]:
     """Return the part of `params.json` with which `anonkit apply` recodes the next batch in the same way."""
+    of_values = {rule.name: rule for rule in rules}
     return {
         "target": policy.target,
         **({"task": str(policy.task)} if policy.task is Task.REGRESSION else {}),
@@ -157,7 +166,11 @@ def anonymity_params(policy: Policy, schema: pa.Schema, model: AnonymityModel, r
             **{name: getattr(model, name) for name in ("l", "entropy_l", "recursive", "t", "alpha")},
         },
         "max_suppression": model.suppression_limit,
-        "columns": [_column_params(policy, column, schema.field(name).type) for name, column in policy.columns.items()],
+        **({"no_values": list(NO_VALUES), "folding": FOLDING} if rules else {}),
+        "columns": [
+            _column_params(policy, column, schema.field(name).type, of_values.get(name))
+            for name, column in policy.columns.items()
+        ],
         "recoding": recoding.to_dict(),
         **_outlines(policy, recoding),
     }
@@ -184,7 +197,7 @@ def limits_rows(policy: Policy) -> bool:
     return rows is not None and (rows.whole_set or rows.most is not None)
 
 
-def _column_params(policy: Policy, column: Column, kind: pa.DataType) -> dict[str, Any]:
+def _column_params(policy: Policy, column: Column, kind: pa.DataType, rule: SensitiveRule | None) -> dict[str, Any]:
     """Return what the cells of a column mean, by which those of the next batch are read."""
     params = {
         "name": column.name,
@@ -192,7 +205,7 @@ def _column_params(policy: Policy, column: Column, kind: pa.DataType) -> dict[st
         "sensitive": column.is_sensitive,
         "type": str(kind),
         "missing": str(policy.missing_of(column.name)),
-        **({"missing_is_value": column.name in policy.missing_is_value} if column.is_sensitive else {}),
+        **({} if rule is None else {"missing_is_value": rule.missing_is_value, **rule.to_params(column)}),
         **({"together": list(column.together)} if column.together else {}),
     }
     bounds, values = column.bounds, column.domain_values

@@ -21,6 +21,7 @@ from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_draft import draft_recoded
 from anonkit.k_anonymity.recoded_rows import count_usable_rows
 from anonkit.k_anonymity.sampled_search import opened, sample_details, sample_note, searched_rows
+from anonkit.k_anonymity.sensitive_rules import settled_rules
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Draft, Engine, Progress, Source, counting_beside, no_progress
 from anonkit.published.recoding import Recoding
@@ -103,11 +104,12 @@ class RecodingMethod(AnonymityModel, ABC):
             levelled = levelled_rows(source, policy, engine, self.k, rng.child("rows of people"))
             source = levelled.table
         usable = count_usable_rows(source, policy, engine)
+        rules = settled_rules(self, source, policy, engine, usable.needed)
         searched = searched_rows(source, engine, rng, progress)
         sampled = searched is not source
         with counting_beside(engine) if sampled else nullcontext():  # a sample is in memory, the other rows wait
             progress("coding", 0.0)
-            prepared = prepare(searched, policy, engine, self, self.preparation)
+            prepared = prepare(searched, policy, engine, self, self.preparation, rules)
             result = self.find_recoding(prepared, rng=rng, progress=progress)
         draft = draft_recoded(
             self,
@@ -117,6 +119,7 @@ class RecodingMethod(AnonymityModel, ABC):
             engine=engine,
             progress=progress,
             usable=usable,
+            rules=rules,
             column_facts=result.column_facts,
             notes=prepared.notes,
         )

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from anonkit.domains.arrow_values import is_ordered
-from anonkit.errors import GuaranteeError, PolicyError, ReleaseFormatError, option
+from anonkit.errors import GuaranteeError, PolicyError, ReleaseFormatError, option, refusing_damage
 from anonkit.k_anonymity.merged_classes import merged_recoding
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_draft import draft_recoded
 from anonkit.k_anonymity.recoded_rows import count_usable_rows
 from anonkit.k_anonymity.recoding_method import undecided
+from anonkit.k_anonymity.sensitive_rules import SensitiveRule, settled_rules, stored_rules
 from anonkit.parameters import parameter
 from anonkit.policy.calendar_columns import Calendar
 from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outside, Role
@@ -62,6 +63,8 @@ class Recoded(AnonymityModel):
     earlier_method: str = parameter(default="rfka", range="a method's name", help="method that made the recoding")
     recoding: Recoding = field(default_factory=lambda: GlobalRecoding(columns=()))
     declared: tuple[Column, ...] = ()
+    values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By sensitive column: the width and the caps of its values, as the earlier release fixed them."""
     missing_values: tuple[str, ...] = ("",)
     candidates: tuple[tuple[str, ...], ...] = ()
     """Columns that may say whose a row is, of which every class held k different values."""
@@ -99,6 +102,7 @@ class Recoded(AnonymityModel):
                 earlier_method=params.get("earlier_method", params["method"]),
                 recoding=recoding_from_dict(params["recoding"]),
                 declared=tuple(_column(raw) for raw in params["columns"]),
+                values={raw["name"]: raw for raw in params["columns"] if raw["sensitive"]},
                 missing_values=tuple(params["missing_values"]),
                 candidates=tuple(tuple(map(str, columns)) for columns in params.get("candidates", ())),
                 independent_rows=params.get("independent_rows") is True,
@@ -151,7 +155,10 @@ class Recoded(AnonymityModel):
         usable.refuse_none()  # before types: cells that are not there have none
         self._refuse_strangers(source, policy)
         progress("recoding", 0.0)
-        recoding = merged_recoding(self, source, policy, engine, self.recoding, usable.needed)
+        rules = self.rules(policy)
+        if any(rule.no_values is None for rule in rules):
+            rules = settled_rules(self, source, policy, engine, usable.needed)
+        recoding = merged_recoding(self, source, policy, engine, self.recoding, usable.needed, rules)
         draft = draft_recoded(
             self,
             source,
@@ -160,6 +167,7 @@ class Recoded(AnonymityModel):
             engine=engine,
             progress=progress,
             usable=usable,
+            rules=rules,
             column_facts={name: {"reason": _DROPPED} for name in self._dropped(policy)},
             notes=(*_NOTES, *([_MERGED] if recoding.moved else [])),
             hint=f"raise {option('max_suppression')}, wait for a larger batch, or release anew",
@@ -169,6 +177,17 @@ class Recoded(AnonymityModel):
             params={**draft.params, "earlier_method": self.earlier_method},
             owner={"merged": {"rows_at_a_coarser_step": recoding.n_moved}} if recoding.moved else {},
         )
+
+    def rules(self, policy: Policy) -> tuple[SensitiveRule, ...]:
+        """Return what was asked of the values of sensitive columns: the earlier release's widths and caps.
+
+        Raises
+        ------
+        ReleaseFormatError
+            It does not say them.
+        """
+        with refusing_damage("the params.json of the earlier release is damaged"):
+            return stored_rules(self, policy, self.values)
 
     def _dropped(self, policy: Policy) -> list[str]:
         """Return the quasi-identifiers that the earlier release does not show."""
@@ -217,7 +236,8 @@ def _column(raw: Mapping[str, Any]) -> Column:
         # of others the policy's own word stands there, which is about quasi-identifiers
         return column if column.role is Role.QUASI_IDENTIFIER else replace(column, missing=None)
     treatment = Missing.CATEGORY if raw["missing_is_value"] else None
-    return replace(column, missing=treatment, sensitive=column.role is Role.TARGET)
+    asked: dict[str, Any] = {key: float(raw[key]) for key in ("l", "t", "alpha", "tolerance") if key in raw}
+    return replace(column, missing=treatment, sensitive=column.role is Role.TARGET, **asked)
 
 
 def _column_type(arrow: str) -> ColumnType | None:

@@ -18,11 +18,13 @@ import pyarrow.compute as pc
 
 from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.domains.coded_columns import CodedColumn, combine
-from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirements
+from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.rare_people import RarePeople, rare_people
 from anonkit.k_anonymity.recoded_rows import RecodeRows, RowRecoding, is_among
 from anonkit.k_anonymity.search.class_values import CountedPeople, at_most
 from anonkit.k_anonymity.search.equivalence import Partition
+from anonkit.k_anonymity.sensitive_rules import ReadValues, SensitiveRule
+from anonkit.k_anonymity.value_requirements import diversity_requirements
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import COUNT, Engine, Source
 
@@ -52,6 +54,7 @@ def violating_classes(
     engine: Engine,
     recoding: RowRecoding,
     needed: Sequence[str],
+    rules: Sequence[SensitiveRule],
 ) -> ViolatingClasses:
     """Recode a table and find the classes that are too small, or not diverse enough.
 
@@ -59,11 +62,14 @@ def violating_classes(
     ----------
     needed : sequence of str
         Columns whose missing cells drop their row.
+    rules : sequence of SensitiveRule
+        What is asked of the values of each sensitive column.
     """
-    types = recoding.types(source.schema)
+    types, rules = recoding.types(source.schema), [rule for rule in rules if rule.bounds_something]
     names = [name for name in policy.quasi_identifiers if name in types]
     keys = (policy.unit, *(candidate.key for candidate in policy.candidates))
-    extra = [name for name in dict.fromkeys((*policy.sensitive, *keys)) if name and name not in types]
+    watched = (*(rule.name for rule in rules), *keys)
+    extra = [name for name in dict.fromkeys(watched) if name and name not in types]
     kept = [*names, *extra] or source.schema.names[:1]  # a batch without columns has no rows
     if policy.unit is not None:
         types = {**types, policy.unit: pa.string()}
@@ -74,12 +80,17 @@ def violating_classes(
         people = rare_people(recoded, engine, names, policy.unit, model.k)
         nothing = pa.schema([*(schema.field(name) for name in names), (COUNT, pa.int64())]).empty_table()
         return ViolatingClasses(classes=nothing, n_recoded=recoded.n_rows, people=people)
-    classes = _violating(model, recoded, policy, engine, names)
+    classes = _violating(model, recoded, policy, engine, names, rules)
     return ViolatingClasses(classes=classes, n_recoded=recoded.n_rows)
 
 
 def _violating(
-    model: AnonymityModel, recoded: Source, policy: Policy, engine: Engine, names: Sequence[str]
+    model: AnonymityModel,
+    recoded: Source,
+    policy: Policy,
+    engine: Engine,
+    names: Sequence[str],
+    rules: Sequence[SensitiveRule],
 ) -> pa.Table:
     """Return the violating classes of a recoded table: small ones, and those that are not diverse enough.
 
@@ -95,12 +106,14 @@ def _violating(
         keys = [candidate.key for candidate in policy.candidates]
         few = [engine.small_classes(recoded, names, model.k, key) for key in keys]
         small = _united([small, *few], names)
-    if not model.diversity.asked() or not names:
+    if not rules or not names:
         return small
-    counts = [ValueCounts.of(recoded, policy, engine, names, sensitive) for sensitive in policy.sensitive]
+    read = ReadValues.of(rules, recoded.schema)
+    counted = engine.map_batches(recoded, read, read.schema, same_rows=True)
+    counts = [ValueCounts.of(counted, policy, engine, names, rule) for rule in rules]
     removed = small.slice(0, 0)
     while True:
-        tables = [counter.violating(model, policy, engine, removed) for counter in counts]
+        tables = [counter.violating(policy, engine, removed) for counter in counts]
         worse = _united([small, removed, *tables], names)
         if worse.num_rows == removed.num_rows:
             return removed
@@ -115,6 +128,8 @@ class ValueCounts:
     """
 
     recoded: Source
+    """Its sensitive cells as they count."""
+    rule: SensitiveRule
     names: Sequence[str]
     """The released quasi-identifiers."""
     cells: pa.Table
@@ -127,20 +142,23 @@ class ValueCounts:
     """; None where rows are counted."""
 
     @classmethod
-    def of(cls, recoded: Source, policy: Policy, engine: Engine, names: Sequence[str], sensitive: str) -> ValueCounts:
+    def of(
+        cls, recoded: Source, policy: Policy, engine: Engine, names: Sequence[str], rule: SensitiveRule
+    ) -> ValueCounts:
         """Count every cell once: the rounds that follow look at these counts."""
-        keys = [*names, *([] if sensitive in names else [sensitive])]
+        keys = [*names, rule.name]
         (cells,) = engine.count_sets(recoded, [tuple(keys)])
         classes, n_classes = combine([coded_cells(cells, name).codes for name in names], cells.num_rows)
-        column = coded_cells(cells, sensitive)
+        column = coded_cells(cells, rule.name)
         people = None
         if policy.unit is not None:
             of_cells = engine.count_people(recoded, keys, policy.unit).column(COUNT).to_numpy()
-            with_value = engine.count_people(_with_value(recoded, engine, column, policy), names, policy.unit)
+            with_value = engine.count_people(_with_value(recoded, engine, column, rule), names, policy.unit)
             everybody = engine.count_people(recoded, names, policy.unit)
             people = (of_cells, _of_classes(cells, with_value, names), _of_classes(cells, everybody, names))
         return cls(
             recoded=recoded,
+            rule=rule,
             names=names,
             cells=cells,
             partition=Partition(classes, n_classes, cells.column(COUNT).to_numpy()),
@@ -148,11 +166,11 @@ class ValueCounts:
             people=people,
         )
 
-    def violating(self, model: AnonymityModel, policy: Policy, engine: Engine, removed: pa.Table) -> pa.Table:
+    def violating(self, policy: Policy, engine: Engine, removed: pa.Table) -> pa.Table:
         """Return the classes that break a requirement on this column once some classes are removed."""
         kept = ~self._are_in(removed)
         counted = None if self.people is None else [self._counted_people(self.people, policy, engine, removed)]
-        requirements = diversity_requirements(model.diversity, [self.column], policy.missing_is_value, counted=counted)
+        requirements = diversity_requirements([self.rule], [self.column], counted=counted)
         broken = np.zeros(self.partition.n_classes, dtype=bool)
         for requirement in requirements:
             broken |= requirement.violated(self.partition, kept)
@@ -173,7 +191,7 @@ class ValueCounts:
         everywhere = np.zeros(self.column.size, dtype=np.int64)
         code_of = {value: code for code, value in enumerate(self.column.values)}
         everywhere[[code_of[value] for value in rows_of.column(self.column.name).to_pylist()]] = held
-        valued = _with_value(left, engine, self.column, policy)
+        valued = _with_value(left, engine, self.column, self.rule)
         anybody = int(at_most(np.asarray(valued.n_rows), _total(engine.count_people(valued, (), unit))))
         return CountedPeople(*of_classes, everywhere, anybody)
 
@@ -184,9 +202,9 @@ class ValueCounts:
         return is_among(columns, classes, self.cells.num_rows)
 
 
-def _with_value(recoded: Source, engine: Engine, column: CodedColumn, policy: Policy) -> Source:
+def _with_value(recoded: Source, engine: Engine, column: CodedColumn, rule: SensitiveRule) -> Source:
     """Return the rows that hold a value of a sensitive column; all of them where missing is a value too."""
-    if column.missing is None or column.name in policy.missing_is_value:
+    if column.missing is None or rule.missing_is_value:
         return recoded
     return engine.map_batches(recoded, WithValue(column.name), recoded.schema)
 

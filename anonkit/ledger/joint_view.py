@@ -196,8 +196,9 @@ def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: 
     table = settled(table, policy, engine)
     needed = RowRules.of(policy).needed
     recoding: RowRecoding = method.recoding
+    rules = method.rules(policy)
     if method.recoding.merged:
-        recoding = merged_recoding(method, table, policy, engine, method.recoding, needed)
+        recoding = merged_recoding(method, table, policy, engine, method.recoding, needed, rules)
     clear = [
         column["name"]
         for column in params["columns"]
@@ -207,7 +208,7 @@ def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: 
         recoding=recoding,
         types=recoding.types(table.schema),
         needed=needed,
-        suppressed=violating_classes(method, table, policy, engine, recoding, needed).classes,
+        suppressed=violating_classes(method, table, policy, engine, recoding, needed, rules).classes,
         clear={name: table.schema.field(name).type for name in clear},
         settle=settle,
     )

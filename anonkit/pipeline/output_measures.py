@@ -16,6 +16,7 @@ from anonkit.checks.number_utility import number_for_all_rows, number_utility
 from anonkit.checks.pair_marginals import pair_marginals
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.promise_checkers import draft_checks
+from anonkit.checks.read_values import ReadValues
 from anonkit.checks.utility import (
     SAMPLE,
     RowsAsReleased,
@@ -44,6 +45,7 @@ def recount(
     data: Path,
     schema: pa.Schema,
     target: str | None,
+    draft: Draft,
     *,
     people: PeopleCounts | None = None,
     candidates: Sequence[Candidate] = (),
@@ -56,6 +58,8 @@ def recount(
         What the promise says of equivalence classes (`Guarantee.counted_classes`).
     target : str, optional
         Column for which the classes of one value are counted.
+    draft : Draft
+        Its params say what counts as a sensitive value.
     people : PeopleCounts, optional
         The people of a table whose unit column is gone already.
     candidates : sequence of Candidate
@@ -72,6 +76,7 @@ def recount(
         people=people,
         recursive=(2, 3) if recursive is None else tuple(sorted({2, 3, recursive[1]})),
         target=target if target in schema.names else None,
+        reading=ReadValues.from_params(draft.params, draft.rows) if classes.sensitive else ReadValues(),
     )
     values = {one.columns: fewest_values(data, names, one.key) for one in candidates}
     found = replace(found, candidates=values)

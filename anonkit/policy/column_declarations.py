@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,9 @@ class ColumnType(StrEnum):
         return CalendarKind(str(self)) if str(self) in list(CalendarKind) else None
 
 
+_MODEL_RANGES = {"l": (1.0, inf), "t": (0.0, 1.0), "alpha": (0.0, 1.0), "tolerance": (0.0, 1.0)}
+"""What a sensitive column may ask of its values, with its range."""
+
 RELEASED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.INSENSITIVE, Role.TARGET)
 
 
@@ -123,6 +127,15 @@ class Column:
     """The columns of coordinates that it is made of; it stands in no source."""
     together: tuple[str, ...] = ()
     """Columns whose cells name a person together: the unit that is made of them; it stands in no source."""
+    l: float | None = None  # noqa: E741 - the field's own letter
+    """Distinct l-diversity of a sensitive column, in place of what is asked of all of them."""
+    t: float | None = None
+    """t-closeness of a sensitive column, likewise."""
+    alpha: float | None = None
+    """Largest share of one value of a sensitive column in a class, likewise; 1 switches its cap on confidence off."""
+    tolerance: float | None = None
+    """Numbers of a sensitive column closer than this share of the middle 90 % of its numbers count as one value; 0:
+    only equal ones do. None: 0.05 of a measured column."""
     answers: AnswerDesign | None = None
     """How answers about it are drawn when not evenly (`answer_weights`, `response_matrix`); for errph and ppnb."""
 
@@ -218,7 +231,21 @@ class Column:
                 raise PolicyError(f"{where}: a tree is for categorical columns", "use ladder for numbers")
         if self.sensitive and self.role not in (Role.TARGET, Role.SENSITIVE):
             raise PolicyError(f"{where}: sensitive = true is for the target", 'use role = "sensitive"')
+        self._check_model(where)
         self._check_outside(where)
+
+    def _check_model(self, where: str) -> None:
+        """Refuse what is asked of the values of a column that is not sensitive, or out of its range."""
+        for key, (low, high) in _MODEL_RANGES.items():
+            value = getattr(self, key)
+            if value is None:
+                continue
+            if not self.is_sensitive:
+                raise PolicyError(f"{where}: {key} is about sensitive columns", 'role = "sensitive"')
+            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+                raise PolicyError(f"{where}: {key} must be a number from {low:g}" + f" to {high:g}" * (high < inf))
+        if self.alpha == 0:
+            raise PolicyError(f"{where}: alpha must be above 0", "alpha = 1 bounds nothing")
 
     def _check_outside(self, where: str) -> None:
         listed = self.domain_values
@@ -283,6 +310,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column
     where = f"column {name!r}"
     known = (
         *("role", "sensitive", "type", "categories", "bounds", "ladder", "tree", "missing", "outside"),
+        *_MODEL_RANGES,
         *CALENDAR_KEYS,
         *ANSWER_KEYS,
     )
@@ -310,6 +338,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column
         role=member(Role, where, "role", spec.get("role", "quasi_identifier")),
         role_given="role" in spec,
         sensitive=expect(where, "sensitive", spec.get("sensitive", False), bool),
+        **{key: spec[key] for key in _MODEL_RANGES if key in spec},
         type=kind,
         categories=None if categories is None else tuple(texts(where, "categories", categories)),
         bounds=bounds,

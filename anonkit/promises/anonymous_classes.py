@@ -14,11 +14,17 @@ from typing import Any, ClassVar, Protocol
 
 from anonkit.promises.cautious_figures import exact_percent, exact_words
 from anonkit.promises.guarantee import CHECKED, Check, PrivacyLoss, guarantee_block
+from anonkit.promises.no_values import FOLDING
 
 ONE_ROW, ALL_ROWS = "one", "all"
 """What an attacker may know of a person who has several rows: one of them, or all."""
 WHOLE_SETS = "k_anonymity_whole_sets"
 """The check that k people have every whole set of rows: only the owner can make it, before the unit column goes."""
+
+CAP = "confidence_cap"
+"""The check of caps on confidence by value, and what a report says of them."""
+EXEMPT_ABOVE = 0.8
+"""A value that a larger share of the table has is not capped."""
 
 
 CANDIDATE = "k_anonymity_candidate"
@@ -59,7 +65,16 @@ class Diversity:
     t: float | None = None
     """t-closeness: earth mover's distance at most this."""
     alpha: float | None = None
-    """(alpha, k)-anonymity: no value above this share."""
+    """(alpha, k)-anonymity: no value above this share; 1 bounds nothing, and switches the cap on confidence off."""
+
+    def with_own(self, own: Diversity) -> Diversity:
+        """Return what is asked of a column that asks for something of its own."""
+        return replace(self, **{name: value for name, value in vars(own).items() if value is not None})
+
+    @property
+    def bounds_something(self) -> bool:
+        """Tell whether a class could break it."""
+        return bool(self.asked()) and self.asked() != {"alpha_k_anonymity": 1.0}
 
     def asked(self) -> dict[str, Any]:
         """Return what is asked, by the field's names, without what is not asked."""
@@ -71,6 +86,18 @@ class Diversity:
             "alpha_k_anonymity": self.alpha,
         }
         return {name: value for name, value in raw.items() if value is not None}
+
+    @classmethod
+    def from_asked(cls, asked: Mapping[str, Any]) -> Diversity:
+        """Read what is asked by the field's names, as a report has it."""
+        recursive = asked.get("recursive_c_l_diversity")
+        return cls(
+            l=asked.get("l_diversity"),
+            entropy_l=asked.get("entropy_l_diversity"),
+            recursive=None if recursive is None else (float(recursive[0]), int(recursive[1])),
+            t=asked.get("t_closeness"),
+            alpha=asked.get("alpha_k_anonymity"),
+        )
 
 
 class Measured(Protocol):
@@ -98,7 +125,10 @@ class Measured(Protocol):
 
     @property
     def sensitive(self) -> Mapping[str, Mapping[str, float]]:
-        """Per sensitive attribute: l, entropy_l, t, alpha, and recursive_c_<l> for each l asked."""
+        """Per sensitive attribute: l, entropy_l, t, alpha, and recursive_c_<l> for each l asked.
+
+        With caps also `confidence` and `confidence_cap`, of the value and class that come nearest to breaking theirs.
+        """
         ...
 
 
@@ -117,6 +147,11 @@ class KAnonymity:
     missing_is_value: tuple[str, ...] = ()
     """Sensitive attributes in which a missing cell is a value like any other; in all others it is none."""
     diversity: Diversity = field(default_factory=Diversity)
+    """What is asked of every sensitive attribute."""
+    of_columns: Mapping[str, Diversity] = field(default_factory=dict, hash=False)
+    """What single sensitive attributes ask besides, or instead."""
+    capped: tuple[str, ...] = ()
+    """Sensitive attributes with a cap on confidence by value: those of which nobody asked for anything."""
     unit: str | None = None
     """Name of the column whose distinct values are counted as people."""
     rows_known: str | None = None
@@ -137,6 +172,16 @@ class KAnonymity:
         """The promise itself: its classes are counted on every table that is released under it."""
         return self
 
+    def diversity_of(self, name: str) -> Diversity:
+        """Return what is asked of one sensitive attribute."""
+        return self.diversity.with_own(self.of_columns.get(name, Diversity()))
+
+    @property
+    def all_asked(self) -> set[str]:
+        """Return what is asked of any sensitive attribute, by the field's names."""
+        every = [self.diversity, *map(self.diversity_of, self.of_columns)]
+        return {name for each in every if each.bounds_something for name in each.asked()}
+
     @property
     def _who(self) -> str:
         return "people" if self.unit else "records"
@@ -156,8 +201,13 @@ class KAnonymity:
                 " Who knows several rows of a person may narrow that person down further: only one row of a person is "
                 "taken to be known."
             )
-        extra = self._diversity_words()
-        return " ".join(part for part in (text, self._candidate_words(), extra) if part)
+        words = (
+            self._candidate_words(),
+            _diversity_words(self.diversity, self.unit),
+            *self._words_of_columns(),
+            self._cap_words(),
+        )
+        return " ".join((text, *(extra for extra in words if extra)))
 
     def _candidate_words(self) -> str:
         if not self.candidates:
@@ -176,25 +226,22 @@ class KAnonymity:
             f"are one person's; that every single combination is shared by at least {self.k} people can be."
         )
 
-    def _diversity_words(self) -> str:
-        d, parts = self.diversity, []
-        if d.l is not None:
-            parts.append(f"at least {exact_words(d.l)} different sensitive values")
-        if d.entropy_l is not None:
-            parts.append(
-                f"sensitive values spread at least as evenly as {exact_words(d.entropy_l)} equally likely ones"
-            )
-        if d.recursive is not None:
-            parts.append(
-                "no sensitive value that outweighs the rest "
-                f"(recursive ({exact_words(d.recursive[0])}, {d.recursive[1]}))"
-            )
-        if d.t is not None:
-            parts.append(f"sensitive values distributed within a distance of {exact_words(d.t)} of the whole table's")
-        if d.alpha is not None:
-            who = "people" if self.unit else "rows"
-            parts.append(f"no sensitive value held by more than {exact_percent(d.alpha)} of its {who}")
-        return f"Each such group has {'; and '.join(parts)}." if parts else ""
+    def _words_of_columns(self) -> tuple[str, ...]:
+        """Say what single columns ask."""
+        return tuple(
+            _diversity_words(own, self.unit).replace("Each such group has", f"Of {name!r} each such group has", 1)
+            for name, own in self.of_columns.items()
+        )
+
+    def _cap_words(self) -> str:
+        if not self.capped:
+            return ""
+        names, who = " and of ".join(map(repr, self.capped)), _holders(self.unit)
+        return (
+            f"Of {names}: a value that a share p of the table's {who} have, p at most {exact_percent(EXEMPT_ABOVE)}, "
+            "is held by at most (1 + p) / 2 of each such group, rounded up to a whole percent. A commoner value is "
+            "exempt."
+        )
 
     def formal(self) -> str:
         """Say the promise as the field does."""
@@ -211,16 +258,25 @@ class KAnonymity:
             )
         if self.candidates:
             text += f", and at least k different values of {_listed(self.candidates)}, which are not released"
-        extra = ", ".join(f"{name} = {value}" for name, value in self.diversity.asked().items())
-        if not extra:
-            return f"{text}."
-        return f"{text}; in every class and for each sensitive attribute: {extra}. {self._value_words()}"
+        extra = _formal_words(self.diversity, "each sensitive attribute")
+        extra += "".join(_formal_words(own, repr(name)) for name, own in self.of_columns.items())
+        for name in self.capped:
+            extra += (
+                f"; in every class, of every value v of {name!r} that a share p(v) <= {EXEMPT_ABOVE} of the table has, "
+                "a share of at most ceil(100 (1 + p(v)) / 2) / 100: (alpha, k)-anonymity with an alpha of each value"
+            )
+        return f"{text}{extra}. {self._value_words()}" if extra else f"{text}."
 
     def _value_words(self) -> str:
         """Say what counts as a sensitive value, and who holds it."""
         declared = ", ".join(map(repr, self.missing_is_value))
         text = "A missing cell is no sensitive value"
         text += f", except in {declared}, where it is one like any other." if declared else "."
+        text += (
+            " A text that stands for the lack of a value, by the list `no_values` of the params, is a missing cell, "
+            "unless it is a declared category; texts are one value where they are alike after "
+            f"{FOLDING}. Of a measured column l, alpha and caps take numbers within its `width` of the params for one."
+        )
         if self.unit is None:
             return text
         return (
@@ -231,12 +287,18 @@ class KAnonymity:
     def not_protected(self) -> tuple[str, ...]:
         """Say what an attacker may still learn."""
         out = []
-        if not self.diversity.asked():
+        if self.capped:
             out.append(
-                "Homogeneity: when all members of a group share a value of another column (the target included), that "
+                "Guesses: up to (1 + p) / 2 of a group may hold one sensitive value, and a value that more than "
+                f"{exact_percent(EXEMPT_ABOVE)} of the table have is not capped: whoever guesses it is often right."
+            )
+        if not self.all_asked:
+            another = "a column without a cap" if self.capped else "another column"
+            out.append(
+                f"Homogeneity: when all members of a group share a value of {another} (the target included), that "
                 "value is learned about each of them without telling them apart."
             )
-        elif set(self.diversity.asked()) == {"l_diversity"}:
+        elif self.all_asked == {"l_diversity"}:
             out.append(
                 "Skewness: distinct l-diversity counts values, not how often they occur. A value that nearly all "
                 "members of a group share can be guessed with little risk of error; t-closeness and entropy "
@@ -309,7 +371,11 @@ class KAnonymity:
         return checks
 
     def _diversity_checks(self, name: str, measured: Mapping[str, float]) -> list[Check]:
-        d, checks = self.diversity, []
+        d, checks = self.diversity_of(name), []
+        if name in self.capped:
+            confidence, cap = measured.get("confidence"), measured.get("confidence_cap")
+            passed = confidence is not None and cap is not None and confidence <= cap + 1e-9
+            checks.append(Check(name=f"{CAP}:{name}", passed=passed, observed=confidence, required=cap))
         for key, required in (("l", d.l), ("entropy_l", d.entropy_l)):
             if required is not None:
                 value = measured.get(key)
@@ -352,6 +418,12 @@ class KAnonymity:
                     else {}
                 ),
                 **_jsonable(self.diversity.asked()),
+                **(
+                    {"of_columns": {name: _jsonable(own.asked()) for name, own in self.of_columns.items()}}
+                    if self.of_columns
+                    else {}
+                ),
+                **({CAP: {"columns": list(self.capped), "exempt_above": EXEMPT_ABOVE}} if self.capped else {}),
             },
             unit=self._unit_words,
             adjacency=None,
@@ -371,7 +443,9 @@ class KAnonymity:
     def from_dict(cls, block: Mapping[str, Any]) -> KAnonymity:
         """Read the promise back from the guarantee block of a report."""
         parameters = block["parameters"]
-        recursive = parameters.get("recursive_c_l_diversity")
+        cap = parameters.get(CAP, {"columns": (), "exempt_above": EXEMPT_ABOVE})
+        if cap["exempt_above"] != EXEMPT_ABOVE:
+            raise ValueError
         return cls(
             k=int(parameters["k"]),
             quasi_identifiers=tuple(parameters["quasi_identifiers"]),
@@ -384,13 +458,9 @@ class KAnonymity:
                 for each in parameters.get("candidates", ())
             ),
             independent_rows=parameters.get("independent_rows") is True,
-            diversity=Diversity(
-                l=parameters.get("l_diversity"),
-                entropy_l=parameters.get("entropy_l_diversity"),
-                recursive=None if recursive is None else (float(recursive[0]), int(recursive[1])),
-                t=parameters.get("t_closeness"),
-                alpha=parameters.get("alpha_k_anonymity"),
-            ),
+            diversity=Diversity.from_asked(parameters),
+            of_columns={name: Diversity.from_asked(asked) for name, asked in parameters.get("of_columns", {}).items()},
+            capped=tuple(cap["columns"]),
             assumptions=tuple(block["assumptions"]),
         )
 
@@ -410,3 +480,30 @@ def _known(word: str | None) -> str | None:
     if word not in (None, ONE_ROW, ALL_ROWS):
         raise ValueError
     return word
+
+
+def _holders(unit: str | None) -> str:
+    return "people" if unit else "rows"
+
+
+def _diversity_words(d: Diversity, unit: str | None) -> str:
+    """Say in plain words what is asked of the values of a class; nothing where nothing is."""
+    parts = []
+    if d.l is not None:
+        parts.append(f"at least {exact_words(d.l)} different sensitive values")
+    if d.entropy_l is not None:
+        parts.append(f"sensitive values spread at least as evenly as {exact_words(d.entropy_l)} equally likely ones")
+    if d.recursive is not None:
+        parts.append(
+            f"no sensitive value that outweighs the rest (recursive ({exact_words(d.recursive[0])}, {d.recursive[1]}))"
+        )
+    if d.t is not None:
+        parts.append(f"sensitive values distributed within a distance of {exact_words(d.t)} of the whole table's")
+    if d.alpha is not None and d.alpha < 1:
+        parts.append(f"no sensitive value held by more than {exact_percent(d.alpha)} of its {_holders(unit)}")
+    return f"Each such group has {'; and '.join(parts)}." if parts else ""
+
+
+def _formal_words(d: Diversity, attributes: str) -> str:
+    extra = ", ".join(f"{name} = {value}" for name, value in d.asked().items() if d.bounds_something)
+    return f"; in every class and for {attributes}: {extra}" if extra else ""

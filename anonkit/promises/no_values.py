@@ -70,3 +70,17 @@ NO_VALUES: tuple[str, ...] = (
 MISSING_CODES: tuple[int, ...] = (-9, -99, -999, -9999, -99999, 99, 999, 9999, 99999, 999999)
 """Numbers that stand for the lack of a value in many tables. They count as values: the owner is told where one stands
 apart from all others, and lists it among `missing_values` if it is none."""
+
+TOLERANCE = 0.05
+"""Share of the middle 90 % of the numbers of a measured column within which they count as one value."""
+FEW_CODES = 20
+"""Whole numbers with no more different values than this are codes, or so coarse that no two are close."""
+CODE_WORDS: frozenset[str] = frozenset(
+    (
+        "category", "cat", "class", "code", "codes", "cpt", "drg", "flag", "grade", "group", "icd", "icd9", "icd10",
+        "id", "isced", "isco", "key", "kennziffer", "kind", "level", "naics", "nace", "no", "nr", "number", "plz",
+        "postcode", "rank", "schluessel", "schl\u00fcssel", "sic", "snomed", "soc", "status", "stufe", "type", "typ",
+        "zip",
+    )
+)  # fmt: skip
+"""Words of a header by which whole numbers are codes, which are different where they differ at all."""

@@ -75,6 +75,9 @@ _NAMES = {
     "recursive_c_l_diversity": "recursive (c, l)-diversity",
     "t_closeness": "t-closeness",
     "alpha_k_anonymity": "(alpha, k)-anonymity",
+    "of_columns": "asked of single sensitive attributes",
+    "confidence_cap": "cap on confidence by value",
+    "exempt_above": "values above this share are exempt",
 }
 _CHECKS = {
     "basic_beta_likeness": ("Gain in likelihood of a value of ‘{}’ in the worst class", "at most"),
@@ -101,6 +104,9 @@ _CHECKS = {
     "recursive_c_l_diversity": ("Commonest value of ‘{}’ against the rarer ones in the worst class (c)", "below"),
     "t_closeness": ("Distance of ‘{}’ between the worst class and the whole table", "at most"),
     "alpha_k_anonymity": ("Share of the commonest value of ‘{}’ in the worst class", "at most"),
+    "confidence_cap": ("Share of the value of ‘{}’ that comes nearest to its cap, in one class", "at most"),
+    "sensitive_columns": ("Statements on sensitive columns that params and promise make otherwise", "exactly"),
+    "sensitive_values": ("Widths and caps of ‘{}’ that the released table cannot have led to", "exactly"),
     "epsilon": ("Privacy loss, from the published parameters", "at most"),
     "delta": ("Probability left outside the bound, from the published parameters", "at most"),
     "undescribed_columns": ("Columns whose cells no parameter accounts for: true values as they are", "exactly"),

@@ -20,6 +20,7 @@ from anonkit.engines import LocalEngine
 from anonkit.k_anonymity.merged_classes import MergedRecoding, merged_recoding
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_rows import RecodeRows
+from anonkit.k_anonymity.sensitive_rules import settled_rules
 from anonkit.k_anonymity.violating_classes import violating_classes
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.published.recoding import (
@@ -113,9 +114,10 @@ def merged(
     policy = Policy.from_dict({"columns": columns}).resolve(table.column_names, target_use=TargetUse.AS_DECLARED)
     with LocalEngine() as engine:
         source = engine.hold(table)
-        dropped = violating_classes(model, source, policy, engine, recoding, ()).n_rows
-        found = merged_recoding(model, source, policy, engine, recoding, ())
-        left = violating_classes(model, source, policy, engine, found, ()).classes
+        rules = settled_rules(model, source, policy, engine, ())
+        dropped = violating_classes(model, source, policy, engine, recoding, (), rules).n_rows
+        found = merged_recoding(model, source, policy, engine, recoding, (), rules)
+        left = violating_classes(model, source, policy, engine, found, (), rules).classes
     schema = pa.schema([(name, "string") for name in recoding.types(SCHEMA)])
     shown = []
     for row in table.to_pylist():
@@ -166,7 +168,7 @@ def test_a_batch_of_k_rows_is_left_out_of_nothing_where_all_columns_have_groups(
 ) -> None:
     """The last step is one class: what is too small everywhere takes the smallest class along, so every row stays."""
     recoding = TREE if tree else RECODINGS[0]
-    _, shown, _, _ = merged(rows, recoding, AnonymityModel(k=k), False)
+    _, shown, _, _ = merged(rows, recoding, AnonymityModel(k=k, alpha=1.0), False)
 
     assert all(shown) if len(rows) >= k else not any(shown)
 
@@ -336,7 +338,7 @@ def test_numbers_of_rows_do_not_depend_on_the_size_of_batches() -> None:
     for rows in (200, 7):
         with LocalEngine() as engine:
             source = engine.scan(pa.RecordBatchReader.from_batches(table.schema, table.to_batches(rows)), policy)
-            found = merged_recoding(AnonymityModel(k=12), source, policy, engine, RECODINGS[0], ())
+            found = merged_recoding(AnonymityModel(k=12), source, policy, engine, RECODINGS[0], (), ())
         cells = found.apply(table.to_batches()[0])[0]
         shown.append([cells["age"].to_pylist(), cells["job"].to_pylist()])
 

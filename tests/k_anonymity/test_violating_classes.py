@@ -11,24 +11,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
+from anonkit.domains.folded_values import folded_column
 from anonkit.engines import LocalEngine
 from anonkit.errors import PolicyError
-from anonkit.k_anonymity.privacy_model import AnonymityModel, diversity_requirements
+from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition
 from anonkit.k_anonymity.search.suppression import suppressed_rows
+from anonkit.k_anonymity.sensitive_rules import settled_rules
+from anonkit.k_anonymity.value_requirements import diversity_requirements
 from anonkit.k_anonymity.violating_classes import violating_classes
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.published.recoding import GlobalRecoding, KeptAxis
 
 ASKED: list[dict[str, Any]] = [
-    {}, {"l": 2}, {"entropy_l": 1.5}, {"recursive": "2,2"}, {"alpha": 0.7}, {"t": 0.25}, {"t": 0.15, "l": 2}
+    {}, {"alpha": 1.0}, {"l": 2}, {"entropy_l": 1.5}, {"recursive": "2,2"}, {"alpha": 0.7}, {"t": 0.25},
+    {"t": 0.15, "l": 2},
 ]  # fmt: skip
 ROWS = st.lists(
     st.tuples(
         st.sampled_from("ab"),
         st.integers(0, 2),
         st.integers(0, 3),
-        st.sampled_from(["x", "y", None]),
+        st.sampled_from(["x", "X ", "y", "unknown", None]),
         st.integers(0, 9),
     ),
     min_size=1,
@@ -43,7 +47,7 @@ def test_the_engine_finds_the_classes_of_the_plain_rule(
     """k, l and t are looked at together, and again until no class is left that breaks one; with people too."""
     table = pa.Table.from_pylist([dict(zip("qnsvu", row, strict=True)) for row in rows])
     table = table.cast(pa.schema({"q": "string", "n": "int64", "s": "int64", "v": "string", "u": "int64"}))
-    v = {"role": "sensitive", "missing": "category" if missing_is_value else "drop"}
+    v = {"role": "sensitive", **({"missing": "category"} if missing_is_value else {})}
     known = {"role": "quasi_identifier"}
     columns = {
         "q": known,
@@ -56,14 +60,13 @@ def test_the_engine_finds_the_classes_of_the_plain_rule(
     model = AnonymityModel(k=k, **asked)
     recoding = GlobalRecoding(columns=(KeptAxis(name="q"), KeptAxis(name="n")))
     with LocalEngine() as engine:
-        found = violating_classes(model, engine.hold(table), policy, engine, recoding, ())
+        held = engine.hold(table)
+        rules = settled_rules(model, held, policy, engine, ())
+        found = violating_classes(model, held, policy, engine, recoding, (), rules)
         coded = {column.name: column for column in engine.encode(engine.hold(table), table.column_names)}
     units = coded["u"].codes.astype(np.int64) if of_people else None
-    sensitive = [coded["s"], coded["v"]]
-    requirements = [
-        AtLeastK(k, units),
-        *diversity_requirements(model.diversity, sensitive, policy.missing_is_value, units=units),
-    ]
+    sensitive = [folded_column(coded[rule.name], rule.no_values) for rule in rules]
+    requirements = [AtLeastK(k, units), *diversity_requirements(rules, sensitive, units=units)]
     partition = Partition.of([coded["q"].codes, coded["n"].codes], table.num_rows)
     broken = suppressed_rows(partition, requirements)
     classes = {tuple(row.values()) for row in found.classes.select(["q", "n"]).to_pylist()}

@@ -41,7 +41,7 @@ def stated(**models: float) -> str:
     return KAnonymity(k=2, quasi_identifiers=("q",), sensitive=("s",), diversity=diversity).statement()
 
 
-@given(share=SHARES)
+@given(share=st.floats(0, 1, exclude_min=True, exclude_max=True))
 @example(share=0.125)
 @example(share=0.004)
 @example(share=0.996)
@@ -100,7 +100,7 @@ def test_the_delta_of_a_promise_is_rounded_up(delta: float) -> None:
     assert least <= figure("and # on top", ApproximateDP(epsilon=1.0, delta=delta).statement())
 
 
-@pytest.mark.parametrize(("share", "said"), [(0.8, "80%"), (1.0, "100%"), (0.05, "5%"), (1e-7, "0.00001%")])
+@pytest.mark.parametrize(("share", "said"), [(0.8, "80%"), (0.05, "5%"), (1e-7, "0.00001%")])
 def test_shares_are_plain_percentages(share: float, said: str) -> None:
     """No zeros behind the point, no powers of ten."""
     assert f"more than {said} of" in stated(alpha=share)

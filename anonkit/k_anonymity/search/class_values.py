@@ -37,6 +37,13 @@ class Held:
     """Holders of each value, shape (..., n_values): rows, or people at most."""
     holders: FloatArray
     """Holders of any value, shape (...): rows, or people at least."""
+    members: FloatArray | None = None
+    """Rows or people of each class, those without a value too, shape (...); None where all have one."""
+
+    @property
+    def everybody(self) -> FloatArray:
+        """Rows or people of each class, shape (...)."""
+        return self.holders if self.members is None else self.members
 
     @property
     def division(self) -> FloatArray:
@@ -51,10 +58,47 @@ class Held:
         holders = self.holders[..., np.newaxis]
         return np.asarray(np.minimum(self.counts, holders) / np.maximum(holders, 1.0))
 
+    def within(self, ends: IntArray | None) -> Held:
+        """Return the holders of each value and of the values up to its end; nobody where nobody holds the value itself.
 
-def held_by_rows(rows: FloatArray) -> Held:
-    """Return how rows hold values, from histograms of shape (..., n_values)."""
-    return Held(rows, rows.sum(axis=-1))
+        Parameters
+        ----------
+        ends : array, optional
+            As in `HistogramRequirement`; None: a value is itself alone.
+        """
+        if ends is None:
+            return self
+        sums = np.concatenate([np.zeros((*self.counts.shape[:-1], 1)), np.cumsum(self.counts, axis=-1)], axis=-1)
+        counts = np.where(self.counts > 0, sums[..., ends] - sums[..., :-1], 0.0)
+        return Held(counts, self.holders, self.members)
+
+    def apart(self, ends: IntArray) -> FloatArray:
+        """Return how many values further apart than their ends the least diverse division leaves, shape (...).
+
+        From the least value on each is counted that lies behind the end of the last one counted: no more values are so
+        far apart. Where people hold several values, so many of the rarest counted ones may have no holder of their own
+        as there are more holdings than people.
+        """
+        n_values = self.counts.shape[-1]
+        counts = self.counts.reshape(-1, n_values)
+        places = np.where(counts > 0, np.arange(n_values), n_values)
+        following = np.minimum.accumulate(places[:, ::-1], axis=1)[:, ::-1]
+        following = np.concatenate([following, np.full((len(counts), 1), n_values)], axis=1)
+        stop, rows = np.append(ends, n_values), np.arange(len(counts))
+        chosen = np.zeros(counts.shape, dtype=bool)
+        at = following[:, 0]
+        while (left := at < n_values).any():
+            chosen[rows[left], at[left]] = True
+            at = following[rows, stop[at]]
+        surplus = np.maximum(counts.sum(axis=1) - np.maximum(self.holders.reshape(-1), 0.0), 0.0)
+        ascending = np.sort(np.where(chosen, counts, np.inf), axis=1)
+        spare = (np.cumsum(ascending, axis=1) <= surplus[:, np.newaxis]).sum(axis=1)
+        return np.asarray((chosen.sum(axis=1) - spare).reshape(self.holders.shape), dtype=np.float64)
+
+
+def held_by_rows(rows: FloatArray, members: FloatArray | None = None) -> Held:
+    """Return how rows hold values, from histograms of shape (..., n_values), and all rows of each class."""
+    return Held(rows, rows.sum(axis=-1), members)
 
 
 def held_by_people(
@@ -78,7 +122,7 @@ def held_by_people(
     one or two people with a value, in a class where others have none, are not distinguished and count as one.
     """
     few = np.where(with_value > _FEW, with_value, np.minimum(with_value, 1.0))
-    return Held(at_most(rows, people), np.where(blank == 0, everybody, few))
+    return Held(at_most(rows, people), np.where(blank == 0, everybody, few), everybody)
 
 
 def at_most(rows: NDArray[Any], people: NDArray[Any]) -> NDArray[Any]:

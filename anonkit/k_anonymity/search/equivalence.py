@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equivalence classes and the conditions on them: k-anonymity, l-diversity, t-closeness, (alpha, k).
+"""Equivalence classes and the conditions on them: k-anonymity, l-diversity, t-closeness, (alpha, k), caps by value.
 
 Every requirement is monotone where everybody has one row: when each class of a partition meets it, each class of any
 coarser partition does too (Machanavajjhala et al. 2007; Li et al. 2007; Wong et al. 2006). The searches rely on it to
@@ -167,6 +167,9 @@ class HistogramRequirement(ABC):
     """Person of each entry, when people hold values."""
     counted: CountedPeople | None = field(default=None, kw_only=True)
     """People of each entry, when it stands for all rows of a class with its value."""
+    ends: IntArray | None = field(default=None, kw_only=True)
+    """Of a measured attribute, for each of its codes: the first code that is another value, numbers up to there being
+    one value with it, shape (n_codes,); None where only equal values are one."""
 
     @property
     def attributes(self) -> tuple[IntArray, ...]:
@@ -177,6 +180,11 @@ class HistogramRequirement(ABC):
     def n_values(self) -> int:
         """Number of codes of the sensitive attribute."""
         return int(self.sensitive.max(initial=0)) + 1
+
+    def ends_of(self, held: Held) -> IntArray | None:
+        """Return the ends of the values that are held, which may be fewer than there are codes."""
+        n_values = held.counts.shape[-1]
+        return None if self.ends is None else np.minimum(self.ends[:n_values], n_values)
 
     def at(self, entries: NDArray[np.integer] | BoolArray) -> HistogramRequirement:
         """Return the same requirement on a selection of the entries."""
@@ -251,7 +259,7 @@ class HistogramRequirement(ABC):
 
     def held_by_rows(self, rows: FloatArray) -> Held:
         """Return how rows hold values in classes, from counts by class and value, missing among them."""
-        return held_by_rows(self._valued(rows))
+        return held_by_rows(self._valued(rows), rows.sum(axis=-1))
 
     def _held_by_people(self, block: slice, rows: FloatArray, triples: Triples) -> Held:
         n_classes, n_values = rows.shape
@@ -322,8 +330,16 @@ class DistinctL(HistogramRequirement):
 
     l: float  # noqa: E741 - the field's own letter
 
+    @property
+    def counts_codes(self) -> bool:
+        """Whether every code is a value of its own, held by rows."""
+        return self.units is None and self.missing is None and self.ends is None
+
     def measure(self, held: Held, overall: Held) -> FloatArray:
         """Values that are needed to account for all holders; the distinct values where each holds one."""
+        ends = self.ends_of(held)
+        if ends is not None:
+            return held.apart(ends)
         return np.asarray((held.division > 0).sum(axis=-1), dtype=np.float64)
 
     def breaks(self, held: Held, overall: Held) -> BoolArray:
@@ -420,11 +436,36 @@ class AlphaK(HistogramRequirement):
 
     def measure(self, held: Held, overall: Held) -> FloatArray:
         """Share of the commonest sensitive value."""
-        return np.asarray(held.shares.max(axis=-1, initial=0.0))
+        return np.asarray(held.within(self.ends_of(held)).shares.max(axis=-1, initial=0.0))
 
     def breaks(self, held: Held, overall: Held) -> BoolArray:
         """Mark those where one value is too common."""
         return self.measure(held, overall) > self.alpha + _TOLERANCE
+
+
+@dataclass(frozen=True, eq=False)
+class CapByValue(HistogramRequirement):
+    """(alpha, k)-anonymity with an alpha of each value: no value is held by more than its cap of a class's members.
+
+    Members without a value count in the class. The caps stay as they are, whatever is suppressed.
+    """
+
+    name: ClassVar[str] = "cap on confidence by value"
+
+    caps: FloatArray
+    """Largest share of the members of a class that may hold each code, shape (n_codes,); infinite where exempt."""
+
+    def measure(self, held: Held, overall: Held) -> FloatArray:
+        """Most by which the share of a value is above its cap; below 0 where none is."""
+        within = held.within(self.ends_of(held))
+        members = held.everybody[..., np.newaxis]
+        shares = np.minimum(within.counts, members) / np.maximum(members, 1.0)
+        over = np.where(within.counts > 0, shares - self.caps[: shares.shape[-1]], -np.inf)
+        return np.asarray(over.max(axis=-1, initial=-np.inf))
+
+    def breaks(self, held: Held, overall: Held) -> BoolArray:
+        """Mark those where one value is above its cap."""
+        return self.measure(held, overall) > _TOLERANCE
 
 
 def check_k(k: object, n_rows: int | None = None) -> int:

@@ -107,13 +107,15 @@ class Lattice:
         """Whether a node meets the requirements wherever one below it does.
 
         Of k-anonymity and distinct l-diversity that is so whatever is suppressed: a row in a class that breaks one was
-        in such a class before it was merged. The models on shares (entropy and recursive l, t, alpha) promise it only
-        where nothing is suppressed, and none but k where people hold values, who may be in several classes.
+        in such a class before it was merged. The models on shares (entropy and recursive l, t, alpha, caps) promise it
+        only where nothing is suppressed and equal values alone are one, and none but k where people hold values, who
+        may be in several classes.
         """
         for requirement in self.requirements:
             by_people = getattr(requirement, "units", None) is not None
+            measured = getattr(requirement, "ends", None) is not None
             always = isinstance(requirement, AtLeastK) or (isinstance(requirement, DistinctL) and not by_people)
-            if not always and (by_people or self.max_suppressed > 0):
+            if not always and (by_people or measured or self.max_suppressed > 0):
                 return False
         return True
 

@@ -273,7 +273,7 @@ def _broken_sides(state: Refinable, cells: _Cells) -> tuple[BoolArray, BoolArray
             near, far = _people_on_sides(state, cells, requirement)
             left |= near < requirement.k
             right |= far < requirement.k
-        elif isinstance(requirement, DistinctL) and requirement.units is None and requirement.missing is None:
+        elif isinstance(requirement, DistinctL) and requirement.counts_codes:
             near, far = _distinct(state, cells, requirement.sensitive)
             left |= near < requirement.l
             right |= far < requirement.l

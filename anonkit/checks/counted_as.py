@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which values of a sensitive attribute are one, and how often each may stand in a class, as arrays.
+
+Numbers no further apart than the width of their column are one value. Width and caps are fixed by the owner on the
+whole table; whoever has the released one alone can still tell whether they can be by the rule, since the rows that were
+left out are counted in the report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anonkit.checks.people import Counts, HeldByPeople
+from anonkit.checks.read_values import ReadValues
+from anonkit.promises.anonymous_classes import EXEMPT_ABOVE
+from anonkit.promises.no_values import CODE_WORDS, FEW_CODES, TOLERANCE
+
+Numbers = NDArray[np.float64]
+
+LEAST_CAP = 0.51
+"""Cap of a value that is not listed."""
+_HEADER_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+\d*|\d+")
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LookedAt:
+    """The values of an attribute by what they are, ascending, a missing one last."""
+
+    numbers: Numbers | None
+    """Numbers, not-a-number for a missing one; None for texts, dates and truth values."""
+    caps: Numbers | None
+    """The cap of each, infinite where it is exempt; None: nothing is capped."""
+
+    @classmethod
+    def of(cls, cells: pa.ChunkedArray, column: str, reading: ReadValues) -> LookedAt:
+        """Look at the different values of a column, in their order."""
+        kind, numbers = cells.type, None
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+            numbers = np.asarray(cells.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+        caps = None if column not in reading.caps else _caps(cells, numbers, reading.caps[column])
+        return cls(numbers=numbers, caps=caps)
+
+    def columns(self) -> dict[str, Numbers]:
+        """Return the values as columns of a message between workers."""
+        columns = {"number": self.numbers, "cap": self.caps}
+        return {name: array for name, array in columns.items() if array is not None}
+
+    @classmethod
+    def from_tables(cls, tables: Sequence[pa.Table]) -> LookedAt:
+        """Read the values of all parts, in the order of the parts."""
+        found = {
+            name: np.concatenate([table.column(name).to_numpy() for table in tables])
+            for name in ("number", "cap")
+            if tables and name in tables[0].column_names
+        }
+        return cls(numbers=found.get("number"), caps=found.get("cap"))
+
+
+def _caps(cells: pa.ChunkedArray, numbers: Numbers | None, listed: Sequence[Sequence[Any]]) -> Numbers:
+    """Return the cap of each value, as `params.json` lists them."""
+    pairs = [(value, np.inf if cap is None else float(cap)) for value, cap in listed]
+    of_missing = next((cap for value, cap in pairs if value is None), LEAST_CAP)
+    if numbers is not None:
+        starts = [(float(value), cap) for value, cap in pairs if value is not None]
+        steps = np.array([LEAST_CAP, *(cap for _, cap in starts)])
+        caps = steps[np.searchsorted(np.array([start for start, _ in starts]), numbers, side="right")]
+        return np.where(np.isnan(numbers), of_missing, caps)
+    of_texts = {value: cap for value, cap in pairs if value is not None}
+    texts = (
+        cells
+        if pa.types.is_string(cells.type)
+        else pa.chunked_array([list(map(_text, cells.to_pylist()))], pa.string())
+    )
+    places = pc.index_in(texts, value_set=pa.array(list(of_texts), pa.string()))
+    caps = np.array([*of_texts.values(), LEAST_CAP])[pc.fill_null(places, len(of_texts)).to_numpy()]
+    return np.where(texts.is_null().to_numpy(), of_missing, caps)
+
+
+def _text(value: Any) -> str | None:
+    """Return what a value that is neither number nor text is called in `params.json`."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return None if value is None else value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CountedAs:
+    """How the values of an attribute count, by their codes."""
+
+    ends: Counts | None = None
+    """For each value the first code that is another value; None where only equal values are one."""
+    caps: Numbers | None = None
+    """Largest share of a class that may hold each value, infinite where it is exempt; None: nothing is capped."""
+    strange: int = 0
+    """Widths and caps that do not follow by the rule from the table and the rows that were left out."""
+
+    @classmethod
+    def of(
+        cls,
+        looked: LookedAt,
+        column: str,
+        reading: ReadValues,
+        rows: Counts,
+        everybody: int,
+        *,
+        whole: bool,
+        people: tuple[HeldByPeople, Counts] | None = None,
+    ) -> CountedAs:
+        """Return how the values of a column count.
+
+        Parameters
+        ----------
+        rows : array, shape (n_values,)
+            Rows with each value in the whole table.
+        everybody : int
+            Rows of the whole table, those without a value too.
+        whole : bool
+            Its type is one of whole numbers.
+        people : tuple, optional
+            Who holds the values, where people are counted, and the people of each class.
+        """
+        ends, strange = None, 0
+        if looked.numbers is not None:
+            numbers = looked.numbers[~np.isnan(looked.numbers)]
+            found = _Widths.of(numbers, rows[: numbers.size], column, reading, whole)
+            width = reading.widths.get(column, found.width)
+            strange = int(not found.allow(width))
+            if width > 0:
+                ends = np.searchsorted(numbers, numbers + width, side="right")
+                ends = np.append(ends, np.arange(numbers.size, looked.numbers.size) + 1)
+        if looked.caps is not None and reading.left_out is not None:
+            low, high = _shares(ends, rows, everybody, reading.left_out, people)
+            strange += int(((looked.caps < _cap(low)) | (looked.caps > _cap(high))).sum())
+        return cls(ends=ends, caps=looked.caps, strange=strange)
+
+
+def _cap(shares: Numbers) -> Numbers:
+    """Return the cap of values that such shares of a table have, infinite where they are exempt."""
+    caps = np.ceil(50 * (1 + shares) - _ROUNDING) / 100
+    return np.where(shares > EXEMPT_ABOVE + _ROUNDING, np.inf, np.maximum(caps, LEAST_CAP))
+
+
+def _shares(
+    ends: Counts | None, rows: Counts, everybody: int, left_out: int, people: tuple[HeldByPeople, Counts] | None
+) -> tuple[Numbers, Numbers]:
+    """Return the least and the largest share that each value can have had in the whole table.
+
+    A person with several rows of a value is told as two, and how many people there are in all is told by class: both
+    are taken as what makes the range wider.
+    """
+    if people is None:
+        held = _within(rows, ends)
+        return held / (everybody + left_out), np.minimum((held + left_out) / (everybody + left_out), 1.0)
+    held_by, of_classes = people
+    most, least = _within(held_by.everywhere, ends), np.where(held_by.everywhere > 2, held_by.everywhere, 1)
+    fewest = max(int(of_classes.max(initial=1)), held_by.anybody - 1, 1)
+    low = least / (int(of_classes.sum()) + left_out)
+    return low, np.minimum((most + left_out) / fewest, 1.0)
+
+
+def _within(counts: Counts, ends: Counts | None) -> Counts:
+    """Return the holders of each value and of the values up to its end."""
+    if ends is None:
+        return counts
+    sums = np.concatenate([[0], np.cumsum(counts)])
+    return np.asarray(sums[ends] - sums[:-1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Widths:
+    """The widths that a column can have by the rule."""
+
+    width: float
+    """Of the table itself."""
+    nothing: bool
+    """The width may be 0: the column need not be measured."""
+    low: float
+    high: float
+    """Of the whole table: it is within these, if it is not 0."""
+
+    @classmethod
+    def of(cls, numbers: Numbers, rows: Counts, column: str, reading: ReadValues, whole: bool) -> _Widths:
+        tolerance = reading.tolerances.get(column, TOLERANCE)
+        words = {word.lower() for word in _HEADER_WORDS.findall(column)}
+        may_be = column in reading.tolerances or not (reading.categories.get(column) or (whole and words & CODE_WORDS))
+        must_be = may_be and (column in reading.tolerances or not whole or numbers.size > FEW_CODES)
+        if not may_be or not numbers.size:
+            return cls(width=0.0, nothing=True, low=0.0, high=0.0)
+        left_out = 0 if reading.left_out is None else reading.left_out
+        below, n = np.cumsum(rows), int(rows.sum())
+        first, last = _quantile(numbers, below, n, left_out, 0.05), _quantile(numbers, below, n, left_out, 0.95)
+        exact = [_quantile(numbers, below, n, 0, share)[0] for share in (0.05, 0.95)]
+        elsewhere = reading.left_out is None and column in reading.widths
+        return cls(
+            width=_rounded(tolerance * (exact[1] - exact[0])) if must_be else 0.0,
+            nothing=not must_be or elsewhere,
+            low=0.0 if elsewhere else _rounded(tolerance * max(last[0] - first[1], 0.0)),
+            high=np.inf if elsewhere else _rounded(tolerance * (last[1] - first[0])),
+        )
+
+    def allow(self, width: float) -> bool:
+        """Tell whether a width can be by the rule."""
+        return (self.nothing and width == 0) or self.low <= width <= self.high
+
+
+def _rounded(width: float) -> float:
+    return float(f"{width:.1e}") if np.isfinite(width) else width
+
+
+def _quantile(numbers: Numbers, below: Counts, n: int, left_out: int, share: float) -> tuple[float, float]:
+    """Return the least and the largest number up to which a share of the whole table can lie.
+
+    Parameters
+    ----------
+    numbers, below : array
+        The different numbers, ascending, and the rows up to each.
+    n, left_out : int
+        Rows of the table with a number, and rows that were left out, with whatever number.
+    """
+    needed = share * (n + left_out) - _ROUNDING
+    low = -np.inf if left_out and left_out >= needed else numbers[np.argmax(below + left_out >= needed)]
+    high = numbers[np.argmax(below >= needed)] if below[-1] >= needed else np.inf
+    return float(low), float(high)

@@ -1,0 +1,191 @@
+"""A sensitive column of which nobody asks anything has a cap on confidence by value, under every k-anonymous method."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import anonkit
+from anonkit.errors import PolicyError
+from anonkit.policy.declaration import Policy
+
+METHODS = ["rfka", "mondrian", "datafly", "incognito", "greedy-hamdist"]
+
+
+def _box(n: int = 6000, *, patients: int = 66) -> pa.Table:
+    """A table in which 69 rows of one box of ages and places hold all patients of one illness."""
+    rng = np.random.default_rng(1)
+    age, place, sex = rng.integers(18, 90, n), rng.integers(0, 60, n), rng.integers(0, 2, n)
+    illness = rng.choice(["flu", "cough", "asthma", "diabetes", "back"], n).astype(object)
+    inside = np.flatnonzero((age >= 40) & (age <= 44) & (place < 9))
+    age[inside[69:]] = 20
+    illness[inside[:patients]] = "hiv"
+    return pa.table({"age": age, "place": place, "sex": sex, "outcome": sex ^ (age > 50), "illness": illness})
+
+
+def _policy(**illness: Any) -> Policy:
+    columns = {"illness": {"role": "sensitive", **illness}, "outcome": {"role": "target", "categories": ["0", "1"]}}
+    return Policy.from_dict({"columns": columns})
+
+
+def _classes(release: anonkit.Release, column: str, unit: Mapping[int, Any] | None = None) -> list[Counter[Any]]:
+    rows = release.to_arrow().to_pylist()
+    names = [name for name in release.report["guarantee"]["parameters"]["quasi_identifiers"] if name in rows[0]]
+    found: dict[Any, Counter[Any]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in names), Counter())[row[column]] += 1
+    return list(found.values())
+
+
+def _largest(classes: list[Counter[Any]], value: Any) -> float:
+    return max(counted[value] / counted.total() for counted in classes)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_class_tells_the_illness_of_a_box(method: str) -> None:
+    """66 of 6,000 have it, all in one box of 69 rows: 51 % of a class at most, and every other value by its share."""
+    table = _box()
+    release = anonkit.release(table, method=method, k=10, policy=_policy())
+    classes, shares = _classes(release, "illness"), Counter(table["illness"].to_pylist())
+
+    assert _largest(classes, "hiv") <= 0.51
+    for value, rows in shares.items():
+        assert _largest(classes, value) <= math.ceil(50 * (1 + rows / table.num_rows) - 1e-9) / 100
+    assert {check["name"] for check in release.report["verification"]["checks"]} >= {"confidence_cap:illness"}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_alpha_of_one_switches_the_cap_off(method: str) -> None:
+    """The table is released as if the column were not sensitive: the box comes out at 95 %."""
+    asked = {"k": 10, "policy": _policy(alpha=1)}
+    capped = anonkit.release(_box(), method=method, k=10, policy=_policy())
+    free = anonkit.release(_box(), method=method, **asked)
+
+    assert "confidence_cap" in capped.report["guarantee"]["parameters"]
+    assert "confidence_cap" not in free.report["guarantee"]["parameters"]
+    if method in ("rfka", "mondrian"):
+        assert _largest(_classes(free, "illness"), "hiv") > 0.51
+
+
+def test_a_rare_flag_costs_few_classes() -> None:
+    """A 1 % flag keeps four fifths of the classes, where l = 2 leaves a handful."""
+    rng = np.random.default_rng(3)
+    n = 5000
+    table = pa.table(
+        {
+            "age": rng.integers(18, 90, n),
+            "place": rng.integers(0, 40, n),
+            "flag": np.where(rng.random(n) < 0.01, "y", "n"),
+        }
+    )
+    declared = {"columns": {"flag": {"role": "sensitive"}}, "target": False}
+
+    def classes(**asked: Any) -> int:
+        release = anonkit.release(table, method="mondrian", k=10, policy=Policy.from_dict(declared), **asked)
+        return int(release.report["disclosure_risk"]["classes"])
+
+    free = classes(alpha=1.0)
+    assert classes() >= 0.8 * free
+    assert classes(l=2) < 0.2 * free
+
+
+def test_a_common_value_is_exempt_and_said_to_be() -> None:
+    """99 % have it: what is rarer is capped all the same."""
+    rng = np.random.default_rng(3)
+    table = pa.table({"age": rng.integers(18, 90, 2000), "flag": np.where(rng.random(2000) < 0.01, "y", "n")})
+    policy = Policy.from_dict({"columns": {"flag": {"role": "sensitive"}}, "target": False})
+    release = anonkit.release(table, method="mondrian", k=10, policy=policy)
+    (entry,) = (column for column in release.params["columns"] if column["name"] == "flag")
+
+    assert entry["caps"] == [["n", None]]
+    assert any("exempt" in note and "'flag'" in note for note in release.report["notes"])
+
+
+def test_a_sensitive_target_is_capped_and_a_plain_one_is_not() -> None:
+    """Nobody said that a plain target is secret."""
+    table = _box().drop_columns(["illness"])
+    plain = Policy.from_dict({"columns": {"outcome": {"role": "target"}}})
+    secret = Policy.from_dict({"columns": {"outcome": {"role": "target", "sensitive": True}}})
+
+    released = {
+        name: anonkit.release(table, method="rfka", k=10, policy=p) for name, p in (("p", plain), ("s", secret))
+    }
+    assert released["s"].report["guarantee"]["parameters"]["confidence_cap"]["columns"] == ["outcome"]
+    assert "confidence_cap" not in released["p"].report["guarantee"]["parameters"]
+    assert max(_largest(_classes(released["s"], "outcome"), value) for value in (0, 1)) <= 0.8
+    assert "no_values" not in released["p"].params
+
+
+def test_rows_without_a_value_count_in_the_class_alone() -> None:
+    """A class of which half is unknown and half is ill stays, and no cap is on what is unknown."""
+    ill = ["hiv"] * 10 + ["unknown"] * 10 + ["flu", "cold"] * 40
+    table = pa.table({"place": ["a"] * 20 + ["b"] * 80, "illness": ill})
+    policy = Policy.from_dict(
+        {"columns": {"illness": {"role": "sensitive"}, "place": {"role": "quasi_identifier"}}, "target": False}
+    )
+    release = anonkit.release(table, method="mondrian", k=10, policy=policy)
+
+    assert sorted(sum(counted.values()) for counted in _classes(release, "illness")) == [20, 80]
+
+
+def test_people_are_counted_where_a_unit_stands() -> None:
+    """One person with nine of ten rows is one of two people."""
+    rows = [
+        ("a", person, "hiv" if person < 5 else "flu") for person in range(10) for _ in range(9 if person < 5 else 1)
+    ]
+    rows += [("b", person, "flu" if person % 2 else "cold") for person in range(10, 60)]
+    names = ("place", "person", "illness")
+    table = pa.table({name: list(cells) for name, cells in zip(names, zip(*rows, strict=True), strict=True)})
+    columns = {"person": {"role": "unit"}, "illness": {"role": "sensitive"}, "place": {"role": "quasi_identifier"}}
+    policy = Policy.from_dict({"columns": columns, "target": False})
+    release = anonkit.release(table, method="mondrian", k=5, policy=policy)
+
+    assert len(_classes(release, "illness")) == 2  # 45 of 50 rows of the first one, and 5 of 10 people
+
+
+@pytest.mark.parametrize("method", ["rfka", "mondrian"])
+def test_the_next_batch_keeps_the_caps_of_the_first(tmp_path: Path, method: str) -> None:
+    """Whatever it holds itself: there a value that hardly anybody had is common."""
+    out = tmp_path / "out.parquet"
+    anonkit.release(_box(), method=method, k=10, policy=_policy(), output=out, ledger=None)
+    first, batch = anonkit.load(out), _box(3000, patients=60)
+    following = anonkit.apply(tmp_path / "out.params.json", batch, output=tmp_path / "next.parquet", ledger=None)
+
+    listed = {c["name"]: c.get("caps") for c in first.params["columns"]}["illness"]
+    assert set(map(tuple, {c["name"]: c.get("caps") for c in following.params["columns"]}["illness"])) <= set(
+        map(tuple, listed)
+    )
+    assert _largest(_classes(following, "illness"), "hiv") <= 0.51
+    assert anonkit.validate(tmp_path / "next.parquet").passed
+
+
+def test_what_a_column_asks_takes_the_place_of_the_cap() -> None:
+    """l, t and alpha of a column bind it alone; a parameter binds all."""
+    table = _box().append_column("other", _box()["illness"])
+    columns = {"illness": {"role": "sensitive", "l": 2}, "other": {"role": "sensitive"}}
+    release = anonkit.release(
+        table, method="mondrian", k=10, policy=Policy.from_dict({"columns": columns, "target": False})
+    )
+    parameters = release.report["guarantee"]["parameters"]
+
+    assert parameters["of_columns"] == {"illness": {"l_diversity": 2}}
+    assert parameters["confidence_cap"]["columns"] == ["other"]
+    names = {check["name"] for check in release.report["verification"]["checks"]}
+    assert {"l_diversity:illness", "confidence_cap:other"} <= names
+    assert "confidence_cap:illness" not in names
+
+
+@pytest.mark.parametrize(
+    "spec", [{"role": "quasi_identifier", "l": 2}, {"role": "sensitive", "alpha": 0}, {"role": "sensitive", "t": 2}]
+)
+def test_what_a_column_may_not_ask_is_refused(spec: dict[str, Any]) -> None:
+    """Of no other role, and within the range of the model."""
+    with pytest.raises(PolicyError, match="column 'illness'"):
+        Policy.from_dict({"columns": {"illness": spec}})
