@@ -26,10 +26,10 @@ import pyarrow as pa
 from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.domains.coded_columns import combine
 from anonkit.k_anonymity.privacy_model import AnonymityModel, candidate_requirements
-from anonkit.k_anonymity.recoded_rows import RecodeRows, is_among
+from anonkit.k_anonymity.recoded_rows import RecodeRows, RowsAsked, is_among
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition, Requirement
 from anonkit.k_anonymity.search.suppression import n_suppressed
-from anonkit.k_anonymity.sensitive_rules import ReadValues, SensitiveRule
+from anonkit.k_anonymity.sensitive_rules import ReadValues
 from anonkit.k_anonymity.value_requirements import diversity_requirements
 from anonkit.k_anonymity.violating_classes import coded_cells
 from anonkit.policy.declaration import Policy
@@ -141,17 +141,14 @@ def merged_recoding(
     policy: Policy,
     engine: Engine,
     recoding: Recoding,
-    needed: Sequence[str],
-    rules: Sequence[SensitiveRule],
+    asked: RowsAsked,
 ) -> MergedRecoding:
     """Merge the classes of a table that break the model; where no row is saved by that, nothing is merged.
 
     Parameters
     ----------
-    needed : sequence of str
-        Columns whose missing cells drop their row.
-    rules : sequence of SensitiveRule
-        What is asked of the values of each sensitive column.
+    asked : RowsAsked
+        Which rows may be released, and what is asked of their sensitive values.
 
     Notes
     -----
@@ -165,12 +162,12 @@ def merged_recoding(
     people = [*([] if policy.unit is None else [policy.unit]), *(candidate.key for candidate in policy.candidates)]
     if not types or (people and is_too_large(source, engine)):
         return plain
-    rules = [rule for rule in rules if rule.bounds_something]
+    rules = [rule for rule in asked.rules if rule.bounds_something]
     sensitive = [rule.name for rule in rules]
     extra = [name for name in dict.fromkeys((*sensitive, *people)) if name not in types]
     kinds = {**types, **({} if policy.unit is None else {policy.unit: pa.string()})}
     schema = pa.schema([(name, kinds.get(name) or source.schema.field(name).type) for name in (*types, *extra)])
-    function = RecodeRows(recoding=finest, schema=schema, needed=needed, unit=policy.unit)
+    function = RecodeRows(recoding=finest, schema=schema, needed=asked.needed, unit=policy.unit)
     read = ReadValues.of(rules, schema)
     recoded = engine.map_batches(engine.map_batches(source, function, schema), read, read.schema, same_rows=True)
     (cells,) = engine.count_sets(recoded, [tuple(schema.names)])

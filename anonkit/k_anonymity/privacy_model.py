@@ -14,7 +14,7 @@ from anonkit.domains.coded_columns import CodedColumn
 from anonkit.errors import ParameterError, PolicyError, option
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement, check_k
 from anonkit.parameters import check_number, parameter, settle_numbers
-from anonkit.policy.column_declarations import Column, Missing, Role
+from anonkit.policy.column_declarations import Missing, Role
 from anonkit.policy.declaration import Policy
 from anonkit.promises.anonymous_classes import ALL_ROWS, INDEPENDENT, ONE_ROW, CountedCandidate, Diversity, KAnonymity
 
@@ -102,6 +102,11 @@ class AnonymityModel:
         """Largest share of rows that may be left out, in [0, 1]; 0 for methods without `max_suppression`."""
         return float(getattr(self, "max_suppression", 0.0))
 
+    def asked_of(self, policy: Policy) -> dict[str, Diversity]:
+        """Return what is asked of the values of each sensitive column; nothing where it has a cap instead."""
+        of_columns = _of_columns(policy)
+        return {name: self.diversity.with_own(of_columns.get(name, Diversity())) for name in policy.sensitive}
+
     def guarantee(self, policy: Policy) -> KAnonymity:
         """State the promise: k-anonymity and the diversity asked for.
 
@@ -124,8 +129,7 @@ class AnonymityModel:
                 f"{option('sensitive', ['NAME'])}; the target may be sensitive too",
             )
         rows = policy.person_rows
-        of_columns = {name: own for name in policy.sensitive if (own := _own_model(policy.column(name))).asked()}
-        asked = {name: self.diversity.with_own(of_columns.get(name, Diversity())) for name in policy.sensitive}
+        of_columns = _of_columns(policy)
         whole_set = rows is not None and rows.whole_set
         if whole_set and (self.diversity.asked() or of_columns):
             every = dict.fromkeys(each for own in (self.diversity, *of_columns.values()) for each in own.asked())
@@ -140,7 +144,7 @@ class AnonymityModel:
             missing_is_value=policy.missing_is_value,
             diversity=self.diversity,
             of_columns=of_columns,
-            capped=() if whole_set else tuple(name for name, own in asked.items() if not own.asked()),
+            capped=tuple(name for name, own in self.asked_of(policy).items() if not (whole_set or own.asked())),
             unit=policy.unit,
             rows_known=None if rows is None else ALL_ROWS if rows.whole_set else ONE_ROW,
             candidates=tuple(CountedCandidate(columns=candidate.columns) for candidate in policy.candidates),
@@ -153,9 +157,11 @@ class AnonymityModel:
         )
 
 
-def _own_model(column: Column) -> Diversity:
-    """Return what a sensitive column asks of its own values."""
-    return Diversity(l=column.l, t=column.t, alpha=column.alpha)
+def _of_columns(policy: Policy) -> dict[str, Diversity]:
+    """Return what sensitive columns ask of their own values, of those that ask for something."""
+    columns = ((name, policy.column(name)) for name in policy.sensitive)
+    asked = {name: Diversity(l=column.l, t=column.t, alpha=column.alpha) for name, column in columns}
+    return {name: own for name, own in asked.items() if own.asked()}
 
 
 def _recursive(text: str | None) -> tuple[float, int] | None:

@@ -41,7 +41,6 @@ def draft_recoded(
     engine: Engine,
     progress: Progress,
     usable: UsableRows,
-    rules: Sequence[SensitiveRule],
     column_facts: Mapping[str, ColumnFacts] = MappingProxyType({}),
     notes: Sequence[str] = (),
     hint: str = f"raise {option('max_suppression')}, or ask for less",
@@ -51,9 +50,7 @@ def draft_recoded(
     Parameters
     ----------
     usable : UsableRows
-        The rows of the table that the policy lets through.
-    rules : sequence of SensitiveRule
-        What is asked of the values of each sensitive column.
+        The rows of the table that the policy lets through, and what is asked of their sensitive values.
     column_facts : mapping of column name to ColumnFacts
         What the report says of a quasi-identifier beside how it was recoded.
     notes : sequence of str
@@ -73,7 +70,7 @@ def draft_recoded(
     """
     usable.refuse_none()
     progress("counting classes", 0.0)
-    violating = violating_classes(model, source, policy, engine, recoding, usable.needed, rules)
+    violating = violating_classes(model, source, policy, engine, recoding, usable)
     unknown = usable.n_usable - violating.n_recoded
     suppressed = violating.n_rows + unknown
     limit = model.suppression_limit
@@ -97,7 +94,7 @@ def draft_recoded(
     data = engine.map_batches(source, recode, schema)
     return Draft(
         data=data,
-        params=anonymity_params(policy, as_read, model, published, of_released(rules, data, engine)),
+        params=anonymity_params(policy, as_read, model, published, of_released(usable.rules, data, engine)),
         columns=_column_entries(policy, published, column_facts),
         rows={
             "in": usable.n_source,
@@ -107,7 +104,7 @@ def draft_recoded(
             "dropped_missing": usable.n_missing,
             **({"dropped_without_unit": usable.n_nobody} if usable.n_nobody else {}),
         },
-        notes=(*notes, *sensitive_notes(rules), *_nobody_notes(policy, usable.n_nobody)),
+        notes=(*notes, *sensitive_notes(usable.rules), *_nobody_notes(policy, usable.n_nobody)),
         applied=recoding,
     )
 

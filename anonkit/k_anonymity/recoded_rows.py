@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,9 @@ from anonkit.policy.column_declarations import Column, Missing, Outside
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import refuse_outside
 from anonkit.protocols import COUNT, Engine, Source
+
+if TYPE_CHECKING:
+    from anonkit.k_anonymity.sensitive_rules import SensitiveRule
 
 BoolArray = NDArray[np.bool_]
 
@@ -126,7 +129,17 @@ def is_among(columns: Mapping[str, pa.Array], classes: pa.Table, n_rows: int) ->
 
 
 @dataclass(frozen=True, kw_only=True)
-class UsableRows:
+class RowsAsked:
+    """Which rows may be released, and what is asked of their sensitive values."""
+
+    needed: tuple[str, ...]
+    """The quasi-identifiers whose missing cells drop their row."""
+    rules: tuple[SensitiveRule, ...] = ()
+    """Of each sensitive column."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsableRows(RowsAsked):
     """Numbers of releasable and of left-out rows of a table, before any equivalence class is counted.
 
     Every left-out row has exactly one reason: a row that misses a needed cell and a unit counts as `n_missing`.
@@ -138,8 +151,6 @@ class UsableRows:
     """Rows left out because a quasi-identifier is missing whose declaration says `missing = "drop"`."""
     n_nobody: int
     """Rows left out because they have no unit: they belong to nobody who could be counted."""
-    needed: tuple[str, ...]
-    """The quasi-identifiers whose missing cells drop their row."""
 
     @property
     def n_usable(self) -> int:

@@ -104,12 +104,13 @@ class RecodingMethod(AnonymityModel, ABC):
             levelled = levelled_rows(source, policy, engine, self.k, rng.child("rows of people"))
             source = levelled.table
         usable = count_usable_rows(source, policy, engine)
-        rules = settled_rules(self, source, policy, engine, usable.needed)
+        if policy.sensitive:
+            usable = replace(usable, rules=settled_rules(self, source, policy, engine, usable.needed))
         searched = searched_rows(source, engine, rng, progress)
         sampled = searched is not source
         with counting_beside(engine) if sampled else nullcontext():  # a sample is in memory, the other rows wait
             progress("coding", 0.0)
-            prepared = prepare(searched, policy, engine, self, self.preparation, rules)
+            prepared = prepare(searched, policy, engine, self, self.preparation, usable.rules)
             result = self.find_recoding(prepared, rng=rng, progress=progress)
         draft = draft_recoded(
             self,
@@ -119,7 +120,6 @@ class RecodingMethod(AnonymityModel, ABC):
             engine=engine,
             progress=progress,
             usable=usable,
-            rules=rules,
             column_facts=result.column_facts,
             notes=prepared.notes,
         )

@@ -233,16 +233,16 @@ def settled_rules(
 
 def plain_rules(model: AnonymityModel, policy: Policy) -> tuple[SensitiveRule, ...]:
     """Return the rules as far as they follow from model and policy: widths 0, and caps of no value in particular."""
-    promise = model.guarantee(policy)
+    capped = policy.person_rows is None or not policy.person_rows.whole_set
     return tuple(
         SensitiveRule(
             name=name,
-            asked=promise.diversity_of(name),
+            asked=asked,
             no_values=frozenset(NO_VALUES) - {folded_text(text) for text in policy.column(name).domain_values or ()},
             missing_is_value=name in policy.missing_is_value,
-            caps=Caps() if name in promise.capped else None,
+            caps=Caps() if capped and not asked.asked() else None,
         )
-        for name in policy.sensitive
+        for name, asked in model.asked_of(policy).items()
     )
 
 

@@ -158,7 +158,8 @@ class Recoded(AnonymityModel):
         rules = self.rules(policy)
         if any(rule.no_values is None for rule in rules):
             rules = settled_rules(self, source, policy, engine, usable.needed)
-        recoding = merged_recoding(self, source, policy, engine, self.recoding, usable.needed, rules)
+        usable = replace(usable, rules=rules)
+        recoding = merged_recoding(self, source, policy, engine, self.recoding, usable)
         draft = draft_recoded(
             self,
             source,
@@ -167,7 +168,6 @@ class Recoded(AnonymityModel):
             engine=engine,
             progress=progress,
             usable=usable,
-            rules=rules,
             column_facts={name: {"reason": _DROPPED} for name in self._dropped(policy)},
             notes=(*_NOTES, *([_MERGED] if recoding.moved else [])),
             hint=f"raise {option('max_suppression')}, wait for a larger batch, or release anew",

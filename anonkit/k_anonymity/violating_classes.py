@@ -20,7 +20,7 @@ from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.domains.coded_columns import CodedColumn, combine
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.rare_people import RarePeople, rare_people
-from anonkit.k_anonymity.recoded_rows import RecodeRows, RowRecoding, is_among
+from anonkit.k_anonymity.recoded_rows import RecodeRows, RowRecoding, RowsAsked, is_among
 from anonkit.k_anonymity.search.class_values import CountedPeople, at_most
 from anonkit.k_anonymity.search.equivalence import Partition
 from anonkit.k_anonymity.sensitive_rules import ReadValues, SensitiveRule
@@ -53,19 +53,16 @@ def violating_classes(
     policy: Policy,
     engine: Engine,
     recoding: RowRecoding,
-    needed: Sequence[str],
-    rules: Sequence[SensitiveRule],
+    asked: RowsAsked,
 ) -> ViolatingClasses:
     """Recode a table and find the classes that are too small, or not diverse enough.
 
     Parameters
     ----------
-    needed : sequence of str
-        Columns whose missing cells drop their row.
-    rules : sequence of SensitiveRule
-        What is asked of the values of each sensitive column.
+    asked : RowsAsked
+        Which rows may be released, and what is asked of their sensitive values.
     """
-    types, rules = recoding.types(source.schema), [rule for rule in rules if rule.bounds_something]
+    types, rules = recoding.types(source.schema), [rule for rule in asked.rules if rule.bounds_something]
     names = [name for name in policy.quasi_identifiers if name in types]
     keys = (policy.unit, *(candidate.key for candidate in policy.candidates))
     watched = (*(rule.name for rule in rules), *keys)
@@ -74,7 +71,7 @@ def violating_classes(
     if policy.unit is not None:
         types = {**types, policy.unit: pa.string()}
     schema = pa.schema([(name, types.get(name) or source.schema.field(name).type) for name in kept])
-    function = RecodeRows(recoding=recoding, schema=schema, needed=needed, unit=policy.unit)
+    function = RecodeRows(recoding=recoding, schema=schema, needed=asked.needed, unit=policy.unit)
     recoded = engine.map_batches(source, function, schema)
     if policy.unit is not None and policy.person_rows is not None and policy.person_rows.whole_set:
         people = rare_people(recoded, engine, names, policy.unit, model.k)

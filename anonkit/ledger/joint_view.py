@@ -22,7 +22,7 @@ from anonkit.domains.cell_keys import cell_keys
 from anonkit.engines.reading.settled_tables import settled
 from anonkit.errors import AnonkitError
 from anonkit.k_anonymity.merged_classes import merged_recoding
-from anonkit.k_anonymity.recoded_rows import RowRecoding, RowRules, any_missing, is_among
+from anonkit.k_anonymity.recoded_rows import RowRecoding, RowRules, RowsAsked, any_missing, is_among
 from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.k_anonymity.violating_classes import violating_classes
 from anonkit.ledger.packed_params import unpacked
@@ -196,9 +196,9 @@ def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: 
     table = settled(table, policy, engine)
     needed = RowRules.of(policy).needed
     recoding: RowRecoding = method.recoding
-    rules = method.rules(policy)
+    asked = RowsAsked(needed=needed, rules=method.rules(policy))
     if method.recoding.merged:
-        recoding = merged_recoding(method, table, policy, engine, method.recoding, needed, rules)
+        recoding = merged_recoding(method, table, policy, engine, method.recoding, asked)
     clear = [
         column["name"]
         for column in params["columns"]
@@ -208,7 +208,7 @@ def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: 
         recoding=recoding,
         types=recoding.types(table.schema),
         needed=needed,
-        suppressed=violating_classes(method, table, policy, engine, recoding, needed, rules).classes,
+        suppressed=violating_classes(method, table, policy, engine, recoding, asked).classes,
         clear={name: table.schema.field(name).type for name in clear},
         settle=settle,
     )

@@ -19,7 +19,7 @@ from anonkit.datasets import bank_customers
 from anonkit.engines import LocalEngine
 from anonkit.k_anonymity.merged_classes import MergedRecoding, merged_recoding
 from anonkit.k_anonymity.privacy_model import AnonymityModel
-from anonkit.k_anonymity.recoded_rows import RecodeRows
+from anonkit.k_anonymity.recoded_rows import RecodeRows, RowsAsked
 from anonkit.k_anonymity.sensitive_rules import settled_rules
 from anonkit.k_anonymity.violating_classes import violating_classes
 from anonkit.policy.declaration import Policy, TargetUse
@@ -115,9 +115,9 @@ def merged(
     with LocalEngine() as engine:
         source = engine.hold(table)
         rules = settled_rules(model, source, policy, engine, ())
-        dropped = violating_classes(model, source, policy, engine, recoding, (), rules).n_rows
-        found = merged_recoding(model, source, policy, engine, recoding, (), rules)
-        left = violating_classes(model, source, policy, engine, found, (), rules).classes
+        dropped = violating_classes(model, source, policy, engine, recoding, RowsAsked(needed=(), rules=rules)).n_rows
+        found = merged_recoding(model, source, policy, engine, recoding, RowsAsked(needed=(), rules=rules))
+        left = violating_classes(model, source, policy, engine, found, RowsAsked(needed=(), rules=rules)).classes
     schema = pa.schema([(name, "string") for name in recoding.types(SCHEMA)])
     shown = []
     for row in table.to_pylist():
@@ -338,7 +338,7 @@ def test_numbers_of_rows_do_not_depend_on_the_size_of_batches() -> None:
     for rows in (200, 7):
         with LocalEngine() as engine:
             source = engine.scan(pa.RecordBatchReader.from_batches(table.schema, table.to_batches(rows)), policy)
-            found = merged_recoding(AnonymityModel(k=12), source, policy, engine, RECODINGS[0], (), ())
+            found = merged_recoding(AnonymityModel(k=12), source, policy, engine, RECODINGS[0], RowsAsked(needed=()))
         cells = found.apply(table.to_batches()[0])[0]
         shown.append([cells["age"].to_pylist(), cells["job"].to_pylist()])
 

@@ -15,6 +15,7 @@ from anonkit.domains.folded_values import folded_column
 from anonkit.engines import LocalEngine
 from anonkit.errors import PolicyError
 from anonkit.k_anonymity.privacy_model import AnonymityModel
+from anonkit.k_anonymity.recoded_rows import RowsAsked
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition
 from anonkit.k_anonymity.search.suppression import suppressed_rows
 from anonkit.k_anonymity.sensitive_rules import settled_rules
@@ -62,7 +63,7 @@ def test_the_engine_finds_the_classes_of_the_plain_rule(
     with LocalEngine() as engine:
         held = engine.hold(table)
         rules = settled_rules(model, held, policy, engine, ())
-        found = violating_classes(model, held, policy, engine, recoding, (), rules)
+        found = violating_classes(model, held, policy, engine, recoding, RowsAsked(needed=(), rules=rules))
         coded = {column.name: column for column in engine.encode(engine.hold(table), table.column_names)}
     units = coded["u"].codes.astype(np.int64) if of_people else None
     sensitive = [folded_column(coded[rule.name], rule.no_values) for rule in rules]
