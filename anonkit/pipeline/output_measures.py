@@ -27,7 +27,6 @@ from anonkit.checks.whole_sets import fewest_alike
 from anonkit.k_anonymity.recoded_sample import has_classes, people_of, recoded_sample
 from anonkit.pipeline.rows_left_out import CountedTable, by_quarter, left_out_by_class
 from anonkit.policy.declaration import Policy
-from anonkit.policy.person_candidates import Candidate
 from anonkit.policy.target_task import Task, task_of_params
 from anonkit.promises.anonymous_classes import ALL_ROWS, KAnonymity
 from anonkit.promises.guarantee import Check, Guarantee
@@ -44,11 +43,10 @@ def recount(
     classes: KAnonymity,
     data: Path,
     schema: pa.Schema,
-    target: str | None,
+    policy: Policy,
     draft: Draft,
     *,
     people: PeopleCounts | None = None,
-    candidates: Sequence[Candidate] = (),
 ) -> Disclosure:
     """Count the released cells anew.
 
@@ -56,15 +54,14 @@ def recount(
     ----------
     classes : KAnonymity
         What the promise says of equivalence classes (`Guarantee.counted_classes`).
-    target : str, optional
-        Column for which the classes of one value are counted.
+    policy : Policy
+        Of its target the classes of one value are counted, and the values of candidates whose keys stand in the table.
     draft : Draft
         Its params say what counts as a sensitive value.
     people : PeopleCounts, optional
         The people of a table whose unit column is gone already.
-    candidates : sequence of Candidate
-        Who a row may belong to, where the keys still stand in the table.
     """
+    target, there = policy.target, set(schema.names)
     recursive = classes.diversity.recursive
     names = [name for name in classes.quasi_identifiers if name in schema.names]
     found = measure(
@@ -78,7 +75,7 @@ def recount(
         target=target if target in schema.names else None,
         reading=ReadValues.from_params(draft.params, draft.rows) if classes.sensitive else ReadValues(),
     )
-    values = {one.columns: fewest_values(data, names, one.key) for one in candidates}
+    values = {one.columns: fewest_values(data, names, one.key) for one in policy.candidates if one.key in there}
     found = replace(found, candidates=values)
     if classes.rows_known != ALL_ROWS or classes.unit is None or people is not None:
         return found

@@ -355,7 +355,7 @@ def _read_back(work: VerifiedDraft, data: Path, n_rows: int) -> None:
         again = (
             None
             if classes is None
-            else recount(classes, labels, work.data.schema, work.policy.target, work.draft, people=work.people)
+            else recount(classes, labels, work.data.schema, work.policy, work.draft, people=work.people)
         )
     same = again == work.counted and (again is None or all(check.passed for check in again.checks))
     same = same and not any(strange.values())

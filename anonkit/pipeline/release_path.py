@@ -313,7 +313,7 @@ def _recounted(
     draft, hidden, schema = _as_written(promise, draft, spool, policy)
     counted = None
     if classes is not None:
-        counted = recount(classes, spool, schema, policy.target, draft, candidates=policy.candidates)
+        counted = recount(classes, spool, schema, policy, draft)
     promise = promise if classes is not promise or counted is None else classes.counted(counted)
     of_classes = [] if classes is None or counted is None else classes.verify(counted)
     checks = [
