@@ -167,17 +167,11 @@ def _loaded(release: object) -> Release | None:
 
 
 def _released(table: object) -> pa.Table:
-    if isinstance(table, pa.Table):
-        return table
-    if isinstance(table, str | Path):
-        if str(table).endswith(".parquet"):
-            return read_rows(Path(table)).replace_schema_metadata(None)
-        with closing(open_engine("local")) as engine:
-            opened = engine.scan(table, Policy())
-            return pa.Table.from_batches(opened.batches(), schema=opened.schema)
-    if hasattr(table, "__arrow_c_stream__"):
-        return pa.table(pa.RecordBatchReader.from_stream(table))
-    raise ParameterError(f"a {type(table).__name__} is not a table")
+    if isinstance(table, str | Path) and str(table).endswith(".parquet"):
+        table = read_rows(Path(table)).replace_schema_metadata(None)
+    with closing(open_engine("local")) as engine:
+        opened = engine.scan(table, Policy())
+        return pa.Table.from_batches(opened.batches(), schema=opened.schema)
 
 
 def _types(params: dict[str, Any]) -> Policy:

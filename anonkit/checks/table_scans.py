@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -217,13 +217,15 @@ def opened(table: Table, columns: Sequence[str] | None = None, *, threads: int |
             yield Lines(connection=connection, source=source, names=names)
         return
     with scanned(table, threads=threads) as (connection, source):
-        try:
+        lines = None
+        with suppress(*UNREADABLE):
             there = names_in(connection, table, source)
             names = _own(there, columns)
             source = renamed(connection, table, source, there, names)
-        except UNREADABLE:
-            raise _failed() from None
-        yield Lines(connection=connection, source=source, names=names)
+            lines = Lines(connection=connection, source=source, names=names)
+        if lines is None:
+            raise _failed()
+        yield lines
 
 
 def _own(there: Sequence[str], columns: Sequence[str] | None) -> dict[str, str]:
@@ -262,7 +264,8 @@ def scanned(table: Table, *, threads: int | None = None) -> Iterator[tuple[Any, 
     try:
         connection.execute(_SILENT)
         yield connection, _scan(connection, table)
-    except duckdb.Error:
+    except duckdb.Error as error:
+        error.args = ()  # it may quote cells, and stays in the context of ours
         database.forget()  # some failures leave a database that answers nothing any more
         raise _failed() from None
     finally:
@@ -347,11 +350,7 @@ def columns_of(table: str | Path | pa.Table) -> list[str]:
 
     if isinstance(table, pa.Table):
         return list(table.column_names)
-    with closing(_Database.of(None).cursor()) as connection:
-        try:
-            connection.execute(_SILENT)
-            return names_in(connection, table, _scan(connection, table))
-        except (duckdb.Error, *UNREADABLE):
-            raise EngineError(
-                "the table cannot be read", "CSV, TSV, JSON Lines or Parquet, by the name of the file"
-            ) from None
+    with closing(_Database.of(None).cursor()) as connection, suppress(duckdb.Error, *UNREADABLE):
+        connection.execute(_SILENT)
+        return names_in(connection, table, _scan(connection, table))
+    raise EngineError("the table cannot be read", "CSV, TSV, JSON Lines or Parquet, by the name of the file")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from anonkit.bundle.data_files import count_rows, read_schema
+from anonkit.bundle.given_tables import arrow_table
 from anonkit.bundle.json_documents import read_json
 from anonkit.bundle.part_workers import PartWorkers, read_by
 from anonkit.bundle.release_names import DATA, REPORT
@@ -135,12 +136,8 @@ def _place_of(table: object) -> Place | None:
     return place if any(path.suffix != DATA for path in place.existing()) else None
 
 
-def _as_table(table: object) -> object:
-    if isinstance(table, str | Path | pa.Table):
-        return table
-    if hasattr(table, "__arrow_c_stream__"):
-        return pa.table(pa.RecordBatchReader.from_stream(table))
-    raise ParameterError(f"a {type(table).__name__} is not a table")
+def _as_table(table: object) -> str | Path | pa.Table:
+    return table if isinstance(table, str | Path) else arrow_table(table)
 
 
 def _validate_table(table: object, requested: Asked) -> Validation:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -56,16 +56,13 @@ class Columns:
             raise SourceError(f"column {name!r} is not in the table", did_you_mean(name, self.names))
         raw = self._get(name)
         if isinstance(raw, pa.ChunkedArray):
-            return raw.combine_chunks()
+            return _plain(name, raw.combine_chunks())
         if isinstance(raw, pa.Array):
-            return raw
-        try:
-            converted = pa.array(raw, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            raise SourceError(
-                f"column {name!r} holds cells of mixed types", "make them all texts or all numbers"
-            ) from None
-        return converted.combine_chunks() if isinstance(converted, pa.ChunkedArray) else converted
+            return _plain(name, raw)
+        converted = _made(lambda: pa.array(raw, from_pandas=True))
+        if converted is None:
+            raise SourceError(f"column {name!r} holds cells of mixed types", "make them all texts or all numbers")
+        return _plain(name, converted.combine_chunks() if isinstance(converted, pa.ChunkedArray) else converted)
 
     def codes(self, name: str, domain: Categories) -> IntArray:
         """Return the code of each cell, `UNKNOWN` for a cell outside the domain, shape (n,).
@@ -97,9 +94,27 @@ class Columns:
 
 
 def _arrow(data: Any) -> pa.Table:
-    try:
-        return data if isinstance(data, (pa.Table, pa.RecordBatch)) else pa.table(data)
-    except (TypeError, ValueError, pa.ArrowInvalid):
+    table = data if isinstance(data, (pa.Table, pa.RecordBatch)) else _made(lambda: pa.table(data))
+    if table is None:
         raise SourceError(
             f"a {type(data).__name__} is not a table with named columns", "pass a pandas, Arrow or Polars table"
-        ) from None
+        )
+    return table
+
+
+def _plain(name: str, array: pa.Array) -> pa.Array:
+    """Return a column, or refuse one whose cells are no values: lists, structs, texts that are no UTF-8."""
+    strange = pa.types.is_nested(array.type) or isinstance(array.type, pa.BaseExtensionType)
+    if strange or _made(lambda: array.validate(full=True) is None) is None:
+        raise SourceError(
+            f"column {name!r} holds cells that are no values of a table", "make them all texts or all numbers"
+        )
+    return array
+
+
+def _made(convert: Callable[[], Any]) -> Any:
+    """Return what a conversion makes, or None: what it raises may quote cells, and must lead to no error of ours."""
+    try:
+        return convert()
+    except Exception:  # of objects and libraries that raise what they like
+        return None

@@ -23,6 +23,8 @@ from anonkit.policy.declaration import Policy
 
 _NOT_OF_ARROW = ("period", "interval", "complex")
 """Types that pandas finds where all cells are of one; with any other cell they are objects, which can be read."""
+_ANY = (Exception,)
+"""What objects in a column, and streams of other libraries, may raise."""
 _BEYOND_ALL = "1e999"
 """An infinite number as a text that is read as one."""
 
@@ -76,17 +78,17 @@ def _pandas_column(declared: Column, column: Any, policy: Policy) -> pa.Array | 
     if policy.cell_by_cell:
         guessed = dtype == "bool" or dtype.startswith(("datetime64", "timedelta64"))
         if dtype == "object" or (guessed and declared.bounds is not None) or dtype.startswith(_NOT_OF_ARROW):
-            return shielded(lambda: _texts_of(column, declared), explain)
+            return shielded(lambda: _texts_of(column, declared), explain, _ANY)
         if dtype == "category":
-            return shielded(lambda: _folded_texts_of(column, declared), explain)
+            return shielded(lambda: _folded_texts_of(column, declared), explain, _ANY)
     elif dtype == "object" and declared.is_read_by_cell and declared.bounds is None:
-        return shielded(lambda: _texts_of(column, declared), explain)
+        return shielded(lambda: _texts_of(column, declared), explain, _ANY)
     try:
-        return shielded(lambda: pa.array(column, from_pandas=True), explain)
+        return shielded(lambda: pa.array(column, from_pandas=True), explain, _ANY)
     except SourceError:
         if not (policy.cell_by_cell or declared.is_read_by_cell) or dtype not in ("object", "category"):
             raise
-    return shielded(lambda: _texts_of(column, declared), explain)
+    return shielded(lambda: _texts_of(column, declared), explain, _ANY)
 
 
 def _texts_of(cells: Iterable[Any], declared: Column) -> pa.StringArray:
@@ -128,9 +130,9 @@ def _arrow_reader(data: Any) -> pa.RecordBatchReader:
     if isinstance(data, pa.Table):  # one dictionary for all chunks, so that the categories have one order
         return shielded(lambda: data.unify_dictionaries().to_reader(), _broken)
     if hasattr(data, "__arrow_c_stream__"):
-        return shielded(lambda: pa.RecordBatchReader.from_stream(data), _broken)
+        return shielded(lambda: pa.RecordBatchReader.from_stream(data), _broken, _ANY)
     if hasattr(data, "__arrow_c_array__"):
-        return shielded(lambda: pa.Table.from_batches([pa.record_batch(data)]).to_reader(), _broken)
+        return shielded(lambda: pa.Table.from_batches([pa.record_batch(data)]).to_reader(), _broken, _ANY)
     raise SourceError(
         f"a {type(data).__name__} is not a table", "give a path, a data frame, or anything with the Arrow interface"
     )
