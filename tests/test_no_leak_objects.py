@@ -191,7 +191,9 @@ def refused_in_silence(act: Callable[[], object]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.quick_cases("validate*", "audit of a table-*", "reconstruct-*", "*-objects that fail", "*-integers and texts")
+@pytest.mark.quick_cases(
+    "validate*", "audit of a table-*", "reconstruct-*", "*-objects that fail", "*-integers and texts"
+)
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_no_entry_point_shows_a_cell_of_mixed_objects(
