@@ -98,6 +98,8 @@ _COLUMN = {
     "caps": ANY,
     "type": _text,
     "missing": _text,
+    "declared": _flag,
+    "released_as_is": _flag,
     "domain": _DOMAIN,
     "calendar": dict.fromkeys(("kind", "levels", "format", "zone", "bounds", "outside"), _plain),
     "place": dict.fromkeys(("latitude", "longitude", "resolutions", "box", "cells", "outside"), _plain),
@@ -191,7 +193,7 @@ _REPORT: Shape = {
             ), _plain,
         ),
         "reason": _text, "taken_for": _text, "rule": _text, "coding": _text, "importance": _figure,
-        "domain": ANY, "parameters": ANY,
+        "domain": ANY, "parameters": ANY, "declared": _flag, "released_as_is": _flag,
     },
     "rows": dict.fromkeys(
         (

@@ -20,7 +20,7 @@ STDOUT = "-"
 
 @click.command(name="init")
 @click.argument("source", metavar="IN")
-@click.option("--target", metavar="COLUMN", help="The class label; default: the last column that is no identifier.")
+@click.option("--target", metavar="COLUMN", help="The class label; default: the last column, if it evidently is one.")
 @encoding_option
 @reading_options
 @click.option(

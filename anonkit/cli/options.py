@@ -204,7 +204,11 @@ policy_options = option_group(
     "policy",
     _policy,
     click.option("--policy", metavar="FILE", help="What the owner declares (TOML); `anonkit init` drafts one."),
-    click.option("--target", metavar="COLUMN", help="What is predicted; default: the last column without a role."),
+    click.option(
+        "--target",
+        metavar="COLUMN",
+        help="What is predicted; default: the last column, if it evidently is a label.",
+    ),
     click.option("--no-target", is_flag=True, help="Nothing is predicted: detail is kept for all columns together."),
     task_option,
     click.option(

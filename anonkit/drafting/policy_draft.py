@@ -21,7 +21,9 @@ import numpy as np
 
 from anonkit.domains.exact_decimals import number_of_text
 from anonkit.drafting.drafted_calendars import calendar_lines, place_sections
+from anonkit.drafting.guessed_target import TargetGuess, guess_target
 from anonkit.drafting.identifying.header_words import vocabulary, words_of
+from anonkit.drafting.identifying.topic_words import looks_like_secret
 from anonkit.drafting.profiling import (
     MISSING_MARKERS,
     ColumnProfile,
@@ -51,12 +53,7 @@ _CODE_ROWS = 10  # rows with a value for each of them, at least
 _LISTED_LENGTH = 60  # characters of a listed value, at most
 _LINE = 110
 
-_SENSITIVE_WORDS = vocabulary(
-    "disease illness diagnosis diagnoses icd condition symptom symptoms treatment medication drug therapy hiv cancer "
-    "disability pregnancy pregnant mental health death salary income wage wages earnings debt loan credit balance "
-    "deposit savings wealth religion faith belief political politics vote union orientation sexuality genetic genotype "
-    "conviction crime offence offense arrest"
-)
+_MONEY_WORDS = vocabulary("income loan credit balance deposit savings")
 
 
 def draft_policy(
@@ -75,7 +72,7 @@ def draft_policy(
     table : path or table
         Anything `anonkit.release` reads.
     target : str, optional
-        The class label; otherwise the last column that does not look like an identifier.
+        The class label; otherwise the last column, where it is evidently one (`anonkit.drafting.guessed_target`).
     encoding : str, optional
         What a text file is written in; UTF-8 by default. The draft declares it.
     engine : Engine, optional
@@ -123,15 +120,16 @@ def _drafted(
     if target is not None and target not in names:
         raise PolicyError(f"column {target!r} is not in the table", did_you_mean(target, names))
     profiles = profile_columns(engine, source, progress)
-    roles = _guess_roles(profiles, target)
+    guess = None if target is not None else _guess_target(source, profiles, engine)
+    roles = _guess_roles(profiles, target if guess is None else guess.target)
     safe = _safe_rows(engine, source, roles)
-    guesses = []
+    guesses: list[_Guess] = []
     for at, profile in enumerate(profiles):
         progress("drafting", at / len(profiles))
         guesses.append(_guess(engine, source, profile, roles[profile.name], safe))
     blocks = [
         _head(table, profiles, form),
-        *(_section(guess, target_is_given=guess.profile.name == target) for guess in guesses),
+        *(_section(each, guess) for each in guesses),
         *place_sections(profiles),
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
@@ -161,12 +159,18 @@ class _Guess:
         return self.role is Role.QUASI_IDENTIFIER and profile.kind is ValueKind.WHOLE and few
 
 
-def _guess_roles(profiles: Sequence[ColumnProfile], target: str | None) -> dict[str, Role]:
+def _guess_target(source: Source, profiles: Sequence[ColumnProfile], engine: Engine) -> TargetGuess:
+    """Return what a release would find of the last column, by the same rule."""
+    identifiers = [profile.name for profile in profiles if profile.identifier_reason is not None]
+    unit = next((profile.name for profile in profiles if profile.may_be_unit), None)
+    return guess_target(source, Policy().with_roles(unit=unit), identifiers, engine)
+
+
+def _guess_roles(profiles: Sequence[ColumnProfile], label: str | None) -> dict[str, Role]:
     roles = {
         profile.name: Role.QUASI_IDENTIFIER if profile.identifier_reason is None else Role.IDENTIFIER
         for profile in profiles
     }
-    label = target or next((name for name in reversed(roles) if roles[name] is Role.QUASI_IDENTIFIER), None)
     if label is not None:
         roles[label] = Role.TARGET
     unit = next(
@@ -230,7 +234,7 @@ def _head(table: object, profiles: Iterable[ColumnProfile], form: Sequence[str])
         "#        quasi_identifier   an attacker may know it from elsewhere; protected (the cautious choice)",
         "#        sensitive          what an attacker wants to learn; its diversity is checked",
         "#        insensitive        neither; released unchanged",
-        "#        target             the class label that consumers predict",
+        "#        target             the class label that consumers predict; released unchanged by k-anonymous methods",
         "#",
         "# Methods of local and central differential privacy need a domain for every released column: bounds for",
         "# numbers, categories for the rest. A domain must be public knowledge (a code book, a law, common sense), so",
@@ -244,11 +248,11 @@ def _head(table: object, profiles: Iterable[ColumnProfile], form: Sequence[str])
     ]
 
 
-def _section(guess: _Guess, *, target_is_given: bool) -> list[str]:
+def _section(guess: _Guess, of_target: TargetGuess | None) -> list[str]:
     profile, role = guess.profile, guess.role
     lines = [
         f"[columns.{_key(profile.name)}]",
-        *_comment(" ".join(_notes(guess, target_is_given=target_is_given))),
+        *_comment(" ".join(_notes(guess, of_target))),
         f'role = "{role}"',
     ]
     if role in (Role.IDENTIFIER, Role.UNIT):
@@ -277,7 +281,7 @@ def _code_lines(guess: _Guess) -> list[str]:
     ]
 
 
-def _notes(guess: _Guess, *, target_is_given: bool) -> list[str]:
+def _notes(guess: _Guess, of_target: TargetGuess | None) -> list[str]:
     """Return the reasons for a guess, and what the owner may want to change."""
     profile = guess.profile
     if guess.role is Role.IDENTIFIER:
@@ -288,9 +292,11 @@ def _notes(guess: _Guess, *, target_is_given: bool) -> list[str]:
         notes = [f"Identifier: {profile.identifier_reason}. Values repeat, so one person seems to have several rows"]
         notes.append('and k counts people; otherwise role = "identifier".')
     elif guess.role is Role.TARGET:
-        notes = _target_notes(profile, target_is_given=target_is_given)
+        notes = _target_notes(profile, target_is_given=of_target is None)
     else:
         notes = _quasi_identifier_notes(profile)
+    if of_target is not None and of_target.column == profile.name and of_target.against is not None:
+        notes.append(_no_target_note(of_target))
     if profile.markers:
         notes.append(f"Numbers but for {_texts(profile.markers)[1:-1]}, which missing_values above makes missing.")
     if profile.mostly_numbers:
@@ -311,9 +317,8 @@ def _words_note(words: Sequence[str]) -> str:
 
 
 def _target_notes(profile: ColumnProfile, *, target_is_given: bool) -> list[str]:
-    notes = [
-        "Target: as asked for." if target_is_given else "Target: the last column that does not look like an identifier."
-    ]
+    how = "as asked for" if target_is_given else "guessed, since the last column is evidently a class label"
+    notes = [f"Target: {how}. A target is released unchanged by k-anonymous methods."]
     if profile.identifier_reason is not None:
         notes.append(f"It looks like an identifier ({profile.identifier_reason}): is it the right column?")
     elif profile.distinct > _LISTED:
@@ -321,6 +326,15 @@ def _target_notes(profile: ColumnProfile, *, target_is_given: bool) -> list[str]
     if _is_sensitive(profile.name):
         notes.append("Perhaps sensitive, by its name: then uncomment the line below the role.")
     return notes
+
+
+def _no_target_note(of_target: TargetGuess) -> str:
+    """Say why the last column is not taken for the target, and what a target would mean."""
+    if of_target.is_secret:
+        return (
+            'No target was guessed: it looks like a secret. role = "sensitive", or role = "target": released unchanged.'
+        )
+    return f'No target was guessed: the last column {of_target.against}. role = "target" releases a column unchanged.'
 
 
 def _quasi_identifier_notes(profile: ColumnProfile) -> list[str]:
@@ -335,7 +349,7 @@ def _quasi_identifier_notes(profile: ColumnProfile) -> list[str]:
 
 
 def _is_sensitive(name: str) -> bool:
-    return not _SENSITIVE_WORDS.isdisjoint(words_of(name))
+    return looks_like_secret(name) or not _MONEY_WORDS.isdisjoint(words_of(name))
 
 
 def _category_lines(guess: _Guess) -> list[str]:

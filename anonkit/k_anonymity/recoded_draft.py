@@ -204,6 +204,7 @@ def _column_params(policy: Policy, column: Column, kind: pa.DataType, rule: Sens
         "missing": str(policy.missing_of(column.name)),
         **({} if rule is None else {"missing_is_value": rule.missing_is_value, **rule.to_params(column)}),
         **({"together": list(column.together)} if column.together else {}),
+        **({"declared": False} if column.role is Role.TARGET and not column.role_given else {}),
     }
     bounds, values = column.bounds, column.domain_values
     if column.place is not None:
@@ -249,7 +250,8 @@ def _column_entries(policy: Policy, recoding: Recoding, column_facts: Mapping[st
         elif column.role is not Role.QUASI_IDENTIFIER:
             of_number = column.role is Role.TARGET and policy.task is Task.REGRESSION
             role = "target, a number to predict" if of_number else column.role
-            entries.append(_entry(policy, name, "kept", reason=f"declared {role}"))
+            how = "declared" if column.role_given else "guessed, released unchanged:"
+            entries.append(_entry(policy, name, "kept", reason=f"{how} {role}"))
     return entries
 
 

@@ -223,6 +223,7 @@ def _column(raw: Mapping[str, Any]) -> Column:
     column = Column(
         name=raw["name"],
         role=Role(raw["role"]),
+        role_given=raw.get("declared", True),
         type=kind,
         missing=Missing(raw["missing"]),
         bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),

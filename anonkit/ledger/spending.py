@@ -11,6 +11,7 @@ from typing import Any
 from anonkit.bundle.release_place import Place
 from anonkit.errors import LedgerError, told_with
 from anonkit.ledger.account import Account
+from anonkit.ledger.guessed_targets import refuse_other_target
 from anonkit.ledger.joint_floor import JointFloor, numbers
 from anonkit.ledger.ledger_pointer import leave_pointer
 from anonkit.ledger.neighbour_totals import holds_for, totals, totals_words
@@ -318,6 +319,7 @@ class Spending:
 
     def _refuse_overspent(self, standing: Standing) -> None:
         refuse_overspent(standing, self._cost, self._account.declared)
+        refuse_other_target(standing, self._rows.policy)
 
     # --- where it stands ---------------------------------------------------------------------------------------
 

@@ -63,6 +63,11 @@ class ERRPH(ShuffleDelta, AnswerStrength):
         check_choice("label", self.label, LABELS)
         refuse_unclear_strength(self)
 
+    @property
+    def needs_declared_target(self) -> bool:
+        """True where the label is published unchanged."""
+        return self.label == "clear"
+
     def table_of(self, domains: PublicDomains) -> PublishedTable:
         """Return what is done to each column."""
         return PublishedTable(

@@ -55,6 +55,11 @@ class PPNB(ShuffleDelta, AnswerStrength, NumberNoise):
         check_choice("label", self.label, LABELS)
         refuse_unclear_strength(self)
 
+    @property
+    def needs_declared_target(self) -> bool:
+        """True: the label is published unchanged, or a model is learned of it."""
+        return True
+
     def table_of(self, domains: PublicDomains) -> PublishedTable:
         """Return what is done to each column."""
         return PublishedTable(

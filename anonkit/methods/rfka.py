@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.errors import PolicyError, option
+from anonkit.errors import ChoiceError, PolicyError, option
 from anonkit.k_anonymity.coded_axes import global_recoding, grouping_of, one_hot_grouping
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping
 from anonkit.k_anonymity.found_detail import Pooled, Stretch, held_by
@@ -166,9 +166,9 @@ class RFKA(RecodingMethod):
     def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
         """Let a forest judge the columns, then choose the detail of each."""
         if prepared.jointly and (self.search != "specialization" or self.features != "columns"):
-            raise PolicyError(
-                "search=greedy and features=one-hot choose by a target, and there shall be none",
-                "leave search, features and preset at their defaults, or name a target",
+            raise ChoiceError(
+                "search=greedy and features=one-hot choose by a target, and there is none",
+                f"leave search, features and preset at their defaults, or {option('target', 'NAME')}",
             )
         columns = [self._first_bins(prepared, column) for column in prepared.columns]
         progress("growing the forest", 0.0)

@@ -99,6 +99,11 @@ class TRR(NumberNoise, RandomizedMethod):
     )
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({"paper": {"center": False}})
 
+    @property
+    def needs_declared_target(self) -> bool:
+        """True: the label is published unchanged."""
+        return True
+
     def table_of(self, domains: PublicDomains) -> PublishedTable:
         """Return what is done to each column."""
         refuse_designs(domains, self.name)

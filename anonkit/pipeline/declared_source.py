@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle.private_files import PrivateFolder
+from anonkit.drafting.guessed_target import TargetGuess, guess_target
 from anonkit.drafting.table_domains import with_domains_of
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
 from anonkit.drafting.whose_rows import candidates_for_person, with_keys_by_structure
@@ -29,12 +30,13 @@ from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.request_form import request_form
 from anonkit.pipeline.several_tables import SeveralTables
 from anonkit.policy.column_declarations import Role
-from anonkit.policy.declaration import Policy
+from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.places import outlines
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Method, Source
 from anonkit.randomness import Randomness
 from anonkit.redaction import source_names
+from anonkit.report.blocks import ReportColumn
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,9 +103,15 @@ class DeclaredSource:
         )
         return replace(
             draft,
-            columns=self.undeclared.marked(draft.columns),
+            columns=self._marked(draft.columns),
             params={**draft.params, **_public_cells(self.policy)},
         )
+
+    def _marked(self, columns: Iterable[ReportColumn]) -> list[ReportColumn]:
+        """Return the `columns` block with what came about without a declaration: identifiers and the target."""
+        marked = self.undeclared.marked(columns)
+        declared = self.policy.target_is_declared
+        return [{**entry, "declared": declared} if entry["role"] == Role.TARGET else entry for entry in marked]
 
     def counts(self, randomness: Randomness | None) -> SourceCounts | None:
         """Say what its figures will count; without `randomness` no model is trained on it."""
@@ -167,7 +175,10 @@ def declared_source(
     asks_whose = isinstance(method, AnonymityModel) and declared.unit is None and not declared.independent_rows
     if asks_whose:
         undeclared = with_keys_by_structure(table, undeclared, engine)
-    policy = undeclared.declared(declared).resolve(columns, target_use=method.target_use)
+    known = undeclared.declared(declared)
+    noisy = declared.cell_by_cell or min_people is not None
+    guess = None if noisy else _guessed(table, declared, undeclared, method, engine)
+    policy = _with_guess(known, guess, method).resolve(columns, target_use=method.target_use)
     if asks_whose and (undeclared.profiles or policy.names(Role.IDENTIFIER)):
         earlier = getattr(method, "candidates", ())
         policy = replace(policy, candidates=candidates_for_person(table, policy, undeclared, engine, earlier))
@@ -205,11 +216,7 @@ def declared_source(
         columns=schema,
         promise=promise,
         undeclared=undeclared,
-        notes=[
-            *_role_notes(declared, policy),
-            *undeclared.notes(policy),
-            *_finding_notes(policy),
-        ],
+        notes=[*_target_notes(guess, policy), *undeclared.notes(policy), *_finding_notes(policy)],
         joined={} if view is None else view.owner,
         failure=failure,
     )
@@ -300,7 +307,41 @@ def _finding_notes(policy: Policy) -> list[str]:
     ]
 
 
-def _role_notes(declared: Policy, policy: Policy) -> list[str]:
-    if declared.target is None and policy.target is not None:
-        return [f"No target was named: the last column without a role, {policy.target!r}, was taken."]
-    return []
+def _guessed(
+    table: Source, policy: Policy, undeclared: Undeclared, method: Method, engine: Engine
+) -> TargetGuess | None:
+    """Return what is found of the last column without a role; None where a target is declared, or none is wanted."""
+    if policy.target is not None or policy.without_target or method.target_use is TargetUse.AS_DECLARED:
+        return None
+    return guess_target(table, policy, undeclared.taken, engine)
+
+
+def _with_guess(policy: Policy, guess: TargetGuess | None, method: Method) -> Policy:
+    """Return the policy with the target that was guessed, or without one.
+
+    Raises
+    ------
+    ChoiceError
+        The method needs one.
+    """
+    if guess is None:
+        return policy
+    if guess.target is None and method.target_use is TargetUse.REQUIRED:
+        raise guess.question(method.name)
+    if guess.column is None and method.target_use is TargetUse.OPTIONAL:
+        return policy
+    return policy.guessing(guess.target)
+
+
+def _target_notes(guess: TargetGuess | None, policy: Policy) -> list[str]:
+    """Say how a target came about that nobody named, or why there is none."""
+    if guess is not None:
+        return guess.notes()
+    if policy.target is None or policy.target_is_declared:
+        return []
+    if not policy.cell_by_cell:
+        return [f"Target {policy.target!r}: guessed, released unchanged, as in the earlier release."]
+    return [
+        f"Target {policy.target!r}: taken by its place, the last column of which nothing is declared; "
+        "`--target NAME` names another one."
+    ]

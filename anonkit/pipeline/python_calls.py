@@ -86,7 +86,9 @@ def release(
     preset : str, optional
         A named set of choices, such as "paper"; `parameters` go on top.
     policy : Policy or path, optional
-        What the owner declares. Undeclared columns are quasi-identifiers, the last one the target.
+        What the owner declares. Undeclared columns are quasi-identifiers, unless they look like identifiers. The last
+        one is taken for the target only where it is evidently a class label; under central differential privacy, where
+        no label is released, by its place.
     target, unit, identifiers, sensitive, insensitive
         Roles on top of the policy. Several units name a person together; the unit "none" says that rows are
         independent: no person has several.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from anonkit.drafting.table_domains import check_min_people
 from anonkit.engines.engine_choice import EngineChoice, Local
+from anonkit.errors import ChoiceError, option
 from anonkit.ledger.account import Account
 from anonkit.pipeline.release_output import Output
 from anonkit.policy.declaration import Policy
@@ -66,10 +67,20 @@ class ReleaseRequest:
         PolicyError, ParameterError
             The method cannot make its promise under this policy, or has a rule of its own (`check_rows`) against it.
         """
+        if getattr(self.method, "needs_declared_target", False):
+            self._refuse_undeclared_target()
         if hasattr(self.method, "check_rows"):
             self.method.check_rows()
         declares_all = self.domains_min_people is None  # else the promise is known when the domains are
         return replace(self.policy, cell_by_cell=declares_all and self.method.guarantee(self.policy).cell_by_cell)
+
+    def _refuse_undeclared_target(self) -> None:
+        """Refuse to take a column for the target of a method under which its label leaves unchanged."""
+        if self.policy.target is None and not self.policy.without_target:
+            raise ChoiceError(
+                f"method {self.method.name!r} releases the target as it is, and none is declared",
+                f"{option('target', 'NAME')}, or {option('no_target', True)} where the method needs none",
+            )
 
     def randomness(self) -> Randomness:
         """Return the source of all randomness of one release: new words at each call, unless a seed is given."""

@@ -24,7 +24,7 @@ from anonkit.bundle.release_names import FORMAT
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.protocols import Engine, sample_size
 
-_FORM = 1
+_FORM = 2
 """Raised when what is asked in the same words comes to mean something else."""
 _IN_NO_FILE = ("bookkeeping", "publication", "joint_k")
 """Fields of a policy for the ledger, and for the owner's page; of `joint_k` the value that holds is taken."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from anonkit.domains.found_domains import FoundDomains
-from anonkit.errors import PolicyError, did_you_mean, option
+from anonkit.errors import ChoiceError, PolicyError, did_you_mean, option
 from anonkit.policy.bookkeeping import KEYS as BOOKKEEPING_KEYS
 from anonkit.policy.bookkeeping import Bookkeeping, bookkeeping_of, joint_floor_of
 from anonkit.policy.column_declarations import Column, Missing, Role, column_of, place_of, refuse_place
@@ -29,14 +29,19 @@ from anonkit.policy.toml_values import expect, member, named_lines, optional_tex
 
 
 class TargetUse(StrEnum):
-    """What a method does when no column is declared the target."""
+    """What a method does when no column is declared the target.
+
+    A method that releases the target unchanged takes the last column without a role where it is evidently a class
+    label (`anonkit.drafting.guessed_target`); under differential privacy, where no label leaves unchanged and no cell
+    decides, the last one by its place is taken.
+    """
 
     REQUIRED = "required"
-    """The last column without a role is taken; a table without one is refused."""
+    """A table without one is refused."""
     EXPECTED = "expected"
-    """As required, unless the policy says that there is no target."""
+    """Without one the detail of all columns together guides the search."""
     OPTIONAL = "optional"
-    """The last column without a role is taken, if there is one."""
+    """Without one nothing is predicted."""
     AS_DECLARED = "as declared"
     """None is taken."""
 
@@ -44,10 +49,10 @@ class TargetUse(StrEnum):
 _NO_TARGET_HINT = "mondrian, rfka, datafly and incognito release without one; so do dp-marginals, rr, errph and trr"
 
 
-def without_target() -> PolicyError:
+def without_target() -> ChoiceError:
     """Return the refusal of a table without a target, with both ways out of it."""
     named = f'{option("target", "NAME")}, or role = "target" in the policy'
-    return PolicyError(
+    return ChoiceError(
         "no column has role target",
         f"{named}; with {option('no_target', True)} none is needed: under differential privacy by dp-marginals, else "
         "by mondrian, rfka, datafly and incognito",
@@ -233,6 +238,8 @@ class Policy:
         if column is None:
             return False
         declarations = (column.categories, column.bounds, column.ladder, column.tree, column.answers, column.place)
+        if column.role is Role.TARGET:  # one that was taken for it, too
+            return True
         calendar = column.calendar
         if calendar is not None and (calendar.levels is not None or calendar.bounds is not None):
             return True
@@ -351,7 +358,8 @@ class Policy:
     def resolve(self, names: Sequence[str], *, target_use: TargetUse = TargetUse.REQUIRED) -> Policy:
         """Return the policy for a table with these columns, in table order, every column declared.
 
-        Without a declared target the last column that has no role is the target, as far as `target_use` says so.
+        Without a declared target the last column of which nothing is declared is the target, by its place alone, as far
+        as `target_use` says so: for promises under which no label leaves unchanged.
 
         Raises
         ------
@@ -370,7 +378,7 @@ class Policy:
         columns = _with_one_unit(columns, self.columns)
         resolved = replace(self, columns=columns)
         if self.without_target and target_use is TargetUse.REQUIRED:
-            raise PolicyError("this method needs a target, and there shall be none", _NO_TARGET_HINT)
+            raise ChoiceError("this method needs a target, and there shall be none", _NO_TARGET_HINT)
         if resolved.target is None and not self.without_target and target_use is not TargetUse.AS_DECLARED:
             free = [name for name in names if name not in self.columns]
             if not free and target_use is TargetUse.OPTIONAL:
@@ -380,3 +388,14 @@ class Policy:
             last = free[-1]
             columns[last] = replace(columns[last], role=Role.TARGET)
         return resolved
+
+    def guessing(self, target: str | None) -> Policy:
+        """Return the policy with a column that is taken for the target, which nobody declared; None: there is none."""
+        if target is None:
+            return replace(self, without_target=True)
+        return replace(self, columns={**self.columns, target: replace(self.column(target), role=Role.TARGET)})
+
+    @property
+    def target_is_declared(self) -> bool:
+        """True when the target was named by whoever declares the policy; False where it was taken for one."""
+        return self.target is not None and self.columns[self.target].role_given

@@ -54,6 +54,11 @@ class RandomizedMethod(ABC):
         """The delta of what the shuffled file promises to whoever sees nothing else; None for the default."""
         return None
 
+    @property
+    def needs_declared_target(self) -> bool:
+        """True when the label leaves unchanged, or is learned from it: then no column is taken for it by its place."""
+        return False
+
     def guarantee(self, policy: Policy) -> Guarantee:
         """State the promise: the losses of the mechanisms."""
         return local_promise(self.published(policy), policy)

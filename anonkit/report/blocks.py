@@ -50,6 +50,10 @@ class ColumnFacts(TypedDict, total=False):
     """Public domain of a randomized column, as `params.json` has it."""
     parameters: JsonObject | None
     """Parameters of its mechanism, as `params.json` has them."""
+    declared: bool
+    """Of the target: whether its role was declared, or guessed."""
+    released_as_is: bool
+    """True where the owner releases it unchanged whatever its cells look like."""
     domain_from_data: bool
     """True where the domain was read from the table."""
     taken_for: str

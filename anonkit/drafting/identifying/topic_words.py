@@ -102,6 +102,13 @@ _PLACE_WORDS = _words(
 _PLACE_ONLY_ALONE = _words("by via land long cap block state estado area")
 """Words that mean much else: they count as places only where they are the whole name."""
 
+_TIME_WORDS = _words(
+    "date datetime time timestamp day month year quarter week weekday hour minute "
+    "datum tag monat jahr quartal woche wochentag uhrzeit stunde zeit heure mois année semaine jour "
+    "fecha día mes año trimestre semana hora data giorno mese anno settimana ora dia ano mês semana "
+    "dag maand jaar kwartaal uur tijd dzień miesiąc rok kwartał tydzień godzina czas dato måned år kvartal uge time"
+)
+
 _SECRET_STEMS = tuple(
     sorted(
         _words(
@@ -390,6 +397,12 @@ def is_place(name: str, values: Iterable[str] = ()) -> bool:
         return True
     said = _said(values)
     return _known(said, COUNTRIES | REGIONS) or (len(said) >= 3 and _known(said, COUNTRY_CODES, 0.9))
+
+
+def is_time(name: str) -> bool:
+    """Tell whether a column is named like dates, times or parts of them."""
+    words = _header(name)
+    return bool(words) and (words[-1] in _TIME_WORDS or words[0] in _TIME_WORDS)
 
 
 def looks_like_secret(name: str, values: Iterable[str] = ()) -> bool:
