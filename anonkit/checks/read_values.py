@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -67,7 +68,12 @@ class ReadValues:
 
     def marks(self, column: str) -> frozenset[str]:
         """Return the folded texts that are no value of a column."""
-        return frozenset(self.no_values) - {folding(text) for text in self.categories.get(column, ())}
+        return _marks(tuple(self.no_values), tuple(self.categories.get(column, ())))
+
+
+@lru_cache(maxsize=64)
+def _marks(no_values: tuple[str, ...], categories: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(no_values) - {folding(text) for text in categories}
 
 
 def folding(text: str) -> str:

@@ -44,6 +44,12 @@ def test_a_mark_is_no_value(mark: str) -> None:
     assert _read(table, ReadValues()) == ["hiv", None]
 
 
+def test_a_single_text_is_read_as_a_column_is() -> None:
+    """Whoever has texts alone folds them alike."""
+    reading = ReadValues(categories={"s": ["none"]})
+    assert [reading.value_of(text, "s") for text in ("HIV ", "None", "?")] == ["hiv", "none", None]
+
+
 def test_spellings_are_one_value() -> None:
     """{hiv, HIV, "hiv "} is one, full-width letters too; a missing cell stays missing."""
     table = pa.table({"q": [0, 1, 2, 3, 4], "s": ["hiv", "HIV", "hiv ", "\uff48\uff49\uff56", None]})

@@ -98,6 +98,19 @@ BLANK = squares(12, "ab-")
 """One class in which two sensitive values and missing occur."""
 THREE = squares(12, "abc")
 """One class of three people, in which one sensitive value is wanting."""
+MARKED = pa.Table.from_pylist([{**row, "s": row["s"] or "unknown"} for row in BLANK.to_pylist()])
+"""The same with a mark for a missing value."""
+RARE = pa.Table.from_pylist(
+    [{**row, "s": "ill" if row["first"] + row["second"] == "xu" else row["s"]} for row in THREE.to_pylist()]
+)
+"""One class in which all have what nobody else has."""
+PAY = pa.Table.from_pylist(
+    [
+        {**row, "s": 900.0 + at % 5 / 10 if row["first"] + row["second"] == "xu" else 1000.0 + 37 * at}
+        for at, row in enumerate(THREE.to_pylist())
+    ]
+)
+"""One class whose numbers are close to each other."""
 NOBODYS = pa.Table.from_pylist(
     [
         {**row, "person": None if row["first"] + row["second"] == "xu" and at % 5 == 4 else f"p{at % 5}{row['second']}"}
@@ -150,6 +163,10 @@ RUNS: dict[str, Run] = {
     "entropy l": lambda at: _anonymous(at, THREE, "mondrian", sensitive=["s"], entropy_l=3.5),
     "t": lambda at: _anonymous(at, THREE, "mondrian", sensitive=["s"], t=0.1),
     "alpha": lambda at: _anonymous(at, THREE, "mondrian", sensitive=["s"], alpha=0.3),
+    "cap": lambda at: _anonymous(at, RARE, "mondrian", sensitive=["s"]),
+    "cap of numbers": lambda at: _anonymous(at, PAY, "mondrian", sensitive=["s"]),
+    "l with marks": lambda at: _anonymous(at, MARKED, "mondrian", sensitive=["s"], l=3),
+    "l of numbers": lambda at: _anonymous(at, PAY, "mondrian", sensitive=["s"], l=2),
 }
 """What is released, by name."""
 
@@ -404,8 +421,8 @@ COUNTING: dict[str, Mutant] = {
         refused_by="release", check="l_diversity", run="l",
     ),
     "missing counted as a sensitive value": Mutant(
-        where="k_anonymity.privacy_model:diversity_requirements",
-        old="None if column.name in missing_is_value else column.missing", new="None",
+        where="k_anonymity.value_requirements:diversity_requirements",
+        old="None if rule.missing_is_value else column.missing", new="None",
         refused_by="release", check="l_diversity", run="l with missing",
     ),
     "entropy in bits": Mutant(
@@ -420,6 +437,40 @@ COUNTING: dict[str, Mutant] = {
     "the rarest value for the commonest": Mutant(
         where="k_anonymity.search.equivalence:AlphaK.measure", old=".max(axis=-1, initial=0.0)", new=".min(axis=-1)",
         refused_by="release", check="alpha_k_anonymity", run="alpha",
+    ),
+    "caps of nothing": Mutant(
+        where="k_anonymity.search.equivalence:CapByValue.breaks", old="> _TOLERANCE", new="> 1",
+        refused_by="release", check="confidence_cap", run="cap",
+    ),
+    "caps of half a share more": Mutant(
+        where="k_anonymity.sensitive_rules:_cap", old="-50 * (everybody + count)", new="-50 * (everybody + 2 * count)",
+        refused_by="validate", check="sensitive_values", run="cap",
+    ),
+    "caps that are not published": Mutant(
+        where="k_anonymity.sensitive_rules:Caps.to_params", old="self.from_numbers or", new="",
+        refused_by="validate", check="sensitive_values", run="cap of numbers",
+    ),
+    "values of a tenth of the table exempt": Mutant(
+        where="k_anonymity.sensitive_rules:_cap", old="count * _EXEMPT_OF[1] >", new="8 * count * _EXEMPT_OF[1] >",
+        refused_by="validate", check="sensitive_values", run="cap",
+    ),
+    "no cap where nothing is asked": Mutant(
+        where="k_anonymity.privacy_model:AnonymityModel.guarantee", old="if not (whole_set or own.asked())",
+        new="if not (True or own.asked())",
+        refused_by="validate", check="sensitive_columns", run="cap",
+    ),
+    "marks for a missing cell counted as values": Mutant(
+        where="domains.folded_values:folded_column", old="None if text is None or text in no_values else text",
+        new="text",
+        refused_by="release", check=_COUNTED, run="l with marks",
+    ),
+    "numbers close by counted as different": Mutant(
+        where="k_anonymity.sensitive_rules:SensitiveRule.ends", old="numbers + self.width", new="numbers",
+        refused_by="release", check="l_diversity", run="l of numbers",
+    ),
+    "a width of half the tolerance": Mutant(
+        where="k_anonymity.measured_columns:rounded_width", old="* (high - low)", new="* (high - low) / 2",
+        refused_by="validate", check="sensitive_values", run="cap of numbers",
     ),
     "the last requirement alone": Mutant(
         where="k_anonymity.violating_classes:_violating", old="[small, removed, *tables]", new="[removed, *tables]",
