@@ -38,6 +38,11 @@ ONLY: dict[str, set[str]] = {
 """What receivers run and what checks a promise knows nothing of the owner's side; engines know no family of methods."""
 EXCEPTIONS = {
     ("checks/expectations.py", "policy"): "expectations are written from what the owner declares",
+    (
+        "checks/unchanged_columns.py",
+        "drafting",
+    ): "what identifiers look like is judged for both sides by one module",
+    ("checks/unchanged_columns.py", "domains"): "the code lists that this module reads",
     ("checks/utility.py", "estimators"): "the classifier by which usefulness is judged; it decides about no promise",
     ("checks/number_utility.py", "estimators"): "the model by which usefulness is judged; it decides about no promise",
     ("checks/number_models.py", "estimators"): "scores of a prediction; they decide about no promise",
@@ -140,12 +145,12 @@ FILES_IN_ROOMS = [(path, _room(path)) for path in FILES]
 
 
 def test_a_file_imports_only_from_rows_above() -> None:
-    """No room imports from a later row, and siblings do not import each other."""
+    """No room imports from a later row, and siblings do not import each other; an exception stands in its table."""
     later = [
         f"{_named(path)}: {room} must not import {other}"
         for path, room in FILES_IN_ROOMS
         for other in _rooms_imported(path) - {room}
-        if _row(other) > _row(room) or {room, other} <= set(SIBLINGS)
+        if (_named(path), other) not in EXCEPTIONS and (_row(other) > _row(room) or {room, other} <= set(SIBLINGS))
     ]
     assert later == []
 

@@ -90,6 +90,8 @@ class Validation:
     """What the report declares or the caller asked, and was not looked at: never a pass."""
     uncountable: tuple[str, ...] = ()
     """What the report declares and nobody can repeat from the files (`UNCOUNTABLE`)."""
+    notes: tuple[str, ...] = ()
+    """What was found in columns that are shown as they are, and which they are; no value."""
 
     @property
     def passed(self) -> bool:
@@ -119,6 +121,7 @@ class Validation:
             "passed": self.passed,
             "checks": [check.to_dict() for check in self.checks],
             "unchecked": list(self.unchecked),
+            "notes": list(self.notes),
             "disclosure_risk": None if self.disclosure is None else self.disclosure.to_dict(0.2),
         }
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +27,9 @@ from anonkit.checks.known_keys import key_checks
 from anonkit.checks.plain_bounds import read_as_labels
 from anonkit.checks.promise_checkers import checker_of
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
-from anonkit.checks.row_numbers import row_number_check
 from anonkit.checks.signature import read_public_key, signature_checks
 from anonkit.checks.table_scans import columns_of
+from anonkit.checks.unchanged_columns import allowed_in_clear, columns_in_clear, look_at_unchanged, opening_of
 from anonkit.checks.written_files import (
     hash_checks,
     manifest_checks,
@@ -63,6 +64,7 @@ def validate(
     t: float | None = None,
     alpha: float | None = None,
     beta: float | None = None,
+    release_as_is: Sequence[str] = (),
     signed_by: str | Path | None = None,
     workers: PartWorkers | None = None,
 ) -> Validation:
@@ -80,6 +82,9 @@ def validate(
         Asked of the table, on top of what the report promises: k-anonymity, distinct l-diversity, t-closeness, the
         largest share of one sensitive value in a class, and basic beta-likeness (the most by which a value is
         likelier in a class than in the table, as a share; Cao and Karras 2012).
+    release_as_is : sequence of str
+        Columns of a plain table that may be handed out although their cells look like identifiers or number the rows;
+        the report of a release says which.
     signed_by : path, optional
         Public key (Ed25519, PEM) that must have signed the release.
     workers : PartWorkers, optional
@@ -98,13 +103,18 @@ def validate(
     requested = Asked(quasi_identifiers=quasi_identifiers, sensitive=sensitive, k=k, l=l, t=t, alpha=alpha, beta=beta)
     place = _place_of(table)
     if place is not None:
+        if release_as_is:
+            raise ParameterError(
+                "release_as_is is about plain tables, and the report of a release says it",
+                f"release anew, {option('release_as_is', list(release_as_is))}",
+            )
         with fetched_by(workers, place) as there:
             found = _validate_release(there, requested, key)
             return found.beside(_declared(there), requested) if found.passed else found
     if key is not None:
         raise ParameterError("signed_by is about releases, and this is a plain table", "name the file of a release")
     with read_by(workers):
-        return _validate_table(_as_table(table), requested).beside((), requested)
+        return _validate_table(_as_table(table), requested, release_as_is).beside((), requested)
 
 
 def _declared(place: Place) -> list[str]:
@@ -140,7 +150,7 @@ def _as_table(table: object) -> str | Path | pa.Table:
     return table if isinstance(table, str | Path) else arrow_table(table)
 
 
-def _validate_table(table: object, requested: Asked) -> Validation:
+def _validate_table(table: Any, requested: Asked, allowed: Sequence[str]) -> Validation:
     if requested.quasi_identifiers is None:
         raise ParameterError("no quasi-identifiers are named", f"{_NAMED}: a plain table does not say them")
     if not requested.anything:
@@ -149,10 +159,13 @@ def _validate_table(table: object, requested: Asked) -> Validation:
         )
     if requested.about_sensitive and not requested.sensitive:
         raise ParameterError("l, t, alpha and beta are about sensitive attributes", option("sensitive", ["NAME"]))
-    refuse_unknown([*requested.quasi_identifiers, *requested.sensitive], columns_of(table))
+    names = columns_of(table)
+    refuse_unknown([*requested.quasi_identifiers, *requested.sensitive, *allowed], names)
     disclosure = measure(table, requested.quasi_identifiers, sensitive=requested.sensitive)
-    checks = [*requested.checks(disclosure, requested.sensitive), row_number_check(table, requested.quasi_identifiers)]
-    return Validation(checks=tuple(checks), disclosure=disclosure)
+    clear = [name for name in names if name not in requested.quasi_identifiers]
+    found = look_at_unchanged(table, clear, allowed=allowed, known=requested.quasi_identifiers)
+    checks = [*requested.checks(disclosure, requested.sensitive), *found.checks]
+    return Validation(checks=tuple(checks), disclosure=disclosure, notes=found.notes)
 
 
 def _validate_release(place: Place, requested: Asked, key: Ed25519PublicKey | None) -> Validation:
@@ -166,7 +179,7 @@ def _validate_release(place: Place, requested: Asked, key: Ed25519PublicKey | No
         if all(check.passed for check in hashes):
             raise
         return Validation(checks=tuple(hashes), disclosure=None)  # a changed file need not be readable any more
-    return Validation(checks=(*hashes, *contents.checks), disclosure=contents.disclosure)
+    return replace(contents, checks=(*hashes, *contents.checks))
 
 
 def _validate_contents(place: Place, release: Release, descriptor: Mapping[str, Any], requested: Asked) -> Validation:
@@ -200,10 +213,15 @@ def _validate_documents(
         checks += [*key_checks(params, report), *row_checks(report, n_rows)]
         if not labels.readable:
             return Validation(checks=tuple(checks), disclosure=None)
+        clear = [name for name in columns_in_clear(report) if name in schema.names]
+        found = look_at_unchanged(place.file(DATA), clear, allowed=allowed_in_clear(report))
+        checks += found.checks
         evidence = Evidence(
             place=place, release=release, schema=labels.schema, labels=labels, asked=requested, checks=checks
         )
-        return checker_of(report["guarantee"]).validate(evidence)
+        validation = checker_of(report["guarantee"]).validate(evidence)
+        stated = (note for note in report["notes"] if note.startswith(tuple(map(opening_of, clear))))
+        return replace(validation, notes=tuple(dict.fromkeys((*found.notes, *stated))))
 
 
 def _column_checks(schema: pa.Schema, report: Mapping[str, Any]) -> Iterator[Check]:

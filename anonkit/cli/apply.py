@@ -18,6 +18,7 @@ from anonkit.cli.options import (
     owner_option,
     quiet_option,
     reading_options,
+    release_as_is_option,
 )
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import notes_at_once, progress_bars
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 @click.option(
     "--utility", is_flag=True, help="Train models to say how well the batch predicts the target; it takes seconds."
 )
+@release_as_is_option
 @click.option(
     "--policy",
     metavar="FILE",
@@ -64,6 +66,7 @@ def command(
     *,
     max_suppression: float | None,
     utility: bool,
+    release_as_is: tuple[str, ...],
     policy: str | None,
     adopt: bool,
     encoding: str | None,
@@ -96,7 +99,9 @@ def command(
         method = earlier_recoding(params, max_suppression=max_suppression)
         request = ReleaseRequest(
             method=method,
-            policy=batch_policy(method, None if policy is None else Policy.load(policy), encoding),
+            policy=batch_policy(method, None if policy is None else Policy.load(policy), encoding).releasing_as_is(
+                release_as_is
+            ),
             engine=engine,
             output=replace(output, for_owner=owner),
             account=replace(account, applied=applied_recoding(params, adopt=adopt)),

@@ -114,6 +114,14 @@ examples_option = click.option(
 )
 
 
+release_as_is_option = click.option(
+    "--release-as-is",
+    metavar="COLUMN",
+    multiple=True,
+    help="Released unchanged although its cells look like identifiers or number the rows; repeatable.",
+)
+
+
 def _encoding(context: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
     from anonkit.policy.encodings import encoding_named
 
@@ -177,6 +185,7 @@ def _policy(
     identifier: tuple[str, ...],
     sensitive: tuple[str, ...],
     insensitive: tuple[str, ...],
+    release_as_is: tuple[str, ...],
     missing: str | None,
     encoding: str | None,
 ) -> Policy:
@@ -197,7 +206,7 @@ def _policy(
         identifiers=identifier,
         sensitive=sensitive,
         insensitive=insensitive,
-    )
+    ).releasing_as_is(release_as_is)
 
 
 policy_options = option_group(
@@ -223,6 +232,7 @@ policy_options = option_group(
     click.option(
         "--insensitive", metavar="COLUMN", multiple=True, help="Neither known nor wanted, left as it is; repeatable."
     ),
+    release_as_is_option,
     click.option(
         "--missing",
         type=click.Choice(MISSING),

@@ -42,7 +42,7 @@ _MEANINGS = {
     "signature": "it is not signed by that key",
     "signed_files": "its files are not those that were signed",
     "identifiers_absent": "an identifier is among its columns",
-    "row_numbers_absent": "a column numbers the rows, which leads back to the source",
+    "identifiers_in_clear": "the cells of a column that is shown as it is look like identifiers, or number the rows",
     "columns": "it has other columns than its report says",
     "rows": "it has more or fewer rows than its report says",
     "k_anonymity": "classes are smaller than promised or asked",
@@ -140,6 +140,12 @@ _MEANINGS = {
 @click.option("--t", type=click.FloatRange(0, 1), metavar="NUMBER", help="t-closeness asked for.")
 @click.option("--alpha", type=click.FloatRange(0, 1), metavar="NUMBER", help="Largest share of a value in a class.")
 @click.option("--beta", type=click.FloatRange(min=0), metavar="NUMBER", help="Basic beta-likeness asked for.")
+@click.option(
+    "--release-as-is",
+    metavar="COLUMN",
+    multiple=True,
+    help="Of a plain table: it may be handed out whatever its cells look like; repeatable.",
+)
 @click.option("--signed-by", metavar="PUBLIC_KEY", help="Public key (Ed25519, PEM) that must have signed the release.")
 @click.option("--against", metavar="OUT", help="Compare TARGET, which was exported, with its release OUT.")
 @engine_of_checks_options
@@ -157,6 +163,7 @@ def command(
     t: float | None,
     alpha: float | None,
     beta: float | None,
+    release_as_is: tuple[str, ...],
     signed_by: str | None,
     against: str | None,
     engine: Local | Spark,
@@ -193,7 +200,12 @@ def command(
     sweep()
     names = [name for column in qi for name in _names(column)]
     if against is not None:
-        if names or sensitive or any(value is not None for value in (k, l_, t, alpha, beta, signed_by, *how.values())):
+        if (
+            names
+            or sensitive
+            or release_as_is
+            or any(value is not None for value in (k, l_, t, alpha, beta, signed_by, *how.values()))
+        ):
             raise WrongUsage(
                 "--against compares with the release alone", "anonkit validate OUT takes the other options"
             )
@@ -213,6 +225,7 @@ def command(
                 t=t,
                 alpha=alpha,
                 beta=beta,
+                release_as_is=release_as_is,
                 signed_by=signed_by,
                 workers=workers,
             )
@@ -227,6 +240,7 @@ def command(
         text="\n".join([head, *lines]),
         document=validation.to_dict(),
         notes=[
+            *validation.notes,
             *dict.fromkeys(str(cannot_be_repeated(name)) for name in validation.uncountable),
             *_told_of_strays(stored),
         ],

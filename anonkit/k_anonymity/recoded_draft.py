@@ -204,6 +204,7 @@ def _column_params(policy: Policy, column: Column, kind: pa.DataType, rule: Sens
         "missing": str(policy.missing_of(column.name)),
         **({} if rule is None else {"missing_is_value": rule.missing_is_value, **rule.to_params(column)}),
         **({"together": list(column.together)} if column.together else {}),
+        **({"released_as_is": True} if column.release_as_is and _passes(column) else {}),
         **({"declared": False} if column.role is Role.TARGET and not column.role_given else {}),
     }
     bounds, values = column.bounds, column.domain_values

@@ -224,6 +224,7 @@ def _column(raw: Mapping[str, Any]) -> Column:
         name=raw["name"],
         role=Role(raw["role"]),
         role_given=raw.get("declared", True),
+        release_as_is=raw.get("released_as_is", False),
         type=kind,
         missing=Missing(raw["missing"]),
         bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle.private_files import PrivateFolder
+from anonkit.drafting.clear_columns import ClearColumns, look_at_clear
 from anonkit.drafting.guessed_target import TargetGuess, guess_target
 from anonkit.drafting.table_domains import with_domains_of
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
@@ -20,7 +21,7 @@ from anonkit.drafting.whose_rows import candidates_for_person, with_keys_by_stru
 from anonkit.engines.reading.settled_tables import declared_table
 from anonkit.engines.snapshots.addresses import address_of
 from anonkit.engines.snapshots.dispatch import Snapshot, is_read_in_place
-from anonkit.errors import AnonkitError, ParameterError, PolicyError, option
+from anonkit.errors import AnonkitError, ChoiceError, ParameterError, PolicyError, option
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.ledger.repeated_requests import Asked
 from anonkit.ledger.source_rows import SourceRows
@@ -92,6 +93,22 @@ class DeclaredSource:
         """The table, and the counts of its cells that are not as declared; nothing is read before it is asked for."""
         return declared_table(self.rows.table, self.policy, self.engine, taken=self.undeclared.taken)
 
+    @property
+    def clear_names(self) -> list[str]:
+        """Columns that the release will show as they are: all but quasi-identifiers, or those that the promise lists.
+
+        None under central differential privacy, where nothing leaves as it is.
+        """
+        if self.promise.counted_classes is None or self.promise.loss() is not None:
+            return [str(name) for name in self.promise.to_dict()["parameters"].get("clear", ())]
+        return list(self.policy.names(Role.TARGET, Role.SENSITIVE, Role.INSENSITIVE))
+
+    @cached_property
+    def clear(self) -> ClearColumns:
+        """What was found of these columns, and of no other one under a promise that lets no cell decide."""
+        known = () if self.policy.cell_by_cell else self.policy.quasi_identifiers
+        return look_at_clear(self.table, self.clear_names, known, self.engine)
+
     def asked(self, request: ReleaseRequest) -> Asked:
         """Return what is asked of the table, in its one form."""
         return partial(request_form, request, self.columns, self.engine)
@@ -103,7 +120,7 @@ class DeclaredSource:
         )
         return replace(
             draft,
-            columns=self._marked(draft.columns),
+            columns=self.clear.marked(self._marked(draft.columns), self.policy),
             params={**draft.params, **_public_cells(self.policy)},
         )
 
@@ -175,8 +192,10 @@ def declared_source(
     asks_whose = isinstance(method, AnonymityModel) and declared.unit is None and not declared.independent_rows
     if asks_whose:
         undeclared = with_keys_by_structure(table, undeclared, engine)
-    known = undeclared.declared(declared)
     noisy = declared.cell_by_cell or min_people is not None
+    if not noisy:
+        _refuse_protected(declared)
+    known = undeclared.declared(declared)
     guess = None if noisy else _guessed(table, declared, undeclared, method, engine)
     policy = _with_guess(known, guess, method).resolve(columns, target_use=method.target_use)
     if asks_whose and (undeclared.profiles or policy.names(Role.IDENTIFIER)):
@@ -305,6 +324,22 @@ def _finding_notes(policy: Policy) -> list[str]:
         f"Column {name!r} is not released: nothing in it stands out from the noise of the search for its domain."
         for name in left_out
     ]
+
+
+def _refuse_protected(policy: Policy) -> None:
+    """Refuse to release a column as it is to which no role is given under which it would be.
+
+    Raises
+    ------
+    ChoiceError
+        There is one.
+    """
+    for name, column in policy.columns.items():
+        if column.release_as_is and column.role is Role.QUASI_IDENTIFIER:
+            raise ChoiceError(
+                f"column {name!r} is to be released as it is, and no role says that it is released so",
+                f"{option('insensitive', [name])}, {option('sensitive', [name])} or {option('target', name)}",
+            )
 
 
 def _guessed(

@@ -37,6 +37,7 @@ def release(
     identifiers: Iterable[str] = (),
     sensitive: Iterable[str] = (),
     insensitive: Iterable[str] = (),
+    release_as_is: Iterable[str] = (),
     engine: str | Engine | Local | Spark = "local",
     spark_master: str | None = None,
     spark_conf: Mapping[str, str] | None = None,
@@ -92,6 +93,9 @@ def release(
     target, unit, identifiers, sensitive, insensitive
         Roles on top of the policy. Several units name a person together; the unit "none" says that rows are
         independent: no person has several.
+    release_as_is : iterable of str
+        Columns that may be released unchanged although their cells look like identifiers or number the rows
+        (`release_as_is = true` in the policy); every file says so.
     no_target : bool
         Nothing is predicted: no column is taken for the target, and detail is kept for all columns together.
     task : str, optional
@@ -208,7 +212,7 @@ def release(
         identifiers=identifiers,
         sensitive=sensitive,
         insensitive=insensitive,
-    )
+    ).releasing_as_is(release_as_is)
     if method is None:
         method = default_method(parameters, without_target=declared.without_target)
     if isinstance(method, str):
@@ -274,6 +278,7 @@ def apply(
     output: str | Path | None = None,
     max_suppression: float | None = None,
     utility: bool = False,
+    release_as_is: Iterable[str] = (),
     policy: Policy | str | Path | None = None,
     encoding: str | None = None,
     engine: str | Engine | Local | Spark = "local",
@@ -308,6 +313,8 @@ def apply(
     utility : bool
         Train models to predict the target, as `release` does, to say what the batch is worth. It takes longer than
         recoding a small batch.
+    release_as_is : iterable of str
+        As for `release`; columns that the earlier release shows so need not be named again.
     policy : Policy or path, optional
         What the owner declares. Of it hold where the ledger is and whether one is required, `joint_k`, and the
         encoding; roles, types and domains are those of the earlier release.
@@ -327,7 +334,7 @@ def apply(
     declared = policy if policy is None or isinstance(policy, Policy) else Policy.load(policy)
     request = ReleaseRequest(
         method=method,
-        policy=batch_policy(method, declared, encoding),
+        policy=batch_policy(method, declared, encoding).releasing_as_is(release_as_is),
         engine=_engine(engine, source, master=spark_master, conf=spark_conf, search_rows=search_rows),
         output=Output.at(output, part_rows=part_rows, force=force, dry_run=dry_run, sign=sign, emit=emit, cells=cells),
         account=Account(

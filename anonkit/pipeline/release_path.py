@@ -16,6 +16,7 @@ from anonkit.bundle.part_workers import HasWorkers, read_by, workers_of
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import Release
+from anonkit.checks.unchanged_columns import look_at_unchanged
 from anonkit.engines.engine_choice import Local
 from anonkit.errors import GuaranteeError, PolicyError, told_with
 from anonkit.k_anonymity.label_bounds import bounds_of_labels
@@ -304,6 +305,7 @@ def _recounted(
 ) -> VerifiedDraft:
     """Return the draft that `_verified` makes; whoever reads its files is settled."""
     promise, policy, files, spool = source.promise, source.policy, workspace.files, workspace.draft
+    source.clear.refuse(policy)  # before anything is drawn
     draft = source.drafted(request, randomness)
     request.progress("checking", 0.0)
     order = None if draft.in_order else randomness
@@ -320,6 +322,7 @@ def _recounted(
         *of_classes,
         *answer_checks(promise, spool, draft, method_block(request.method), policy.unit),
         *_structure_checks(draft, policy),
+        *_clear_checks(source, spool, schema),
     ]
     _refuse_broken(checks, of_classes if promise.loss() is None else [])
     shows_bounds = classes is not None and request.output.cells == BOUNDS
@@ -346,7 +349,7 @@ def _recounted(
             randomness if request.utility else None,
         ),
         owner={**draft.owner, **batch_outlook(draft, counted, classes)},
-        notes=[*source.notes, *draft.notes, *bounds_notes(bounds)],
+        notes=[*source.notes, *source.clear.notes(), *draft.notes, *bounds_notes(bounds)],
         randomness=randomness.label,
         bounds=bounds,
         cluster=workspace.cluster,
@@ -360,6 +363,13 @@ def _structure_checks(draft: Draft, policy: Policy) -> list[Check]:
     names = [name for name in draft.data.schema.names if name not in counted and name not in synthesized]
     stray = [name for name in names if name not in policy.columns or not policy.column(name).is_released]
     return [Check(name="identifiers_absent", passed=not stray, observed=len(stray), required=0)]
+
+
+def _clear_checks(source: DeclaredSource, spool: Path, schema: pa.Schema) -> tuple[Check, ...]:
+    """Look at the columns that are shown as they are once more, in the written file."""
+    names = [name for name in source.clear_names if name in schema.names]
+    allowed = [name for name in names if source.policy.column(name).release_as_is]
+    return look_at_unchanged(spool, names, allowed=allowed).checks
 
 
 def _refuse_broken(checks: Sequence[Check], helped: Collection[Check]) -> None:

@@ -104,6 +104,8 @@ class Column:
     """False when a policy file says something of the column, but no role."""
     sensitive: bool = False
     """True when a target is also a sensitive attribute (`role = "target", sensitive = true`)."""
+    release_as_is: bool = False
+    """True: it may be released unchanged although its cells look like identifiers or number the rows."""
     type: ColumnType | None = None
     """Type of the cells in a text file; read from the cells when not declared."""
     categories: tuple[str, ...] | None = None
@@ -229,6 +231,8 @@ class Column:
             check_tree(where, self.tree)
             if self.bounds is not None:
                 raise PolicyError(f"{where}: a tree is for categorical columns", "use ladder for numbers")
+        if self.release_as_is and self.role in (Role.IDENTIFIER, Role.UNIT):
+            raise PolicyError(f"{where}: release_as_is is for columns that are released, and role {self.role} is not")
         if self.sensitive and self.role not in (Role.TARGET, Role.SENSITIVE):
             raise PolicyError(f"{where}: sensitive = true is for the target", 'use role = "sensitive"')
         self._check_model(where)
@@ -309,7 +313,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column
     """Return what a policy declares of one column; trees are looked up in its folder."""
     where = f"column {name!r}"
     known = (
-        *("role", "sensitive", "type", "categories", "bounds", "ladder", "tree", "missing", "outside"),
+        *("role", "sensitive", "release_as_is", "type", "categories", "bounds", "ladder", "tree", "missing", "outside"),
         *_MODEL_RANGES,
         *CALENDAR_KEYS,
         *ANSWER_KEYS,
@@ -339,6 +343,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column
         role_given="role" in spec,
         sensitive=expect(where, "sensitive", spec.get("sensitive", False), bool),
         **{key: spec[key] for key in _MODEL_RANGES if key in spec},
+        release_as_is=expect(where, "release_as_is", spec.get("release_as_is", False), bool),
         type=kind,
         categories=None if categories is None else tuple(texts(where, "categories", categories)),
         bounds=bounds,

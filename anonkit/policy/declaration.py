@@ -389,6 +389,13 @@ class Policy:
             columns[last] = replace(columns[last], role=Role.TARGET)
         return resolved
 
+    def releasing_as_is(self, names: Iterable[str]) -> Policy:
+        """Return the policy under which columns may be released unchanged whatever their cells look like."""
+        columns = dict(self.columns)
+        for name in _names("release_as_is", names):
+            columns[name] = replace(columns.get(name) or self.column(name), release_as_is=True)
+        return replace(self, columns=columns)
+
     def guessing(self, target: str | None) -> Policy:
         """Return the policy with a column that is taken for the target, which nobody declared; None: there is none."""
         if target is None:

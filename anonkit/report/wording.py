@@ -82,7 +82,6 @@ _NAMES = {
 _CHECKS = {
     "basic_beta_likeness": ("Gain in likelihood of a value of ‘{}’ in the worst class", "at most"),
     "response_rates": ("Chance of the answers of ‘{}’ under the stated mechanism", "at least"),
-    "row_numbers_absent": ("Columns that number the rows", "exactly"),
     "joint_k": ("Smallest group when combined with earlier releases", "at least"),
     "k_anonymity": ("Rows in the smallest equivalence class", "at least"),
     "alike_rows": ("Rows that are alike in all columns, of the rarest kind", "at least"),
@@ -171,6 +170,7 @@ _CHECKS = {
     "shuffle_epsilon": ("Privacy loss of the shuffled file, worked out a second time", ""),
     "noise_spread": ("Standard errors by which ‘{}’ is spread otherwise than its noise allows", "at most"),
     "domain": ("Cells of ‘{}’ outside its published domain", "exactly"),
+    "identifiers_in_clear": ("Columns released as they are whose cells look like identifiers", "exactly"),
     "identifiers_absent": ("Columns in the data that must not be there", "exactly"),
     "columns": ("Columns of the data file, beside those that its parameters describe", ""),
     "rows": ("Rows of the data file, beside those that the report counts", ""),

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns that a table shows as they are: none may hold what identifies, or number the rows, unless its owner says so.
+
+The cells are read here, by SQL, from the table alone; what they look like is judged by the same module that judges the
+source of a release (`anonkit.drafting.identifying.clear_cells`), so that neither passes what the other refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonkit.checks.table_scans import combined, quoted
+from anonkit.promises.guarantee import Check
+
+if TYPE_CHECKING:
+    from anonkit.domains.coded_columns import CodedColumn
+    from anonkit.drafting.identifying.verdicts import Evidence
+
+CHECK = "identifiers_in_clear"
+"""Name of the check."""
+_BATCH = 100_000
+_SPELLED = 50_000
+"""Different values of a column that are looked at, evenly spaced in their order where there are more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unchanged:
+    """What was found in the columns that a table shows as they are."""
+
+    checks: tuple[Check, ...] = ()
+    """One, where there is such a column."""
+    notes: tuple[str, ...] = ()
+    """What was found where; no value."""
+
+
+def columns_in_clear(report: Mapping[str, Any]) -> list[str]:
+    """Return the columns that a release shows as they are, by its report.
+
+    Of randomized tables those that the promise lists; of k-anonymous ones all that are kept and are no
+    quasi-identifiers. Under central differential privacy no column is shown as it is.
+    """
+    guarantee = report["guarantee"]
+    if guarantee["kind"] != "k-anonymity":
+        return [str(name) for name in guarantee["parameters"].get("clear", ())]
+    return [
+        str(column["name"])
+        for column in report["columns"]
+        if column["action"] == "kept" and column["role"] != "quasi_identifier"
+    ]
+
+
+def allowed_in_clear(report: Mapping[str, Any]) -> list[str]:
+    """Return the columns that are released as they are on the owner's word, by the report."""
+    return [str(column["name"]) for column in report["columns"] if column.get("released_as_is") is True]
+
+
+def opening_of(name: str) -> str:
+    """Return how every note begins about a column that is shown as it is."""
+    from anonkit.drafting.identifying.clear_cells import opening
+
+    return opening(name)
+
+
+def look_at_unchanged(
+    table: str | Path | pa.Table, names: Sequence[str], *, allowed: Collection[str] = (), known: Sequence[str] = ()
+) -> Unchanged:
+    """Look at columns that a table shows as they are.
+
+    Parameters
+    ----------
+    table : path or Arrow table
+    names : sequence of str
+        These columns; no other is read, but those of `known`.
+    allowed : collection of str
+        Those that are released as they are on the owner's word.
+    known : sequence of str
+        Quasi-identifiers that are shown as they are, too: of which others may be functions.
+    """
+    from anonkit.drafting.identifying import clear_cells
+    from anonkit.drafting.identifying.verdicts import is_nearly_unique
+
+    if not names:
+        return Unchanged()
+    notes, refused, compared = [], 0, []
+    for name in names:
+        evidence = _evidence(table, name)
+        verdict = clear_cells.found_in(evidence)
+        if verdict is None:
+            compared.append(name)
+            notes += [clear_cells.nearly_unique_note(name)] if is_nearly_unique(evidence) else []
+        elif name in allowed:
+            notes.append(clear_cells.allowed_note(name, verdict))
+        else:
+            refused += 1
+            notes.append(clear_cells.refused_note(name, verdict))
+    notes += [clear_cells.follows_note(name, of) for name, of in _following(table, compared, known)]
+    check = Check(name=CHECK, passed=not refused, observed=refused, required=0)
+    return Unchanged(checks=(check,), notes=tuple(notes))
+
+
+def _evidence(table: str | Path | pa.Table, name: str) -> Evidence:
+    """Return what is known of the cells of a column: some of its values, and how many there are in how many rows."""
+    from anonkit.domains.coded_columns import CodedColumn
+    from anonkit.drafting.identifying.verdicts import evidence_of
+
+    with combined(table, [name]) as lines:
+        column = quoted(name)
+        there = f"(SELECT {column} AS v, {lines.rows()} AS n FROM {lines.source} WHERE {column} IS NOT NULL GROUP BY 1)"
+        ((distinct, filled, low, high),) = lines.connection.execute(
+            f"SELECT count(*), coalesce(sum(n), 0)::BIGINT, min(v), max(v) FROM {there}"
+        ).fetchall()
+        every = max(1, -(-distinct // _SPELLED))
+        spaced = f"SELECT v, row_number() OVER (ORDER BY v) AS place FROM {there}"
+        values = _table(lines, f"SELECT v FROM ({spaced}) WHERE (place - 1) % {every} = 0 ORDER BY place").column("v")
+    cells, ordered = _values(values)
+    coded = CodedColumn(name=name, codes=np.zeros(0, dtype=np.int32), values=cells, ordered=ordered)
+    evidence = evidence_of(coded)
+    numbers = evidence.numbers
+    if numbers is not None and ordered:
+        numbers = (int(low), int(high))
+    return replace(evidence, filled=filled, distinct=distinct, numbers=numbers)
+
+
+def _following(table: str | Path | pa.Table, names: Sequence[str], known: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the columns that are functions of a known one, each with the first such."""
+    from anonkit.drafting.identifying import clear_cells
+
+    if not names or not known:
+        return []
+    both = list(dict.fromkeys((*names, *known)))
+    with combined(table, both) as lines:
+        rows = _table(
+            lines,
+            f"SELECT {', '.join(map(quoted, both))} FROM {lines.source} USING SAMPLE "
+            f"reservoir({clear_cells.ROWS_COMPARED} ROWS) REPEATABLE (0)",
+        )
+    coded = {name: _coded(rows.column(name), name) for name in both}
+    pairs = [(name, of) for name in names for of in known if clear_cells.follows_from(coded[name], coded[of])]
+    return list({name: (name, of) for name, of in reversed(pairs)}.values())[::-1]
+
+
+def _table(lines: Any, sql: str) -> pa.Table:
+    table: pa.Table = lines.connection.sql(sql).to_arrow_reader(_BATCH).read_all()
+    return table
+
+
+def _values(column: pa.ChunkedArray) -> tuple[list[Any], bool]:
+    """Return different values as a code list holds them, and whether they are ordered: numbers, dates, times."""
+    from anonkit.domains.arrow_values import category_value, is_ordered
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    ordered = is_ordered(kind)
+    return [category_value(value, ordered) for value in column.to_pylist()], ordered
+
+
+def _coded(column: pa.ChunkedArray, name: str) -> CodedColumn:
+    from anonkit.domains.coded_columns import CodedColumn
+
+    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    encoded = plain.combine_chunks().dictionary_encode()
+    values, ordered = _values(pa.chunked_array([encoded.dictionary]))
+    codes = encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False).astype(np.int32)
+    missing = [None] if encoded.null_count else []
+    return CodedColumn(name=name, codes=codes, values=[*values, *missing], ordered=ordered)

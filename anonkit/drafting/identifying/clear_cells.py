@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of columns that a release shows as they are: forms of identifiers, row numbers, functions of others.
+
+Both who makes a release and who validates it ask here, each of the cells that it has read by itself: so neither passes
+what the other refuses. No promise is decided here.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+import numpy as np
+
+from anonkit.domains.array_types import FloatArray
+from anonkit.domains.coded_columns import CodedColumn
+from anonkit.drafting.identifying.kinds import Kind
+from anonkit.drafting.identifying.verdicts import Evidence, Verdict, judged_by_cells
+
+ROWS_COMPARED = 20_000
+"""Rows in which columns are compared, at most."""
+
+_NUMBERED = Verdict(rule="row_numbers", reason="its whole numbers number the rows", kind=Kind.KEY)
+_FEWEST = 10
+_GAPS = 1.1  # numbers a row: rows may have been left out after they were numbered
+_MOSTLY = 0.98  # of the rows, in which a value follows from another column
+_COMMON = 0.9  # share of the commonest value above which it hardly matters
+_ROWS_A_VALUE = 5
+_IN_LINE = 0.99  # correlation of two measures that are functions of each other
+
+
+def found_in(evidence: Evidence, *, rows_a_row: float = 1.0) -> Verdict | None:
+    """Return what the cells of a column are that must not be released as they are; None where they may.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    rows_a_row : float
+        Rows of the table for each row that was looked at, 1 or more.
+    """
+    if evidence.numbers is not None and evidence.distinct == evidence.filled >= _FEWEST:
+        low, high = evidence.numbers
+        if high - low + 1 <= _GAPS * rows_a_row * evidence.filled:
+            return _NUMBERED
+    return judged_by_cells(evidence)
+
+
+def follows_from(column: CodedColumn, known: CodedColumn) -> bool:
+    """Tell whether a column is, nearly everywhere, a function of another one that is known.
+
+    By the commonest value beside each value of the known column, where these have rows enough to tell; of two measures
+    also by their correlation.
+    """
+    present = np.ones(column.codes.size, dtype=bool)
+    for each in (column, known):
+        present &= np.ones_like(present) if each.missing is None else each.codes != each.missing
+    codes, given = column.codes[present].astype(np.int64), known.codes[present].astype(np.int64)
+    if codes.size < _FEWEST or np.bincount(codes).max() > _COMMON * codes.size:
+        return False
+    if codes.size >= _ROWS_A_VALUE * np.unique(given).size:
+        pairs, sizes = np.unique(given * column.size + codes, return_counts=True)
+        most = np.zeros(known.size, dtype=np.int64)
+        np.maximum.at(most, pairs // column.size, sizes)
+        if most.sum() >= _MOSTLY * codes.size:
+            return True
+    return abs(_correlation(_numbers(column)[codes], _numbers(known)[given])) >= _IN_LINE
+
+
+def _numbers(column: CodedColumn) -> FloatArray:
+    """Return the values of a column of numbers; of others nothing that correlates."""
+    values = [value if isinstance(value, int | float) else np.nan for value in column.values]
+    return np.array(values, dtype=np.float64)
+
+
+def _correlation(first: FloatArray, second: FloatArray) -> float:
+    if np.isnan(first).any() or np.isnan(second).any() or not (np.ptp(first) and np.ptp(second)):
+        return 0.0
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def opening(name: str) -> str:
+    """Return how every sentence about a column begins that a release shows as it is."""
+    return f"Column {name!r} is released as it is"
+
+
+def nearly_unique_note(name: str) -> str:
+    """Say that a measure which nearly tells rows apart is released as it is."""
+    return f"{opening(name)}, and most rows have a value of their own in it: whoever knows that value finds the row."
+
+
+def follows_note(name: str, known: str) -> str:
+    """Say that a column which is released as it is tells of a quasi-identifier."""
+    return (
+        f"{opening(name)} and goes with {known!r}, a quasi-identifier: whoever knows the one knows the other, and k "
+        "does not count it. Is it a quasi-identifier, too?"
+    )
+
+
+def refused_note(name: str, verdict: Verdict) -> str:
+    """Say that the cells of a column must not be released as they are, unless the owner says so."""
+    return (
+        f"{opening(name)}, and {verdict.reason}: leave it out, or say that it may be handed out, "
+        f"`--release-as-is {shlex.quote(name)}`."
+    )
+
+
+def allowed_note(name: str, verdict: Verdict) -> str:
+    """Say that a column is released although its cells look like identifiers."""
+    return f"{opening(name)} on the owner's word (`--release-as-is {shlex.quote(name)}`), although {verdict.reason}."
