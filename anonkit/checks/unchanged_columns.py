@@ -107,7 +107,7 @@ def look_at_unchanged(
 def _evidence(table: str | Path | pa.Table, name: str) -> Evidence:
     """Return what is known of the cells of a column: some of its values, and how many there are in how many rows."""
     from anonkit.domains.coded_columns import CodedColumn
-    from anonkit.drafting.identifying.verdicts import evidence_of
+    from anonkit.drafting.identifying.verdicts import Evidence, evidence_of
 
     with combined(table, [name]) as lines:
         column = quoted(name)
@@ -115,6 +115,9 @@ def _evidence(table: str | Path | pa.Table, name: str) -> Evidence:
         ((distinct, filled, low, high),) = lines.connection.execute(
             f"SELECT count(*), coalesce(sum(n), 0)::BIGINT, min(v), max(v) FROM {there}"
         ).fetchall()
+        kind = _table(lines, f"SELECT {column} AS v FROM {lines.source} LIMIT 0").schema.field("v").type
+        if pa.types.is_temporal(kind):  # need not fit into Python's dates and times, and nothing is spelled
+            return Evidence(name=name, filled=filled, distinct=distinct, texts=(), numbers=None, quantity=True)
         every = max(1, -(-distinct // _SPELLED))
         spaced = f"SELECT v, row_number() OVER (ORDER BY v) AS place FROM {there}"
         values = _table(lines, f"SELECT v FROM ({spaced}) WHERE (place - 1) % {every} = 0 ORDER BY place").column("v")
@@ -140,7 +143,9 @@ def _following(table: str | Path | pa.Table, names: Sequence[str], known: Sequen
             f"SELECT {', '.join(map(quoted, both))} FROM {lines.source} USING SAMPLE "
             f"reservoir({clear_cells.ROWS_COMPARED} ROWS) REPEATABLE (0)",
         )
-    coded = {name: _coded(rows.column(name), name) for name in both}
+    kinds = {field.name: field.type for field in rows.schema}
+    names, known = ([name for name in each if not pa.types.is_temporal(kinds[name])] for each in (names, known))
+    coded = {name: _coded(rows.column(name), name) for name in (*names, *known)}
     pairs = [(name, of) for name in names for of in known if clear_cells.follows_from(coded[name], coded[of])]
     return list({name: (name, of) for name, of in reversed(pairs)}.values())[::-1]
 

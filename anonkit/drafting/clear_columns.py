@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from anonkit.drafting.identifying import clear_cells
-from anonkit.drafting.identifying.verdicts import Verdict, evidence_of, is_nearly_unique
+from anonkit.drafting.identifying.verdicts import Evidence, Verdict, evidence_of, is_nearly_unique
 from anonkit.drafting.profiling import looked_at
 from anonkit.errors import GuaranteeError, option
 from anonkit.policy.declaration import Policy
@@ -83,17 +85,25 @@ def look_at_clear(source: Source, names: Sequence[str], known: Sequence[str], en
     a_row = max(source.n_rows, 1) / max(rows.n_rows, 1)
     found, nearly = {}, []
     for name in names:
-        (column,) = engine.encode(rows, [name])
-        evidence = evidence_of(column)
+        evidence = _evidence(rows, name, engine)
         verdict = clear_cells.found_in(evidence, rows_a_row=a_row)
         if verdict is not None:
             found[name] = verdict
         elif is_nearly_unique(evidence):
             nearly.append(name)
-    compared = [name for name in names if name not in found]
+    compared = [name for name in names if name not in found and not pa.types.is_temporal(rows.schema.field(name).type)]
     return ClearColumns(
         found=found, nearly_unique=tuple(nearly), follow=_following(rows, compared, known, engine) if known else {}
     )
+
+
+def _evidence(rows: Source, name: str, engine: Engine) -> Evidence:
+    """Return what is known of the cells of a column; dates and times, which need not fit into Python's, are counted."""
+    if pa.types.is_temporal(rows.schema.field(name).type):
+        counted = engine.class_sizes(rows, [name], 1)
+        return Evidence(name=name, filled=counted.rows, distinct=counted.classes, texts=(), numbers=None, quantity=True)
+    (column,) = engine.encode(rows, [name])
+    return evidence_of(column)
 
 
 def _following(rows: Source, names: Sequence[str], known: Sequence[str], engine: Engine) -> dict[str, str]:

@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.drafting.identifying.header_words import is_postal
+from anonkit.drafting.identifying.header_words import HeaderKind, header_kind, is_postal
 from anonkit.drafting.identifying.topic_words import describes_person, is_place, is_time, looks_like_secret
 from anonkit.drafting.profiling import WRITTEN_TIMES, looked_at
-from anonkit.errors import ChoiceError, option
+from anonkit.errors import ChoiceError, SourceError, option
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import COUNT, Engine, Source
 
@@ -106,11 +106,17 @@ def guess_target(table: Source, policy: Policy, identifiers: Collection[str], en
     name = free[-1]
     if name in identifiers:
         return TargetGuess(column=name, against="is taken for an identifier")
-    (column,) = engine.encode(looked_at(table, engine), [name])
+    kind = table.schema.field(name).type
+    if pa.types.is_temporal(kind) and not looks_like_secret(name):
+        return TargetGuess(column=name, against="holds dates or times")
+    try:
+        (column,) = engine.encode(looked_at(table, engine), [name])
+    except SourceError:  # numbers that Python's do not reach
+        return TargetGuess(column=name, against="holds numbers")
     texts = _spelled(column)
     if looks_like_secret(name, texts):
         return TargetGuess(column=name, against="looks like a secret", is_secret=True)
-    against = _against(name, table.schema.field(name).type, column, texts) or _too_rare(table, name, policy, engine)
+    against = _against(name, column, texts) or _too_rare(table, name, policy, engine)
     return TargetGuess(column=name, against=against)
 
 
@@ -125,10 +131,12 @@ def _text(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value == value // 1 else str(value).strip()
 
 
-def _against(name: str, kind: pa.DataType, column: CodedColumn, texts: Sequence[str]) -> str | None:
-    """Return what speaks against a column as a class label by its name, type and values."""
+def _against(name: str, column: CodedColumn, texts: Sequence[str]) -> str | None:
+    """Return what speaks against a column as a class label by its name and values."""
     n_values = column.size - (column.missing is not None)
-    if pa.types.is_temporal(kind) or _are_times(texts) or (is_time(name) and n_values != 2):
+    if header_kind(name) is not HeaderKind.OTHER:
+        return "is named like an identifier"
+    if _are_times(texts) or (is_time(name) and n_values != 2):
         return "holds dates or times"
     if is_place(name, texts) or is_postal(name) or _are_codes(texts):
         return "is about places"

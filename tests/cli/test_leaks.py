@@ -188,7 +188,9 @@ POLICIES = {
     "no TOML": "[columns\nage =",
     "no UTF-8": "\udcff",
     "unknown column": '[columns]\nweight = { role = "identifier" }',
-    "missing refused": 'missing = "error"\nmissing_values = ["' + cell(3, "age") + '"]',
+    "missing refused": 'missing = "error"\nmissing_values = ["'
+    + cell(3, "age")
+    + '"]\n[columns]\nage = { role = "quasi_identifier" }',
 }
 
 
@@ -220,7 +222,19 @@ def test_what_is_asked_in_vain_keeps_the_cells(cli: Any, folder: Path, options: 
 
 def test_places_that_cannot_be_written_keep_the_cells(cli: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A release that is there, a file for a folder, a folder without permission, a full disk."""
-    arguments = ("release", "in.csv", "--method", "mondrian", "--k", "2", *ROLES, "--insensitive", "sex")
+    arguments = (
+        "release",
+        "in.csv",
+        "--method",
+        "mondrian",
+        "--k",
+        "2",
+        *ROLES,
+        "--insensitive",
+        "sex",
+        "--release-as-is",
+        "sex",
+    )
     (folder / "there.parquet").write_bytes(b"old")
     check_silent(cli, *arguments, "there.parquet", code=(2,))
     check_silent(cli, *arguments, "in.csv/out.parquet", code=(3,))
@@ -259,7 +273,7 @@ def test_a_defect_keeps_the_cells(
         raise kind(cell(3, "name"))
 
     monkeypatch.setattr(place, fail)
-    arguments = ("--method", "mondrian", "--k", "2", *ROLES, "--insensitive", "sex")
+    arguments = ("--method", "mondrian", "--k", "2", *ROLES, "--insensitive", "sex", "--release-as-is", "sex")
     check_silent(cli, "release", "in.csv", "out.parquet", *arguments, code=(3,))
 
 

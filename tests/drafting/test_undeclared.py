@@ -66,7 +66,12 @@ def test_identifiers_nobody_declared_are_in_no_file(tmp_path: Path, method: str)
     out = tmp_path / "out.parquet"
     options = {name: value for name, value in FAMILIES[method].items() if name != "k"}
     release = anonkit.release(
-        table(**marked_columns()), method=method, output=out, **({"k": 5} if "k" in FAMILIES[method] else {}), **options
+        table(**marked_columns()),
+        method=method,
+        output=out,
+        target="ill",
+        **({"k": 5} if "k" in FAMILIES[method] else {}),
+        **options,
     )
 
     taken = {each["name"]: each for each in release.report["columns"] if each.get("taken_for") == "identifier"}
@@ -143,14 +148,15 @@ def test_the_claim_says_that_identifiers_were_told_by_their_cells(tmp_path: Path
         assert any("contact, who, site, remark" in text and "by their cells" in text for text in texts)
 
 
-def test_the_target_is_the_last_column_that_is_no_identifier() -> None:
-    """A trailing e-mail address is not taken for the class label; the note names the column that is."""
-    plain = table()
+def test_no_target_is_taken_beside_a_last_column_that_identifies() -> None:
+    """A trailing e-mail address is not taken for the class label, nor is the column before it; a note says why."""
+    plain = table(y=[["yes", "no"][at % 2] for at in range(ROWS)]).drop_columns("ill")
     rows = plain.append_column("contact", [[f"p{at}@example.org" for at in range(ROWS)]])
-    release = anonkit.release(rows, method="rfka", k=5)
+    release = anonkit.release(rows, method="rfka", k=5, trees=10)
 
     assert "contact" not in release.to_arrow().column_names
-    assert any("'ill', was taken" in note for note in release.report["notes"])
+    assert not any(column["role"] == "target" for column in release.report["columns"])
+    assert any("the last column, 'contact', is taken for an identifier" in note for note in release.report["notes"])
 
 
 def test_nearly_unique_measurements_stay_and_are_pointed_out() -> None:
