@@ -21,8 +21,8 @@ no method, engine or mechanism, nor ``anonkit.published``: a fault in one of the
 ``central_report``, ``central_noise``, ``noise_bets``, ``noise_laws``, ``approximate_account``,
 ``approximate_histogram``
     Releases with central noise, under epsilon or (epsilon, delta).
-``utility``, ``consumer_models``, ``row_numbers``
-    Utility of a table to a consumer's models, and row numbers left in it.
+``utility``, ``consumer_models``, ``unchanged_columns``
+    Utility of a table to a consumer's models, and what its columns in clear look like.
 ``expectations``, ``batch_counts``
     The same promises as expectations of Great Expectations.
 """

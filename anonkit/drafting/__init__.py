@@ -7,6 +7,8 @@ A proposal is for the owner to read and correct; it is never a promise, and it n
     `anonkit init`: a policy from the profiles of a table's columns.
 ``undeclared``, ``identifying``
     Undeclared columns, and the rules by which one is taken for an identifier.
+``guessed_target``, ``clear_columns``
+    The target that nobody names, and a look at the columns that a release shows as they are.
 ``table_domains``
     Domains taken from the table itself, on the owner's word.
 """

@@ -69,7 +69,7 @@ class Undeclared:
         reason = "it looks like one" if verdict is None else verdict.reason
         note = (
             f"Column {name!r} was taken for an identifier and is not released: {reason}. If it is none, say so: "
-            f"{_declared_as(name, Role.INSENSITIVE)}, or another role or a domain for it, in the policy."
+            f"{_declared_as(name, Role.QUASI_IDENTIFIER)}, or another role or a domain for it, in the policy."
         )
         if unit is None and profile.may_be_unit:
             note += (

@@ -307,7 +307,7 @@ class KAnonymity:
         out += [
             "Background knowledge: who knows more about a person than the quasi-identifiers declared here can narrow "
             "the group down further.",
-            "Columns declared insensitive, sensitive or target are released as they are; if an attacker knows one "
+            "The target, sensitive and insensitive columns are released as they are; if an attacker knows one "
             "of them, it should have been a quasi-identifier.",
             "Other releases: two k-anonymous releases of the same people can be combined into groups smaller than k.",
             "Membership: that a person is in the table is not hidden.",

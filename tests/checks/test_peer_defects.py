@@ -56,8 +56,9 @@ def test_a_row_number_that_was_left_in_is_found() -> None:
     frame = pd.DataFrame({"index": rows, "q": ["a", "b"] * (len(rows) // 2)})
     seen = found(frame, quasi_identifiers=["q"], k=5)
     assert seen["k_anonymity"][0]
-    assert seen["row_numbers_absent"] == (False, 1)
-    assert found(frame[["q"]], quasi_identifiers=["q"], k=5)["row_numbers_absent"] == (True, 0)
+    assert seen["identifiers_in_clear"] == (False, 1)
+    kinds = frame[["q"]].assign(kind=["x", "y", "z"] * (len(rows) // 3))
+    assert found(kinds, quasi_identifiers=["q"], k=5)["identifiers_in_clear"] == (True, 0)
 
 
 @pytest.mark.untraced

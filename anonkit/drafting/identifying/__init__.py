@@ -3,7 +3,8 @@
 
 ``check_digits`` knows the arithmetic of card, account and national numbers, ``cell_shapes`` how such cells are written,
 ``person_names`` given names and family names, ``header_words`` the words of column names, ``kinds`` the kinds of
-identifiers, and ``verdicts`` judges a column by all of them.
+identifiers, and ``verdicts`` judges a column by all of them. ``topic_words`` tells what a column is about: demography,
+places, secrets; ``clear_cells`` what is refused and said of columns that a release shows as they are.
 
 Who asks what:
 

@@ -21,7 +21,8 @@ ROWS_COMPARED = 20_000
 
 _NUMBERED = Verdict(rule="row_numbers", reason="its whole numbers number the rows", kind=Kind.KEY)
 _FEWEST = 10
-_GAPS = 1.1  # numbers a row: rows may have been left out after they were numbered
+_FEWEST_NUMBERED = 20  # below, different whole numbers that lie close together are nothing unusual
+_GAPS = 1.5  # numbers a row: rows may have been left out after they were numbered
 _MOSTLY = 0.98  # of the rows, in which a value follows from another column
 _COMMON = 0.9  # share of the commonest value above which it hardly matters
 _ROWS_A_VALUE = 5
@@ -38,8 +39,8 @@ def found_in(evidence: Evidence, *, rows_a_row: float = 1.0) -> Verdict | None:
         Rows of the table for each row that was looked at, 1 or more.
     """
     if evidence.numbers is not None and evidence.distinct == evidence.filled >= _FEWEST:
-        low, high = evidence.numbers
-        if high - low + 1 <= _GAPS * rows_a_row * evidence.filled:
+        (low, high), rows = evidence.numbers, rows_a_row * evidence.filled
+        if high - low + 1 <= (rows if rows < _FEWEST_NUMBERED else _GAPS * rows):
             return _NUMBERED
     return judged_by_cells(evidence)
 
