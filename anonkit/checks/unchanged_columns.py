@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from anonkit.checks.table_scans import combined, quoted
+from anonkit.checks.table_scans import combined
 from anonkit.promises.guarantee import Check
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _evidence(table: str | Path | pa.Table, name: str) -> Evidence:
     from anonkit.drafting.identifying.verdicts import Evidence, evidence_of
 
     with combined(table, [name]) as lines:
-        column = quoted(name)
+        column = lines.column(name)
         there = f"(SELECT {column} AS v, {lines.rows()} AS n FROM {lines.source} WHERE {column} IS NOT NULL GROUP BY 1)"
         ((distinct, filled, low, high),) = lines.connection.execute(
             f"SELECT count(*), coalesce(sum(n), 0)::BIGINT, min(v), max(v) FROM {there}"
@@ -140,9 +140,9 @@ def _following(table: str | Path | pa.Table, names: Sequence[str], known: Sequen
     with combined(table, both) as lines:
         rows = _table(
             lines,
-            f"SELECT {', '.join(map(quoted, both))} FROM {lines.source} USING SAMPLE "
+            f"SELECT {', '.join(map(lines.column, both))} FROM {lines.source} USING SAMPLE "
             f"reservoir({clear_cells.ROWS_COMPARED} ROWS) REPEATABLE (0)",
-        )
+        ).rename_columns(both)
     kinds = {field.name: field.type for field in rows.schema}
     names, known = ([name for name in each if not pa.types.is_temporal(kinds[name])] for each in (names, known))
     coded = {name: _coded(rows.column(name), name) for name in (*names, *known)}
