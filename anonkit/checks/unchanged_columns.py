@@ -8,18 +8,16 @@ source of a release (`anonkit.drafting.identifying.clear_cells`), so that neithe
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from anonkit.checks.table_scans import combined
 from anonkit.promises.guarantee import Check
 
 if TYPE_CHECKING:
-    from anonkit.domains.coded_columns import CodedColumn
     from anonkit.drafting.identifying.verdicts import Evidence
 
 CHECK = "identifiers_in_clear"
@@ -46,8 +44,9 @@ def columns_in_clear(report: Mapping[str, Any]) -> list[str]:
     quasi-identifiers. Under central differential privacy no column is shown as it is.
     """
     guarantee = report["guarantee"]
-    if guarantee["kind"] != "k-anonymity":
-        return [str(name) for name in guarantee["parameters"].get("clear", ())]
+    parameters = guarantee["parameters"]
+    if "k" not in parameters or "epsilon" in parameters:
+        return [str(name) for name in parameters.get("clear", ())]
     return [
         str(column["name"])
         for column in report["columns"]
@@ -106,8 +105,7 @@ def look_at_unchanged(
 
 def _evidence(table: str | Path | pa.Table, name: str) -> Evidence:
     """Return what is known of the cells of a column: some of its values, and how many there are in how many rows."""
-    from anonkit.domains.coded_columns import CodedColumn
-    from anonkit.drafting.identifying.verdicts import Evidence, evidence_of
+    from anonkit.drafting.identifying import clear_cells
 
     with combined(table, [name]) as lines:
         column = lines.column(name)
@@ -116,18 +114,12 @@ def _evidence(table: str | Path | pa.Table, name: str) -> Evidence:
             f"SELECT count(*), coalesce(sum(n), 0)::BIGINT, min(v), max(v) FROM {there}"
         ).fetchall()
         kind = _table(lines, f"SELECT {column} AS v FROM {lines.source} LIMIT 0").schema.field("v").type
-        if pa.types.is_temporal(kind):  # need not fit into Python's dates and times, and nothing is spelled
-            return Evidence(name=name, filled=filled, distinct=distinct, texts=(), numbers=None, quantity=True)
+        if pa.types.is_temporal(kind):
+            return clear_cells.evidence_of_times(name, filled=filled, distinct=distinct)
         every = max(1, -(-distinct // _SPELLED))
         spaced = f"SELECT v, row_number() OVER (ORDER BY v) AS place FROM {there}"
         values = _table(lines, f"SELECT v FROM ({spaced}) WHERE (place - 1) % {every} = 0 ORDER BY place").column("v")
-    cells, ordered = _values(values)
-    coded = CodedColumn(name=name, codes=np.zeros(0, dtype=np.int32), values=cells, ordered=ordered)
-    evidence = evidence_of(coded)
-    numbers = evidence.numbers
-    if numbers is not None and ordered:
-        numbers = (int(low), int(high))
-    return replace(evidence, filled=filled, distinct=distinct, numbers=numbers)
+    return clear_cells.evidence_of_values(name, values, filled=filled, distinct=distinct, ends=(low, high))
 
 
 def _following(table: str | Path | pa.Table, names: Sequence[str], known: Sequence[str]) -> list[tuple[str, str]]:
@@ -143,33 +135,9 @@ def _following(table: str | Path | pa.Table, names: Sequence[str], known: Sequen
             f"SELECT {', '.join(map(lines.column, both))} FROM {lines.source} USING SAMPLE "
             f"reservoir({clear_cells.ROWS_COMPARED} ROWS) REPEATABLE (0)",
         ).rename_columns(both)
-    kinds = {field.name: field.type for field in rows.schema}
-    names, known = ([name for name in each if not pa.types.is_temporal(kinds[name])] for each in (names, known))
-    coded = {name: _coded(rows.column(name), name) for name in (*names, *known)}
-    pairs = [(name, of) for name in names for of in known if clear_cells.follows_from(coded[name], coded[of])]
-    return list({name: (name, of) for name, of in reversed(pairs)}.values())[::-1]
+    return clear_cells.functions_among(rows, names, known)
 
 
 def _table(lines: Any, sql: str) -> pa.Table:
     table: pa.Table = lines.connection.sql(sql).to_arrow_reader(_BATCH).read_all()
     return table
-
-
-def _values(column: pa.ChunkedArray) -> tuple[list[Any], bool]:
-    """Return different values as a code list holds them, and whether they are ordered: numbers, dates, times."""
-    from anonkit.domains.arrow_values import category_value, is_ordered
-
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    ordered = is_ordered(kind)
-    return [category_value(value, ordered) for value in column.to_pylist()], ordered
-
-
-def _coded(column: pa.ChunkedArray, name: str) -> CodedColumn:
-    from anonkit.domains.coded_columns import CodedColumn
-
-    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-    encoded = plain.combine_chunks().dictionary_encode()
-    values, ordered = _values(pa.chunked_array([encoded.dictionary]))
-    codes = encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False).astype(np.int32)
-    missing = [None] if encoded.null_count else []
-    return CodedColumn(name=name, codes=codes, values=[*values, *missing], ordered=ordered)

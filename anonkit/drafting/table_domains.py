@@ -21,7 +21,6 @@ from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.exact_decimals import key_of_text, number_of_text
 from anonkit.domains.interval_ends import roundest_between
 from anonkit.errors import PolicyError, option
-from anonkit.parameters import check_integer
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import Task, as_numbers, task_from_declaration
@@ -39,11 +38,6 @@ _CODE = re.compile(r"\s*0[0-9]")
 _Codes = NDArray[np.int64]
 
 
-def check_min_people(min_people: int) -> None:
-    """Refuse a number of people that would publish what one person has: it is an integer of 2 or more."""
-    check_integer("domains_min_people", min_people, 2, hint="10, unless there is a reason")
-
-
 def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: int = MIN_PEOPLE) -> Policy:
     """Return the policy with domains read from a table where none are declared.
 
@@ -59,7 +53,7 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
     policy : Policy
         With the role of every column.
     min_people : int
-        In [2, inf).
+        In [2, inf), as a request for a release checks: one would publish what one person has.
 
     Returns
     -------
@@ -68,8 +62,6 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
 
     Raises
     ------
-    ParameterError
-        `min_people` is below 2.
     PolicyError
         No value of a column with a declared role is so common, or fewer than two classes of the target are.
 
@@ -78,7 +70,6 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
     Such a domain tells which categories are common and how far numbers reach. A promise that rests on it holds only if
     it is public knowledge all the same.
     """
-    check_min_people(min_people)
     undeclared = [
         name
         for name in policy.names(*_RANDOMIZED)

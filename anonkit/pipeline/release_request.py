@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from anonkit.drafting.table_domains import check_min_people
 from anonkit.engines.engine_choice import EngineChoice, Local
 from anonkit.errors import ChoiceError, option
 from anonkit.ledger.account import Account
+from anonkit.parameters import check_integer
 from anonkit.pipeline.release_output import Output
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Method, Progress, no_progress
@@ -51,7 +51,8 @@ class ReleaseRequest:
 
     def __post_init__(self) -> None:
         if self.domains_min_people is not None:
-            check_min_people(self.domains_min_people)
+            # one would publish what one person has
+            check_integer("domains_min_people", self.domains_min_people, 2, hint="10, unless there is a reason")
         if self.policy.aggregates and getattr(self.method, "aggregate", None) == ():
             # the tables that the policy lists, for a method that publishes tables and was not told which
             object.__setattr__(self, "method", replace(self.method, aggregate=self.policy.aggregates))  # type: ignore[type-var]

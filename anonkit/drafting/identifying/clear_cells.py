@@ -8,13 +8,18 @@ what the other refuses. No promise is decided here.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from anonkit.domains.array_types import FloatArray
+from anonkit.domains.arrow_values import category_value, is_ordered
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.drafting.identifying.kinds import Kind
-from anonkit.drafting.identifying.verdicts import Evidence, Verdict, judged_by_cells
+from anonkit.drafting.identifying.verdicts import Evidence, Verdict, evidence_of, judged_by_cells
 
 ROWS_COMPARED = 20_000
 """Rows in which columns are compared, at most."""
@@ -27,6 +32,59 @@ _MOSTLY = 0.98  # of the rows, in which a value follows from another column
 _COMMON = 0.9  # share of the commonest value above which it hardly matters
 _ROWS_A_VALUE = 5
 _IN_LINE = 0.99  # correlation of two measures that are functions of each other
+
+
+def evidence_of_times(name: str, *, filled: int, distinct: int) -> Evidence:
+    """Return what is known of dates, moments or times: they need not fit into Python's, and are not spelled."""
+    return Evidence(name=name, filled=filled, distinct=distinct, texts=(), numbers=None, quantity=True)
+
+
+def evidence_of_values(
+    name: str, values: pa.ChunkedArray, *, filled: int, distinct: int, ends: tuple[Any, Any]
+) -> Evidence:
+    """Return what is known of a column by some of its different values, in ascending order.
+
+    Parameters
+    ----------
+    filled, distinct : int
+        Rows with a value, and different values.
+    ends : tuple
+        Smallest and largest value.
+    """
+    cells, ordered = _values(values)
+    evidence = evidence_of(CodedColumn(name=name, codes=np.zeros(0, dtype=np.int32), values=cells, ordered=ordered))
+    numbers = evidence.numbers
+    if numbers is not None and ordered:
+        numbers = (int(ends[0]), int(ends[1]))
+    return replace(evidence, filled=filled, distinct=distinct, numbers=numbers)
+
+
+def functions_among(rows: pa.Table, names: Sequence[str], known: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the columns of a table that follow from a known one, each with the first such; times are left out."""
+    spelled = [field.name for field in rows.schema if not pa.types.is_temporal(field.type)]
+    coded = {name: _coded(rows.column(name), name) for name in spelled}
+    found: dict[str, str] = {}
+    for name in names:
+        for of in known:
+            if name in coded and of in coded and name not in found and follows_from(coded[name], coded[of]):
+                found[name] = of
+    return list(found.items())
+
+
+def _values(column: pa.ChunkedArray) -> tuple[list[Any], bool]:
+    """Return different values as a code list holds them, and whether they are ordered: numbers."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    ordered = is_ordered(kind)
+    return [category_value(value, ordered) for value in column.to_pylist()], ordered
+
+
+def _coded(column: pa.ChunkedArray, name: str) -> CodedColumn:
+    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    encoded = plain.combine_chunks().dictionary_encode()
+    values, ordered = _values(pa.chunked_array([encoded.dictionary]))
+    codes = encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False).astype(np.int32)
+    missing = [None] if encoded.null_count else []
+    return CodedColumn(name=name, codes=codes, values=[*values, *missing], ordered=ordered)
 
 
 def found_in(evidence: Evidence, *, rows_a_row: float = 1.0) -> Verdict | None:
