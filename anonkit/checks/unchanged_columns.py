@@ -7,14 +7,18 @@ source of a release (`anonkit.drafting.identifying.clear_cells`), so that neithe
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from anonkit.checks.table_scans import combined
+from anonkit.checks.table_scans import Lines, SpreadFiles, combined, count_combinations, few_combined, scanned
 from anonkit.promises.guarantee import Check
 
 if TYPE_CHECKING:
@@ -88,8 +92,8 @@ def look_at_unchanged(
         return Unchanged()
     notes, refused, compared = [], 0, []
     for name in names:
-        evidence = _evidence(table, name)
-        verdict = clear_cells.found_in(evidence)
+        evidence, rows_a_row = _evidence(table, name)
+        verdict = clear_cells.found_in(evidence, rows_a_row=rows_a_row)
         if verdict is None:
             compared.append(name)
             notes += [clear_cells.nearly_unique_note(name)] if is_nearly_unique(evidence) else []
@@ -103,22 +107,40 @@ def look_at_unchanged(
     return Unchanged(checks=(check,), notes=tuple(notes))
 
 
-def _evidence(table: str | Path | pa.Table, name: str) -> Evidence:
+def _evidence(table: str | Path | pa.Table, name: str) -> tuple[Evidence, float]:
+    """Return what is known of the cells of a column, and the rows of the table for each row that was looked at."""
+    with few_combined(table, [name]) as lines:
+        if isinstance(lines, SpreadFiles):
+            return _of_one_file(lines, name)
+        return _counted(lines, name), 1.0
+
+
+def _of_one_file(spread: SpreadFiles, name: str) -> tuple[Evidence, float]:
+    """Return the same of one file of many, which a worker counts: the rows of a release are in random order."""
+    files = [file for run in spread.runs for file in run]
+    (content,) = spread.workers.each(partial(count_combinations, columns=(name,), few=sys.maxsize), [files[:1]])
+    cells = pq.read_table(BytesIO(content or b""))
+    value, weight = cells.column_names
+    with scanned(cells) as (connection, source):
+        lines = Lines(connection=connection, source=source, names={name: value}, weight=weight)
+        return _counted(lines, name), float(len(files))
+
+
+def _counted(lines: Lines, name: str) -> Evidence:
     """Return what is known of the cells of a column: some of its values, and how many there are in how many rows."""
     from anonkit.drafting.identifying import clear_cells
 
-    with combined(table, [name]) as lines:
-        column = lines.column(name)
-        there = f"(SELECT {column} AS v, {lines.rows()} AS n FROM {lines.source} WHERE {column} IS NOT NULL GROUP BY 1)"
-        ((distinct, filled, low, high),) = lines.connection.execute(
-            f"SELECT count(*), coalesce(sum(n), 0)::BIGINT, min(v), max(v) FROM {there}"
-        ).fetchall()
-        kind = _table(lines, f"SELECT {column} AS v FROM {lines.source} LIMIT 0").schema.field("v").type
-        if pa.types.is_temporal(kind):
-            return clear_cells.evidence_of_times(name, filled=filled, distinct=distinct)
-        every = max(1, -(-distinct // _SPELLED))
-        spaced = f"SELECT v, row_number() OVER (ORDER BY v) AS place FROM {there}"
-        values = _table(lines, f"SELECT v FROM ({spaced}) WHERE (place - 1) % {every} = 0 ORDER BY place").column("v")
+    column = lines.column(name)
+    there = f"(SELECT {column} AS v, {lines.rows()} AS n FROM {lines.source} WHERE {column} IS NOT NULL GROUP BY 1)"
+    ((distinct, filled, low, high),) = lines.connection.execute(
+        f"SELECT count(*), coalesce(sum(n), 0)::BIGINT, min(v), max(v) FROM {there}"
+    ).fetchall()
+    kind = _table(lines, f"SELECT {column} AS v FROM {lines.source} LIMIT 0").schema.field("v").type
+    if pa.types.is_temporal(kind):
+        return clear_cells.evidence_of_times(name, filled=filled, distinct=distinct)
+    every = max(1, -(-distinct // _SPELLED))
+    spaced = f"SELECT v, row_number() OVER (ORDER BY v) AS place FROM {there}"
+    values = _table(lines, f"SELECT v FROM ({spaced}) WHERE (place - 1) % {every} = 0 ORDER BY place").column("v")
     return clear_cells.evidence_of_values(name, values, filled=filled, distinct=distinct, ends=(low, high))
 
 

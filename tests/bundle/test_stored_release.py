@@ -60,7 +60,8 @@ def test_a_data_package_validator_accepts_the_descriptor(release: anonkit.Releas
 def test_rows_are_not_in_the_order_of_the_source(small_customers: pa.Table) -> None:
     """The rank correlation of source and release order is that of a shuffle."""
     table = small_customers.append_column("row", pa.array(range(400)))
-    out = anonkit.release(table, method="rfka", k=5, trees=5, target="customer_value", insensitive=["row"])
+    given = {"target": "customer_value", "insensitive": ["row"], "release_as_is": ["row"]}
+    out = anonkit.release(table, method="rfka", k=5, trees=5, **given)
     rows = out.to_pandas()["row"].to_numpy()
     below = sum(int((rows[at + 1 :] < row).sum()) for at, row in enumerate(rows))
     assert 0.4 < below / (len(rows) * (len(rows) - 1) / 2) < 0.6

@@ -19,7 +19,7 @@ NUMBERS = Policy(columns={"n": Column(name="n", bounds=(0, 100))})
 
 def test_nothing_is_promised_and_the_reason_is_given() -> None:
     """The report has the reason and the paper's own measure, with what it does not say."""
-    release = anonkit.release(pa.table({"n": [1, 2, 3]}), method="trr", policy=NUMBERS)
+    release = anonkit.release(pa.table({"n": [1, 2, 3]}), method="trr", no_target=True, policy=NUMBERS)
     assert release.report["guarantee"]["kind"] == "none"
     assert "zeros, signs and outliers" in release.report["guarantee"]["statement"]
     widths = release.report["published_measures"]["breach_width"]
@@ -33,7 +33,7 @@ def test_centring_restores_what_the_published_form_drowns() -> None:
     policy = Policy(columns={"n": Column(name="n", bounds=(80, 100))})
     errors = []
     for preset in (None, "paper"):
-        release = anonkit.release(table, method="trr", preset=preset, policy=policy, seed=1)
+        release = anonkit.release(table, method="trr", no_target=True, preset=preset, policy=policy, seed=1)
         errors.append(float(moments(release.to_arrow(), release.params, "n").error[0]))
     assert errors[0] * 5 < errors[1]
 
@@ -42,8 +42,8 @@ def test_the_owner_is_warned_of_what_cannot_be_reconstructed() -> None:
     """Judged by public bounds and the row count alone; centring has nothing to warn of."""
     policy = Policy(columns={"n": Column(name="n", bounds=(1000, 1010))})
     table = pa.table({"n": [1001, 1004, 1009] * 100})
-    loud = anonkit.release(table, method="trr", center=False, policy=policy).report["notes"]
-    quiet = anonkit.release(table, method="trr", policy=policy).report["notes"]
+    loud = anonkit.release(table, method="trr", no_target=True, center=False, policy=policy).report["notes"]
+    quiet = anonkit.release(table, method="trr", no_target=True, policy=policy).report["notes"]
     assert any("far from zero" in note for note in loud)
     assert not any("far from zero" in note for note in quiet)
 
@@ -58,7 +58,7 @@ def test_absence_is_randomized_too() -> None:
     """With missing declared, a present bit goes through randomized response of its own."""
     policy = Policy(columns={"n": Column(name="n", bounds=(0, 100), missing=Missing.CATEGORY)})
     table = pa.table({"n": pa.array([None] * 2_000, pa.int64())})
-    shown = anonkit.release(table, method="trr", policy=policy, seed=1).to_arrow().column("n")
+    shown = anonkit.release(table, method="trr", no_target=True, policy=policy, seed=1).to_arrow().column("n")
     assert shown.null_count / 2_000 == pytest.approx(0.75, abs=0.05)
 
 
