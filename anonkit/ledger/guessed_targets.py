@@ -6,10 +6,8 @@ Two releases that leave different columns unchanged show more together than eith
 
 from __future__ import annotations
 
-import json
-import zlib
-
 from anonkit.errors import ChoiceError, option
+from anonkit.ledger.packed_params import unpacked
 from anonkit.ledger.standing import Standing
 from anonkit.policy.declaration import Policy
 
@@ -25,7 +23,7 @@ def refuse_other_target(standing: Standing, policy: Policy) -> None:
     earlier = [entry for entry in standing.counted if entry.params is not None]
     if not earlier or policy.target is None or policy.target_is_declared or policy.cell_by_cell:
         return
-    before = json.loads(zlib.decompress(earlier[-1].params or b""))["target"]
+    before = unpacked(earlier[-1].params or b"")["target"]
     if before == policy.target:
         return
     had = "had none" if before is None else f"had {before!r}"
