@@ -25,6 +25,8 @@ from anonkit.promises.pure_local_dp import FEWEST_SHUFFLED, SHUFFLE_ASSUMPTION, 
 
 FloatArray = NDArray[np.float64]
 
+_SHARES = (0.01, 0.1)
+"""What delta times the rows is by default where it is less than a millionth; the second in releases before 0.2."""
 _SLACK = 0.03
 """By how much of itself a stated epsilon may be off."""
 _CLOSE_UP_TO = 6.0
@@ -82,13 +84,13 @@ def shuffle_checks(table: PublishedAnswers, report: Mapping[str, Any], epsilon: 
         "assumption": SHUFFLE_ASSUMPTION,
         "bound": SHUFFLE_BOUND,
     }
-    expected_delta = min(1e-6, 1 / (10 * max(rows, 1))) if requested_delta is None else requested_delta
+    possible = [min(1e-6, share / max(rows, 1)) for share in _SHARES] if requested_delta is None else [requested_delta]
     numbers = all(type(figure) in (int, float) for figure in (stated, delta)) and type(stated_block.get("rows")) is int
     amplified = numbers and stated < epsilon
     sound = (
         numbers
         and same(stated_block, expected)
-        and delta == (expected_delta if amplified else 0)
+        and delta in (possible if amplified else [0])
         and 0 <= stated <= epsilon
     )
     yield Check(name="shuffle_claim", passed=bool(sound), observed=bool(sound), required=True)
@@ -100,8 +102,8 @@ def shuffle_checks(table: PublishedAnswers, report: Mapping[str, Any], epsilon: 
         yield Check(name="shuffle_epsilon", passed=False, observed=stated, required=epsilon)
         return
     law = _Law.of(table)
-    above = law.delta(stated * (1 + _SLACK), rows) <= expected_delta
-    tight = stated == 0 or epsilon > _CLOSE_UP_TO or law.delta(stated * (1 - _SLACK), rows) > expected_delta
+    above = law.delta(stated * (1 + _SLACK), rows) <= delta
+    tight = stated == 0 or epsilon > _CLOSE_UP_TO or law.delta(stated * (1 - _SLACK), rows) > delta
     holds = above and tight
     yield Check(name="shuffle_epsilon", passed=bool(holds), observed=stated, required=f"within {_SLACK:.0%}")
 

@@ -159,14 +159,14 @@ def _dataset_text(standing: Standing) -> str:
 
 
 def _spent(standing: Standing) -> str:
-    from anonkit.ledger.neighbour_totals import neighbours_words, totals_words
+    from anonkit.ledger.neighbour_totals import totals_words
 
     told = _part("epsilon", standing.epsilon, standing.budget, standing.left)
     if standing.delta or standing.budget_delta is not None:
         told = f"{told}; {_part('delta', standing.delta, standing.budget_delta, standing.left_delta)}"
     if standing.totals:
         others = [one for one in standing.totals if one.neighbours != standing.neighbours]
-        told = f"{told}, for {neighbours_words(standing.neighbours)}"
+        told = f"{told}, for {standing.neighbours.in_short}"
         told = f"{told}; {totals_words(others)}" if others else told
     return told
 

@@ -26,9 +26,8 @@ from typing import Any
 
 from anonkit.promises.cautious_figures import loss_words
 from anonkit.promises.guarantee import loss_json
-from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE, Neighbours
+from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, CHANGES, REPLACE, Neighbours
 
-_WORDS = {ADD_OR_REMOVE: "added or removed", REPLACE: "replaced"}
 _HAIR = 1 + 1e-12
 """What group privacy is raised by: more than a few floating-point operations can lose."""
 NO_BOUND = math.inf
@@ -103,7 +102,7 @@ class Total:
     @property
     def words(self) -> str:
         """Of the neighbours, for people."""
-        return "unknown neighbours" if self.neighbours is None else neighbours_words(self.neighbours)
+        return "unknown neighbours" if self.neighbours is None else self.neighbours.in_short
 
     def to_dict(self) -> dict[str, Any]:
         """Return the total for JSON; `unit` is null for one row."""
@@ -111,15 +110,9 @@ class Total:
         return {**known, "epsilon": loss_json(self.epsilon), "delta": self.delta}
 
 
-def neighbours_words(kind: Neighbours) -> str:
-    """Return what differs between two tables: `one row added or removed`, `one value of 'patient' replaced`."""
-    whose = "one row" if kind.unit is None else f"one value of {kind.unit!r}"
-    return f"{whose} {_WORDS[kind.adjacency]}"
-
-
 def holds_for(kind: Neighbours) -> dict[str, str | None]:
     """Return neighbours for JSON; `unit` is null for one row."""
-    return {"neighbours": _WORDS[kind.adjacency], "unit": kind.unit}
+    return {"neighbours": CHANGES[kind.adjacency], "unit": kind.unit}
 
 
 def totals_words(together: Sequence[Total]) -> str:
@@ -134,7 +127,7 @@ def totals_words(together: Sequence[Total]) -> str:
 
 def neighbours_named(adjacency: str, unit: str | None) -> Neighbours | None:
     """Return the neighbours that words name; None for words that name none."""
-    named = {words: kind for kind, words in _WORDS.items()}
+    named = {words: kind for kind, words in CHANGES.items()}
     return Neighbours(adjacency=named[adjacency], unit=unit) if adjacency in named else None
 
 
@@ -145,7 +138,7 @@ def neighbours_of_budget(adjacency: str | None, unit: str | None) -> Neighbours 
 
 def adjacency_words(kind: Neighbours) -> str:
     """Return how a ledger keeps the adjacency of neighbours."""
-    return _WORDS[kind.adjacency]
+    return CHANGES[kind.adjacency]
 
 
 def total_of(losses: Iterable[BookedLoss], kind: Neighbours) -> Total:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from anonkit.errors import BudgetError, option
-from anonkit.ledger.neighbour_totals import BookedLoss, neighbours_words, total, totals
+from anonkit.ledger.neighbour_totals import BookedLoss, total, totals
 from anonkit.ledger.standing import Allowance, Cost, Standing
 from anonkit.promises.cautious_figures import allowance_words, loss_words
 from anonkit.promises.neighbouring_tables import Neighbours
@@ -105,12 +105,11 @@ def _refuse_beyond(standing: Standing, loss: BookedLoss, kind: Neighbours, decla
     after, uncovered = _after(standing, loss, kind)
     if math.isinf(after):
         raise BudgetError(
-            f"the budget holds for {neighbours_words(kind)}, and {_who_is_unbounded(standing, loss, kind)} no bound "
-            "for that",
+            f"the budget holds for {kind.in_short}, and {_who_is_unbounded(standing, loss, kind)} no bound for that",
             _SAME_WHOSE,
         )
     needed, more = (loss.epsilon, loss.delta) if loss.neighbours is None else loss.of(kind)
-    whose = f", for {neighbours_words(kind)}"
+    whose = f", for {kind.in_short}"
     if standing.budget is not None and after > standing.budget:
         raise BudgetError(
             f"the budget of the dataset would be overspent: epsilon {loss_words(standing.epsilon)} is spent, this "

@@ -28,6 +28,7 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray
 from anonkit.errors import ParameterError
+from anonkit.promises.neighbouring_tables import MOST_SHOWN
 
 _TAIL = math.log(1e-20)
 """Logarithm of the probability that may fall outside the window of the sum: far below any delta."""
@@ -208,8 +209,8 @@ class RowAnswers:
 
 
 def default_delta(n_rows: int) -> float:
-    """Return the delta that is stated unless another one is asked for: 1e-6, or 1 / (10 n) if that is smaller."""
-    return min(1e-6, 1 / (10 * max(n_rows, 1)))
+    """Return the delta that is stated unless another one is asked for: 1e-6, or 1 / (100 n) if that is smaller."""
+    return min(1e-6, MOST_SHOWN / max(n_rows, 1))
 
 
 @lru_cache(maxsize=256)

@@ -106,8 +106,7 @@ class CentralNoisePromise(NoisePromise):
 
     @property
     def _neighbours(self) -> str:
-        unit = "one record" if self.unit is None else f"all records of one value of {self.unit!r}"
-        return f"{unit} {'replaced' if self.adjacency == REPLACE else 'added or removed'}"
+        return Neighbours(adjacency=self.adjacency, unit=self.unit).changed
 
     def _central_block(self, delta: float, **more: Any) -> dict[str, Any]:
         """Return the guarantee block of the report; what is further said stands before the conditions."""

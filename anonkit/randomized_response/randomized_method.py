@@ -87,7 +87,7 @@ class ShuffleDelta(RandomizedMethod):
     shuffle_delta: float | None = parameter(
         default=None,
         range="(0, 1)",
-        help="delta of what the shuffled file promises to whoever sees nothing else; default 1e-6 or 1/(10 n)",
+        help="delta of what the shuffled file promises to whoever sees nothing else; default 1e-6 or 1/(100 n)",
     )
 
     def __post_init__(self) -> None:

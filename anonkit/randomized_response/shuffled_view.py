@@ -27,7 +27,7 @@ def shuffled_view(table: PublishedTable, policy: Policy, n_rows: int, delta: flo
     n_rows : int
         Rows of the release.
     delta : float, optional
-        In (0, 1); by default 1e-6, or 1 / (10 n) if that is smaller.
+        In (0, 1); by default 1e-6, or 1 / (100 n) if that is smaller.
     """
     reason = _obstacle(table, policy)
     if reason is not None:

@@ -195,7 +195,7 @@ def _promise(report: Json) -> Iterator[Sentence]:
     spent = " and ".join(f"{words(key)} = {bound(budget[key])}" for key in ("epsilon", "delta") if budget.get(key))
     if spent:
         yield plain(f"It costs {spent}.")
-    told = delta_words(budget.get("delta") or 0.0, report["rows"].get("out") or 0)
+    told = delta_words(report)
     if told is not None:
         yield [Phrase(told[0], is_bad=True), Phrase(told[1])]
 

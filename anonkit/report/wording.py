@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from anonkit.promises.neighbouring_tables import Neighbours, fewest_protected, is_far_below, most_protected
+
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
@@ -228,10 +230,6 @@ _GATHERED = {
 }
 
 
-_MOST_SHOWN = 0.01
-"""Rows that are shown in the open, on average, by the worst release that keeps an (ε, δ) promise: δ times all rows."""
-
-
 def shuffle_words(block: Mapping[str, Any] | None) -> str:
     """Say what the secret shuffle of the rows adds for whoever sees only the file; nothing where nothing is said."""
     if not block:
@@ -244,6 +242,7 @@ def shuffle_words(block: Mapping[str, Any] | None) -> str:
         f"(ε, δ)-differential privacy with ε = {bound(block['epsilon'])} and δ = {bound(block['delta'])} when one of "
         f"the {number(block['rows'])} rows is replaced, since they stand in secret random order. This has an "
         f"assumption of its own. {block['assumption']} Budgets go on charging the privacy loss above."
+        f"{''.join(delta_among(block['delta'], block['rows'], 'rows') or ())}"
     )
 
 
@@ -332,24 +331,46 @@ def pairs_words(columns: int, pairs: int, *, anchored: bool) -> str:
     return text
 
 
-def delta_words(delta: float, rows: int) -> tuple[str, str] | None:
-    """Return what is wrong with a delta for so many rows, and what follows; None where it is far below one in them.
+def delta_words(report: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return what is wrong with the delta of a release, and what follows; None where nothing shows that it is.
 
-    Parameters
-    ----------
-    delta : float
-    rows : int
-        Rows of the release: those of the table are not told.
+    How many rows, or people, a table has is told by no release under noise. It has as many as are shown, at least,
+    where rows were drawn from it, and about as many where rows are drawn from a model.
     """
-    shown = delta * rows
+    delta, rows, promise = report["budget"].get("delta"), report["rows"].get("out") or 0, report["guarantee"]
+    if not delta:
+        return None
+    about = "at least" if promise["kind"] == "k-anonymous-dp" else "about"
+    whose = neighbours_of(promise)
+    fewest = fewest_protected(rows, promise["parameters"].get("rows_per_unit", 1))
+    return delta_among(delta, fewest, f"{whose.counted}, which the table has {about}")
+
+
+def most_words(report: Mapping[str, Any]) -> str:
+    """Return how many rows or people there may be for the delta of a release to be far below one in them."""
+    delta, whose = report["guarantee"]["parameters"]["delta"], neighbours_of(report["guarantee"])
+    return (
+        f"The table has {number(most_protected(delta))} {whose.counted} at most: δ = {bound(delta)} is then far below "
+        "one in their number."
+    )
+
+
+def neighbours_of(promise: Mapping[str, Any]) -> Neighbours:
+    """Return the neighbours of a guarantee block."""
+    return Neighbours(adjacency=promise["adjacency"], unit=promise["parameters"].get("unit_column"))
+
+
+def delta_among(delta: float, protected: int, named: str) -> tuple[str, str] | None:
+    """Return what is wrong with a delta for so many rows or people, and what follows; None where nothing is."""
+    if is_far_below(delta, protected):
+        return None
+    shown = delta * protected
+    far = "" if shown >= 1 else "far "
+    first = f"δ = {bound(delta)} is not {far}below one in {number(protected)} {named}:"
     if shown >= 1:
-        shows = " a release that shows a row in the open would keep such a promise. There are many more rows."
-        return f"δ = {bound(delta)} is not below one in {number(rows)} released rows:", shows
-    if shown > _MOST_SHOWN:
-        shows = " a release that shows each row in the open with this probability would keep such a promise, and "
-        shows += f"{one_in(shown)} of such releases shows one."
-        return f"δ = {bound(delta)} is not far below one in {number(rows)} released rows:", shows
-    return None
+        return first, " a release that shows a row in the open would keep such a promise."
+    shows = " a release that shows each row in the open with this probability would keep such a promise, and "
+    return first, f"{shows}{one_in(shown)} of such releases shows one."
 
 
 def one_in(risk: float) -> str:

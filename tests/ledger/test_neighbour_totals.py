@@ -21,7 +21,6 @@ from anonkit.ledger.neighbour_totals import (
     BookedLoss,
     Total,
     neighbours_named,
-    neighbours_words,
     of_group,
     total,
     total_of,
@@ -180,7 +179,7 @@ def test_the_pairs_that_were_published_as_bare_sums() -> None:
     ]
     told = totals_words(totals([local, by_row]))
     assert told == "epsilon 3 for one row replaced; no bound for one row added or removed"
-    assert neighbours_words(PERSON_OTHER) == "one value of 'who' replaced"
+    assert PERSON_OTHER.in_short == "one value of 'who' replaced"
 
 
 def test_a_cap_is_that_of_the_release_itself() -> None:

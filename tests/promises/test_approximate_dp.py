@@ -230,7 +230,7 @@ def test_the_page_shows_delta_beside_epsilon(tmp_path: Path) -> None:
 
     assert "Approximate differential privacy" in page
     assert "probability left outside the bound, at most" in page
-    assert "is far below one in the number of people in the table" in page
+    assert "is then far below one in their number" in page
     assert "e to the ε" not in page
     assert "Holds by construction" in page
 
@@ -241,7 +241,7 @@ def test_a_delta_of_one_in_the_rows_is_pointed_out(tmp_path: Path) -> None:
     page = (tmp_path / "out.report.html").read_text()
 
     assert 'class="bad">δ = ' in page
-    assert "is not below one in 12 released rows" in page
+    assert "is not below one in 12 rows, which the table has about" in page
 
 
 @dataclass(frozen=True, kw_only=True)

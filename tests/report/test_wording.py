@@ -7,6 +7,7 @@ import ast
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,11 +20,13 @@ from anonkit.report.wording import (
     delta_words,
     gathered,
     heading,
+    most_words,
     number,
     one_in,
     pairs_words,
     percent,
     required_words,
+    shuffle_words,
 )
 
 
@@ -218,14 +221,14 @@ def test_few_pairs_say_what_becomes_of_the_other_columns(columns: int, pairs: in
 @pytest.mark.parametrize(
     ("delta", "rows", "first", "second"),
     [
-        (0.01, 100, "δ = 0.01 is not below one in 100 released rows:", "shows a row in the open"),
-        (0.01, 99, "δ = 0.01 is not far below one in 99 released rows:", "and 1 in 1 of such releases shows one."),
-        (1e-4, 500, "δ = 0.0001 is not far below one in 500 released rows:", "and 1 in 20 of such releases shows one."),
+        (0.01, 100, "δ = 0.01 is not below one in 100 rows, which the table has about:", "shows a row in the open"),
+        (0.01, 99, "δ = 0.01 is not far below one in 99 rows, which the table has about:", "and 1 in 1 of such"),
+        (1e-4, 500, "δ = 0.0001 is not far below one in 500 rows, which the table has about:", "and 1 in 20 of such"),
     ],
 )
 def test_a_delta_is_compared_with_the_rows(delta: float, rows: int, first: str, second: str) -> None:
     """From a hundredth of one in the rows on it is not far below it, and what that means is said."""
-    told = delta_words(delta, rows)
+    told = delta_words(_report(delta, rows))
     assert told is not None
     assert told[0] == first
     assert second in told[1]
@@ -234,4 +237,34 @@ def test_a_delta_is_compared_with_the_rows(delta: float, rows: int, first: str, 
 @pytest.mark.parametrize(("delta", "rows"), [(0.0, 10), (1e-9, 10**6), (1e-4, 100), (0.5, 0)])
 def test_a_delta_far_below_one_in_the_rows_is_no_reason_for_words(delta: float, rows: int) -> None:
     """A hundredth of it at most; without rows there is nothing to compare it with."""
-    assert delta_words(delta, rows) is None
+    assert delta_words(_report(delta, rows)) is None
+
+
+def _report(delta: float, rows: int, kind: str = "approximate-dp", unit: str | None = None) -> dict[str, Any]:
+    parameters = {"delta": delta, "unit_column": unit, "rows_per_unit": 1 if unit is None else 3}
+    promise = {"kind": kind, "adjacency": "add or remove one record", "parameters": parameters}
+    return {"budget": {"delta": delta}, "rows": {"out": rows}, "guarantee": promise}
+
+
+def test_delta_is_compared_with_those_who_are_protected() -> None:
+    """Rows that are drawn are some of those in the table; people are a third of the rows where each may have three."""
+    drawn = delta_words(_report(1e-3, 500, "k-anonymous-dp"))
+    assert drawn is not None
+    assert drawn[0] == "δ = 0.001 is not far below one in 500 rows, which the table has at least:"
+    people = delta_words(_report(1e-3, 500, unit="who"))
+    assert people is not None
+    assert people[0] == "δ = 0.001 is not far below one in 167 people, which the table has about:"
+
+
+def test_a_reviewer_is_asked_how_many_are_in_the_table() -> None:
+    """No release under noise tells it, so that nothing else is said of a small delta."""
+    asked = "The table has 10,000,000 {} at most: δ = 1e-09 is then far below one in their number."
+    assert most_words(_report(1e-9, 10)) == asked.format("rows")
+    assert most_words(_report(1e-9, 10, unit="who")) == asked.format("people")
+
+
+def test_a_delta_of_the_shuffled_file_is_compared_with_its_rows() -> None:
+    """The default is a hundredth of one in them; one that the owner chose may not be."""
+    block = {"applies": True, "epsilon": 0.1, "delta": 1e-6, "rows": 1000, "assumption": "Nobody looks."}
+    assert "far below" not in shuffle_words(block)
+    assert "δ = 0.01 is not below one in 1,000 rows:" in shuffle_words({**block, "delta": 0.01})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Page wording for approximate differential privacy: the loss, and delta against the number of rows."""
+"""Page wording for approximate differential privacy: the loss, and delta against the number of rows or people."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from anonkit.report.promise_words.loss_words import LossWords
-from anonkit.report.promise_words.phrases import Json, Phrase
-from anonkit.report.wording import bound, delta_words
+from anonkit.report.promise_words.phrases import Json, Phrase, plain
+from anonkit.report.wording import bound, delta_words, most_words
 
 
 class ApproximateDPWords(LossWords):
-    """Words for epsilon with a delta. Nobody should sign without having compared delta with the number of rows."""
+    """Words for epsilon with a delta. Nobody should sign without having compared delta with how many are protected."""
 
     kind: ClassVar[str] = "approximate-dp"
     name: ClassVar[str] = "Approximate differential privacy"
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
-        """Ask about delta first: at one in the number of rows the promise allows for showing a row."""
-        delta, rows = report["guarantee"]["parameters"]["delta"], report["rows"]["out"]
-        if told := delta_words(delta, rows or 0):
+        """Ask about delta first: at one in the number of those protected the promise allows for showing one."""
+        if told := delta_words(report):
             wrong, follows = told
             yield [Phrase(wrong, is_bad=True), Phrase(follows)]
         else:
-            yield [Phrase(f"δ = {bound(delta)} is far below one in the number of people in the table.")]
+            yield plain(most_words(report))
         yield from super().questions(report)
 
     def uncounted_risk(self, promise: Json) -> str:
