@@ -210,7 +210,7 @@ _REPORT: Shape = {
     "ledger": dict.fromkeys(
         (
             "booked", "release_of_dataset", "epsilon_budget", "delta_budget", "budget_neighbours", "totals",
-            "joint_k_accepted", "new_ledger", "previous_release",
+            "joint_k_accepted", "new_ledger", "people_remembered", "previous_release",
         ), ANY,
     ),
     "search": {

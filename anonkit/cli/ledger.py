@@ -34,9 +34,20 @@ _CREATE = "create"
     metavar="NUMBER",
     help="Take the owner's word that this k-anonymous release was never handed out.",
 )
+@click.option(
+    "--forget",
+    metavar="DATASET",
+    help="Delete the tags of the people of this dataset, and keep its totals: they are not known again.",
+)
 @json_option
 def command(
-    *, where: tuple[str, ...], ledger: str | None, policy: str | None, dataset: str | None, withdraw: int | None
+    *,
+    where: tuple[str, ...],
+    ledger: str | None,
+    policy: str | None,
+    dataset: str | None,
+    withdraw: int | None,
+    forget: str | None,
 ) -> Outcome:
     """Show releases and budget of every dataset; create a ledger.
 
@@ -53,7 +64,7 @@ def command(
     from anonkit.ledger import Ledger
 
     if where[:1] == (_CREATE,):
-        if len(where) != 2 or any(given is not None for given in (ledger, policy, dataset, withdraw)):
+        if len(where) != 2 or any(given is not None for given in (ledger, policy, dataset, withdraw, forget)):
             raise WrongUsage("create needs one place and nothing else", "anonkit ledger create PLACE")
         return _created(where[1])
     if len([*where, *(given for given in (ledger, policy) if given is not None)]) > 1:
@@ -64,6 +75,8 @@ def command(
     opened = Ledger(place)
     if withdraw is not None:
         opened.withdraw(withdraw)
+    if forget is not None:
+        opened.forget(forget)
     datasets = opened.datasets()
     if dataset is not None:
         names = [standing.dataset for standing in datasets]

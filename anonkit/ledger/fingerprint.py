@@ -51,6 +51,7 @@ class Likeness(Enum):
     RENAMED = "the same rows under other names of columns"
     ONE_COLUMN = "the same rows with one column more, less or other"
     ROWS = "rows in common"
+    PEOPLE = "people in common"
     COLUMNS = "columns in common"
     NONE = "nothing that can be seen"
 
@@ -227,11 +228,11 @@ class RowMarks:
     def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
         """Return the sums over a batch, shape (size,)."""
         of_rows, of_named_rows = KeyedTags(self.key, "row"), KeyedTags(self.key, "named row")
-        n_rows, cells = batch.num_rows, _cells_of(batch, self.names, self.key)
+        n_rows, cells = batch.num_rows, cells_of(batch, self.names, self.key)
         whole: NDArray[np.uint64] = np.zeros((n_rows, LANES), dtype=np.uint64)
         for column in cells:
             whole += column.tags[column.codes]
-        named, otherwise = _named_sums(cells, self.names, self.key, n_rows)
+        named, otherwise = named_sums(cells, self.names, self.key, n_rows)
         of_named_row = of_named_rows.of_sums(named)
         sums = [np.array([n_rows]), *_marked(of_named_row), *_marked(of_rows.of_sums(whole))]
         if self.n_row_parts > 2:
@@ -254,18 +255,19 @@ class SpelledMarks:
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
         """Return the sums over a batch, shape (1 + LANES,): rows, and the tags of rows as they are spelled."""
-        cells = _cells_of(batch, self.names, self.key)
-        named, otherwise = _named_sums(cells, self.names, self.key, batch.num_rows)
+        cells = cells_of(batch, self.names, self.key)
+        named, otherwise = named_sums(cells, self.names, self.key, batch.num_rows)
         spelled = KeyedTags(self.key, "named row").of_sums(named if otherwise is None else named + otherwise)
         return np.concatenate([[batch.num_rows], spelled.sum(axis=0, dtype=np.int64)]).astype(np.int64)
 
 
-def _cells_of(batch: pa.RecordBatch, names: Sequence[str], key: bytes) -> list[_Cells]:
+def cells_of(batch: pa.RecordBatch, names: Sequence[str], key: bytes) -> list[_Cells]:
+    """Return the tags of the cells of some columns."""
     of_cells = KeyedTags(key, "cell")
     return [_Cells.of(batch.column(name), of_cells) for name in names]
 
 
-def _named_sums(
+def named_sums(
     cells: Sequence[_Cells], names: Sequence[str], key: bytes, n_rows: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64] | None]:
     """Return the sums of the rows' cells under the names of their columns, shape (n_rows, LANES).

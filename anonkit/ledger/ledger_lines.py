@@ -16,8 +16,9 @@ from anonkit.errors import LedgerError
 from anonkit.ledger.ledger_tables import Connection
 from anonkit.ledger.neighbour_totals import adjacency_words, neighbours_named
 from anonkit.ledger.packed_params import digest_of_packed
-from anonkit.ledger.recognition import Marks, marks_from
-from anonkit.ledger.standing import NO_LIMIT, Allowance, Claim, Entry, Standing, State
+from anonkit.ledger.people_marks import PeopleMarks
+from anonkit.ledger.recognition import Known, Marks, marks_from
+from anonkit.ledger.standing import COUNTED, NO_LIMIT, Allowance, Claim, Entry, Standing, State
 from anonkit.promises.neighbouring_tables import Neighbours
 
 
@@ -97,6 +98,41 @@ def marks_in(connection: Connection) -> list[tuple[str, Marks]]:
     return [(row[0], marks_from(*row[1:])) for row in sorted(rows, key=lambda row: str(row[0]))]
 
 
+@_legible()
+def people_in(connection: Connection, dataset: str | None = None) -> list[tuple[str, PeopleMarks]]:
+    """Return the people of every dataset, or of one, that are remembered of releases that count: (dataset, marks)."""
+    states = ", ".join(f"'{state.value}'" for state in COUNTED)
+    rows = connection.execute(
+        "SELECT dataset, marks FROM people WHERE (CAST(? AS TEXT) IS NULL OR dataset = ?) AND EXISTS (SELECT 1 FROM "
+        "release_people JOIN release ON release.id = release_people.release WHERE release_people.people = people.id "
+        f"AND release.state IN ({states})) ORDER BY id",
+        (dataset, dataset),
+    )
+    return [(row[0], PeopleMarks.from_bytes(row[1])) for row in rows]
+
+
+def known_in(connection: Connection) -> list[tuple[str, Known]]:
+    """Return by what the tables of every dataset are known, their people with them."""
+    return [*marks_in(connection), *people_in(connection)]
+
+
+def people_of(connection: Connection, number: int) -> list[PeopleMarks]:
+    """Return the people that are remembered of one release."""
+    rows = connection.execute(
+        "SELECT marks FROM people JOIN release_people ON people.id = release_people.people WHERE release = ?", (number,)
+    )
+    return [PeopleMarks.from_bytes(row[0]) for row in rows]
+
+
+def forget_people(connection: Connection, dataset: str) -> int:
+    """Delete the people that are remembered of a dataset; return of how many tables."""
+    found = [row[0] for row in connection.execute("SELECT id FROM people WHERE dataset = ?", (dataset,))]
+    for number in found:
+        connection.execute("DELETE FROM release_people WHERE people = ?", (number,))
+    connection.execute("DELETE FROM people WHERE dataset = ?", (dataset,))
+    return len(found)
+
+
 def names_in(connection: Connection) -> list[str]:
     """Return the names of all datasets, in order."""
     return sorted(row[0] for row in connection.execute("SELECT name FROM dataset"))
@@ -146,7 +182,9 @@ def insert_reserved(connection: Connection, claim: Claim, holds: Allowance) -> i
             claim.cap,
         ),
     )
-    return _last(connection)
+    number = _last(connection)
+    _remember_people(connection, claim, number)
+    return number
 
 
 def digest_older_params(connection: Connection) -> None:
@@ -179,6 +217,21 @@ def _remember(connection: Connection, claim: Claim) -> None:
             "INSERT INTO fingerprint (dataset, n_rows, sketch, form) VALUES (?, ?, ?, ?)",
             (claim.dataset, claim.fingerprint.rows, claim.fingerprint.to_bytes(), claim.fingerprint.form),
         )
+
+
+def _remember_people(connection: Connection, claim: Claim, number: int) -> None:
+    """Write the people of a release; those of the same table are kept once."""
+    for marks in claim.remembered:
+        raw = marks.to_bytes()
+        digest = hashlib.blake2b(raw, digest_size=16, person=b"people").digest()
+        asked = ("SELECT id FROM people WHERE dataset = ? AND digest = ?", (claim.dataset, digest))
+        row = connection.execute(*asked).fetchone()
+        if row is None:
+            connection.execute(
+                "INSERT INTO people (dataset, digest, marks) VALUES (?, ?, ?)", (claim.dataset, digest, raw)
+            )
+            row = connection.execute(*asked).fetchone()
+        connection.execute("INSERT INTO release_people (release, people) VALUES (?, ?)", (number, row[0]))
 
 
 def _last(connection: Connection) -> int:

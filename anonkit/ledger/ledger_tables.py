@@ -32,6 +32,11 @@ CREATE TABLE release (
     n_rows {integer} NOT NULL, sketch {bytes} NOT NULL, form {integer} NOT NULL DEFAULT 1, request {bytes},
     params_digest {bytes}, remark TEXT, neighbours TEXT, unit TEXT, people TEXT, cap {integer});
 """
+_PEOPLE = (
+    "CREATE TABLE people (id {number}, dataset TEXT NOT NULL REFERENCES dataset, digest {bytes} NOT NULL, "
+    "marks {bytes} NOT NULL)",
+    "CREATE TABLE release_people (release {integer} NOT NULL, people {integer} NOT NULL)",
+)
 _FROM_FOURTH = (
     "ALTER TABLE release ADD COLUMN params_digest {bytes}",
     "ALTER TABLE release ADD COLUMN remark TEXT",
@@ -41,6 +46,7 @@ _FROM_FOURTH = (
     "ALTER TABLE release ADD COLUMN cap {integer}",
     "ALTER TABLE dataset ADD COLUMN budget_neighbours TEXT",
     "ALTER TABLE dataset ADD COLUMN budget_unit TEXT",
+    *_PEOPLE,
 )
 TABLES = ("dataset", "fingerprint", "release")
 """Tables of which a copy is kept when a ledger on a server is brought to this version."""
@@ -55,7 +61,8 @@ def tables(**spelling: str) -> Iterator[str]:
         How `bytes`, `integer`, `number` (a primary key that counts up) and `row_number` (a column that does, where rows
         have no numbers of themselves) are spelled.
     """
-    return (statement for statement in _TABLES.format(**spelling).split(";") if statement.strip())
+    statements = (*_TABLES.split(";"), *_PEOPLE)
+    return (statement.format(**spelling) for statement in statements if statement.strip())
 
 
 def from_fourth(**spelling: str) -> Iterator[str]:

@@ -16,10 +16,13 @@ from dataclasses import dataclass, field
 from anonkit.errors import DatasetError, option
 from anonkit.ledger.fingerprint import Fingerprint, Likeness, closest, fingerprint
 from anonkit.ledger.first_marks import FirstMarks, first_marks
+from anonkit.ledger.people_marks import PeopleMarks, people_marks
 from anonkit.protocols import Engine, Source
 
 Marks = Fingerprint | FirstMarks
 """What a ledger keeps of a table."""
+Known = Marks | PeopleMarks
+"""What a ledger knows a dataset by: its tables, and their people."""
 
 _HALF = 0.5
 """Share of common rows from which marks of version 1 look alike."""
@@ -37,15 +40,40 @@ class Sighting:
     found: Fingerprint
     first: FirstMarks | None = None
     """As a ledger of version 1 would have marked it; None when nothing is known by such marks."""
+    people: tuple[PeopleMarks, ...] = ()
+    """Its people, by each column that names them."""
 
     @classmethod
-    def of(cls, table: Source, engine: Engine, key: bytes, known: Sequence[tuple[str, Marks]]) -> Sighting:
-        """Look at a table, and in the old way too where something is known by it."""
-        old = any(isinstance(marks, FirstMarks) for _, marks in known)
-        return cls(found=fingerprint(table, engine, key), first=first_marks(table, key) if old else None)
+    def of(
+        cls,
+        table: Source,
+        engine: Engine,
+        key: bytes,
+        known: Sequence[tuple[str, Known]],
+        keys: Sequence[str] = (),
+        traits: Sequence[str] = (),
+    ) -> Sighting:
+        """Look at a table, and in the old way too where something is known by it.
 
-    def likeness(self, marks: Marks) -> Likeness:
+        Parameters
+        ----------
+        keys : sequence of str
+            Columns that name its people.
+        traits : sequence of str
+            Columns that tell one person from another beside them.
+        """
+        old = any(isinstance(marks, FirstMarks) for _, marks in known)
+        people = (people_marks(table, engine, key, column, traits) for column in keys)
+        return cls(
+            found=fingerprint(table, engine, key),
+            first=first_marks(table, key) if old else None,
+            people=tuple(marks for marks in people if marks is not None),
+        )
+
+    def likeness(self, marks: Known) -> Likeness:
         """Tell how the table resembles one that a ledger knows."""
+        if isinstance(marks, PeopleMarks):
+            return Likeness.PEOPLE if any(one.is_like(marks) for one in self.people) else Likeness.NONE
         if isinstance(marks, Fingerprint):
             return self.found.likeness(marks)
         if self.first is None:
@@ -64,7 +92,7 @@ class Recognition:
 
 
 def recognised(
-    sighting: Sighting, known: Sequence[tuple[str, Marks]], taken: Sequence[str], *, named: str | None, fallback: str
+    sighting: Sighting, known: Sequence[tuple[str, Known]], taken: Sequence[str], *, named: str | None, fallback: str
 ) -> Recognition:
     """Return the dataset of a table.
 

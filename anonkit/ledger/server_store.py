@@ -156,6 +156,8 @@ class ServerStore:
             self._grant_as_before(connection, "budget", "budget_delta")
         for column in ("budget_neighbours", "budget_unit"):
             self._grant_as_before(connection, "budget", column)
+        for table in ("people", "release_people"):
+            self._grant_as_table(connection, "fingerprint", table)
         digest_older_params(connection)
         connection.execute("UPDATE ledger SET version = ?", (VERSION,))
 
@@ -166,6 +168,17 @@ class ServerStore:
             "CASE grantee WHEN 'PUBLIC' THEN grantee ELSE quote_ident(grantee) END "
             "FROM information_schema.column_privileges WHERE table_schema = ? AND table_name = 'dataset' "
             "AND column_name = ? AND privilege_type = 'UPDATE' AND grantee <> current_user"
+        )
+        for (grant,) in list(connection.execute(grants, (self.place.schema, old))):
+            connection.execute(grant)
+
+    def _grant_as_table(self, connection: Connection, old: str, new: str) -> None:
+        """Let whoever may read or add to a table read or add to a new one, too."""
+        grants = (
+            f"SELECT DISTINCT 'GRANT ' || privilege_type || ' ON {new} TO ' || "
+            "CASE grantee WHEN 'PUBLIC' THEN grantee ELSE quote_ident(grantee) END "
+            "FROM information_schema.role_table_grants WHERE table_schema = ? AND table_name = ? "
+            "AND privilege_type IN ('SELECT', 'INSERT') AND grantee <> current_user"
         )
         for (grant,) in list(connection.execute(grants, (self.place.schema, old))):
             connection.execute(grant)

@@ -9,10 +9,14 @@ from typing import Any
 
 from anonkit.ledger.fingerprint import Likeness, spelled_rows
 from anonkit.ledger.joint_view import JointView, joint_view
-from anonkit.ledger.recognition import Marks, Sighting
+from anonkit.ledger.recognition import Known, Sighting
 from anonkit.ledger.standing import Entry
+from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
+
+_MOST_KEYS = 3
+"""Identifiers by which people are remembered, where no column is their unit."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -26,13 +30,27 @@ class SourceRows:
     """With a role for every column."""
     _sighting: Sighting | None = field(default=None, init=False)
 
-    def sighting(self, key: bytes, known: Sequence[tuple[str, Marks]]) -> Sighting:
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Columns that name people: the unit, else the first identifiers."""
+        names = self.table.schema.names
+        if self.policy.unit is not None:
+            return (self.policy.unit,) if self.policy.unit in names else ()
+        identifiers = [name for name in self.policy.names(Role.IDENTIFIER) if name in names]
+        return tuple(identifiers[:_MOST_KEYS])
+
+    @property
+    def _traits(self) -> list[str]:
+        """Columns that tell one person from another beside the keys."""
+        return [name for name in self.table.schema.names if name not in self.keys]
+
+    def sighting(self, key: bytes, known: Sequence[tuple[str, Known]]) -> Sighting:
         """Return what the rows are known by under the key of a ledger.
 
         The rows are read for it once: a release asks before the work is done and once more when it is booked.
         """
         if self._sighting is None:
-            self._sighting = Sighting.of(self.table, self.engine, key, known)
+            self._sighting = Sighting.of(self.table, self.engine, key, known, self.keys, self._traits)
         return self._sighting
 
     def spelled(self, key: bytes) -> bytes:

@@ -17,7 +17,7 @@ from anonkit.ledger.ledger_pointer import leave_pointer
 from anonkit.ledger.neighbour_totals import holds_for, totals, totals_words
 from anonkit.ledger.overspending import refuse_overspent
 from anonkit.ledger.packed_params import digest_of_packed, pack
-from anonkit.ledger.recognition import Marks, Recognition, Sighting, recognised
+from anonkit.ledger.recognition import Known, Recognition, Sighting, recognised
 from anonkit.ledger.repeated_requests import (
     Asked,
     Earlier,
@@ -218,7 +218,7 @@ class Spending:
         sighting = self._seen(ledger)
         recognitions: list[Recognition] = []
 
-        def naming(known: Sequence[tuple[str, Marks]], taken: Sequence[str]) -> str:
+        def naming(known: Sequence[tuple[str, Known]], taken: Sequence[str]) -> str:
             recognitions.append(self._named_by(sighting, known, taken))
             return recognitions[-1].dataset
 
@@ -275,7 +275,7 @@ class Spending:
         sighting = self._seen(ledger)
         return self._named_by(sighting, ledger.marks(), [standing.dataset for standing in ledger.datasets()])
 
-    def _named_by(self, sighting: Sighting, known: Sequence[tuple[str, Marks]], taken: Sequence[str]) -> Recognition:
+    def _named_by(self, sighting: Sighting, known: Sequence[tuple[str, Known]], taken: Sequence[str]) -> Recognition:
         return recognised(sighting, known, taken, named=self._named, fallback=self._name)
 
     def _standing(self, ledger: Ledger, dataset: str) -> Standing:
@@ -313,6 +313,7 @@ class Spending:
             output=None if place is None else data_path(place),
             params=packed,
             fingerprint=sighting.found,
+            remembered=sighting.people if self._remembers else (),
             params_digest=None if packed is None else digest_of_packed(packed),
             remark=None if displaced is None else f"new ledger, instead of {displaced.place}",
         )
@@ -333,7 +334,13 @@ class Spending:
         """What everybody is told of what the owner accepts: joint views, and that earlier releases are not known."""
         floor = self._floor
         accepted = {} if floor is None or floor.accepted is None else {"joint_k_accepted": floor.accepted}
-        return accepted if self._account.displaced is None else {**accepted, "new_ledger": True}
+        accepted |= {} if self._account.displaced is None else {"new_ledger": True}
+        return accepted if self._remembers else {**accepted, "people_remembered": False}
+
+    @property
+    def _remembers(self) -> bool:
+        """Whether the people of the table are to be known again."""
+        return self._rows.policy.bookkeeping.remember_people
 
     @property
     def _floor(self) -> JointFloor | None:

@@ -10,6 +10,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from anonkit.ledger.neighbour_totals import BookedLoss, Total, total, totals, usual_neighbours
+from anonkit.ledger.people_marks import PeopleMarks
 from anonkit.ledger.recognition import Marks
 from anonkit.promises.neighbouring_tables import Neighbours
 
@@ -76,6 +77,8 @@ class Claim(Cost):
     params: bytes | None
     """What the joint view needs of a k-anonymous release: its public parameters, compressed."""
     fingerprint: Marks
+    remembered: tuple[PeopleMarks, ...] = ()
+    """The people of its table, by the columns that name them; none where they are not to be remembered."""
     request: bytes | None = None
     """What was asked, under the ledger's key: the rows apart until there are data, then sealed with rows and data
     (`repeated_requests.sealed`); None when it is not known again."""

@@ -21,17 +21,20 @@ from anonkit.ledger.last_seen import forgotten
 from anonkit.ledger.ledger_lines import (
     digest_in,
     entries_in,
+    forget_people,
     insert_charged,
     insert_reserved,
-    marks_in,
+    known_in,
     names_in,
+    people_of,
     set_state,
     standing_in,
 )
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.ledger_tables import Backend, Connection
+from anonkit.ledger.people_marks import PeopleMarks
 from anonkit.ledger.private_key import key_of, key_place, missing_key, sign_of, wrong_key
-from anonkit.ledger.recognition import Marks
+from anonkit.ledger.recognition import Known
 from anonkit.ledger.settling import refuse_taken, settled
 from anonkit.ledger.standing import NO_LIMIT, Allowance, Claim, Entry, Standing, State
 
@@ -51,7 +54,7 @@ class _Ended(Enum):
 
 _UNTOLD: dict[LedgerPlace, dict[int, _Ended]] = {}
 
-Naming = Callable[[Sequence[tuple[str, Marks]], Sequence[str]], str]
+Naming = Callable[[Sequence[tuple[str, Known]], Sequence[str]], str]
 """Says under which name a release is booked, from the marks of (dataset, table) and the names in the ledger."""
 
 
@@ -174,10 +177,28 @@ class Ledger:
             self._backend.remember(number, digest)
         return number
 
-    def marks(self) -> list[tuple[str, Marks]]:
-        """Return by what the tables of every dataset are known: (dataset, marks)."""
+    def marks(self) -> list[tuple[str, Known]]:
+        """Return by what the tables of every dataset are known, their people with them: (dataset, marks)."""
         with self._backend.transaction() as connection:
-            return marks_in(connection)
+            return known_in(connection)
+
+    def people(self, number: int) -> list[PeopleMarks]:
+        """Return the people that are remembered of a release."""
+        with self._backend.transaction() as connection:
+            return people_of(connection, number)
+
+    def forget(self, dataset: str) -> int:
+        """Delete the people that are remembered of a dataset, and keep its totals; return of how many tables.
+
+        Raises
+        ------
+        LedgerError
+            There is no such dataset.
+        """
+        with self._backend.transaction() as connection:
+            if dataset not in names_in(connection):
+                raise LedgerError(f"the ledger has no dataset {dataset!r}", "anonkit ledger lists them")
+            return forget_people(connection, dataset)
 
     def reserve(
         self,
@@ -215,7 +236,7 @@ class Ledger:
         with self._backend.transaction() as connection:
             self._settle_all(connection)
             if naming is not None:
-                claim = replace(claim, dataset=naming(marks_in(connection), names_in(connection)))
+                claim = replace(claim, dataset=naming(known_in(connection), names_in(connection)))
             open_ones = entries_in(connection, "state IN (?, ?)", State.RESERVED.value, State.PUBLISHING.value)
             # checkouts on other machines often have one path: that of another dataset is not this place
             refuse_taken(claim.output, [entry for entry in open_ones if _may_share_files(entry, claim)])

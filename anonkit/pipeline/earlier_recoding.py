@@ -69,6 +69,10 @@ def batch_policy(method: Recoded, declared: Policy | None, encoding: str | None)
     """
     if declared is None:
         return method.policy(encoding)
-    bookkeeping = Bookkeeping(ledger=declared.bookkeeping.ledger, required=declared.bookkeeping.required)
+    bookkeeping = Bookkeeping(
+        ledger=declared.bookkeeping.ledger,
+        required=declared.bookkeeping.required,
+        remember_people=declared.bookkeeping.remember_people,
+    )
     read = method.policy(declared.encoding if encoding is None else encoding)
     return replace(read, bookkeeping=bookkeeping, joint_k=declared.joint_k)

@@ -16,7 +16,7 @@ from typing import Any
 from anonkit.errors import PolicyError
 from anonkit.policy.toml_values import optional_text
 
-KEYS = ("ledger", "budget", "budget_delta", "budget_neighbours", "budget_unit", "ledger_required")
+KEYS = ("ledger", "budget", "budget_delta", "budget_neighbours", "budget_unit", "ledger_required", "remember_people")
 """Top-level keys of a policy that are read here, beside `joint_k`."""
 
 ADJACENCIES = ("added or removed", "replaced")
@@ -47,6 +47,8 @@ class Bookkeeping:
     """Column whose values are the people of these tables; None or "none": they differ in one row."""
     required: bool = False
     """True: a release that is not booked, or whose ledger is not there, is refused."""
+    remember_people: bool = True
+    """False: the ledger keeps no tags of the people of the dataset, and does not know them again."""
 
     def __post_init__(self) -> None:
         if self.budget is not None and not self.budget > 0:
@@ -78,8 +80,10 @@ def bookkeeping_of(raw: Mapping[str, Any], folder: Path | None) -> Bookkeeping:
     ledger, required = raw.get("ledger"), raw.get("ledger_required")
     if ledger is not None and (not isinstance(ledger, str) or not ledger.strip()):
         raise PolicyError("policy: ledger must be a text in quotes", _WHERE)
-    if required is not None and not isinstance(required, bool):
-        raise PolicyError("policy: ledger_required must be true or false", "ledger_required = true")
+    remembers = raw.get("remember_people", True)
+    for key, said in (("ledger_required", required), ("remember_people", remembers)):
+        if said is not None and not isinstance(said, bool):
+            raise PolicyError(f"policy: {key} must be true or false", f"{key} = true")
     return Bookkeeping(
         ledger=ledger if ledger is None or "://" in ledger else (folder or Path()) / Path(ledger).expanduser(),
         budget=_number(raw, "budget", "above 0", "budget = 3.0, or inf"),
@@ -87,6 +91,7 @@ def bookkeeping_of(raw: Mapping[str, Any], folder: Path | None) -> Bookkeeping:
         budget_neighbours=optional_text("policy", "budget_neighbours", raw),
         budget_unit=optional_text("policy", "budget_unit", raw),
         required=bool(required),
+        remember_people=remembers,
     )
 
 

@@ -50,6 +50,8 @@ def as_version_4(execute: Callable[[str], object]) -> None:
     """Take out of the tables of a ledger what version 5 keeps; a file's id, and its version, are left to the caller."""
     for column in ("params_digest", "remark", "neighbours", "unit", "people", "cap"):
         execute(f"ALTER TABLE release DROP COLUMN {column}")
+    for table in ("release_people", "people"):
+        execute(f"DROP TABLE {table}")
     for column in ("budget_neighbours", "budget_unit"):
         execute(f"ALTER TABLE dataset DROP COLUMN {column}")
 

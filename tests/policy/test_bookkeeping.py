@@ -50,6 +50,7 @@ def test_nothing_is_declared_by_default(tmp_path: Path) -> None:
         "budget_delta = true",
         'budget_neighbours = "moved"',
         'budget_unit = "patient"',
+        "remember_people = 1",
         'budget_delta = "1e-6"',
         "ledger_required = 1",
         'ledger_required = "yes"',
