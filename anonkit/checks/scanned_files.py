@@ -34,6 +34,7 @@ IN_MEMORY = "anonkit_table"
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _WILD = re.compile(r"[*?\[]")
 _PART = 1 << 20
+_FIRST_ROWS = 20_000
 _NOTHING = "(empty)"
 """What DuckDB says of a quote or an escape that a file does not have."""
 _NUMBERED = re.compile(r"(.*)_[0-9]+", re.DOTALL)
@@ -64,6 +65,14 @@ def scan_of(connection: Any, table: Files) -> str:
     if _is_json(path):
         return f"read_json({literal(path)}, format = 'newline_delimited', sample_size = -1)"
     return _parquet(connection, [path])
+
+
+def first_rows_of(connection: Any, table: object) -> list[tuple[str | None, ...]]:
+    """Return the first rows of a file of CSV or TSV as texts, the line with the names among them; none of others."""
+    if not isinstance(table, str | Path) or not Path(table).is_file() or not _is_text(Path(table)):
+        return []
+    rows = f"read_csv({literal(table)}, header = false, all_varchar = true)"
+    return list(connection.execute(f"SELECT * FROM {rows} LIMIT {_FIRST_ROWS}").fetchall())
 
 
 def _parquet(connection: Any, parts: Sequence[Path], *, partitioned: bool = False, at: int = 0) -> str:

@@ -21,10 +21,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from anonkit.bundle.data_files import parts_of
+from anonkit.bundle.header_lines import refuse_record
 from anonkit.bundle.part_workers import PartWorkers, runs_of, workers_for
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.sql_names import own_names
-from anonkit.checks.scanned_files import IN_MEMORY, UNREADABLE, Files, literal, names_in, renamed, scan_of
+from anonkit.checks.scanned_files import (
+    IN_MEMORY,
+    UNREADABLE,
+    Files,
+    first_rows_of,
+    literal,
+    names_in,
+    renamed,
+    scan_of,
+)
 from anonkit.errors import EngineError
 
 if TYPE_CHECKING:
@@ -336,6 +346,32 @@ def _scan(connection: DuckDBPyConnection, table: Table) -> str:
         connection.register(IN_MEMORY, table)
         return IN_MEMORY
     return scan_of(connection, table)
+
+
+def refuse_first_record(table: object) -> None:
+    """Refuse a file of text whose first line looks like a record: the names of its columns would be cells.
+
+    Raises
+    ------
+    ChoiceError
+        It looks so. See `anonkit.bundle.header_lines`.
+    """
+    import duckdb
+
+    with closing(_Database.of(None).cursor()) as connection:
+        try:
+            connection.execute(_SILENT)
+            rows = first_rows_of(connection, table)
+        except duckdb.Error:
+            return  # whoever reads it next says why it cannot be read
+    if rows:
+        columns = [pa.array(cells, pa.string()) for cells in zip(*rows[1:], strict=True)]
+        refuse_record(
+            [name or "" for name in rows[0]],
+            columns or [pa.array([], pa.string())] * len(rows[0]),
+            shown=repr(str(table)),
+            hint="read it into a table with names of its own, and validate that",
+        )
 
 
 def columns_of(table: str | Path | pa.Table) -> list[str]:

@@ -28,7 +28,7 @@ from anonkit.checks.plain_bounds import read_as_labels
 from anonkit.checks.promise_checkers import checker_of
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
 from anonkit.checks.signature import read_public_key, signature_checks
-from anonkit.checks.table_scans import columns_of
+from anonkit.checks.table_scans import columns_of, refuse_first_record
 from anonkit.checks.unchanged_columns import allowed_in_clear, columns_in_clear, look_at_unchanged, opening_of
 from anonkit.checks.written_files import (
     hash_checks,
@@ -98,6 +98,8 @@ def validate(
         It could not be checked: a file is missing or cannot be read, the key among them.
     ParameterError
         Nothing to check was named, or a column is not there.
+    ChoiceError
+        A column is not there, and the first line of the file looks like a record.
     """
     key = None if signed_by is None else read_public_key(signed_by)
     requested = Asked(quasi_identifiers=quasi_identifiers, sensitive=sensitive, k=k, l=l, t=t, alpha=alpha, beta=beta)
@@ -160,7 +162,10 @@ def _validate_table(table: Any, requested: Asked, allowed: Sequence[str]) -> Val
     if requested.about_sensitive and not requested.sensitive:
         raise ParameterError("l, t, alpha and beta are about sensitive attributes", option("sensitive", ["NAME"]))
     names = columns_of(table)
-    refuse_unknown([*requested.quasi_identifiers, *requested.sensitive, *allowed], names)
+    named = [*requested.quasi_identifiers, *requested.sensitive, *allowed]
+    if not {*named} <= {*names}:
+        refuse_first_record(table)
+    refuse_unknown(named, names)
     disclosure = measure(table, requested.quasi_identifiers, sensitive=requested.sensitive)
     clear = [name for name in names if name not in requested.quasi_identifiers]
     found = look_at_unchanged(table, clear, allowed=allowed, known=requested.quasi_identifiers)

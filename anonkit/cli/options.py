@@ -159,6 +159,12 @@ reading_options = option_group(
         help="Row of the sheet that holds the names of the columns. [default: 1]",
     ),
     click.option(
+        "--header/--no-header",
+        default=None,
+        help="The first line of CSV or TSV, or row of a sheet, holds names, or is a record. [default: by its cells]",
+    ),
+    click.option("--names", metavar="A,B", help="Names of the columns of a table without a header; default: c1, c2, …"),
+    click.option(
         "--format",
         metavar="NAME",
         help="Format of a source whose name does not say it, and of `-`: csv, tsv, jsonl, parquet, arrow, excel, sav, "

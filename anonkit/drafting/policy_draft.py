@@ -80,7 +80,7 @@ def draft_policy(
     progress : callable
         Called with the step and the share done.
     **how
-        `query`, `sheet`, `format`, `header_row` and `decimal`, as for `anonkit.release`.
+        `query`, `sheet`, `format`, `header_row`, `header`, `names` and `decimal`, as for `anonkit.release`.
 
     Returns
     -------
@@ -108,7 +108,8 @@ def draft_policy(
     written_in = UTF8 if encoding is None else encoding_named(encoding)
     with snapshot(source_at(table, **how)) as stays:
         source = stays.scan(engine, Policy(encoding=written_in))
-        lines = [*([] if written_in == UTF8 else [f'encoding = "{written_in}"']), *_decimal_line(how.get("decimal"))]
+        lines = [f"# {note}" for note in stays.notes]
+        lines += [*([] if written_in == UTF8 else [f'encoding = "{written_in}"']), *_decimal_line(how.get("decimal"))]
         return _drafted(table, source, target, lines, engine, progress)
 
 

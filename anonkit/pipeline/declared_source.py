@@ -59,6 +59,8 @@ class DeclaredSource:
     """What the owner should know of roles that nobody declared."""
     joined: Mapping[str, Any]
     """How several tables fit together, for the owner; nothing where there is one."""
+    reading_notes: Sequence[str] = ()
+    """What the owner should know of how it was read."""
     failure: Exception | None = None
     """What failed once domains had been drawn from the table: to be charged before it is raised."""
 
@@ -143,9 +145,11 @@ class DeclaredSource:
         -------
         Covered by no promise: for the owner alone.
         """
+        reading = [*self.reading_notes, *self._declared[1].get("reading_notes", ())]
         return {
             **self.joined,
             **self._declared[1],
+            **({"reading_notes": reading} if reading else {}),
             **of_method,
             **owner_measures(self.promise, self.table, self.engine, self.policy, released, counts),
         }
@@ -237,6 +241,7 @@ def declared_source(
         undeclared=undeclared,
         notes=[*_target_notes(guess, policy), *undeclared.notes(policy), *_finding_notes(policy)],
         joined={} if view is None else view.owner,
+        reading_notes=snapshot.notes if view is None else view.reading_notes,
         failure=failure,
     )
 

@@ -47,6 +47,8 @@ class FlatView:
     owner: Mapping[str, Any]
     """How the tables fit together: exact counts of the source, for the owner alone."""
     tables: Sequence[OpenedTable]
+    reading_notes: Sequence[str] = ()
+    """What the owner should know of how the files were read."""
 
     def judged(self, unknown: Sequence[str], engine: Engine) -> Undeclared:
         """Judge columns that nobody declared, each in its own table: a name that stands in ten visits is no less one.
@@ -93,11 +95,10 @@ def flat_view(tables: SeveralTables, policy: Policy, engine: Engine, private: Pr
     of people, and rows that belong to nobody are left out.
     """
     folder, both = Path(tempfile.mkdtemp(dir=private.path)), (tables.people, tables.visits)
+    snapshots = [Snapshot(source=table.source, private=PrivateFolder(folder)) for table in both]
     rows = [
-        Snapshot(source=table.source, private=PrivateFolder(folder)).scan(
-            engine, table.reading_policy(policy, [other.name for other in both if other is not table])
-        )
-        for table in both
+        stays.scan(engine, table.reading_policy(policy, [other.name for other in both if other is not table]))
+        for table, stays in zip(both, snapshots, strict=True)
     ]
     opened = _named(tables, rows)
     paths = (folder / "people.parquet", folder / "visits.parquet")
@@ -124,6 +125,7 @@ def flat_view(tables: SeveralTables, policy: Policy, engine: Engine, private: Pr
         names=(named[0][0], f"{named[0][1]} with {named[1][1]}"),
         owner={"joined_tables": counts.to_dict()},
         tables=opened,
+        reading_notes=[note for stays in snapshots for note in stays.notes],
     )
 
 

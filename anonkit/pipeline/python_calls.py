@@ -67,6 +67,8 @@ def release(
     sheet: str | None = None,
     format: str | None = None,  # noqa: A002 - the name that the option has everywhere
     header_row: int | None = None,
+    header: bool | None = None,
+    names: Sequence[str] | str | None = None,
     decimal: str | None = None,
     **parameters: object,
 ) -> Release:
@@ -174,6 +176,11 @@ def release(
         "arrow", "excel", "sav", "por", "dta", "sas7bdat", "xpt", "delta", "iceberg".
     header_row : int, optional
         Row of the sheet in which the columns have their names, 1 or more; by default the first one.
+    header : bool, optional
+        Whether the first line of CSV or TSV, or the first row of a sheet, holds the names of the columns. By default it
+        does, and is refused where it looks like a record.
+    names : sequence of str or str, optional
+        Names of the columns of such a table without a header; a text has commas between them. By default c1, c2, …
     decimal : str, optional
         Decimal mark of the numbers in CSV and TSV, "." or ","; by default the policy's.
     **parameters
@@ -250,7 +257,9 @@ def release(
         utility=utility,
         progress=progress,
     )
-    how: ReadAs = {"query": query, "sheet": sheet, "format": format, "header_row": header_row, "decimal": decimal}
+    how = ReadAs(
+        query=query, sheet=sheet, format=format, header_row=header_row, header=header, names=names, decimal=decimal
+    )
     return release_table(source_at(source, **how), request)
 
 

@@ -72,7 +72,7 @@ class Recipe:
     tables: SeveralTables | None
     """A table of people and one of their visits, in place of the one table."""
     how: ReadAs = field(default_factory=ReadAs)
-    """How the table is read: `query`, `sheet`, `format`, `header_row`, `decimal`."""
+    """How the table is read: `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`."""
     output: Output
     """Where the release goes, and in what form."""
     policy: Policy
@@ -271,6 +271,12 @@ def _how(raw: Mapping[str, Any], path: Path) -> ReadAs:
     how: ReadAs = {key: raw[key] for key in _TEXTS_OF_SOURCES if key in raw}  # type: ignore[assignment]
     if "header_row" in raw:
         how["header_row"] = _whole("header_row", raw["header_row"], path)
+    if "header" in raw:
+        if not isinstance(raw["header"], bool):
+            raise PolicyError(f"recipe {path.name!r}: header must be true or false", "header = false")
+        how["header"] = raw["header"]
+    if "names" in raw:
+        how["names"] = raw["names"] if isinstance(raw["names"], str) else _words("names", raw["names"], path)
     return how
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,7 +25,7 @@ from anonkit.engines.reading.names import check_names
 from anonkit.engines.reading.text_cells import TextCells
 from anonkit.engines.reading.text_files import TextFile
 from anonkit.engines.reading.untyped import Untyped
-from anonkit.errors import SourceError
+from anonkit.errors import ParameterError, SourceError
 from anonkit.policy.declaration import Policy
 from anonkit.policy.encodings import COMMA
 
@@ -39,15 +39,31 @@ _LINE_ENDS = (b"\n", b"\r")
 _BLANK, _LAST_ASCII = 0x20, 0x7F
 
 
-def open_delimited(file: TextFile, delimiter: str, policy: Policy) -> Untyped:
+def open_delimited(
+    file: TextFile,
+    delimiter: str,
+    policy: Policy,
+    *,
+    has_header: bool = True,
+    given_names: Sequence[str] | None = None,
+) -> Untyped:
     """Open a CSV or TSV file.
+
+    Parameters
+    ----------
+    has_header : bool
+        Whether the first line holds the names of the columns, and is no row.
+    given_names : sequence of str, optional
+        Names of the columns of a file without a header; by default c1, c2, …
 
     Raises
     ------
     SourceError
         The file is empty, not UTF-8, damaged, or its header is not well-formed.
+    ParameterError
+        There are more or fewer names than columns.
     """
-    table = _Delimited.of(file, delimiter, policy.missing_values)
+    table = _Delimited.of(file, delimiter, policy.missing_values, has_header=has_header, given_names=given_names)
     by_cell, comma = policy.cell_by_cell, policy.decimal == COMMA
     cells = {name: TextCells.of(policy.column(name), cell_by_cell=by_cell, comma=comma) for name in table.names}
     return Untyped(names=table.names, open=table.batches, cells_of=cells.__getitem__, knows_missing=True)
@@ -66,8 +82,28 @@ class CellTexts(Protocol):
         ...
 
 
-def cell_texts_of(file: TextFile, kind: str) -> CellTexts:
+def cell_texts_of(
+    file: TextFile, kind: str, *, has_header: bool = True, given_names: Sequence[str] | None = None
+) -> CellTexts:
     """Open a CSV or TSV file for the texts of its cells; which of them mean missing is asked later.
+
+    Parameters
+    ----------
+    kind : str
+        `csv` or `tsv`.
+    has_header, given_names
+        As for `open_delimited`.
+
+    Raises
+    ------
+    SourceError, ParameterError
+        As `open_delimited`.
+    """
+    return _Delimited.of(file, DELIMITERS[kind], (), has_header=has_header, given_names=given_names)
+
+
+def first_rows(file: TextFile, kind: str) -> tuple[Sequence[str], Sequence[pa.Array]]:
+    """Return the first line of a CSV or TSV file, and the cells below it in the first part of the file.
 
     Parameters
     ----------
@@ -77,9 +113,27 @@ def cell_texts_of(file: TextFile, kind: str) -> CellTexts:
     Raises
     ------
     SourceError
-        As `open_delimited`.
+        The file is empty, not UTF-8, or its first line is not well-formed. A line further down that is not well-formed
+        is not told: there are no cells then.
     """
-    return _Delimited.of(file, DELIMITERS[kind], ())
+    return _Delimited.of(file, DELIMITERS[kind], (), has_header=False).first_rows()
+
+
+def numbered_names(given: Sequence[str] | None, n_columns: int) -> list[str]:
+    """Return the names of the columns of a table without a header: those that were given, or c1, c2 and so on.
+
+    Raises
+    ------
+    ParameterError
+        There are more or fewer names than columns.
+    """
+    if given is None:
+        return [f"c{number}" for number in range(1, n_columns + 1)]
+    if len(given) != n_columns:
+        raise ParameterError(
+            f"names has {len(given)} names, and the table has {n_columns} columns", "give every column its own name"
+        )
+    return list(given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,10 +143,19 @@ class _Delimited:
     delimiter: str
     missing_values: Sequence[str]
     has_rows: bool
+    has_header: bool
 
     @classmethod
-    def of(cls, file: TextFile, delimiter: str, missing_values: Sequence[str]) -> _Delimited:
-        """Read the header; the delimiter is the format's unless the header plainly uses another one."""
+    def of(
+        cls,
+        file: TextFile,
+        delimiter: str,
+        missing_values: Sequence[str],
+        *,
+        has_header: bool,
+        given_names: Sequence[str] | None = None,
+    ) -> _Delimited:
+        """Read the first line; the delimiter is the format's unless that line plainly uses another one."""
         head, whole = file.head(_HEAD)
         if not head.strip():
             raise SourceError(f"{file} is empty", "a table needs at least a header line")
@@ -102,6 +165,8 @@ class _Delimited:
             names, has_rows = _first_row(head, delimiter)
         if not names:
             raise SourceError(f"the header of {file} has a quote that is never closed", _QUOTES)
+        if not has_header:
+            names, has_rows = numbered_names(given_names, len(names)), True
         check_names(names)
         return cls(
             file=file,
@@ -109,7 +174,18 @@ class _Delimited:
             delimiter=delimiter,
             missing_values=missing_values,
             has_rows=has_rows or not whole,
+            has_header=has_header,
         )
+
+    def first_rows(self) -> tuple[Sequence[str], Sequence[pa.Array]]:
+        """Return the cells of the first row, and those below it in the same part of the file."""
+        head, _ = self.file.head(_HEAD)
+        first, _ = _first_row(head, self.delimiter)
+        with suppress(pa.ArrowException, UnicodeError, OSError), closing(self._read()) as parts:
+            batch = next(parts, None)
+            if batch is not None:
+                return first, [column.slice(1) for column in batch.columns]
+        return first, [pa.array([], pa.string()) for _ in first]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read the file, every cell a text or missing."""
@@ -123,7 +199,7 @@ class _Delimited:
         if failure is not None:
             raise failure
 
-    def _read(self) -> Iterator[pa.RecordBatch]:
+    def _read(self) -> Generator[pa.RecordBatch, None, None]:
         if not self.has_rows:  # the fast reader takes a header without a line end for an empty file
             return
         parsing = pacsv.ParseOptions(
@@ -140,7 +216,9 @@ class _Delimited:
         with self.file.open() as stream:
             for batch in pacsv.open_csv(
                 stream,
-                read_options=pacsv.ReadOptions(block_size=_BLOCK),
+                read_options=pacsv.ReadOptions(
+                    block_size=_BLOCK, column_names=None if self.has_header else list(self.names)
+                ),
                 parse_options=parsing,
                 convert_options=conversion,
             ):
@@ -169,8 +247,10 @@ class _Delimited:
                 rows = csv.reader(text, delimiter=self.delimiter, strict=True)
                 for row in rows:
                     if row and len(row) != len(self.names):
+                        first = "header" if self.has_header else "first line"
                         return SourceError(
-                            f"line {line} of {self.file} has {_cells(len(row))} where the header has {len(self.names)}",
+                            f"line {line} of {self.file} has {_cells(len(row))} where the {first} has "
+                            f"{len(self.names)}",
                             "quote cells that hold the delimiter",
                         )
                     line = rows.line_num + 1

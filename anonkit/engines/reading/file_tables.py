@@ -32,6 +32,12 @@ class FileTable:
     """Of `TEXTS`: numbers have a decimal point, whatever the policy says of text files."""
     compression: str | None = None
     """`gzip` or `zstd`, of the whole file."""
+    has_header: bool = True
+    """Of `csv` and `tsv`: the first line holds the names of the columns, and is no row."""
+    names: Sequence[str] | None = None
+    """Of `csv` and `tsv` without a header: names of the columns; None: c1, c2, …"""
+    cells_among_names: int = 0
+    """Of `TEXTS`: how many names looked like cells when it was copied. See `anonkit.bundle.header_lines`."""
     encoding: str | None = None
     """Of text formats, one of `anonkit.policy.encodings.ENCODINGS`; None: the policy's."""
 

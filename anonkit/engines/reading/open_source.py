@@ -71,4 +71,4 @@ def _open_files(table: FileTable, policy: Policy) -> ParquetRows | Untyped | Can
     file = TextFile(str(table.path), table.compression, encoding_named(table.encoding or policy.encoding), table.shown)
     if table.format == "jsonl":
         return open_json_lines(file, policy)
-    return open_delimited(file, DELIMITERS[table.format], policy)
+    return open_delimited(file, DELIMITERS[table.format], policy, has_header=table.has_header, given_names=table.names)

@@ -6,10 +6,11 @@ The same strings and options mean the same on the command line, in recipes and i
 
 from __future__ import annotations
 
+import csv
 import glob
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict
@@ -69,6 +70,8 @@ class ReadAs(TypedDict, total=False):
     sheet: str | None
     format: str | None
     header_row: int | None
+    header: bool | None
+    names: str | Sequence[str] | None
     decimal: str | None
 
 
@@ -96,6 +99,11 @@ class SourceAddress(os.PathLike[str]):
     """One of `FORMATS`; None: the name says it."""
     header_row: int | None = None
     """Row of the sheet in which the columns have their names, from 1; None: the first one."""
+    header: bool | None = None
+    """Whether the first line of a text, or the first row of a sheet, holds the names of the columns; None: it is looked
+    at, and refused where it looks like a record."""
+    names: str | Sequence[str] | None = None
+    """Names of the columns of a table without a header: a text with commas between them, or a sequence."""
     decimal: str | None = None
     """Decimal mark of the numbers in CSV and TSV, "." or ","; None: the policy's."""
     fetched: Path | None = None
@@ -108,11 +116,43 @@ class SourceAddress(os.PathLike[str]):
             if named not in FORMATS:
                 raise ParameterError(f"format ({self.format}) is not known", did_you_mean(named, FORMATS))
             object.__setattr__(self, "format", named)
+        self._settle_header()
         if self.decimal not in (None, ".", ","):
             raise ParameterError("decimal must be a point or a comma", option("decimal", ","))
         row = self.header_row
         if row is not None and (isinstance(row, bool) or not isinstance(row, int) or row < 1):
             raise ParameterError("header_row must be an integer in [1, inf)", "rows are counted from 1, as sheets show")
+
+    def _settle_header(self) -> None:
+        """Read the names that were given; they are of a table without a header."""
+        if self.header is not None and not isinstance(self.header, bool):
+            raise ParameterError("header must be true or false", option("header", True))
+        if self.names is None:
+            return
+        listed = next(csv.reader([self.names])) if isinstance(self.names, str) else list(self.names)
+        if not listed or not all(isinstance(name, str) and name.strip() for name in listed):
+            raise ParameterError("names must be texts, one for each column", option("names", "A,B"))
+        if self.header or self.header_row is not None:
+            raise ParameterError(
+                "names are for a table whose first line is a row", f"leave {option('names')} out, or say no header"
+            )
+        object.__setattr__(self, "names", tuple(name.strip() for name in listed))
+        object.__setattr__(self, "header", False)
+
+    @property
+    def given_names(self) -> tuple[str, ...] | None:
+        """The names that were given, one for each column."""
+        return self.names if isinstance(self.names, tuple) else None
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the first line or row is read as the names of the columns."""
+        return self.header is not False
+
+    @property
+    def is_looked_at(self) -> bool:
+        """Whether the first line or row must not look like a record, since nobody said what it is."""
+        return self.header is None and self.header_row is None
 
     def __fspath__(self) -> str:
         return self.place
@@ -198,7 +238,7 @@ def source_at(source: object, *, in_folder: Path | None = None, **how: Any) -> o
     in_folder : Path, optional
         What a relative path is relative to, instead of the working folder.
     **how
-        `query`, `sheet`, `format`, `header_row`, `decimal`; those that are None are not given.
+        `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`; those that are None are not given.
 
     Raises
     ------

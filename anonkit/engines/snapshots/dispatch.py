@@ -18,11 +18,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
+from anonkit.bundle.header_lines import notes_on_names, refuse_record
 from anonkit.bundle.private_files import PrivateFolder
+from anonkit.engines.reading.delimited import DELIMITERS, first_rows
 from anonkit.engines.reading.failures import shielded
 from anonkit.engines.reading.file_tables import FileTable
 from anonkit.engines.reading.lake_folders import kind_of_folder, refuse_lake_table
 from anonkit.engines.reading.parquet_tables import data_files
+from anonkit.engines.reading.text_files import TextFile
 from anonkit.engines.snapshots.addresses import (
     LAKES,
     TEXT_FORMATS,
@@ -96,7 +99,10 @@ class Snapshot:
     """A path, an address, a `SourceAddress`, or a table in memory."""
     private: PrivateFolder
     """Where it is copied to, if it must be; whoever made the folder closes it when the rows are no longer needed."""
+    notes: tuple[str, ...] = field(default=(), init=False)
+    """What its owner is to be told of how it was read, once it was scanned; no cell."""
     _copy: FileTable | None = field(default=None, init=False)
+    _is_looked_at: bool = field(default=False, init=False)
 
     def __repr__(self) -> str:
         return "<Snapshot>"
@@ -120,7 +126,18 @@ class Snapshot:
         """
         decimal = self.source.decimal if isinstance(self.source, SourceAddress) else None
         written = policy if decimal is None else replace(policy, decimal=decimal)
-        return engine.scan(self._readable(policy, of_spark=engine.name == "spark"), written)
+        readable = self._readable(policy, of_spark=engine.name == "spark")
+        self._look_at_names(readable, policy)
+        return engine.scan(readable, written)
+
+    def _look_at_names(self, readable: object, policy: Policy) -> None:
+        """Refuse a table whose first line looks like a record, where nobody said what it is; look once."""
+        if self._is_looked_at or not isinstance(self.source, str | os.PathLike):
+            return
+        found = readable.cells_among_names if isinstance(readable, FileTable) else 0
+        if address_of(self.source).is_looked_at:
+            found += refuse_text_without_header(readable, policy)
+        self.notes, self._is_looked_at = tuple(notes_on_names(found)), True
 
     def _readable(self, policy: Policy, *, of_spark: bool) -> object:
         """Return what an engine reads: the copy, or the source itself where nothing was copied."""
@@ -158,7 +175,10 @@ def _in_place(address: SourceAddress) -> str | FileTable:
     """Return what the engine opens where it stands."""
     address.refuse("query", "sheet", "header_row", of="a file of text or Parquet")
     path = Path(address.place)
-    if address.format is None or address.named_format == format_of_name(address.place):
+    if address.named_format not in DELIMITERS:
+        address.refuse("header", "names", of="a source that is neither CSV, TSV nor a workbook")
+    is_named = address.format is None or address.named_format == format_of_name(address.place)
+    if is_named and address.has_header:
         return address.place
     if not shielded(path.exists, lambda _: SourceError(f"{address.place!r} cannot be looked at")):
         raise SourceError(f"{address.place!r} does not exist")
@@ -166,7 +186,56 @@ def _in_place(address: SourceAddress) -> str | FileTable:
         return address.place
     refuse_lake_table(path)
     compression = compression_of_name(address.place)
-    return FileTable(paths=[path], format=address.format, named=address.place, compression=compression)
+    return FileTable(
+        paths=[path],
+        format=address.named_format or "csv",
+        named=address.place,
+        compression=compression,
+        has_header=address.has_header,
+        names=address.given_names,
+    )
+
+
+def refuse_text_without_header(readable: object, policy: Policy | None = None) -> int:
+    """Refuse a CSV or TSV file whose first line looks like a record; return how many of its names look like cells.
+
+    Parameters
+    ----------
+    readable : object
+        What an engine reads; anything else than such a file is let pass.
+    policy : Policy, optional
+        What is declared, and whether cells may decide.
+
+    Raises
+    ------
+    ChoiceError
+        It looks so.
+    SourceError
+        The file is empty, not UTF-8, or its first line is not well-formed.
+    """
+    policy = policy or Policy()
+    text = _delimited_text(readable, policy)
+    if text is None:
+        return 0
+    names, columns = first_rows(*text)
+    declared = frozenset(policy.columns)
+    return refuse_record(names, columns, shown=str(text[0]), cell_by_cell=policy.cell_by_cell, declared=declared)
+
+
+def _delimited_text(readable: object, policy: Policy) -> tuple[TextFile, str] | None:
+    """Return the file of a CSV or TSV table, and which it is; None of any other source."""
+    if isinstance(readable, FileTable):
+        if readable.format not in DELIMITERS or not readable.has_header:
+            return None
+        encoding = encoding_named(readable.encoding or policy.encoding)
+        return TextFile(str(readable.path), readable.compression, encoding, readable.shown), readable.format
+    if not isinstance(readable, str | os.PathLike):
+        return None
+    place = os.fspath(readable)
+    kind = format_of_name(place)
+    if kind not in DELIMITERS or not Path(place).is_file():
+        return None
+    return TextFile(place, compression_of_name(place), encoding_named(policy.encoding)), str(kind)
 
 
 def of_fetched(address: SourceAddress, path: Path, policy: Policy) -> FileTable:
@@ -191,8 +260,17 @@ def of_fetched(address: SourceAddress, path: Path, policy: Policy) -> FileTable:
         table = _module(OF_FORMAT[kind], replace(address, fetched=path), policy)
         return table if isinstance(table, FileTable) else table.copy(path.parent)
     address.refuse("query", "sheet", "header_row", of="a file of text or Parquet")
+    if kind not in DELIMITERS:
+        address.refuse("header", "names", of="a source that is neither CSV, TSV nor a workbook")
     packed = _compression_of(path) if kind in TEXT_FORMATS else None
-    return FileTable(paths=[path], format=kind, named=address.place, compression=packed)
+    return FileTable(
+        paths=[path],
+        format=kind,
+        named=address.place,
+        compression=packed,
+        has_header=address.has_header,
+        names=address.given_names,
+    )
 
 
 def _compression_of(path: Path) -> str | None:

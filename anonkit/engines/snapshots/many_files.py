@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from anonkit.engines.reading.delimited import CellTexts, cell_texts_of
+from anonkit.bundle.header_lines import refuse_record
+from anonkit.engines.reading.delimited import CellTexts, cell_texts_of, first_rows
 from anonkit.engines.reading.failures import shielded
 from anonkit.engines.reading.file_tables import FileTable
 from anonkit.engines.reading.lake_folders import refuse_lake_table
@@ -57,6 +58,7 @@ def live_table(address: SourceAddress, policy: Policy) -> ManyFiles | FileTable:
     if odd is not None:
         raise SourceError(f"{str(odd)!r} is of another format than {str(found[0])!r}", _ONE_FORMAT)
     if kind == "parquet":
+        address.refuse("header", "names", of="files of Parquet")
         for path in found:
             refuse_lake_table(path)
         return FileTable(paths=found, format=kind, named=address.place)
@@ -68,7 +70,9 @@ def live_table(address: SourceAddress, policy: Policy) -> ManyFiles | FileTable:
         )
     encoding = encoding_named(policy.encoding)
     files = [TextFile(str(path), compression_of_name(path.name), encoding) for path in found]
-    return ManyFiles(address=address, format=kind, files=files)
+    if kind == "jsonl":
+        address.refuse("header", "names", of="files of JSON Lines")
+    return ManyFiles(address=address, format=kind, files=files, policy=policy)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,17 +82,36 @@ class ManyFiles:
     address: SourceAddress
     format: str
     files: Sequence[TextFile]
+    policy: Policy
 
     def copy(self, folder: Path) -> FileTable:
         """Copy the rows of all files. See `anonkit.engines.snapshots.dispatch.LiveTable`."""
         if self.format == "jsonl":
             return self._lines(folder)
-        opened = [cell_texts_of(file, self.format) for file in self.files]
+        found = self._cells_among_names()
+        address = self.address
+        opened = [
+            cell_texts_of(file, self.format, has_header=address.has_header, given_names=address.given_names)
+            for file in self.files
+        ]
         names = opened[0].names
         for file, texts in zip(self.files, opened, strict=True):
             _refuse_other_columns(file, texts.names, self.files[0], names)
         copy = text_copy(folder, list(names), _rows(opened, names), self.address.place)
-        return replace(copy, points=False)
+        return replace(copy, points=False, cells_among_names=found)
+
+    def _cells_among_names(self) -> int:
+        """Refuse files of which the first one begins with a record: the names of the others are compared with it."""
+        if not self.address.is_looked_at:
+            return 0
+        names, columns = first_rows(self.files[0], self.format)
+        return refuse_record(
+            names,
+            columns,
+            shown=str(self.files[0]),
+            cell_by_cell=self.policy.cell_by_cell,
+            declared=frozenset(self.policy.columns),
+        )
 
     def _lines(self, folder: Path) -> FileTable:
         path = new_file(folder, "rows.jsonl")

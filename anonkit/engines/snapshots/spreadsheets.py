@@ -9,7 +9,7 @@ cell that holds an error (`#N/A`, `#DIV/0!`) is missing, and so is an empty one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,8 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonkit.bundle.header_lines import refuse_record
 from anonkit.engines.reading.batches import sliced
+from anonkit.engines.reading.delimited import numbered_names
 from anonkit.engines.reading.file_tables import FileTable
+from anonkit.engines.reading.names import check_names
 from anonkit.engines.snapshots.addresses import SourceAddress
 from anonkit.engines.snapshots.private_copies import text_copy
 from anonkit.errors import AnonkitError, MissingDependencyError, SourceError, did_you_mean, option
@@ -34,6 +37,7 @@ _LONGEST_NUMBER = 18  # characters of a fraction of 17 digits: more are of no ot
 _MIDNIGHT = r"^([0-9]{4}-[0-9]{2}-[0-9]{2}) 00:00:00$"
 _TIME_OF_DAY = r"^1899-12-3[01] ([0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?)$"
 _OLD_CONTAINER = bytes.fromhex("d0cf11e0a1b11ae1")
+_LOOKED_AT = 100_000  # rows of a sheet by which its names are judged
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
 
@@ -54,7 +58,7 @@ def live_table(address: SourceAddress, policy: Policy) -> Workbook:
         raise MissingDependencyError.of_extra("fastexcel", "excel") from None
     if not address.file_path.is_file():
         raise SourceError(f"{address.shown} does not exist")
-    return Workbook(address)
+    return Workbook(address, policy)
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ class Workbook:
     """One sheet of a workbook, which its library holds in memory while it is copied."""
 
     address: SourceAddress
+    policy: Policy
 
     def copy(self, folder: Path) -> FileTable:
         """Copy the sheet. See `anonkit.engines.snapshots.dispatch.LiveTable`."""
@@ -73,8 +78,41 @@ class Workbook:
             raise SourceError(
                 f"sheet {sheet!r} of {self.address.shown} is empty", "a table needs at least a header row"
             )
-        names, used = self._names(texts, numbers, sheet)
-        return text_copy(folder, names, _rows(texts, numbers, used, names), self.address.place)
+        found = self._cells_among_names(texts, numbers, sheet)
+        names, used = self._names(texts, numbers, sheet) if self.address.has_header else self._numbered(texts)
+        first = 1 if self.address.has_header else 0
+        copy = text_copy(folder, names, _rows(texts, numbers, used, names, first), self.address.place)
+        return replace(copy, cells_among_names=found)
+
+    def _cells_among_names(self, texts: pa.RecordBatch, numbers: pa.RecordBatch, sheet: str) -> int:
+        """Refuse a sheet whose first row looks like a record."""
+        if not self.address.is_looked_at:
+            return 0
+        part = min(texts.num_rows, _LOOKED_AT)
+        columns = [
+            _texts(column[:part], exact[:part]) for column, exact in zip(texts.columns, numbers.columns, strict=True)
+        ]
+        filled = [column for column in columns if column.null_count < len(column)]
+        return refuse_record(
+            [column[0].as_py() or "" for column in filled],
+            [column[1:] for column in filled],
+            shown=f"sheet {sheet!r} of {self.address.shown}",
+            cell_by_cell=self.policy.cell_by_cell,
+            declared=frozenset(self.policy.columns),
+        )
+
+    def _numbered(self, texts: pa.RecordBatch) -> tuple[list[str], list[int]]:
+        """Return the names of the columns of a sheet without any, and where they stand; columns without cells are none.
+
+        Raises
+        ------
+        ParameterError
+            There are more or fewer names than columns.
+        """
+        used = [at for at, column in enumerate(texts.columns) if column.null_count < len(column)]
+        names = numbered_names(self.address.given_names, len(used))
+        check_names(names)
+        return names, used
 
     def _open(self) -> ExcelReader:
         import fastexcel
@@ -178,12 +216,12 @@ class Workbook:
 
 
 def _rows(
-    texts: pa.RecordBatch, numbers: pa.RecordBatch, used: list[int], names: list[str]
+    texts: pa.RecordBatch, numbers: pa.RecordBatch, used: list[int], names: list[str], first: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows below the names; in a table of several columns a row without any cell is none, as in CSV."""
+    """Yield the rows from a first one on; in a table of several columns a row without any cell is none, as in CSV."""
     wanted = texts.select(used)
     exact = numbers.select(used)
-    for start, batch in _numbered(wanted):
+    for start, batch in _numbered(wanted, first):
         floats = exact.slice(start, batch.num_rows)
         cells = [_texts(*pair) for pair in zip(batch.columns, floats.columns, strict=True)]
         rows = pa.RecordBatch.from_arrays(cells, names=names)
@@ -195,9 +233,9 @@ def _rows(
         yield rows
 
 
-def _numbered(texts: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    row = 1  # the first one has the names
-    for batch in sliced([texts.slice(1)]):
+def _numbered(texts: pa.RecordBatch, first: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    row = first
+    for batch in sliced([texts.slice(first)]):
         yield row, batch
         row += batch.num_rows
 

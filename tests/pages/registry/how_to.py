@@ -175,7 +175,11 @@ PAGES = {
         },
     ),
     "docs/how-to/read-any-source.md": Page(
-        inputs={"people.csv": PEOPLE, "in.csv": text("height;weight;y\n" + "1,5;60,25;no\n1,75;80,5;yes\n" * 20)},
+        inputs={
+            "people.csv": PEOPLE,
+            "in.csv": text("height;weight;y\n" + "1,5;60,25;no\n1,75;80,5;yes\n" * 20),
+            "headerless.csv": text("41,f,2020-01-31\n35,m,2021-03-01\n" * 40),
+        },
         first="gzip -k people.csv\npython - <<'P'\n"
         "import pandas as pd\n"
         "pd.read_csv('people.csv').to_excel('people.xlsx', sheet_name='People', index=False, startrow=3)\nP",
