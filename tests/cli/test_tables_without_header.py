@@ -270,23 +270,6 @@ def test_a_source_with_names_of_its_own_has_no_header(tmp_path: Path, place: str
         anonkit.release(source_at(place, in_folder=tmp_path, header=False), method="mondrian", k=3)
 
 
-def test_python_validates_no_record_as_names(headerless: Path) -> None:
-    """A bare file whose columns are asked for by other names than its first line has; its own names are let pass."""
-    with pytest.raises(ChoiceError, match="looks like a record") as refusal:
-        anonkit.validate(headerless, quasi_identifiers=["age"], k=1)
-
-    assert MARK not in str(refusal.value)
-    named = headerless.with_name("named.csv")
-    named.write_text(f"{GIVEN}\n{text()}", encoding="utf-8")
-    with pytest.raises(ParameterError, match="agee"):
-        anonkit.validate(named, quasi_identifiers=["agee"], k=1)
-    only = headerless.with_name("only.csv")
-    only.write_text("a,b\n", encoding="utf-8")
-    with pytest.raises(ParameterError, match="agee"):
-        anonkit.validate(only, quasi_identifiers=["agee"], k=1)
-    assert anonkit.validate(named, quasi_identifiers=["sex"], k=1).passed
-
-
 @pytest.mark.slow
 def test_both_engines_read_the_same(headerless: Path, spark: Any) -> None:
     """Refused alike, and the same rows under the given names."""
