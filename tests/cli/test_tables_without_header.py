@@ -149,7 +149,7 @@ COMMANDS: dict[str, Callable[[Path], tuple[object, ...]]] = {
         "--no-ledger",
     ),
     "audit": lambda path: ("audit", path.with_name("out.parquet"), "--original", path, "--attacks", "10"),
-    "validate": lambda path: ("validate", path, "--qi", "age,sex", "--k", "1"),
+    "validate": lambda path: ("validate", path, "--qi", GIVEN, "--k", "1"),
     "reconstruct": lambda path: ("reconstruct", path.with_name("noisy.parquet"), "--test", path),
     "report": lambda path: (*("report", path.with_name("out.parquet"), "--dossier", "--original", path),),
 }
