@@ -289,6 +289,16 @@ _ACCOUNT = (
         help="Smallest group allowed when combined with earlier k-anonymous releases. [default: joint_k, else k]",
     ),
     click.option(
+        "--only-new",
+        is_flag=True,
+        help="Release the people who are in no earlier release of the dataset, and no others; needs --unit.",
+    ),
+    click.option(
+        "--released-before",
+        metavar="FILE",
+        help="With --only-new: the table that was released before, where the ledger does not remember its people.",
+    ),
+    click.option(
         "--ledger",
         metavar="PLACE",
         help="Where releases are booked: a file, or postgresql://…; default: the policy's, else ANONKIT_LEDGER, else "

@@ -77,6 +77,12 @@ class Account:
     """Smallest group a k-anonymous release may form with earlier ones, 1 or more; None: what the policy says."""
     new_ledger: bool = False
     """True: a release goes on in a ledger that knows nothing of what the pointer of its folder names."""
+    only_new: bool = False
+    """True: of a table that has grown only the rows of people who are in no earlier release of the dataset."""
+    released_before: str | Path | None = None
+    """Table whose people were released before, where the ledger does not remember them."""
+    disjoint_from: tuple[int, ...] | None = None
+    """Earlier releases with which this one has no person in common; set by `pipeline.new_people`."""
     applied: AppliedRecoding | None = None
     """The earlier release whose recoding is applied: the ledger has to know it."""
     displaced: Pointer | None = None
@@ -96,6 +102,8 @@ class Account:
             check_number("budget", self.budget, 0, math.inf, open_low=True, hint=hint)
         if self.budget_delta is not None:
             check_number("budget_delta", self.budget_delta, 0, 1, hint="total delta allowed for the dataset")
+        if self.released_before is not None and not self.only_new:
+            raise ParameterError(f"{option('released_before')} goes with {option('only_new', True)}")
         if self.budget_neighbours is not None:
             check_choice("budget_neighbours", self.budget_neighbours, ADJACENCIES)
         elif self.budget_unit is not None:

@@ -61,6 +61,7 @@ class JointFloor:
             raise GuaranteeError(
                 f"the table has changed since {numbers(changed)} of this dataset: what both show together cannot be "
                 f"counted, and {self._rule()}",
+                f"{option('only_new', True)} releases those who are new, where a unit names people; "
                 f"{option('dataset', 'NAME')} of its own when it holds other people; {_accepting(1)}",
             )
 

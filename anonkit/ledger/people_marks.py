@@ -214,7 +214,7 @@ def exponent_of(n_rows: int) -> int:
 
 
 def people_marks(table: Source, engine: Engine, key: bytes, column: str, traits: Sequence[str]) -> PeopleMarks | None:
-    """Return the marks of the people of a table; None where there are fewer than 30, or no keys.
+    """Return the marks of the people of a table; None where it has none.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def people_marks(table: Source, engine: Engine, key: bytes, column: str, traits:
     found = pa.Table.from_batches(engine.map_batches(table, function, function.schema).batches(), function.schema)
     rows = found.combine_chunks()
     tags, at = np.unique(rows["tag"].to_numpy(), return_inverse=True)
-    if tags.size < LEAST:
+    if not tags.size:
         return None
     contents = np.zeros(tags.size, np.uint64)
     np.add.at(contents, at, rows["content"].to_numpy())
@@ -258,6 +258,8 @@ def _name_tag(column: str, key: bytes) -> bytes:
 def _counts_up(numbers: NDArray[np.int64], people: int) -> bool:
     """Tell whether keys are numbers close together."""
     found = numbers[numbers != _NO_NUMBER]
+    if not found.size:
+        return False
     return bool(found.size >= 0.95 * numbers.size and int(found.max()) - int(found.min()) < _DENSE * people)
 
 

@@ -50,24 +50,25 @@ class Sighting:
         engine: Engine,
         key: bytes,
         known: Sequence[tuple[str, Known]],
+        people: Source | None = None,
         keys: Sequence[str] = (),
-        traits: Sequence[str] = (),
     ) -> Sighting:
         """Look at a table, and in the old way too where something is known by it.
 
         Parameters
         ----------
+        people : Source, optional
+            The same table with all columns that name people.
         keys : sequence of str
-            Columns that name its people.
-        traits : sequence of str
-            Columns that tell one person from another beside them.
+            These columns.
         """
         old = any(isinstance(marks, FirstMarks) for _, marks in known)
-        people = (people_marks(table, engine, key, column, traits) for column in keys)
+        traits = [name for name in table.schema.names if name not in keys]
+        found = [] if people is None else [people_marks(people, engine, key, column, traits) for column in keys]
         return cls(
             found=fingerprint(table, engine, key),
             first=first_marks(table, key) if old else None,
-            people=tuple(marks for marks in people if marks is not None),
+            people=tuple(marks for marks in found if marks is not None),
         )
 
     def likeness(self, marks: Known) -> Likeness:

@@ -97,7 +97,7 @@ def binned(tags: Tags, counts: NDArray[np.int64] | None = None) -> NDArray[np.in
     counts : array, shape (n,), optional
         How often each stands there; once by default.
     """
-    letters = np.ascontiguousarray(tags).view(np.uint8).reshape(len(tags), -1)[:, :_BLOCKS]
+    letters = np.ascontiguousarray(tags).view(np.uint8).reshape(len(tags), tags.shape[1] * 4)[:, :_BLOCKS]
     histograms = np.stack(
         [np.bincount(letters[:, block], weights=counts, minlength=256).astype(np.int64) for block in range(_BLOCKS)]
     )

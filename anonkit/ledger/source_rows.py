@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from anonkit.engines.reading.settled_tables import with_unit
 from anonkit.ledger.fingerprint import Likeness, spelled_rows
 from anonkit.ledger.joint_view import JointView, joint_view
 from anonkit.ledger.recognition import Known, Sighting
@@ -33,16 +34,11 @@ class SourceRows:
     @property
     def keys(self) -> tuple[str, ...]:
         """Columns that name people: the unit, else the first identifiers."""
-        names = self.table.schema.names
         if self.policy.unit is not None:
-            return (self.policy.unit,) if self.policy.unit in names else ()
+            return (self.policy.unit,)
+        names = self.table.schema.names
         identifiers = [name for name in self.policy.names(Role.IDENTIFIER) if name in names]
         return tuple(identifiers[:_MOST_KEYS])
-
-    @property
-    def _traits(self) -> list[str]:
-        """Columns that tell one person from another beside the keys."""
-        return [name for name in self.table.schema.names if name not in self.keys]
 
     def sighting(self, key: bytes, known: Sequence[tuple[str, Known]]) -> Sighting:
         """Return what the rows are known by under the key of a ledger.
@@ -50,7 +46,8 @@ class SourceRows:
         The rows are read for it once: a release asks before the work is done and once more when it is booked.
         """
         if self._sighting is None:
-            self._sighting = Sighting.of(self.table, self.engine, key, known, self.keys, self._traits)
+            people = with_unit(self.table, self.policy, self.engine)
+            self._sighting = Sighting.of(self.table, self.engine, key, known, people, self.keys)
         return self._sighting
 
     def spelled(self, key: bytes) -> bytes:

@@ -319,6 +319,12 @@ class Spending:
         )
 
     def _refuse_overspent(self, standing: Standing) -> None:
+        disjoint = self._account.disjoint_from
+        if disjoint is not None and tuple(entry.number for entry in standing.counted) != disjoint:
+            raise LedgerError(
+                f"a release of dataset {standing.dataset!r} was booked meanwhile, whose people are not known here",
+                "run it again",
+            )
         refuse_overspent(standing, self._cost, self._account.declared)
         refuse_other_target(standing, self._rows.policy)
 
@@ -392,7 +398,7 @@ class Spending:
         if any(entry.epsilon for entry in earlier):
             notes = [*notes, "No epsilon bounds what this release shows: the dataset's epsilon covers the others only."]
         position = Position(number=number, public=public, notes=tuple(notes))
-        before = [entry for entry in earlier if entry.params is not None]
+        before = [entry for entry in earlier if entry.params is not None and self._account.disjoint_from is None]
         return self._beside(position, self._floor, before, params) if before else position
 
     def _beside(

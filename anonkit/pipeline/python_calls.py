@@ -62,6 +62,8 @@ def release(
     budget_unit: str | None = None,
     accept_joint_k: int | None = None,
     new_ledger: bool = False,
+    only_new: bool = False,
+    released_before: str | Path | None = None,
     progress: Progress = no_progress,
     query: str | None = None,
     sheet: str | None = None,
@@ -165,6 +167,11 @@ def release(
     new_ledger : bool
         Go on in a ledger that knows nothing of the earlier releases of the folder, which the pointer in it names; the
         report says so.
+    only_new : bool
+        Release the rows of people who are in no earlier k-anonymous release of the dataset, and no others; k is counted
+        among them. Needs a unit, the name of the dataset, and a ledger that remembers their people.
+    released_before : path, optional
+        With it: the table that was released before, where the ledger does not remember its people.
     progress : callable
         Called with the step and the share done.
     query : str, optional
@@ -252,6 +259,8 @@ def release(
             budget_unit=budget_unit,
             accept_joint_k=accept_joint_k,
             new_ledger=new_ledger,
+            only_new=only_new,
+            released_before=released_before,
         ),
         seed=seed,
         utility=utility,
@@ -305,6 +314,8 @@ def apply(
     dataset: str | None = None,
     accept_joint_k: int | None = None,
     new_ledger: bool = False,
+    only_new: bool = False,
+    released_before: str | Path | None = None,
     adopt: bool = False,
     progress: Progress = no_progress,
     **how: Unpack[ReadAs],
@@ -351,6 +362,8 @@ def apply(
             dataset=dataset,
             accept_joint_k=accept_joint_k,
             new_ledger=new_ledger,
+            only_new=only_new,
+            released_before=released_before,
             applied=applied_recoding(params, adopt=adopt),
         ),
         seed=seed,

@@ -26,6 +26,7 @@ from anonkit.ledger.spending import BOOKED, Spending, may_know_requests
 from anonkit.pipeline.batch_outlook import batch_outlook
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source, refuse_unknown_columns
 from anonkit.pipeline.dossier import Released, held_rows, make_dossier
+from anonkit.pipeline.new_people import with_new_people
 from anonkit.pipeline.output_measures import ReleasedRows, answer_checks, recount, release_utility
 from anonkit.pipeline.owner_files import is_dossier_of
 from anonkit.pipeline.publishing import VerifiedDraft, method_block, planned_release, publish
@@ -94,6 +95,8 @@ def _released(source: object, request: ReleaseRequest) -> Release:
         request.progress("reading", 0.0)
         opened = declared_source(source, request, declared, engine, workspace.private)
         output.refuse_unfit(opened.promise)
+        if account.only_new:
+            opened, account = with_new_people(opened, account, workspace.private)
         spending = Spending(account, opened.promise, opened.rows, opened.name, opened.asked(request))
         making = _Making(
             source=opened,

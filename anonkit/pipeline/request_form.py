@@ -57,6 +57,7 @@ def request_form(request: ReleaseRequest, columns: pa.Schema, engine: Engine, n_
             "policy": _value(request.policy),
             "dataset": account.dataset,
             "joint_k": joint_k,
+            **({"only_new": True} if account.only_new else {}),
             "domains_min_people": request.domains_min_people,
             "data": request.output.form,
             "utility": request.utility,

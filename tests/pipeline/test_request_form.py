@@ -73,6 +73,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "cells": {"output": Output.at("x.parquet", cells="bounds")},
     "dataset": {"account": Account(dataset="bank")},
     "joint view": {"account": Account(accept_joint_k=3)},
+    "new people": {"account": Account(only_new=True)},
     "models that are trained": {"utility": False},
     "license": {"policy": replace(bank_customers_policy(), license="CC0")},
     "role": {"policy": bank_customers_policy().with_roles(insensitive=["age"])},
@@ -95,7 +96,7 @@ DECIDED: dict[type, dict[bool, set[str]]] = {
         False: {"place", "force", "dry_run", "for_owner", "owner_report", "examples", "sign", "emit"},
     },
     Account: {
-        True: {"dataset", "accept_joint_k"},
+        True: {"dataset", "accept_joint_k", "only_new"},
         False: {
             "ledger",
             "budget",
@@ -106,6 +107,8 @@ DECIDED: dict[type, dict[bool, set[str]]] = {
             "new_ledger",
             "applied",
             "displaced",
+            "released_before",
+            "disjoint_from",
         },
     },
 }

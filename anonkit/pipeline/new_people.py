@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The people of a growing table who are in no earlier release of its dataset: their rows alone are released.
+
+Two k-anonymous releases of a table that has grown give away, by subtraction, who came in between. Releases that have
+nobody in common do not: each is k-anonymous by itself, and nothing of the one tells about the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anonkit.bundle.private_files import PrivateFolder
+from anonkit.domains.cell_keys import cell_keys
+from anonkit.engines.reading.settled_tables import with_unit
+from anonkit.engines.snapshots.addresses import source_at
+from anonkit.engines.snapshots.dispatch import Snapshot
+from anonkit.errors import GuaranteeError, ParameterError, option
+from anonkit.ledger.account import Account
+from anonkit.ledger.joint_floor import numbers
+from anonkit.ledger.people_marks import PeopleMarks, people_marks, tags_of
+from anonkit.ledger.standing import Entry
+from anonkit.ledger.store import Ledger
+from anonkit.pipeline.declared_source import DeclaredSource
+from anonkit.protocols import Source
+
+NOTE = "Only people who are in no earlier release of this dataset are released, and k is counted among them."
+"""What everybody is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfNewPeople:
+    """Keeps the rows of people who are not among those seen: pure and picklable."""
+
+    key: bytes = field(repr=False)
+    unit: str
+    seen: NDArray[np.uint64] = field(repr=False)
+    """Their tags, ascending."""
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+        """Return the rows of new people; a row that names nobody is of none."""
+        keys = cell_keys(batch.column(self.unit))
+        named = keys.is_valid().to_numpy(zero_copy_only=False)
+        known = np.isin(tags_of(keys, self.key), self.seen)
+        return batch.filter(pa.array(named & ~known))
+
+
+def with_new_people(opened: DeclaredSource, account: Account, private: PrivateFolder) -> tuple[DeclaredSource, Account]:
+    """Return a table with the rows of new people alone, and the account that knows what was looked at for it.
+
+    Parameters
+    ----------
+    opened : DeclaredSource
+    account : Account
+        With its ledger found.
+    private : PrivateFolder
+        Where the earlier table is copied to, if it must be.
+
+    Raises
+    ------
+    ParameterError
+        The promise has a loss, nobody says whose a row is or what the dataset is called, or there is no ledger.
+    GuaranteeError
+        The people of an earlier release are not known, or there are fewer new ones than k.
+    """
+    classes, unit = opened.promise.counted_classes, opened.policy.unit
+    only = option("only_new", True)
+    if classes is None or opened.promise.loss() is not None:
+        raise ParameterError(f"{only} is for k-anonymous releases", "losses of all releases add up instead")
+    if unit is None:
+        raise ParameterError(
+            f"{only} needs a column that says whose a row is: people are known again by it", option("unit", "NAME")
+        )
+    dataset = account.dataset or opened.policy.dataset
+    if account.place is None:
+        raise ParameterError(f"{only} needs the ledger that knows the earlier releases", option("ledger", "PLACE"))
+    if dataset is None:
+        raise ParameterError(f"{only} needs the name of the dataset that grows", option("dataset", "NAME"))
+    ledger = Ledger(account.place)
+    key, earlier = ledger.key, ledger.standing(dataset).counted
+    rows = opened.rows
+    table = with_unit(rows.table, opened.policy, opened.engine)
+    today = people_marks(table, opened.engine, key, unit, ())
+    if today is None:
+        raise ParameterError(f"no row names a person in column {unit!r}", option("unit", "NAME"))
+    known = _remembered(ledger, earlier, today, is_given=account.released_before is not None)
+    if account.released_before is not None:
+        before = _table_before(opened, account, private)
+        marks = people_marks(before, opened.engine, key, unit, ())
+        known = [*known, *([] if marks is None else [marks])]
+    seen = np.unique(np.concatenate([np.zeros(0, np.uint64), *(marks.tags for marks in known)]))
+    is_new = ~np.isin(today.tags, seen)
+    n_new = int(is_new.sum())
+    if n_new < classes.k:
+        raise GuaranteeError(
+            f"{n_new} people are new since the earlier releases of dataset {dataset!r}, and k is {classes.k}",
+            f"wait for {classes.k - n_new} more; people who are known are in an earlier release",
+        )
+    function = OfNewPeople(key=key, unit=unit, seen=seen)
+    kept = opened.engine.map_batches(table, function, table.schema)
+    figures = {
+        "new_people": n_new,
+        "known_people": int((~is_new).sum()),
+        "known_people_whose_rows_changed": _changed(today, known),
+        "rows_of_known_people": table.n_rows - kept.n_rows,
+    }
+    changed = replace(
+        opened,
+        rows=replace(rows, table=kept),
+        notes=[*opened.notes, NOTE],
+        joined={**opened.joined, "only_new": figures},
+    )
+    return changed, replace(account, disjoint_from=tuple(entry.number for entry in earlier))
+
+
+def _remembered(ledger: Ledger, earlier: Sequence[Entry], today: PeopleMarks, *, is_given: bool) -> list[PeopleMarks]:
+    """Return the people of earlier releases; where a table of them is given, of those that are remembered."""
+    found, unknown = [], []
+    for entry in earlier:
+        marks = [one for one in ledger.people(entry.number) if one.column == today.column and one.exponent == 0]
+        found += marks[:1]
+        unknown += [] if marks else [entry.number]
+    if (unknown and not is_given) or today.exponent:
+        what = numbers(unknown) if unknown else "a table as large as this"
+        raise GuaranteeError(
+            f"the ledger does not know who is in {what}: not all people are remembered by this column",
+            f"{option('released_before', 'FILE')} names the table that was released before",
+        )
+    return found
+
+
+def _table_before(opened: DeclaredSource, account: Account, private: PrivateFolder) -> Source:
+    """Return the table whose people were released before: read like today's, for the columns that name them."""
+    policy = opened.policy
+    unit = policy.column(policy.unit or "")
+    names = unit.together or (unit.name,)
+    declared = replace(policy, columns={name: policy.column(name) for name in (*names, unit.name)})
+    before = Snapshot(source=source_at(account.released_before), private=private).scan(opened.engine, declared)
+    missing = [name for name in names if name not in before.schema.names]
+    if missing:
+        raise ParameterError(
+            f"the table that was released before has no column {missing[0]!r}", "it has to name its people as today's"
+        )
+    return with_unit(before, declared, opened.engine)
+
+
+def _changed(today: PeopleMarks, known: Sequence[PeopleMarks]) -> int:
+    """Return how many known people have other rows than in every earlier table."""
+    same = np.zeros(today.tags.size, dtype=bool)
+    met = np.zeros(today.tags.size, dtype=bool)
+    for marks in known:
+        _, at, there = np.intersect1d(today.tags, marks.tags, assume_unique=True, return_indices=True)
+        met[at] = True
+        same[at] |= today.contents[at] == marks.contents[there]
+    return int((met & ~same).sum())
