@@ -7,17 +7,21 @@ option is a field of the value and a line here.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from anonkit.cli.boundary import one_line
 from anonkit.cli.outcome import WrongUsage
 
 if TYPE_CHECKING:
     from anonkit.engines import Local, Spark
     from anonkit.ledger.account import Account
+    from anonkit.ledger.standing import Entry
     from anonkit.pipeline.release_output import Output
     from anonkit.policy.declaration import Policy
 
@@ -277,7 +281,22 @@ def _account(ledger: str | None, no_ledger: bool, **fields: Any) -> Account:
         raise WrongUsage("--ledger and --no-ledger exclude each other")
     if no_ledger and fields["new_ledger"]:
         raise WrongUsage("--new-ledger and --no-ledger exclude each other")
-    return Account(ledger=None if no_ledger else Where.FOUND if ledger is None else ledger, **fields)
+    return Account(
+        ledger=None if no_ledger else Where.FOUND if ledger is None else ledger,
+        was_handed_out=_was_handed_out if _may_ask() else None,
+        **fields,
+    )
+
+
+def _may_ask() -> bool:
+    """Tell whether somebody sits at a terminal who can answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty() and not os.environ.get("CI")
+
+
+def _was_handed_out(entry: Entry) -> bool:
+    """Ask the owner about a release whose files are gone or replaced."""
+    made = f"release {entry.number} of dataset {entry.dataset!r} ({entry.output}, made {entry.created[:16]})"
+    return click.confirm(f"The ledger has {one_line(made)}. Was it handed out?", default=False, err=True)
 
 
 _ACCOUNT = (

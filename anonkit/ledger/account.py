@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -21,7 +22,7 @@ from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.ledger_pointer import Pointer, ledger_beside
 from anonkit.ledger.neighbour_totals import neighbours_of_budget
 from anonkit.ledger.private_key import key_file
-from anonkit.ledger.standing import NO_LIMIT, Allowance, allowed
+from anonkit.ledger.standing import NO_LIMIT, Allowance, Entry, allowed
 from anonkit.ledger.users_ledger import users_ledger
 from anonkit.parameters import check_choice, check_integer, check_number, settle_numbers
 from anonkit.policy.bookkeeping import ADJACENCIES, Bookkeeping
@@ -77,6 +78,8 @@ class Account:
     """Smallest group a k-anonymous release may form with earlier ones, 1 or more; None: what the policy says."""
     new_ledger: bool = False
     """True: a release goes on in a ledger that knows nothing of what the pointer of its folder names."""
+    was_handed_out: Callable[[Entry], bool] | None = field(default=None, repr=False, compare=False)
+    """Asks the owner whether a release was handed out whose files are gone or replaced; None: nobody can be asked."""
     only_new: bool = False
     """True: of a table that has grown only the rows of people who are in no earlier release of the dataset."""
     released_before: str | Path | None = None

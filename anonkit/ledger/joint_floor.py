@@ -15,7 +15,6 @@ from anonkit.errors import GuaranteeError, option, spoken
 from anonkit.ledger.joint_view import JointView
 from anonkit.promises.guarantee import Check
 
-_WITHDRAW = spoken(python="Ledger(PATH).withdraw(NUMBER)", typed="anonkit ledger --withdraw NUMBER")
 _APPLY = "anonkit apply recodes as the earlier release did, and coarser steps of the same recoding keep groups together"
 
 
@@ -61,8 +60,8 @@ class JointFloor:
             raise GuaranteeError(
                 f"the table has changed since {numbers(changed)} of this dataset: what both show together cannot be "
                 f"counted, and {self._rule()}",
-                f"{option('only_new', True)} releases those who are new, where a unit names people; "
-                f"{option('dataset', 'NAME')} of its own when it holds other people; {_accepting(1)}",
+                f"{_withdrawing(changed)}; {option('only_new', True)} releases those who are new, where a unit names "
+                f"people; {option('dataset', 'NAME')} of its own when it holds other people; {_accepting(1)}",
             )
 
     def check(self, view: JointView | None) -> None:
@@ -86,8 +85,7 @@ class JointFloor:
             raise GuaranteeError(
                 f"together with {numbers(view.releases)} of this dataset the smallest group has {view.k}, and "
                 f"{self._rule()}",
-                f"{_APPLY}; {_accepting(view.k)}, and its page says so; {_WITHDRAW} takes back what was "
-                "never handed out",
+                f"{_withdrawing(view.releases)}; {_APPLY}; {_accepting(view.k)}, and its page says so",
             )
 
     def checks(self) -> tuple[Check, ...]:
@@ -105,6 +103,15 @@ class JointFloor:
 def numbers(releases: Sequence[int]) -> str:
     """Return releases by their numbers."""
     return f"release{'s' if len(releases) > 1 else ''} {', '.join(map(str, releases))}"
+
+
+def _withdrawing(releases: Sequence[int]) -> str:
+    """Return how an owner takes back what nobody got: the first way out of a try-out."""
+    ways = [
+        spoken(python=f"Ledger(PATH).withdraw({number})", typed=f"anonkit ledger --withdraw {number}")
+        for number in releases
+    ]
+    return f"{', '.join(ways)} where it was never handed out"
 
 
 def _accepting(k: int) -> str:

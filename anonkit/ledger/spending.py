@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from anonkit.bundle.release_place import Place
-from anonkit.errors import LedgerError, told_with
+from anonkit.errors import DatasetError, LedgerError, told_with
 from anonkit.ledger.account import Account
 from anonkit.ledger.guessed_targets import refuse_other_target
 from anonkit.ledger.joint_floor import JointFloor, numbers
@@ -27,12 +28,13 @@ from anonkit.ledger.repeated_requests import (
     sealed,
     wait_for,
 )
-from anonkit.ledger.settling import PlaceTakenError, data_path
+from anonkit.ledger.settling import PlaceTakenError, data_path, is_in_place
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.ledger.standing import Claim, Cost, Entry, Standing
 from anonkit.ledger.store import Ledger
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check, Guarantee, loss_json
+from anonkit.redaction import is_address
 
 BOOKED = "noise had been drawn, so that its privacy loss is booked in the ledger"
 """What a failure says that is charged."""
@@ -98,6 +100,13 @@ class Spending:
         self._name = name
 
     @property
+    def kept(self) -> str | None:
+        """What becomes of a release in the ledger: "charged", or "booked" where it has no loss; None: no ledger."""
+        if self._account.place is None:
+            return None
+        return "booked" if self._promise.loss() is None else "charged"
+
+    @property
     def _is_booked(self) -> bool:
         """True when there is a ledger that knows something already."""
         return self._account.place is not None and self._account.place.may_be_there
@@ -116,6 +125,29 @@ class Spending:
         if (refusal := ledger.forgotten) is not None:
             raise refusal
         return Earlier.of(ledger, self._asked, self._rows.table.n_rows, self._rows.spelled, place)
+
+    def ask_of_try_outs(self, place: Place, *, force: bool) -> None:
+        """Ask the owner of k-anonymous releases that were made here or of these rows, and whose files are gone.
+
+        And of one that is replaced. What was not handed out is withdrawn, so that a try-out does not stand in the way
+        of the next one.
+        """
+        ask = self._account.was_handed_out
+        if ask is None or not self._is_booked or self._classes is None:
+            return
+        ledger, output = self._ledger(), data_path(place)
+        try:
+            dataset = self._recognised(ledger).dataset
+        except DatasetError:  # not yet known whose release it is: what stood in this place is asked about
+            dataset = None
+        for standing in ledger.datasets():
+            for entry in standing.counted:
+                is_here = is_in_place(entry, output)
+                if entry.epsilon is not None or entry.output is None or not (is_here or standing.dataset == dataset):
+                    continue
+                is_gone = not is_address(entry.output) and not os.path.exists(entry.output)
+                if (is_gone or (is_here and force)) and not ask(entry):
+                    ledger.withdraw(entry.number)
 
     def wait_for(self, place: Place) -> None:
         """Wait for whoever is making a release in a place, where a ledger tells.

@@ -171,6 +171,8 @@ class _Making:
     def made_or_found(self) -> Release:
         """Return the release that stands there already, or a new one; drawn once, however often its place is taken."""
         draft, output = None, self.request.output
+        if output.place is not None and not output.dry_run:
+            self.spending.ask_of_try_outs(output.place, force=output.force)
         while True:
             earlier = None if output.place is None else self.spending.earlier(output.place)
             again = release_again(output, earlier, self.signer)
@@ -179,7 +181,7 @@ class _Making:
                 return again
             if draft is None:
                 self.spending.look()
-                say_what_is_replaced(output, earlier)
+                say_what_is_replaced(output, earlier, self.spending.kept)
                 if self._draws_nothing:
                     return self._planned()
                 draft = self._drawn()

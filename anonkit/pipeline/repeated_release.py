@@ -141,8 +141,14 @@ def _put_signature(place: Place, content: bytes) -> None:
         staging.discard()
 
 
-def say_what_is_replaced(output: Output, earlier: Earlier | None) -> None:
-    """Tell the owner, before it happens, that a new release is made and charged where one was published before."""
+def say_what_is_replaced(output: Output, earlier: Earlier | None, kept: str | None) -> None:
+    """Tell the owner, before it happens, that a new release is made where one was published before.
+
+    Parameters
+    ----------
+    kept : str, optional
+        What becomes of it in the ledger: it is "charged" or "booked"; None: none is kept.
+    """
     place = output.place
     if place is None or not output.force:
         return
@@ -154,7 +160,8 @@ def say_what_is_replaced(output: Output, earlier: Earlier | None) -> None:
     spent = "" if same is None or same.epsilon is None else f", epsilon {loss_words(same.epsilon)} once more"
     again = "" if same is None else "; neither the rows nor what is asked have changed since"
     happens = "would be" if output.dry_run else "is"
-    LOG.warning("%s %s replaced by a new release, which is charged%s%s.", redacted(what), happens, spent, again)
+    cost = "" if kept is None else f", which is {kept}"
+    LOG.warning("%s %s replaced by a new release%s%s%s.", redacted(what), happens, cost, spent, again)
 
 
 def _difference(there: object, data: str | None, earlier: Earlier | None) -> str | None:

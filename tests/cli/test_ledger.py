@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,69 @@ def test_a_release_can_be_withdrawn(cli: Any, released: Path) -> None:
     ran = cli("ledger", released, "--withdraw", "1")
     assert ran.code == 3
     assert "no release 1" in ran.err
+
+
+@pytest.fixture
+def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
+    """Let somebody sit at a terminal who gives one answer; return what is asked."""
+
+    def answering(answer: str) -> list[str]:
+        asked: list[str] = []
+
+        def confirm(question: str, **more: Any) -> bool:
+            asked.append(question)
+            return {"y": True, "n": False, "": more["default"]}[answer]
+
+        monkeypatch.setattr("anonkit.cli.options._may_ask", lambda: True)
+        monkeypatch.setattr("click.confirm", confirm)
+        return asked
+
+    return answering
+
+
+OTHER = ("--method", "mondrian", "--k", "4", "--identifier", "name", "--quiet")
+
+
+@pytest.mark.parametrize("answer", ["y", "n", ""])
+@pytest.mark.parametrize("way", ["deleted", "forced"])
+def test_a_try_out_is_asked_for_and_withdrawn(
+    cli: Any, table: Path, released: Path, at_a_terminal: Any, answer: str, way: str
+) -> None:
+    """Its files are gone, or --force replaces them: at "no", which Enter means, it does not count any more."""
+    asked = at_a_terminal(answer)
+    if way == "deleted":
+        for path in released.parent.glob("out.*"):
+            path.unlink()
+    ran = cli("release", table, released, *OTHER, *(("--force",) if way == "forced" else ()))
+    assert len(asked) == 1
+    assert "release 1 of dataset 'in'" in asked[0]
+    assert ran.code == (1 if answer == "y" else 0), ran.err
+    states = [entry["state"] for entry in cli("ledger", released, "--json").document["datasets"][0]["releases"]]
+    assert states == (["committed", "rolled back"] if answer == "y" else ["withdrawn", "committed"])
+
+
+def test_nothing_is_asked_where_nobody_answers_or_nothing_was_replaced(
+    cli: Any, table: Path, released: Path, at_a_terminal: Any
+) -> None:
+    """Elsewhere the refusal begins with the way out; a release that stands beside is not asked for."""
+    refused = cli("release", table, released, *OTHER, "--force")
+    assert refused.code == 1
+    assert "Hint: anonkit ledger --withdraw 1 where it was never handed out" in refused.err
+    asked = at_a_terminal("n")
+    refused = cli("release", table, released.with_name("b.parquet"), *OTHER)
+    assert refused.code == 1
+    assert cli("release", table, released, *OTHER, "--force", "--dry-run").code == 1
+    assert asked == []
+
+
+def test_what_is_replaced_without_a_ledger_is_not_said_to_be_charged(cli: Any, table: Path, released: Path) -> None:
+    """Nor is a k-anonymous release, which has no loss: it is booked."""
+    loud = tuple(word for word in OTHER if word != "--quiet")
+    ran = cli("release", table, released, *loud, "--force", "--no-ledger")
+    assert ran.code == 0, ran.err
+    assert "is replaced by a new release." in ran.err
+    ran = cli("release", table, released, *loud, "--force", "--accept-joint-k", "1")
+    assert "is replaced by a new release, which is booked" in ran.err
 
 
 def test_no_ledger_is_said(cli: Any, tmp_path: Path) -> None:

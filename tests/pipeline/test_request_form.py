@@ -109,6 +109,7 @@ DECIDED: dict[type, dict[bool, set[str]]] = {
             "displaced",
             "released_before",
             "disjoint_from",
+            "was_handed_out",
         },
     },
 }
