@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -113,10 +113,22 @@ def first_rows(file: TextFile, kind: str) -> tuple[Sequence[str], Sequence[pa.Ar
     Raises
     ------
     SourceError
-        The file is empty, not UTF-8, or its first line is not well-formed. A line further down that is not well-formed
-        is not told: there are no cells then.
+        The file is empty, not UTF-8, or its first line is not well-formed. Lines further down that are not well-formed
+        are passed over: whoever reads the table says so.
     """
-    return _Delimited.of(file, DELIMITERS[kind], (), has_header=False).first_rows()
+    head, whole = file.head(_HEAD)
+    names, delimiter, _ = _first_line(head, DELIMITERS[kind], file)
+    rows = head if whole else head[: head.rfind("\n") + 1]  # the last line may be cut
+    parsing = pacsv.ParseOptions(
+        delimiter=delimiter, newlines_in_values=True, invalid_row_handler=lambda _: "skip", ignore_empty_lines=True
+    )
+    places = [str(at) for at in range(len(names))]
+    reading = pacsv.ReadOptions(block_size=_BLOCK, column_names=places)
+    conversion = pacsv.ConvertOptions(column_types=dict.fromkeys(places, pa.string()), null_values=[""])
+    with suppress(pa.ArrowException):
+        table = pacsv.read_csv(io.BytesIO(rows.encode()), reading, parsing, conversion)
+        return names, [column.combine_chunks().slice(1) for column in table.columns]
+    return names, [pa.array([], pa.string()) for _ in names]
 
 
 def numbered_names(given: Sequence[str] | None, n_columns: int) -> list[str]:
@@ -157,14 +169,7 @@ class _Delimited:
     ) -> _Delimited:
         """Read the first line; the delimiter is the format's unless that line plainly uses another one."""
         head, whole = file.head(_HEAD)
-        if not head.strip():
-            raise SourceError(f"{file} is empty", "a table needs at least a header line")
-        names, has_rows = _first_row(head, delimiter)
-        if len(names) < 2:
-            delimiter = max((delimiter, *_DELIMITERS), key=lambda other: len(_first_row(head, other)[0]))
-            names, has_rows = _first_row(head, delimiter)
-        if not names:
-            raise SourceError(f"the header of {file} has a quote that is never closed", _QUOTES)
+        names, delimiter, has_rows = _first_line(head, delimiter, file)
         if not has_header:
             names, has_rows = numbered_names(given_names, len(names)), True
         check_names(names)
@@ -176,16 +181,6 @@ class _Delimited:
             has_rows=has_rows or not whole,
             has_header=has_header,
         )
-
-    def first_rows(self) -> tuple[Sequence[str], Sequence[pa.Array]]:
-        """Return the cells of the first row, and those below it in the same part of the file."""
-        head, _ = self.file.head(_HEAD)
-        first, _ = _first_row(head, self.delimiter)
-        with suppress(pa.ArrowException, UnicodeError, OSError), closing(self._read()) as parts:
-            batch = next(parts, None)
-            if batch is not None:
-                return first, [column.slice(1) for column in batch.columns]
-        return first, [pa.array([], pa.string()) for _ in first]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read the file, every cell a text or missing."""
@@ -199,7 +194,7 @@ class _Delimited:
         if failure is not None:
             raise failure
 
-    def _read(self) -> Generator[pa.RecordBatch, None, None]:
+    def _read(self) -> Iterator[pa.RecordBatch]:
         if not self.has_rows:  # the fast reader takes a header without a line end for an empty file
             return
         parsing = pacsv.ParseOptions(
@@ -264,6 +259,25 @@ class _Delimited:
         finally:
             csv.field_size_limit(longest)
         return None
+
+
+def _first_line(head: str, delimiter: str, file: TextFile) -> tuple[list[str], str, bool]:
+    """Return the cells of the first line, what stands between them, and whether anything follows.
+
+    Raises
+    ------
+    SourceError
+        There is no line, or it is not well-formed.
+    """
+    if not head.strip():
+        raise SourceError(f"{file} is empty", "a table needs at least a header line")
+    names, has_rows = _first_row(head, delimiter)
+    if len(names) < 2:
+        delimiter = max((delimiter, *_DELIMITERS), key=lambda other: len(_first_row(head, other)[0]))
+        names, has_rows = _first_row(head, delimiter)
+    if not names:
+        raise SourceError(f"the header of {file} has a quote that is never closed", _QUOTES)
+    return names, delimiter, has_rows
 
 
 def _first_row(head: str, delimiter: str) -> tuple[list[str], bool]:

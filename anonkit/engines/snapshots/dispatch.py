@@ -231,11 +231,11 @@ def _delimited_text(readable: object, policy: Policy) -> tuple[TextFile, str] | 
         return TextFile(str(readable.path), readable.compression, encoding, readable.shown), readable.format
     if not isinstance(readable, str | os.PathLike):
         return None
-    place = os.fspath(readable)
-    kind = format_of_name(place)
-    if kind not in DELIMITERS or not Path(place).is_file():
+    path = Path(readable)
+    kind = format_of_name(path.name)
+    if kind not in DELIMITERS or not path.is_file():
         return None
-    return TextFile(place, compression_of_name(place), encoding_named(policy.encoding)), str(kind)
+    return TextFile(str(path), compression_of_name(path.name), encoding_named(policy.encoding)), str(kind)
 
 
 def of_fetched(address: SourceAddress, path: Path, policy: Policy) -> FileTable:
