@@ -8,15 +8,18 @@ diversity in name. Numbers that are no measures, such as codes of diagnoses, are
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import SupportsFloat
 
 import numpy as np
 import pyarrow as pa
 
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.policy.column_declarations import Column
-from anonkit.promises.no_values import CODE_WORDS, FEW_CODES, TOLERANCE
+from anonkit.promises.no_values import CODE_WORDS, FEW_CODES, MISSING_CODES, TOLERANCE
 
 _MIDDLE = (0.05, 0.95)
+_WHOLE = re.compile(r"-?[0-9]{1,9}")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+\d*|\d+")
 
 
@@ -40,6 +43,29 @@ def is_measured(column: Column, kind: pa.DataType, n_values: int) -> bool:
         return True
     words = {word.lower() for word in _WORDS.findall(column.name)}
     return n_values > FEW_CODES and words.isdisjoint(CODE_WORDS)
+
+
+def has_missing_codes(values: Sequence[object]) -> bool:
+    """Tell whether a number that stands for the lack of a value in many tables stands apart from all other values.
+
+    A code above 0 is apart where it lies further above the largest of the others than these reach, one below 0 where
+    none of the others is; among texts that are no numbers every code is.
+    """
+    codes = {float(code) for code in MISSING_CODES}
+    numbers = [_number_of(value) for value in values]
+    found = [number for number in numbers if number in codes]
+    others = [number for number in numbers if number is not None and number not in codes]
+    if not found or not others:
+        return bool(found) and None in numbers
+    low, high = min(others), max(others)
+    return None in numbers or any(low >= 0 if code < 0 else code - high > high - low for code in found)
+
+
+def _number_of(value: object) -> float | None:
+    """Return a number, or a text that spells a whole one, as a number."""
+    if isinstance(value, str):
+        return float(value) if _WHOLE.fullmatch(value) else None
+    return float(value) if isinstance(value, SupportsFloat) and not isinstance(value, bool) else None
 
 
 def rounded_width(numbers: FloatArray, rows: IntArray, tolerance: float | None) -> float:

@@ -104,7 +104,13 @@ def draft_recoded(
             "dropped_missing": usable.n_missing,
             **({"dropped_without_unit": usable.n_nobody} if usable.n_nobody else {}),
         },
-        notes=(*notes, *sensitive_notes(usable.rules), *_nobody_notes(policy, usable.n_nobody)),
+        notes=(
+            *notes,
+            *sensitive_notes(
+                usable.rules, data, [name for name in policy.quasi_identifiers if name in schema.names], engine
+            ),
+            *_nobody_notes(policy, usable.n_nobody),
+        ),
         applied=recoding,
     )
 

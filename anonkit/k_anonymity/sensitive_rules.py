@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.folded_values import folded_text
-from anonkit.k_anonymity.measured_columns import is_measured, rounded_width
+from anonkit.k_anonymity.measured_columns import has_missing_codes, is_measured, rounded_width
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_rows import any_missing, are_nobodys
 from anonkit.policy.column_declarations import Column
@@ -176,6 +176,8 @@ class SensitiveRule:
     """Numbers no further apart are one value; 0: equal ones alone."""
     caps: Caps | None = None
     """None: there is no cap on confidence."""
+    has_codes: bool = False
+    """A number that stands for the lack of a value in many tables stands apart from all others."""
 
     @property
     def bounds_something(self) -> bool:
@@ -218,17 +220,10 @@ def settled_rules(
         Columns whose missing cells drop their row.
     """
     rules = plain_rules(model, policy)
-    watched = [rule for rule in rules if rule.caps is not None or _may_be_measured(source, policy, rule.name)]
-    if not watched:
-        return rules
-    schema = read_schema(source.schema, [*(rule.name for rule in watched), *([policy.unit] if policy.unit else [])])
-    read = engine.map_batches(
-        source, UsableValues(rules=tuple(watched), schema=schema, needed=tuple(needed), unit=policy.unit), schema
-    )
-    counted = dict(zip((rule.name for rule in watched), _counted(read, watched, policy, engine), strict=True))
-    return tuple(
-        _settled(rule, source, policy, *counted[rule.name]) if rule.name in counted else rule for rule in rules
-    )
+    schema = read_schema(source.schema, [*(rule.name for rule in rules), *([policy.unit] if policy.unit else [])])
+    usable = UsableValues(rules=rules, schema=schema, needed=tuple(needed), unit=policy.unit)
+    counted = _counted(engine.map_batches(source, usable, schema), rules, policy, engine)
+    return tuple(_settled(rule, source, policy, *found) for rule, found in zip(rules, counted, strict=True))
 
 
 def plain_rules(model: AnonymityModel, policy: Policy) -> tuple[SensitiveRule, ...]:
@@ -244,12 +239,6 @@ def plain_rules(model: AnonymityModel, policy: Policy) -> tuple[SensitiveRule, .
         )
         for name, asked in model.asked_of(policy).items()
     )
-
-
-def _may_be_measured(source: Source, policy: Policy, name: str) -> bool:
-    kind = source.schema.field(name).type
-    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    return bool(numbers) and policy.column(name).tolerance != 0
 
 
 def _counted(
@@ -283,6 +272,7 @@ def _settled(
     """Return a rule with its width and caps, from the rows and the holders of each value."""
     declared = policy.column(rule.name)
     valued = len(column.values) - (column.missing is not None)
+    rule = replace(rule, has_codes=declared.domain_values is None and has_missing_codes(column.values[:valued]))
     if is_measured(declared, source.schema.field(rule.name).type, valued):
         numbers = np.array(column.values[:valued], dtype=np.float64)
         rule = replace(rule, width=rounded_width(numbers, rows[:valued], declared.tolerance))
@@ -327,14 +317,48 @@ def of_released(rules: Sequence[SensitiveRule], data: Source, engine: Engine) ->
     return tuple(replace(rule, caps=released.get(rule.name)) for rule in rules)
 
 
-def sensitive_notes(rules: Sequence[SensitiveRule]) -> tuple[str, ...]:
-    """Say which sensitive columns have a value that is exempt from the cap."""
-    return tuple(
-        f"Column {rule.name!r} has a value that more than {EXEMPT_ABOVE:.0%} of the table have: it is exempt from the "
-        "cap on confidence."
-        for rule in rules
-        if rule.caps is not None and rule.caps.n_exempt
-    )
+def sensitive_notes(rules: Sequence[SensitiveRule], data: Source, names: Sequence[str], engine: Engine) -> list[str]:
+    """Say what of sensitive columns is not bounded, and where codes may stand for the lack of a value.
+
+    Parameters
+    ----------
+    data : Source
+        The rows that are released.
+    names : sequence of str
+        Their quasi-identifiers.
+    """
+    notes = []
+    for rule in rules:
+        if rule.caps is not None and rule.caps.n_exempt:
+            notes.append(
+                f"Column {rule.name!r} has a value that more than {EXEMPT_ABOVE:.0%} of the table have: it is exempt "
+                "from the cap on confidence."
+            )
+        if not rule.bounds_something:
+            notes.append(
+                f"Nothing bounds what a group tells of {rule.name!r}: {_share_of_one(rule, data, names, engine):.1%} "
+                "of the rows are in groups with one value of it."
+            )
+        if rule.has_codes:
+            notes.append(
+                f"Column {rule.name!r} has a number far from all others that often stands for a missing value, such "
+                "as -9, 99 or 999: it counts as a value unless `missing_values` lists it."
+            )
+    return notes
+
+
+def _share_of_one(rule: SensitiveRule, data: Source, names: Sequence[str], engine: Engine) -> float:
+    """Return the share of rows in classes whose rows with a value have one value."""
+    read = ReadValues.of([rule], data.schema)
+    counted = engine.map_batches(data, read, read.schema, same_rows=True)
+    (cells,) = engine.count_sets(counted, [(*names, rule.name)])
+    rows: dict[tuple[Any, ...], int] = {}
+    values: dict[tuple[Any, ...], int] = {}
+    for *group, value, count in zip(*(column.to_pylist() for column in cells.columns), strict=True):
+        key = tuple(group)
+        rows[key] = rows.get(key, 0) + count
+        values[key] = values.get(key, 0) + (value is not None or rule.missing_is_value)
+    return sum(count for key, count in rows.items() if values[key] == 1) / max(sum(rows.values()), 1)
 
 
 # --- cells as they count ---------------------------------------------------------------------------------------------

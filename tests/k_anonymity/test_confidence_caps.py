@@ -61,6 +61,17 @@ def test_no_class_tells_the_illness_of_a_box(method: str) -> None:
     assert {check["name"] for check in release.report["verification"]["checks"]} >= {"confidence_cap:illness"}
 
 
+def test_what_nothing_bounds_is_said() -> None:
+    """With the share of rows whose class has one value."""
+    ill = ["hiv"] * 10 + ["unknown"] * 10 + ["flu", "cold"] * 30
+    table = pa.table({"place": ["a"] * 20 + ["b"] * 60, "illness": ill})
+    columns = {"illness": {"role": "sensitive"}, "place": {"role": "quasi_identifier"}}
+    policy = Policy.from_dict({"columns": columns, "target": False})
+    release = anonkit.release(table, method="mondrian", k=10, alpha=1.0, policy=policy)
+
+    assert any("25.0% of the rows are in groups with one value" in note for note in release.report["notes"])
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_alpha_of_one_switches_the_cap_off(method: str) -> None:
     """The table is released as if the column were not sensitive: the box comes out at 95 %."""
