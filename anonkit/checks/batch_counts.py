@@ -2,7 +2,8 @@
 """Counts behind the expectations on pandas, SQL and Spark batches: class sizes and diversity, never cell values.
 
 A batch on a database or on Spark is counted there. What comes to this process are sizes of classes, and for diversity
-the counts of (class, value), classes and values being numbers that the engine gives them.
+the counts of (class, value), classes and values being numbers that the engine gives them; and the different values of
+the sensitive column, once, by which spellings are told to be one and numbers to be close.
 
 Imported by `anonkit.checks.expectations` only, which says what to install when Great Expectations is absent.
 """
@@ -24,7 +25,17 @@ from great_expectations.validator.metric_configuration import MetricConfiguratio
 
 from anonkit.bundle.sql_names import own_names
 from anonkit.checks.partition_conditions import condition_columns
-from anonkit.checks.value_counts import ANYBODY, HOLDERS, PAIR, VALUE, ValueCounts
+from anonkit.checks.read_values import ReadValues
+from anonkit.checks.value_counts import (
+    ANYBODY,
+    HOLDERS,
+    PAIR,
+    VALUE,
+    ValueCounts,
+    are_told,
+    counted_cells,
+    numbers_that_count,
+)
 
 CLASSES = "anonkit.table.class_sizes"
 PAIRS = "anonkit.table.sensitive_pairs"
@@ -115,20 +126,21 @@ class SensitivePairs(_NamedColumns):
     """Diversity of a sensitive column inside the classes, from counts of (class, value)."""
 
     metric_name = PAIRS
-    value_keys = ("columns", "sensitive", "missing_is_value", "unit")
+    value_keys = ("columns", "sensitive", "missing_is_value", "unit", "categories", "width")
 
     @metric_value(engine=PandasExecutionEngine)
     def _pandas(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, metrics, **more):  # type: ignore[no-untyped-def]  # noqa: N805
         if not _are_there(metrics, metric_domain_kwargs, metric_value_kwargs):
             return {}
+        sensitive, reading = metric_value_kwargs["sensitive"], _reading(metric_value_kwargs)
         frame, unit = _batch(execution_engine, metric_domain_kwargs), metric_value_kwargs["unit"]
         names = list(metric_value_kwargs["columns"])
         return ValueCounts.of_cells(
             frame.groupby(names, dropna=False, observed=True, sort=False).ngroup().to_numpy(),
-            frame[metric_value_kwargs["sensitive"]],
+            counted_cells(frame[sensitive], reading, sensitive),
             None if unit is None else frame[unit],
             metric_value_kwargs["missing_is_value"],
-        ).diversity(metric_value_kwargs["missing_is_value"])
+        ).diversity(metric_value_kwargs["missing_is_value"], reading, sensitive)
 
     @metric_value(engine=SqlAlchemyExecutionEngine)
     def _sql(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, metrics, **more):  # type: ignore[no-untyped-def]  # noqa: N805
@@ -137,7 +149,8 @@ class SensitivePairs(_NamedColumns):
         import sqlalchemy as sa
 
         table, unit = _batch(execution_engine, metric_domain_kwargs), metric_value_kwargs["unit"]
-        value = _column(metric_value_kwargs["sensitive"])
+        sensitive, reading = metric_value_kwargs["sensitive"], _reading(metric_value_kwargs)
+        value = _column(sensitive)
         last = _fetched(execution_engine, _last_value(table, value))
         if _is_no_number(last):
             value = sa.func.nullif(value, sa.cast(sa.literal("NaN"), sa.Float))
@@ -148,9 +161,16 @@ class SensitivePairs(_NamedColumns):
             value.label("s"),
             (sa.null() if unit is None else _column(unit)).label("u"),
         ).select_from(table)
-        rows = _ranked(cells.cte("cells"), list(names), unit is not None, metric_value_kwargs["missing_is_value"])
-        found = _fetched(execution_engine, rows)
-        return ValueCounts.of_engine(found, [row[0] for row in last]).diversity(metric_value_kwargs["missing_is_value"])
+        ranked = _ranked(cells.cte("cells"), list(names))
+        last = [row[0] for row in last]
+        told = {}
+        if are_told(last):
+            listed = sa.select(ranked.c.v, sa.func.min(ranked.c.s)).where(ranked.c.v.is_not(None)).group_by(ranked.c.v)
+            told = dict(_fetched(execution_engine, listed))
+        counted = _counted_as(ranked, numbers_that_count(told, reading, sensitive))
+        rows = _counts(counted, unit is not None, metric_value_kwargs["missing_is_value"])
+        found = ValueCounts.of_engine(_fetched(execution_engine, rows), last, told)
+        return found.diversity(metric_value_kwargs["missing_is_value"], reading, sensitive)
 
     @metric_value(engine=SparkDFExecutionEngine)
     def _spark(cls, execution_engine, metric_domain_kwargs, metric_value_kwargs, metrics, **more):  # type: ignore[no-untyped-def]  # noqa: N805
@@ -158,7 +178,8 @@ class SensitivePairs(_NamedColumns):
             return {}
         frame, unit = _batch(execution_engine, metric_domain_kwargs), metric_value_kwargs["unit"]
         frame, own = _renamed(frame)
-        value = own[metric_value_kwargs["sensitive"]]
+        sensitive, reading = metric_value_kwargs["sensitive"], _reading(metric_value_kwargs)
+        value = own[sensitive]
         last = _collected(
             frame, f"SELECT {value} AS s FROM {{batch}} WHERE {value} IS NOT NULL ORDER BY s DESC LIMIT 1"
         )
@@ -171,21 +192,31 @@ class SensitivePairs(_NamedColumns):
         valued = "" if metric_value_kwargs["missing_is_value"] else "WHERE v IS NOT NULL"
         people = "count(DISTINCT u) FROM ranked"
         rows = (
-            f"SELECT {PAIR}, c, v, n FROM ranked"
+            f"SELECT {PAIR}, c, v, sum(n) FROM ranked GROUP BY c, v"
             if unit is None
             else f"SELECT {PAIR}, c, v, {people} GROUP BY c, v UNION ALL "
             f"SELECT {HOLDERS}, c, NULL, {people} {valued} GROUP BY c UNION ALL "
             f"SELECT {VALUE}, NULL, v, {people} {valued} GROUP BY v UNION ALL "
             f"SELECT {ANYBODY}, NULL, NULL, {people} {valued}"
         )
-        found = _collected(
-            frame,
+        numbered = (
             f"WITH cells AS (SELECT {cells}{value} AS s, {whose} AS u FROM {{batch}}), "
             f"counted AS (SELECT {keys}, s, u, count(1) AS n FROM cells GROUP BY {keys}, s, u), "
-            f"ranked AS (SELECT dense_rank() OVER (ORDER BY {keys}) AS c, "
-            f"CASE WHEN s IS NOT NULL THEN dense_rank() OVER (ORDER BY s) END AS v, u, n FROM counted) {rows}",
+            f"numbered AS (SELECT dense_rank() OVER (ORDER BY {keys}) AS c, "
+            "CASE WHEN s IS NOT NULL THEN dense_rank() OVER (ORDER BY s) END AS v, s, u, n FROM counted)"
         )
-        return ValueCounts.of_engine(found, [row[0] for row in last]).diversity(metric_value_kwargs["missing_is_value"])
+        last = [row[0] for row in last]
+        told = {}
+        if are_told(last):
+            told = dict(_collected(frame, f"{numbered} SELECT v, min(s) FROM numbered WHERE v IS NOT NULL GROUP BY v"))
+        others = "".join(
+            f" WHEN {number} THEN {'NULL' if other is None else other}"
+            for number, other in numbers_that_count(told, reading, sensitive).items()
+        )
+        counts_as = f"CASE v{others} ELSE v END" if others else "v"
+        ranked = f"{numbered}, ranked AS (SELECT c, {counts_as} AS v, u, n FROM numbered)"
+        found = ValueCounts.of_engine(_collected(frame, f"{ranked} {rows}"), last, told)
+        return found.diversity(metric_value_kwargs["missing_is_value"], reading, sensitive)
 
 
 class Rows(TableMetricProvider):
@@ -266,21 +297,47 @@ def _is_no_number(last: Sequence[tuple[Any, ...]]) -> bool:
     return any(value != value for (value,) in last)
 
 
-def _ranked(cells: Any, keys: Sequence[str], of_people: bool, missing_is_value: bool) -> Any:
-    """Count the cells (keys…, s, u) by numbers of classes and values, in one statement: no other sees half a change."""
+def _reading(values: Mapping[str, Any]) -> ReadValues:
+    """Return what counts as a value of the sensitive column that is asked about."""
+    name, width = values["sensitive"], values.get("width")
+    return ReadValues(
+        categories={name: tuple(values.get("categories") or ())}, widths={} if width is None else {name: float(width)}
+    )
+
+
+def _ranked(cells: Any, keys: Sequence[str]) -> Any:
+    """Count the cells (keys…, s, u) by numbers of classes and values."""
     import sqlalchemy as sa
 
     grouped = [*(cells.c[key] for key in keys), cells.c.s, cells.c.u]
     counted = sa.select(*grouped, sa.func.count().label("n")).group_by(*grouped).cte("counted")
-    ranked = sa.select(
+    return sa.select(
         sa.func.dense_rank().over(order_by=[counted.c[key] for key in keys]).label("c"),
         sa.case((counted.c.s.is_not(None), sa.func.dense_rank().over(order_by=counted.c.s))).label("v"),
+        counted.c.s,
         counted.c.u,
         counted.c.n,
     ).cte("ranked")
+
+
+def _counted_as(ranked: Any, others: Mapping[int, int | None]) -> Any:
+    """Return the same with the numbers that values count as: spellings of one have one, marks for missing none."""
+    import sqlalchemy as sa
+
+    if not others:
+        return ranked
+    cases = [(ranked.c.v == number, sa.null() if other is None else other) for number, other in others.items()]
+    value = sa.case(*cases, else_=ranked.c.v).label("v")
+    return sa.select(ranked.c.c, value, ranked.c.u, ranked.c.n).cte("as_counted")
+
+
+def _counts(ranked: Any, of_people: bool, missing_is_value: bool) -> Any:
+    """Count rows, or people, by numbers of classes and values, in one statement: no other sees half a change."""
+    import sqlalchemy as sa
+
     c, v, nothing = ranked.c.c, ranked.c.v, sa.null()
     if not of_people:
-        return sa.select(sa.literal_column(str(PAIR)), c, v, ranked.c.n)
+        return sa.select(sa.literal_column(str(PAIR)), c, v, sa.func.sum(ranked.c.n)).group_by(c, v)
     people, valued = sa.func.count(ranked.c.u.distinct()), sa.true() if missing_is_value else v.is_not(None)
     return sa.union_all(
         sa.select(sa.literal_column(str(PAIR)), c, v, people).group_by(c, v),

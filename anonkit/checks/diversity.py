@@ -40,6 +40,7 @@ def diversity_of(
     recursive: Sequence[int] = (2, 3),
     *,
     some_have_none: bool = False,
+    counted: CountedAs = PLAIN,
 ) -> dict[str, float]:
     """Return what the worst class of a table has, from counts of (class, value), each pair once.
 
@@ -55,13 +56,15 @@ def diversity_of(
         Values of l for recursive (c, l)-diversity.
     some_have_none : bool
         There is a class besides these in which nobody has a value.
+    counted : CountedAs
+        Which values are one for l and alpha.
     """
     order = np.lexsort((values, classes))
     overall = np.bincount(values, counts) if values.size else np.zeros(0)
     holders = np.bincount(classes, counts)[classes[order]] if classes.size else counts
     pairs = (classes[order], values[order], counts[order], holders)
     parts = [pairs] if classes.size else []
-    return worst_told(worst_of(parts, overall, ordered, recursive, some_have_none=some_have_none))
+    return worst_told(worst_of(parts, overall, ordered, recursive, some_have_none=some_have_none, counted=counted))
 
 
 def worst_of(

@@ -57,6 +57,8 @@ except SystemExit:  # pyspark without grpcio ends `python -c` with success
     ) from None
 
 _MISSING = "True: a missing cell is a sensitive value like any other."
+_CATEGORIES = "Texts that are values although the published list has them among marks for a missing cell."
+_WIDTH = "Numbers no further apart are one value; 0: equal ones alone. None: 5 % of their middle 90 %."
 _UNIT = "Column whose different values are people; everything is then counted in people. Else rows are."
 _PARTITION = "Rows that are looked at; each partition of a table is looked at by itself."
 RowCondition: Any = getattr(row_conditions, "RowConditionType", str | None)
@@ -184,10 +186,12 @@ class ExpectTableToBeLDiverse(_ClassExpectation):
     l: float | SuiteParameterDict = pydantic.Field(description="Different values in every class, at least.")  # noqa: E741
     entropy: bool = pydantic.Field(False, description="True: exp(entropy) of the values, at least l.")
     missing_is_value: bool = pydantic.Field(False, description=_MISSING)
+    categories: list[str] | None = pydantic.Field(None, description=_CATEGORIES)
+    width: float | None = pydantic.Field(None, description=_WIDTH)
 
     finds: ClassVar = "l"
     metric_dependencies: ClassVar = (PAIRS, COLUMNS)
-    success_keys: ClassVar = ("columns", "sensitive", "l", "entropy", "missing_is_value", "unit")
+    success_keys: ClassVar = ("columns", "sensitive", "l", "entropy", "missing_is_value", "unit", "categories", "width")
     args_keys: ClassVar = ("columns", "sensitive", "l")
 
     @classmethod
@@ -214,10 +218,12 @@ class ExpectTableToBeTClose(_ClassExpectation):
     sensitive: str = pydantic.Field(description="What must not be learned.")
     t: float | SuiteParameterDict = pydantic.Field(description="Earth mover's distance, at most, in [0, 1].")
     missing_is_value: bool = pydantic.Field(False, description=_MISSING)
+    categories: list[str] | None = pydantic.Field(None, description=_CATEGORIES)
+    width: float | None = pydantic.Field(None, description=_WIDTH)
 
     finds: ClassVar = "t"
     metric_dependencies: ClassVar = (PAIRS, COLUMNS)
-    success_keys: ClassVar = ("columns", "sensitive", "t", "missing_is_value", "unit")
+    success_keys: ClassVar = ("columns", "sensitive", "t", "missing_is_value", "unit", "categories", "width")
     args_keys: ClassVar = ("columns", "sensitive", "t")
 
     @classmethod
@@ -324,7 +330,7 @@ def suite_from(
         With every released column declared: its quasi-identifiers and sensitive attributes are looked at, and people
         are counted where it declares a unit, whose column must then be in the batch.
     k, l, t
-        What every class must have; l and t for every sensitive attribute.
+        What every class must have; l and t for every sensitive attribute that does not ask for its own.
     name : str
         Name of the suite.
     """
@@ -332,11 +338,15 @@ def suite_from(
     classes = {"columns": list(declared.quasi_identifiers), "unit": declared.unit}
     expectations: list[Any] = [ExpectTableToBeKAnonymous(**classes, k=k)]
     for sensitive in declared.sensitive:
-        options = {**classes, "missing_is_value": sensitive in declared.missing_is_value}
-        if l is not None:
-            expectations.append(ExpectTableToBeLDiverse(sensitive=sensitive, l=l, **options))
-        if t is not None:
-            expectations.append(ExpectTableToBeTClose(sensitive=sensitive, t=t, **options))
+        column = declared.column(sensitive)
+        options: dict[str, Any] = {**classes, "missing_is_value": sensitive in declared.missing_is_value}
+        options |= {} if column.domain_values is None else {"categories": list(column.domain_values)}
+        options |= {"width": 0.0} if column.tolerance == 0 else {}
+        own_l, own_t = l if column.l is None else column.l, t if column.t is None else column.t
+        if own_l is not None:
+            expectations.append(ExpectTableToBeLDiverse(sensitive=sensitive, l=own_l, **options))
+        if own_t is not None:
+            expectations.append(ExpectTableToBeTClose(sensitive=sensitive, t=own_t, **options))
     return ExpectationSuite(name=name, expectations=expectations)
 
 

@@ -58,7 +58,7 @@ def _of_release(path: Path) -> tuple[list[Any], pd.DataFrame]:
     columns = [name for name in release.report["guarantee"]["parameters"]["quasi_identifiers"] if name in frame]
     return [
         ax.ExpectTableToBeKAnonymous(columns=columns, k={"$PARAMETER": "k"}),
-        ax.ExpectTableToBeLDiverse(columns=columns[1:], sensitive=columns[0], l=1),
+        ax.ExpectTableToBeLDiverse(columns=columns[1:], sensitive=columns[0], l=1, categories=["*"]),
         ax.ExpectTableToBeTClose(columns=columns[1:], sensitive=columns[0], t=1.0),
         ax.ExpectReleaseToKeepItsPromise(release=str(path)),
     ], frame
@@ -159,7 +159,7 @@ def test_a_partition_that_is_not_there_is_no_success(
 def test_not_a_number_is_a_missing_value(
     backend: str, released: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """As on pandas, which has no other missing number; text that reads so is a text. And six rows are no release."""
+    """As on pandas, which has no other missing number; so is a text that reads so. And six rows are no release."""
     from anonkit.checks import expectations as ax
 
     frame = pd.DataFrame({"q": ["x"] * 3 + ["y"] * 3, "v": [1.0, 2.0, 3.0] * 2, "s": ["NaN", "a", "b"] * 2})
@@ -184,7 +184,7 @@ def test_not_a_number_is_a_missing_value(
             ax.ExpectReleaseToKeepItsPromise(release=str(released)),
         ],
     )
-    assert [one.result["observed_value"] for one in result.results[:3]] == [2, 3, 3]
+    assert [one.result["observed_value"] for one in result.results[:3]] == [2, 3, 2]
     rows = next(one for one in result.results[3].result["details"]["checks"] if one["name"] == "batch_rows")
     assert rows == {"name": "batch_rows", "passed": False, "observed": 6, "required": 300}
 
@@ -278,3 +278,36 @@ def test_an_expectation_is_rendered_for_a_page_of_its_own(frame: pd.DataFrame, t
     rendered = next(one for one in result.expectation_config.rendered_content if one.value_type == "StringValueType")
     said = re.sub(r"\$(\w+)", lambda name: str(rendered.value.params[name[1]]["value"]), rendered.value.template)
     assert said == "In every combination of Age group and sex, illness must have 2 different values or more."
+
+
+@pytest.mark.parametrize("backend", [*BACKENDS[:-1], SPARK])
+@pytest.mark.parametrize("unit", [None, "who"])
+def test_marks_spellings_and_close_numbers_are_no_different_values(
+    backend: str, unit: str | None, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """As in the recount of a release, on every backend; where a mark is a declared category it is a value."""
+    from anonkit.checks import expectations as ax
+
+    ill = ["hiv", "HIV", "hiv ", "unknown", "Flu", "flu"]
+    rows = pd.DataFrame(
+        {"q": ["x"] * 4 + ["y"] * 2, "ill": ill, "pay": [1.0, 1.5, 9.0, 9.5, 4.0, 90.0], "who": [1, 2, 3, 4, 5, 6]}
+    )
+    context = quiet_context()
+    batch = batch_of(context, backend, rows, tmp_path, request)
+    of_ill: dict[str, Any] = {"columns": ["q"], "sensitive": "ill", "unit": unit}
+    of_pay: dict[str, Any] = {"columns": ["q"], "sensitive": "pay", "unit": unit}
+    result = run(
+        context,
+        batch,
+        [
+            ax.ExpectTableToBeLDiverse(**of_ill, l=1),
+            ax.ExpectTableToBeLDiverse(**of_ill, l=1, missing_is_value=True),
+            ax.ExpectTableToBeLDiverse(**of_pay, l=1, width=0.6),
+            ax.ExpectTableToBeLDiverse(**of_pay, l=1, width=0),
+            ax.ExpectTableToBeTClose(**of_ill, t=1),
+        ],
+    )
+    assert [one.result["observed_value"] for one in result.results[:4]] == [1, 1, 2, 2]
+    assert result.results[2].result["details"]["alpha"] == 0.5
+    assert result.results[0].result["details"]["alpha"] == 1.0
+    assert result.results[3].result["details"]["alpha"] == 0.5

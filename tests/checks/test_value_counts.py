@@ -12,7 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.checks.disclosure import measure
-from anonkit.checks.value_counts import ANYBODY, HOLDERS, PAIR, VALUE, ValueCounts
+from anonkit.checks.read_values import ReadValues
+from anonkit.checks.value_counts import (
+    ANYBODY,
+    HOLDERS,
+    PAIR,
+    VALUE,
+    ValueCounts,
+    are_told,
+    counted_cells,
+    numbers_that_count,
+)
 
 NUMBERS, TEXTS, PEOPLE = (st.sampled_from(some) for some in ([None, 1, 2, 5], [None, "a", "b"], [None, 1, 2, 3, 4]))
 CELLS = st.tuples(st.integers(0, 3), NUMBERS, TEXTS, PEOPLE)
@@ -77,3 +87,51 @@ def test_several_rows_of_one_person_are_one_holder() -> None:
 def test_no_rows_have_no_diversity() -> None:
     """Nothing, which fails; not the best of all."""
     assert ValueCounts.of_engine([], []).diversity(True) == {}
+
+
+# --- what counts as a value ------------------------------------------------------------------------------------------
+
+SPELLED = ["hiv", "HIV", "hiv ", "unknown", None, "flu"]
+
+
+def test_pandas_cells_are_read_as_values() -> None:
+    """Spellings of one text are one, marks are missing, in columns of categories too; numbers stay."""
+    for cells in (pd.Series(SPELLED), pd.Series(SPELLED, dtype="category"), pd.Series(SPELLED, dtype="string")):
+        read = counted_cells(cells, ReadValues(), "s")
+        assert [None if pd.isna(cell) else cell for cell in read] == ["hiv", "hiv", "hiv", None, None, "flu"]
+    numbers = pd.Series([1.0, 2.0])
+    assert counted_cells(numbers, ReadValues(), "s") is numbers
+
+
+def test_numbers_of_texts_count_as_those_of_their_spelling() -> None:
+    """The first of a spelling stands for all; declared categories are values."""
+    told = {1: "?", 2: "HIV", 3: "flu", 4: "hiv"}
+    assert numbers_that_count(told, ReadValues(), "s") == {1: None, 4: 2}
+    assert numbers_that_count(told, ReadValues(categories={"s": ["?"]}), "s") == {4: 2}
+    assert numbers_that_count({1: 0.5}, ReadValues(), "s") == {}
+
+
+@pytest.mark.parametrize(
+    ("last", "told"),
+    [(["a"], True), ([1], True), ([2.5], True), ([True], False), ([pd.Timestamp(0)], False), ([], False)],
+)
+def test_texts_and_numbers_are_told(last: list[Any], told: bool) -> None:
+    """Nothing else has spellings, or is close."""
+    assert are_told(last) is told
+
+
+@pytest.mark.parametrize("of_people", [False, True])
+def test_numbers_within_the_width_are_one_value_of_a_batch(of_people: bool) -> None:
+    """From pandas' cells and from an engine's numbers; where nobody names a width it is the column's own."""
+    rows = pd.DataFrame({"q": [0] * 4, "s": [1.0, 1.5, 9.0, np.nan], "who": pd.array([1, 2, 3, 4], dtype="Int64")})
+    unit = "who" if of_people else None
+    cells = ValueCounts.of_cells(rows["q"].to_numpy(), rows["s"], rows["who"] if of_people else None, False)
+    told = {5: 1.0, 6: 1.5, 7: 9.0}
+    engine = ValueCounts.of_engine(_lines(rows, "s", unit, False), [9.0], told)
+    for counts in (cells, engine):
+        assert counts.diversity(False, ReadValues(widths={"s": 1.0}), "s")["l"] == 2
+        assert counts.diversity(False, ReadValues(widths={"s": 0.0}), "s")["l"] == 3
+        assert counts.diversity(True, ReadValues(widths={"s": 1.0}), "s")["l"] == 3
+        assert counts.diversity(False)["l"] == 3  # 5 % of 8
+    assert not cells.whole
+    assert ValueCounts.of_engine(_lines(rows, "s", unit, False), [9], told).whole
