@@ -53,13 +53,13 @@ def release_text(release: Release, owner_report: Path | None = None, *, owner: b
 
     Privacy
     -------
-    Schedulers keep what a command prints. Unless the owner asks, it follows from the files of the release; of a dry
-    run, which has none, from the claim.
+    Schedulers keep what a command prints. Unless the owner asks, it follows from the files of the release. Those of a
+    dry run would say the same under k-anonymity; where noise is drawn that nobody pays for, it follows from the claim.
     """
     block = _owner_block(release.owner if owner else {}, owner_report, dossier_path(release, owner_report))
     told = [*block, *([] if owner else ["", _MORE])]
     report = release.report
-    if release.is_plan or (release.is_dry_run and not owner):
+    if not _has_figures(release, owner=owner):
         report = {**report, "rows": {}, "columns": [], "budget": release.to_dict()["budget"]}
     files = [] if release.place is None else list(release.place.shown_files().values())
     return _lines(
@@ -68,6 +68,15 @@ def release_text(release: Release, owner_report: Path | None = None, *, owner: b
         *_topics(report, files),
         *told,
     )
+
+
+def _has_figures(release: Release, *, owner: bool) -> bool:
+    """Tell whether what the report counts is shown: of a dry run where nothing was spent for it, or to its owner."""
+    from anonkit.promises.promise_kinds import read_promise
+
+    if release.is_plan:
+        return False
+    return owner or not release.is_dry_run or read_promise(release.report["guarantee"]).loss() is None
 
 
 def _where(release: Release) -> str:
@@ -111,23 +120,17 @@ def release_document(release: Release, owner_report: Path | None = None, *, owne
         "owner_report": None if owner_report is None else str(owner_report),
         **({} if owner_report is None else {"dossier": str(dossier_path(release, owner_report))}),
     }
-    if not owner:
-        return document
-    if release.is_plan:
-        return {**document, "owner_only": {"banner": OWNER_BANNER, **release.owner}}
-    report = release.report
-    return {
-        **document,
-        **class_figures(report),
-        **{name: report[name] for name in _DOCUMENT},
-        "checks": report["verification"]["checks"],
-        "owner_only": {"banner": OWNER_BANNER, **release.owner},
-    }
+    if (owner or release.is_dry_run) and _has_figures(release, owner=owner):
+        report = release.report
+        document |= class_figures(report)
+        document |= {name: report[name] for name in _DOCUMENT}
+        document["checks"] = report["verification"]["checks"]
+    return {**document, "owner_only": {"banner": OWNER_BANNER, **release.owner}} if owner else document
 
 
 def notes_of(release: Release, *, owner: bool = False) -> list[str]:
     """Return what deserves attention after a release, with what the owner alone is told if asked."""
-    published = [] if release.is_dry_run and not owner else list(release.report["notes"])
+    published = list(release.report["notes"]) if _has_figures(release, owner=owner) or owner else []
     if not owner:
         return published
     of_ledger = release.owner.get("ledger", {}).get("notes", ())
@@ -139,7 +142,7 @@ def notes_of(release: Release, *, owner: bool = False) -> list[str]:
 
 def guess_of(release: Release) -> list[str]:
     """Return what is said of a target that was guessed, also where nothing else is said."""
-    sentence = None if release.is_dry_run else guessed_target(release.report)
+    sentence = None if not _has_figures(release, owner=False) else guessed_target(release.report)
     return [] if sentence is None else [text_of(sentence)]
 
 

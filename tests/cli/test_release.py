@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from anonkit.ledger.ledger_pointer import POINTER
+from anonkit.ledger.users_ledger import users_ledger
 
 SUFFIXES = (".datapackage.json", ".params.json", ".parquet", ".report.html", ".report.json")
 
@@ -83,7 +84,7 @@ def test_quiet_shows_nothing(cli: Any, table: Path, quick: tuple[str, ...]) -> N
 
 
 def test_a_dry_run_tells_all_and_writes_nothing(cli: Any, table: Path, quick: tuple[str, ...]) -> None:
-    """The promise and the cost, to the owner the whole plan too, and no file, not even the owner report."""
+    """Under k-anonymity what a decision needs, to the owner the source's figures too; no file, nothing booked."""
     arguments = (
         "release",
         table,
@@ -96,7 +97,11 @@ def test_a_dry_run_tells_all_and_writes_nothing(cli: Any, table: Path, quick: tu
     plain, document = cli(*arguments, "--owner"), cli(*arguments, "--owner", "--json").document
 
     assert plain.out.startswith("Dry run, nothing was written\n\nTable      60 of 60 rows")
-    assert cli(*arguments).out.startswith("Dry run, nothing was written\n\nPromise")
+    plain = cli(*arguments).out
+    for words in ("Table      60 of 60 rows", "columns", "Risk", "illness"):
+        assert words in plain
+    assert cli(*arguments, "--json").document["disclosure_risk"] == document["disclosure_risk"]
+    assert not users_ledger().may_be_there
     assert document["dry_run"] is True
     assert document["files"] is None
     assert document["owner_report"] is None
@@ -148,7 +153,7 @@ def test_files_that_were_changed_are_a_broken_promise(
     forced = cli("release", table, released, *quick, "--accept-joint-k", "1", "--force", "--json")
     assert forced.code == 0, forced.err
     assert forced.document["reused"] is False
-    assert forced.err.startswith(f"Note: {released} is replaced by a new release, which is charged")
+    assert forced.err.startswith(f"Note: {released} is replaced by a new release, which is booked")
     quiet = cli("release", table, released, *quick, "--accept-joint-k", "1", "--force", "--quiet")
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
 
