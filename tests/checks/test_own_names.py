@@ -218,7 +218,7 @@ def test_a_row_number_is_found_under_the_name_of_another_column() -> None:
     """`id` beside `ID`: one of them numbers the rows."""
     table = pa.table({"id": [1] * N, "ID": list(range(N))})
     checks = {check.name: check for check in anonkit.validate(table, k=2, quasi_identifiers=["id"]).checks}
-    assert checks["row_numbers_absent"].observed == 1
+    assert checks["identifiers_in_clear"].observed == 1
 
 
 def test_a_name_that_the_table_does_not_have_is_refused(tmp_path: Path) -> None:

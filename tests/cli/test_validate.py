@@ -109,12 +109,17 @@ def test_what_does_not_exist_cannot_be_checked(cli: Any, tmp_path: Path) -> None
     assert "does not exist" in ran.err
 
 
+NAMED = ("--release-as-is", "name")
+"""The table has names of persons, which no plain table is passed with otherwise."""
+
+
 def test_any_table_can_be_asked(cli: Any, table: Path) -> None:
     """A plain table with --qi and what is asked; names with commas in quotes, as in CSV."""
-    assert cli("validate", table, "--qi", "sex", "--k", "30").code == 0
-    assert cli("validate", table, "--qi", "sex,zip", "--k", "30").code == 1
-    assert cli("validate", table, "--qi", "sex", "--qi", "zip", "--k", "6").code == 0
-    assert cli("validate", table, "--qi", "sex", "--sensitive", "illness", "--l", "3", "--t", "0.5").code == 0
+    assert cli("validate", table, *NAMED, "--qi", "sex", "--k", "30").code == 0
+    assert cli("validate", table, "--qi", "sex", "--k", "30").code == 1
+    assert cli("validate", table, *NAMED, "--qi", "sex,zip", "--k", "30").code == 1
+    assert cli("validate", table, *NAMED, "--qi", "sex", "--qi", "zip", "--k", "6").code == 0
+    assert cli("validate", table, *NAMED, "--qi", "sex", "--sensitive", "illness", "--l", "3", "--t", "0.5").code == 0
     awkward = table.with_name("awkward.csv")
     awkward.write_text('"a,b",c\n' + "1,2\n" * 5, encoding="utf-8")
     assert cli("validate", awkward, "--qi", '"a,b",c', "--k", "5").code == 0
@@ -223,7 +228,7 @@ def test_results_for_a_build_server(cli: Any, released: Path, tmp_path: Path) ->
 
 def test_more_models_can_be_asked(cli: Any, table: Path) -> None:
     """(alpha, k) and beta-likeness of any table."""
-    asked = ("validate", table, "--qi", "sex", "--sensitive", "illness", "--alpha")
+    asked = ("validate", table, *NAMED, "--qi", "sex", "--sensitive", "illness", "--alpha")
     assert cli(*asked, "0.9", "--beta", "2").code == 0
     assert cli(*asked, "0.01").code == 1
     assert cli("validate", table, "--qi", "sex", "--beta", "2").code == 2

@@ -21,8 +21,12 @@ def _table(rows: int = 240) -> pa.Table:
 
 
 def _released(table: pa.Table, method: str, sensitive: tuple[str, ...] = ()) -> anonkit.Release:
-    columns = {name: {"role": "insensitive"} for name in ("row", "more", "copy") if name in table.column_names}
-    columns |= {name: {"role": "sensitive"} for name in sensitive}
+    columns: dict[str, dict[str, object]] = {
+        name: {"role": "insensitive", "release_as_is": True}
+        for name in ("row", "more", "copy")
+        if name in table.column_names
+    }
+    columns |= {name: {"role": "sensitive", "release_as_is": True} for name in sensitive}
     settings_of = {} if method == "mondrian" else {"trees": 5, "max_suppression": 0.4}
     return anonkit.release(
         table,
