@@ -119,7 +119,7 @@ def test_any_table_can_be_asked(cli: Any, table: Path) -> None:
     assert cli("validate", table, "--qi", "sex", "--k", "30").code == 1
     assert cli("validate", table, *NAMED, "--qi", "sex,zip", "--k", "30").code == 1
     assert cli("validate", table, *NAMED, "--qi", "sex", "--qi", "zip", "--k", "6").code == 0
-    assert cli("validate", table, *NAMED, "--qi", "sex", "--sensitive", "illness", "--l", "3", "--t", "0.5").code == 0
+    assert cli("validate", table, *NAMED, "--qi", "sex", "--sensitive", "illness", "--l", "2", "--t", "0.5").code == 0
     awkward = table.with_name("awkward.csv")
     awkward.write_text('"a,b",c\n' + "1,2\n" * 5, encoding="utf-8")
     assert cli("validate", awkward, "--qi", '"a,b",c', "--k", "5").code == 0
