@@ -129,6 +129,9 @@ def audit(
             guarantee=report.get("guarantee", {}),
             control=None if control is None else read(control),
             secrets=list(dict.fromkeys(secrets)),
+            widths={
+                column["name"]: float(column["width"]) for column in params.get("columns", ()) if "width" in column
+            },
             quasi_identifiers=known if quasi_identifiers is None else list(quasi_identifiers),
             attacks=attacks,
             seed=seed,

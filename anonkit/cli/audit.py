@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from anonkit.errors import EngineError, ParameterError, SourceError
 if TYPE_CHECKING:
     from anonkit.auditing.attacks.battery import Audit
     from anonkit.auditing.attacks.loss import LossBound
-    from anonkit.auditing.attacks.rates import Attack, Rate
+    from anonkit.auditing.attacks.rates import Attack
 
 OWNER_FILE = "audit.owner.report.json"
 
@@ -152,11 +152,13 @@ def _text(release: str, audited: Audit, banner: str) -> str:
     head = click.style(f"Attacks on {one_line(release)}", bold=True)
     lines = [head, click.style(banner, fg="yellow"), ""]
     names = ("attack", "rate", "control", "risk", "95 % interval", "verdict", "identity", "renamed", "shuffled")
-    rows = [names, *(_row(attack) for attack in audited.attacks)]
+    rows = [names, *(row for attack in audited.attacks for row in _rows(attack.to_dict(), attack.name))]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     bound = [] if audited.epsilon is None else ["", *_epsilon(audited.epsilon)]
-    return "\n".join([*lines, *bound, "", f"The attacker knows {', '.join(map(one_line, audited.known))}."])
+    beside = [line for attack in audited.attacks for line in _beside(attack)]
+    known = f"The attacker knows {', '.join(map(one_line, audited.known))}."
+    return "\n".join([*lines, *bound, "", *beside, known])
 
 
 def _epsilon(loss: LossBound) -> list[str]:
@@ -179,21 +181,45 @@ def _epsilon(loss: LossBound) -> list[str]:
     ]
 
 
-def _row(attack: Attack) -> tuple[str, ...]:
-    document = attack.to_dict()
+def _rows(document: Mapping[str, Any], name: str) -> Iterator[tuple[str, ...]]:
+    """Yield the line of an attack; of inference one for each secret."""
+    if document.get("secrets"):
+        for secret, block in document["secrets"].items():
+            yield from _rows(block, f"inference of {one_line(secret)}")
+        return
     low, high = document["ci"]
-    return (
-        attack.name.replace("_", " "),
-        _share(attack.attack),
-        _share(attack.control),
+    made, controls = document["n_attacks"], document["controls"]
+    rates = (document["attack_rate"], document["control_rate"]) if made else (None, None)
+    yield (
+        name.replace("_", " "),
+        *map(_share, rates),
         f"{document['risk']:.3f}",
         f"{low:.3f} to {high:.3f}",
-        attack.verdict,
-        _share(attack.identity),
-        _share(attack.renamed),
-        _share(attack.shuffled),
+        document["verdict"],
+        *(_share(controls[control] if made else None) for control in ("identity", "renamed", "shuffled")),
     )
 
 
-def _share(rate: Rate | None) -> str:
-    return "–" if rate is None or rate.attacks == 0 else f"{rate.value:.3f}"
+def _beside(attack: Attack) -> Iterator[str]:
+    """Yield what stands beside the figures: full knowledge, and holders of single values; no value is named."""
+    from anonkit.auditing.attacks.rates import RISK
+
+    if "full_knowledge" in attack.details:
+        yield f"Linkability where all released columns of a person are known: {attack.details['full_knowledge']:.3f}."
+    for secret, block in attack.details.get("secrets", {}).items():
+        if not block["n_attacks"] and block.get("note") != attack.note:
+            yield f"Inference of {one_line(secret)}: {block['note']}"
+        values = block["by_value"]
+        at_risk = [entry for entry in values if RISK in (entry["verdict"], entry["verdict_without_control"])]
+        if not at_risk:
+            continue
+        worst = max(at_risk, key=lambda entry: float(entry["risk"]))
+        without = "" if worst["verdict"] == RISK else ", without the control rows"
+        yield (
+            f"Holders of a value of {one_line(secret)}: told from others for {len(at_risk)} of {len(values)} values; "
+            f"most for one of {worst['base_rate']:.2%} of the rows, risk {worst['risk']:.3f}{without}; see --json."
+        )
+
+
+def _share(rate: float | None) -> str:
+    return "–" if rate is None else f"{rate:.3f}"

@@ -8,6 +8,7 @@ release. Nothing is judged anew.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import starmap
 from typing import Any
 
 from anonkit.report.differences import diff_reports
@@ -66,11 +67,21 @@ def _attack_words(audit: Mapping[str, Any]) -> list[str]:
     else:
         sentence = "Not measured: no attack was made often enough to tell."
     powers = [f"{_name(name)} ({_power(attack)})" for name, attack in few.items()]
+    secrets = audit.get("inference", {}).get("secrets", {})
     return [
         sentence,
+        *([f"Inference of each secret: {'; '.join(starmap(_secret_words, secrets.items()))}."] if secrets else []),
         *([f"Not enough attacks: {', '.join(powers)}."] if powers else []),
         *([f"Too weak to tell anything: {', '.join(weak)}."] if weak else []),
     ]
+
+
+def _secret_words(name: str, attack: Mapping[str, Any]) -> str:
+    """Return what was shown of a secret, and of holders of single values of it, none of which is named."""
+    values = attack["by_value"]
+    told = [entry for entry in values if _FOUND in (entry["verdict"], entry["verdict_without_control"])]
+    apart = f", holders of {len(told)} of {len(values)} values told from others" if told else ""
+    return f"{name} {percent(attack['risk'])} ({attack['verdict']}){apart}"
 
 
 def _power(attack: Mapping[str, Any]) -> str:

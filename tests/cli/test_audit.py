@@ -91,3 +91,27 @@ def test_an_owner_report_that_cannot_stand_there_is_refused(cli: Any, table: Pat
     assert beside.code == 2
     assert "is the folder of the release" in beside.err
     assert not (released.parent / "audit.owner.report.json").exists()
+
+
+def test_people_see_every_secret_and_full_knowledge(cli: Any, tmp_path: Path) -> None:
+    """A line each, what is known where all columns are, and how many values give their holders away; no value."""
+    at, rows = range(600), tmp_path / "in.csv"
+    lines = (f"{i % 30},{'MARKER' if i % 30 == 7 else 'none'},{'fm'[i % 2]}" for i in at)
+    rows.write_text("\n".join(["street,illness,sex", *lines]) + "\n", encoding="utf-8")
+    asked = ("--method", "mondrian", "--k", "5", "--no-target", "--sensitive", "illness", "--alpha", "1", "--no-ledger")
+    made = cli("release", *asked, "--insensitive", "sex", rows, tmp_path / "out.parquet")
+    assert made.code == 0, made.err
+    ran = cli("audit", tmp_path / "out.parquet", "--original", rows, "--sensitive", "sex", "--attacks", "100")
+    assert ran.code == 0, ran.err
+    for line in (
+        "inference of illness",
+        "inference of sex",
+        "Linkability where all released columns of a person are known: ",
+        "Holders of a value of illness: told from others for 1 of 2 values; ",
+    ):
+        assert line in ran.out, ran.out
+    assert "MARKER" not in ran.out + ran.err
+    asked = ("--original", rows, "--sensitive", "sex", "--attacks", "100", "--json")
+    document = cli("audit", tmp_path / "out.parquet", *asked).document
+    assert set(document["inference"]["secrets"]) == {"illness", "sex"}
+    assert {entry["value"] for entry in document["inference"]["secrets"]["illness"]["by_value"]} == {"MARKER", "none"}

@@ -73,6 +73,8 @@ class Weighed:
 
     codes: IntArray
     weights: FloatArray
+    shown: Sequence[Any] = ()
+    """Cell of each label, where cells are values or sets of values."""
 
     def scores(self, value: int) -> FloatArray:
         """Look the weights up."""
@@ -89,6 +91,8 @@ class Equal:
     """Label of each original value; -1 for none."""
     gain: FloatArray
     """Evidence of each label where it is equal."""
+    shown: Sequence[Any] = ()
+    """Cell of each label."""
 
     def scores(self, value: int) -> FloatArray:
         """Compare."""
@@ -172,7 +176,8 @@ def _recoded(released: Values, original: Values) -> Column:
     if released.codes.size and np.asarray(fits.any(axis=1))[released.codes].mean() < _READABLE:
         fits = _by_frequency(released, original)
     weights = np.where(fits, -frequency[:, np.newaxis], IMPOSSIBLE)
-    return Weighed(released.codes, np.vstack([weights, np.zeros(len(original.values))]).astype(np.float32))
+    weighed = np.vstack([weights, np.zeros(len(original.values))]).astype(np.float32)
+    return Weighed(released.codes, weighed, released.values)
 
 
 def _equal(released: Values, original: Values, frequency: NDArray[np.float64]) -> Column:
@@ -183,7 +188,7 @@ def _equal(released: Values, original: Values, frequency: NDArray[np.float64]) -
         fits = _rank_pairs(released, original)
         label_of = np.full(len(original.values), -1, dtype=np.int64)
         label_of[fits[1]] = fits[0]
-    return Equal(released.codes, label_of, -frequency.astype(np.float32))
+    return Equal(released.codes, label_of, -frequency.astype(np.float32), released.values)
 
 
 def _rank_pairs(released: Values, original: Values) -> tuple[IntArray, IntArray]:

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from anonkit.auditing.attacks.aligned import Aligned, align, identity
 from anonkit.auditing.attacks.attack_evidence import Column, Values, columns_of, evidence_for
-from anonkit.auditing.attacks.inference import MANY, infer
+from anonkit.auditing.attacks.guessed_secrets import HeldValue, Secret, right_about
+from anonkit.auditing.attacks.inference import Ballot, Votes, votes_for
 from anonkit.auditing.attacks.linkage import Linkage, link
 from anonkit.auditing.attacks.loss import LossBound
 from anonkit.auditing.attacks.membership import membership
@@ -24,6 +25,8 @@ from anonkit.published.randomized_table import FORMAT, PublishedTable
 
 ATTACKS = 500
 PREDICATES = 1000
+_FEWEST = 25
+"""Holders of a value that are attacked, where there are so many."""
 _SYNTHETIC = "No row of this release belongs to one person, so there is nothing to link."
 _ASSUMED = "How the table was made is not known: a row that fits in every column is taken for the person's."
 _REDRAWN = "The release hides its row order: scored on a second draw of the published mechanism, which is not written."
@@ -84,6 +87,7 @@ def audit_tables(
     guarantee: Mapping[str, Any] | None = None,
     control: pa.Table | None = None,
     secrets: Sequence[str] = (),
+    widths: Mapping[str, float] | None = None,
     quasi_identifiers: Sequence[str] = (),
     attacks: int = ATTACKS,
     seed: int = 0,
@@ -101,6 +105,8 @@ def audit_tables(
         Rows of the same population that were not released.
     secrets : sequence of str
         Columns to infer.
+    widths : mapping of float, optional
+        By column: how near numbers count as one value, where the release says it.
     quasi_identifiers : sequence of str
         What a weaker attacker knows.
     attacks : int
@@ -118,7 +124,7 @@ def audit_tables(
         attacks=(
             auditor.singling_out(),
             auditor.linkability(),
-            auditor.inference([name for name in secrets if name in auditor.names]),
+            auditor.inference([name for name in secrets if name in auditor.names], widths or {}),
             *auditor.membership(),
         ),
         rows=original.num_rows,
@@ -155,7 +161,7 @@ class _Auditor:
         self._released = released
         self._people_of_rows = people
         self._targets = self._drawn(original.num_rows)[:attacks].tolist()
-        self._people = [{name: int(self._values[name].codes[row]) for name in self.names} for row in self._targets]
+        self._people = [self._person(row) for row in self._targets]
         self._others = (
             others if len(others) <= attacks else [others[at] for at in self._random.permutation(len(others))[:attacks]]
         )
@@ -250,36 +256,124 @@ class _Auditor:
             note=_REDRAWN if self._randomized is not None else None if self._aligned else _ASSUMED,
         )
 
-    def inference(self, secrets: Sequence[str]) -> Attack:
-        """Guess each secret; the one that is guessed best counts."""
-        usable = [name for name in secrets if len(self._values[name].values) <= MANY]
-        inferences = [self._inference(name) for name in usable]
-        if not inferences:
+    def inference(self, names: Sequence[str], widths: Mapping[str, float]) -> Attack:
+        """Guess each secret; figures of all stand beside those of the one that is guessed best."""
+        if not names:
             none = Rate(successes=0.0, attacks=0)
-            note = "No column is declared sensitive or target, or none with few values: nothing to infer."
+            note = "No column is declared sensitive or target: nothing to infer."
             return Attack(
                 name="inference", attack=none, control=none, identity=None, renamed=None, shuffled=None, note=note
             )
-        return max(inferences, key=lambda inference: inference.risk)
+        secrets = [Secret.of(name, self._values[name], widths.get(name)) for name in names]
+        everybody = {
+            "release": self._votes(self._release, secrets, self._people),
+            "mixed": self._votes(self._mixed, secrets, self._people),
+            "identity": self._votes(self._identity, secrets, self._people),
+            "renamed": self._votes(self._renamed, secrets, self._people),
+            "others": self._votes(self._release, secrets, self._others),
+        }
+        found = {secret.name: self._inference(secret, everybody) for secret in secrets}
+        worst = max(found.values(), key=lambda attack: attack.risk)
+        shown = {
+            secret.name: {**found[secret.name].to_dict(), "by_value": self._by_value(secret, everybody)}
+            for secret in secrets
+        }
+        return replace(worst, details={**worst.details, "secrets": shown})
 
-    def _inference(self, secret: str) -> Attack:
-        names = [name for name in self.known if name != secret]
+    def _votes(
+        self, scene: _Scene, secrets: Sequence[Secret], people: Sequence[Mapping[str, int]]
+    ) -> dict[str, list[Votes]]:
+        return votes_for(scene.columns, self.known, secrets, people)
 
-        def rate(scene: _Scene, people: Sequence[Mapping[str, int]]) -> Rate:
-            truth = [person[secret] for person in people]
-            return infer(scene.columns, names, secret, self._values, people, truth)
+    def _inference(self, secret: Secret, votes: Mapping[str, Mapping[str, list[Votes]]]) -> Attack:
+        """Return how often the secret of a person is guessed."""
+        scenes = {"identity": self._identity, "renamed": self._renamed, "mixed": self._mixed}
 
-        shuffled = rate(self._mixed, self._people)
+        def rate(told: str, people: Sequence[Mapping[str, int]]) -> Rate:
+            ballot = Ballot.of(scenes.get(told, self._release).columns.get(secret.name), secret)
+            if ballot is None:
+                return Rate(successes=0.0, attacks=0)
+            overall = ballot.overall()
+            right = sum(
+                secret.is_right(secret.guess(own, overall), person[secret.name])
+                for own, person in zip(votes[told][secret.name], people, strict=True)
+            )
+            return Rate(successes=float(right), attacks=len(people))
+
+        shuffled = rate("mixed", self._people)
         return Attack(
             name="inference",
-            attack=rate(self._release, self._people),
-            control=rate(self._release, self._others) if self._others else shuffled,
-            identity=rate(self._identity, self._people),
-            renamed=rate(self._renamed, self._people),
+            attack=rate("release", self._people),
+            control=rate("others", self._others) if self._others else shuffled,
+            identity=rate("identity", self._people),
+            renamed=rate("renamed", self._people),
             shuffled=shuffled,
-            details={"secret": secret},
+            details={"secret": secret.name, **({"width": secret.width} if secret.width else {})},
             note=_HIDDEN if shuffled.attacks == 0 else None if self._others else _NO_CONTROL,
         )
+
+    def _by_value(self, secret: Secret, votes: Mapping[str, Mapping[str, list[Votes]]]) -> list[dict[str, Any]]:
+        """Return how well the holders of single values are told from others, the largest risk first."""
+        if secret.name not in votes["release"]:
+            return []
+        values = secret.held()
+        holders = [self._holders(secret, held, -(-len(self._targets) // max(len(values), 1))) for held in values]
+        drawn = [self._person(row) for rows in holders for row in rows]
+        own = {name: self._votes(scene, [secret], drawn)[secret.name] for name, scene in self._told.items()}
+        found, first = [], 0
+        for held, rows in zip(values, holders, strict=True):
+            mine = {name: own[name][first : first + len(rows)] for name in own}
+            first += len(rows)
+            found.append(self._of_value(secret, held, mine, votes))
+        return sorted(found, key=lambda entry: -float(entry["risk"]))
+
+    @property
+    def _told(self) -> dict[str, _Scene]:
+        return {"release": self._release, "mixed": self._mixed}
+
+    def _of_value(
+        self,
+        secret: Secret,
+        held: HeldValue,
+        holders: Mapping[str, list[Votes]],
+        votes: Mapping[str, Mapping[str, list[Votes]]],
+    ) -> dict[str, Any]:
+        """Return the attack on holders of a value, beside as many people who do not hold it."""
+
+        def rate(scene: _Scene, mine: list[Votes], told: str, people: Sequence[Mapping[str, int]]) -> Rate:
+            ballot = Ballot.of(scene.columns[secret.name], secret)
+            assert ballot is not None  # noqa: S101 - else nobody has voted
+            truth = [person[secret.name] for person in people]
+            theirs = [at for at, true in enumerate(truth) if not held.codes[true]][: len(mine)]
+            sample = [*mine[: len(theirs)], *(votes[told][secret.name][at] for at in theirs)]
+            holds = [True] * min(len(mine), len(theirs)) + [False] * len(theirs)
+            return right_about(held, sample, ballot.overall(), holds)
+
+        attack = rate(self._release, holders["release"], "release", self._people)
+        shuffled = rate(self._mixed, holders["mixed"], "mixed", self._people)
+        apart = [at for at, person in enumerate(self._others) if held.codes[person[secret.name]]]
+        control = shuffled
+        if apart:
+            control = rate(self._release, [votes["others"][secret.name][at] for at in apart], "others", self._others)
+        alone = Attack(
+            name="inference", attack=attack, control=shuffled, identity=None, renamed=None, shuffled=shuffled
+        )
+        figures = replace(alone, control=control).to_dict()
+        return {
+            "value": held.value,
+            "base_rate": float(held.codes[secret.values.codes].mean()),
+            **{key: figures[key] for key in ("attack_rate", "control_rate", "risk", "ci", "n_attacks", "verdict")},
+            "verdict_without_control": alone.verdict,
+        }
+
+    def _holders(self, secret: Secret, held: HeldValue, most: int) -> list[int]:
+        """Return rows of people who hold a value, drawn at random."""
+        rows = self._drawn(self._source.num_rows)
+        own: list[int] = rows[held.codes[secret.values.codes[rows]]][: max(most, _FEWEST)].tolist()
+        return own
+
+    def _person(self, row: int) -> dict[str, int]:
+        return {name: int(self._values[name].codes[row]) for name in self.names}
 
     def membership(self) -> list[Attack]:
         """Tell people of the table from others, when there are others."""

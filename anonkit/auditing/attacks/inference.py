@@ -1,83 +1,143 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The inference attack: an unknown value of a person guessed from the released rows that match the known values."""
+"""The inference attack: unknown values of a person guessed from the released rows that match the known values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.auditing.attacks.attack_evidence import Column, Values, Weighed, evidence_for
-from anonkit.auditing.attacks.rates import Rate
+from anonkit.auditing.attacks.attack_evidence import IMPOSSIBLE, Column, Equal, Values, Weighed, evidence_for
+from anonkit.auditing.attacks.guessed_secrets import Secret
+from anonkit.domains.array_types import IntArray
 
-MANY = 50
-"""Secrets with more values are not guessed."""
+Votes = NDArray[np.float64]
+"""By value of a secret: how much the released rows speak for it."""
+_DENSE = 1_000_000
+"""Entries of a table of labels by values that are held as a table."""
 
 
-def infer(
+def votes_for(
     columns: Mapping[str, Column],
-    names: Sequence[str],
-    secret: str,
-    original: Mapping[str, Values],
-    targets: Sequence[Mapping[str, int]],
-    truth: Sequence[int],
-) -> Rate:
-    """Guess the secret of every target.
+    known: Sequence[str],
+    secrets: Sequence[Secret],
+    people: Sequence[Mapping[str, int]],
+) -> dict[str, list[Votes]]:
+    """Let the released rows vote for the secrets of people; the evidence for each person is added up once.
 
     Parameters
     ----------
     columns : mapping of Column
-        The release as evidence, the secret in it.
-    names : sequence of str
-        What the attacker knows: not the secret.
-    secret : str
-        Name of the secret column.
-    original : mapping of Values
-        The source, whose values of the secret are guessed.
-    targets : sequence of mapping
-        Codes of the known values of each target.
-    truth : sequence of int
-        Code of each target's secret.
+        The release as evidence, secrets in it.
+    known : sequence of str
+        What the attacker knows of a person; the secret that is guessed is left out of it.
+    secrets : sequence of Secret
+    people : sequence of mapping
+        Codes of the values of each person.
+
+    Returns
+    -------
+    dict
+        By secret, the votes for each person; secrets that the release shows in no way that is guessed from are not in
+        it.
 
     Notes
     -----
     Every released row votes for the values its secret may stand for, by the evidence that the row is the person's. Rows
     whose secret was randomized vote by the inverse of the response: blind answers cancel.
     """
-    held = columns.get(secret)
-    if not isinstance(held, Weighed):
-        return Rate(successes=0.0, attacks=0)
-    votes_of = _votes(held, original[secret])
-    overall = np.bincount(held.codes[held.codes >= 0], minlength=votes_of.shape[0]) @ votes_of
-    won = 0.0
-    for values, true in zip(targets, truth, strict=True):
-        scores = evidence_for(columns, names, values)
-        if scores.size == 0:
-            continue
-        weights = np.exp(np.asarray(scores, dtype=np.float64) - float(scores.max()))
-        weights[held.codes < 0] = 0.0
-        votes = np.bincount(np.maximum(held.codes, 0), weights, minlength=votes_of.shape[0]) @ votes_of
-        best = np.flatnonzero(votes >= votes.max() - 1e-12 * max(abs(votes.max()), 1))
-        guess = best[np.argmax(overall[best])]
-        won += float(guess == true)
-    return Rate(successes=won, attacks=len(truth))
+    ballots = {secret.name: Ballot.of(columns.get(secret.name), secret) for secret in secrets}
+    found: dict[str, list[Votes]] = {name: [] for name, ballot in ballots.items() if ballot is not None}
+    for person in people:
+        whole = evidence_for(columns, known, person)
+        for name, told in found.items():
+            ballot, scores = ballots[name], whole
+            assert ballot is not None  # noqa: S101 - those are left out above
+            if name in known and name in columns:
+                scores = evidence_for(columns, [other for other in known if other != name], person)
+            if scores.size == 0:
+                scores = np.zeros(ballot.codes.size, dtype=np.float32)
+            weights = np.exp(np.asarray(scores, dtype=np.float64) - float(scores.max(initial=0.0)))
+            told.append(ballot.cast(weights))
+    return found
 
 
-def _votes(held: Weighed, original: Values) -> NDArray[np.float64]:
-    """Return how each label votes on the original values, shape (n_labels, n_values).
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ballot:
+    """How released cells of a secret vote for its original values: pairs of a label and a value, each with a share."""
+
+    codes: IntArray
+    """Label of each released row; -1 for a cell that says nothing."""
+    labels: IntArray
+    values: IntArray
+    shares: Votes
+    n_labels: int
+    n_values: int
+
+    @classmethod
+    def of(cls, held: Column | None, secret: Secret) -> Ballot | None:
+        """Read a released column; None where its cells are no labels."""
+        original, n_values = secret.values, len(secret.values.values)
+        if isinstance(held, Weighed | Equal) and (nearest := secret.nearest(held.shown)) is not None:
+            labels = np.flatnonzero(nearest >= 0)
+            return cls(
+                codes=held.codes, labels=labels, values=nearest[labels], shares=np.ones(labels.size),
+                n_labels=nearest.size, n_values=n_values,
+            )  # fmt: skip
+        if isinstance(held, Equal):
+            values = np.flatnonzero(held.label_of >= 0)
+            labels, shares = held.label_of[values], np.ones(values.size)
+            return cls(
+                codes=held.codes,
+                labels=labels,
+                values=values,
+                shares=shares,
+                n_labels=held.gain.size,
+                n_values=n_values,
+            )
+        if not isinstance(held, Weighed):
+            return None
+        n_labels = held.weights.shape[0] - 1
+        labels, values, shares = _pairs(held, original)
+        return cls(codes=held.codes, labels=labels, values=values, shares=shares, n_labels=n_labels, n_values=n_values)
+
+    def cast(self, weights: Votes) -> Votes:
+        """Return the votes for each value, of rows with these weights."""
+        speak = self.codes >= 0
+        of_labels = np.bincount(self.codes[speak], weights[speak], minlength=self.n_labels)
+        votes = np.bincount(self.values, of_labels[self.labels] * self.shares, minlength=self.n_values)
+        return votes.astype(np.float64)
+
+    def overall(self) -> Votes:
+        """Return the votes of all rows alike: what is guessed of anybody."""
+        return self.cast(np.ones(self.codes.size))
+
+
+def _pairs(held: Weighed, original: Values) -> tuple[IntArray, IntArray, Votes]:
+    """Return which labels vote for which original values, and by how much.
 
     The weights are log p(label | value) - log p(label); without the frequency they are the response, whose inverse
     votes without bias. A label that fits several values votes for each by how common it is.
     """
-    labels = held.weights.shape[0] - 1
-    counts = np.bincount(held.codes[held.codes >= 0], minlength=labels)[:labels]
-    share = np.log((counts + 1e-9) / max(counts.sum(), 1))
-    response = np.exp(np.minimum(held.weights[:-1].astype(np.float64) + share[:, np.newaxis], 0.0))
-    columns = response.sum(axis=0)
-    if labels == response.shape[1] and np.allclose(columns, 1.0, atol=1e-3) and np.linalg.cond(response) < 1e6:
-        return np.asarray(np.linalg.inv(response).T)
+    weights = held.weights[:-1]
     common = original.counts / max(original.codes.size, 1)
-    fits = np.where(response > 1e-3, response * common, 0.0)
-    total = fits.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(fits, total, out=np.zeros_like(fits), where=total > 0))
+    if weights.size > _DENSE:  # of recoded cells, which fit or do not
+        labels, values = np.nonzero(weights > IMPOSSIBLE / 2)
+        fits = common[values]
+    else:
+        n_labels = weights.shape[0]
+        counts = np.bincount(held.codes[held.codes >= 0], minlength=n_labels)[:n_labels]
+        share = np.log((counts + 1e-9) / max(counts.sum(), 1))
+        response = np.exp(np.minimum(weights.astype(np.float64) + share[:, np.newaxis], 0.0))
+        columns = response.sum(axis=0)
+        if n_labels == response.shape[1] and np.allclose(columns, 1.0, atol=1e-3) and np.linalg.cond(response) < 1e6:
+            inverse = np.linalg.inv(response).T
+            labels, values = np.nonzero(inverse)
+            return labels, values, inverse[labels, values]
+        votes = np.where(response > 1e-3, response * common, 0.0)
+        labels, values = np.nonzero(votes)
+        fits = votes[labels, values]
+    total = np.bincount(labels, fits, minlength=weights.shape[0])
+    return labels, values, fits / total[labels]

@@ -64,7 +64,8 @@ class Attack:
     """On the source with every value renamed."""
     shuffled: Rate | None
     """On the release, every column shuffled by itself."""
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Further figures; values of secrets may be among them, so that no representation shows them."""
     note: str | None = None
 
     @property
@@ -116,7 +117,9 @@ class Attack:
             "n_attacks": self.attack.attacks,
             "least_detectable_risk": self.least_detectable_risk,
             "verdict": self.verdict,
-            "controls": {name: None if rate is None else rate.value for name, rate in controls.items()},
+            "controls": {
+                name: None if rate is None or rate.attacks == 0 else rate.value for name, rate in controls.items()
+            },
             **self.details,
             **({} if self.note is None else {"note": self.note}),
         }
