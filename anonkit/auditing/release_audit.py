@@ -22,7 +22,6 @@ from anonkit.bundle.bound_columns import labelled_rows
 from anonkit.bundle.data_files import read_rows
 from anonkit.bundle.release_place import Place
 from anonkit.bundle.stored_release import Release, load
-from anonkit.domains.cell_keys import cell_keys
 from anonkit.engines import open_engine
 from anonkit.engines.reading.settled_tables import settled
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
@@ -34,6 +33,7 @@ from anonkit.policy.calendar_columns import Calendar
 from anonkit.policy.column_declarations import Column, ColumnType, Outside, Role
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.encodings import UTF8, encoding_named
+from anonkit.policy.person_candidates import joint_keys
 from anonkit.published.aggregates import FORMAT as AGGREGATES
 from anonkit.published.randomized_table import FORMAT
 
@@ -111,7 +111,7 @@ def audit(
                 return pa.Table.from_batches(opened.batches(), schema=opened.schema)
 
         released = _released(release) if loaded is None else labelled_rows(loaded)
-        roles = {column["name"]: column for column in report.get("columns", ())}
+        roles = _columns(report)
         secrets = [
             *sensitive,
             *(
@@ -135,7 +135,7 @@ def audit(
             quasi_identifiers=known if quasi_identifiers is None else list(quasi_identifiers),
             attacks=attacks,
             seed=seed,
-            people=_people(source, roles),
+            people=_people(source, params, report),
         )
     if runs == 0 or "epsilon" not in report.get("guarantee", {}).get("parameters", {}):
         return audited
@@ -149,13 +149,39 @@ def audit(
         return replace(audited, notes=(f"{_NOT_AGAIN}: {reason}.",))
 
 
-def _people(source: pa.Table, roles: Mapping[str, Mapping[str, Any]]) -> NDArray[np.int64] | None:
-    """Return the person of each row, -1 for nobody; None where the release declared no unit or the source lacks it."""
-    unit = next((name for name, column in roles.items() if column["role"] == Role.UNIT), None)
-    if unit is None or unit not in source.column_names or not source.num_rows:
+def _people(source: pa.Table, params: Mapping[str, Any], report: Mapping[str, Any]) -> NDArray[np.int64] | None:
+    """Return the person of each row, -1 for nobody; None where nobody is told by the source.
+
+    Without a unit the rows of one value of a candidate for the person are one person, of the candidate with most values
+    where there are several; a row without a value is a person of its own.
+    """
+    if not source.num_rows:
         return None
-    keys = pc.dictionary_encode(pa.chunked_array([cell_keys(chunk) for chunk in source.column(unit).chunks]))
-    codes: NDArray[np.int64] = pc.fill_null(keys.combine_chunks().indices, -1).to_numpy().astype(np.int64)
+    unit = next((name for name, column in _columns(report).items() if column["role"] == Role.UNIT), None)
+    if unit is not None:
+        made = {column["name"]: column.get("together") for column in params.get("columns", ())}
+        return _keyed(source, made.get(unit) or [unit])
+    candidates = report.get("guarantee", {}).get("parameters", {}).get("candidates", ())
+    found = [_keyed(source, candidate["columns"]) for candidate in candidates]
+    known = [codes for codes in found if codes is not None]
+    if not known:
+        return None
+    finest = max(known, key=lambda codes: int(codes.max()))
+    alone = finest < 0
+    return np.where(alone, int(finest.max()) + np.cumsum(alone), finest)
+
+
+def _columns(report: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    return {column["name"]: column for column in report.get("columns", ())}
+
+
+def _keyed(source: pa.Table, names: Sequence[str]) -> NDArray[np.int64] | None:
+    """Return a number for the keys of some columns together, -1 where one is missing; None where they are not there."""
+    if not set(names) <= set(source.column_names):
+        return None
+    keys = pa.chunked_array([joint_keys(batch, names) for batch in source.to_batches()], pa.string())
+    coded = pc.dictionary_encode(keys).combine_chunks()
+    codes: NDArray[np.int64] = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
     return codes
 
 

@@ -26,7 +26,6 @@ from anonkit.comparing.frontier import comparison_fragment
 from anonkit.comparing.frontier_plot import Figure
 from anonkit.comparing.rebuilt_model import scores_of_reconstruction
 from anonkit.domains.arrow_values import is_ordered
-from anonkit.domains.cell_keys import cell_keys
 from anonkit.engines import open_engine
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.engines.snapshots.dispatch import snapshot
@@ -36,7 +35,9 @@ from anonkit.ledger.neighbour_totals import total
 from anonkit.methods import make_method, method_class, method_parameters
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
+from anonkit.policy.person_candidates import joint_keys
 from anonkit.policy.target_task import Task, task_from_values
 from anonkit.promises.guarantee import loss_json
 from anonkit.protocols import Progress, no_progress
@@ -338,15 +339,17 @@ def _halves(source: object, policy: Policy, rows: int, seed: int) -> tuple[pa.Ta
         raise ParameterError(f"the table has {table.num_rows} rows, 100 are needed to compare")
     random = np.random.default_rng(seed)
     if policy.unit is not None:
-        return _halves_of_people(table, policy.unit, rows, random)
+        return _halves_of_people(table, policy.names(Role.UNIT), rows, random)
     order = random.permutation(table.num_rows)[:rows]
     half = order.size // 2
     return table.take(pa.array(order[:half])), table.take(pa.array(order[half:]))
 
 
-def _halves_of_people(table: pa.Table, unit: str, rows: int, random: np.random.Generator) -> tuple[pa.Table, pa.Table]:
+def _halves_of_people(
+    table: pa.Table, unit: Sequence[str], rows: int, random: np.random.Generator
+) -> tuple[pa.Table, pa.Table]:
     """Divide the people, with all their rows, as far as so many rows go; nobody is in both halves."""
-    keys = pc.dictionary_encode(pa.chunked_array([cell_keys(chunk) for chunk in table.column(unit).chunks]))
+    keys = pc.dictionary_encode(pa.chunked_array([joint_keys(batch, unit) for batch in table.to_batches()]))
     codes = pc.fill_null(keys.combine_chunks().indices, -1).to_numpy().astype(np.int64)
     sizes = np.bincount(codes[codes >= 0])
     order = random.permutation(sizes.size)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import CodedColumn, combine
-from anonkit.drafting.identifying.header_words import is_measure, is_postal, names_birth
+from anonkit.drafting.identifying.header_words import is_measure, is_postal, names_birth, vocabulary, words_of
 from anonkit.drafting.identifying.kinds import Kind
 from anonkit.drafting.identifying.topic_words import is_demographic, is_place
 from anonkit.drafting.identifying.verdicts import Verdict
@@ -39,7 +39,7 @@ BEYOND_CHANCE = 0.8
 """The same, of the pairs that would not agree by chance."""
 SEVERAL = 2
 """Columns that a key by structure determines, at least."""
-NEARLY = 0.75
+NEARLY = 0.5
 """Share of the rows whose value of the key is the commonest one where those columns say the same, at least."""
 KEY_BY_STRUCTURE = Verdict(
     rule="key_by_structure",
@@ -47,6 +47,7 @@ KEY_BY_STRUCTURE = Verdict(
     kind=Kind.KEY,
 )
 
+_ORIGINS = vocabulary("origin origine origen origem origini herkunft herkomst afkomst pochodzenie oprindelse")
 _ROWS = 5_000  # rows whose pairs are compared, in whole groups of one value
 _IN_ORDER = 0.999  # rank correlation of two columns, one of which is made of the other
 _Codes = NDArray[np.int64]
@@ -65,7 +66,7 @@ def with_keys_by_structure(source: Source, undeclared: Undeclared, engine: Engin
         return undeclared
     rows = looked_at(source, engine)
     columns = {name: column for name in free for column in engine.encode(rows, [name])}
-    about = frozenset(name for name, column in columns.items() if is_demographic(name, _texts(column)))
+    about = frozenset(name for name, column in columns.items() if _is_about_person(column))
     dates = frozenset(name for name in about if names_birth(name) and _is_date(free[name]))
     keys = [
         name
@@ -115,6 +116,16 @@ def _may_be_key(profile: ColumnProfile) -> bool:
     several = profile.distinct >= MANY_VALUES and profile.filled >= ROWS_A_VALUE * profile.distinct
     plain = profile.kind in (ValueKind.WHOLE, ValueKind.TEXT) and profile.written is None
     return several and plain and not is_measure(profile.name) and not is_postal(profile.name)
+
+
+def _is_about_person(column: CodedColumn) -> bool:
+    """Tell whether a column is named or filled like age, birth, sex, origin or marital state.
+
+    Goods have an origin too: where the name says no more, and the values are places, it says nothing of a person.
+    """
+    texts = _texts(column)
+    of_goods = set(words_of(column.name)) <= _ORIGINS and is_place("", texts)
+    return is_demographic(column.name, texts) and not of_goods
 
 
 def _is_key(key: CodedColumn, others: Sequence[CodedColumn], about: Collection[str], dates: Collection[str]) -> bool:

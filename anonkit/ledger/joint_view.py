@@ -10,7 +10,7 @@ is known which row is which: no pair of releases can be combined into smaller gr
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,16 +19,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.domains.cell_keys import cell_keys
-from anonkit.engines.reading.settled_tables import settled
+from anonkit.engines.reading.settled_tables import settled, with_keys, with_unit
 from anonkit.errors import AnonkitError
 from anonkit.k_anonymity.merged_classes import merged_recoding
 from anonkit.k_anonymity.recoded_rows import RowRecoding, RowRules, RowsAsked, any_missing, is_among
 from anonkit.k_anonymity.stored_recoding import Recoded
-from anonkit.k_anonymity.violating_classes import violating_classes
+from anonkit.k_anonymity.violating_classes import WithValue, violating_classes
 from anonkit.ledger.packed_params import unpacked
 from anonkit.ledger.standing import Entry
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import SettleCells, settling
+from anonkit.policy.person_candidates import Candidate, joint_keys, key_names
 from anonkit.protocols import Engine, Source
 
 _UNIT = "unit"
@@ -44,7 +45,8 @@ class JointView:
     """
 
     k: int
-    """Rows (people, with a unit column) in the smallest joint class; 0 when nothing is released."""
+    """Rows (people, with a unit column; with candidates for the person their values) in the smallest joint class; 0
+    when nothing is released."""
     classes: int
     rows_below: int
     """Rows in joint classes smaller than the k of the newest release."""
@@ -91,22 +93,38 @@ def joint_view(
     known = {column["name"] for entry in every for column in entry["columns"] if column["role"] == "quasi_identifier"}
     k = int(params["model"]["k"])
     try:
+        table = _with_made_units(table, [policy, *(Recoded.from_params(entry).policy() for entry in every)], engine)
         joint = JointClasses(
             shown=tuple(shown_rows(table, engine, entry, known) for entry in every),
             unit=policy.unit,
+            candidates=tuple(candidate.columns for candidate in policy.candidates),
         )
         rows = engine.map_batches(table, joint, joint.schema)
         sizes = engine.class_sizes(rows, joint.names, k, _UNIT if policy.unit else None)
         alone = engine.class_sizes(rows, joint.names, 2, _UNIT) if policy.unit else None
+        fewest = [_fewest(rows, joint, key, k, engine) for key in joint.keys]
     except (AnonkitError, KeyError):
         return None
     return JointView(
-        k=sizes.smallest,
+        k=min([sizes.smallest, *fewest]),
         classes=sizes.classes,
         rows_below=sizes.rows_below_k,
         alone=dict(sizes.histogram).get(1, 0) if alone is None else alone.rows_below_k,
         releases=tuple(entry.number for entry in earlier if entry.params is not None),
     )
+
+
+def _with_made_units(table: Source, policies: Sequence[Policy], engine: Engine) -> Source:
+    """Return the rows with every unit that one of the releases makes of several columns."""
+    for policy in policies:
+        table = with_unit(table, policy, engine)
+    return table
+
+
+def _fewest(rows: Source, joint: JointClasses, key: str, k: int, engine: Engine) -> int:
+    """Return the fewest values of a candidate in a joint class in which it has any."""
+    told = engine.map_batches(rows, WithValue(key), joint.schema)
+    return engine.class_sizes(told, joint.names, k, key).smallest
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -141,20 +159,28 @@ class JointClasses:
     shown: tuple[Shown, ...]
     unit: str | None
     """Column that says whose a row is."""
+    candidates: tuple[tuple[str, ...], ...] = ()
+    """Columns of each candidate for the person."""
+
+    @property
+    def keys(self) -> list[str]:
+        """Columns of the keys of the candidates."""
+        return [f"{_UNIT} {at}" for at in range(len(self.candidates))]
 
     @property
     def names(self) -> list[str]:
         """Columns of the joint class."""
-        return [name for name in self.schema.names if name != _UNIT]
+        return [name for name in self.schema.names if name not in (_UNIT, *self.keys)]
 
     @property
     def schema(self) -> pa.Schema:
-        """A column a cell of a release, one a release that tells whether it has the row, and the unit."""
+        """A column a cell of a release, one a release that tells whether it has the row, and whose it is."""
         fields: list[tuple[str, pa.DataType]] = []
         for number, view in enumerate(self.shown):
             cells = [*view.types.values(), *view.clear.values()]
             fields += [(f"{number}.{at}", _plain_type(kind)) for at, kind in enumerate(cells)]
             fields.append((f"{number}", pa.bool_()))
+        fields += [(key, pa.string()) for key in self.keys]
         return pa.schema(fields if self.unit is None else [*fields, (_UNIT, pa.string())])
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
@@ -165,6 +191,7 @@ class JointClasses:
             cells, is_in = view.of(batch)
             arrays += [*cells, pa.array(is_in)]
             present |= is_in
+        arrays += [joint_keys(batch, columns) for columns in self.candidates]
         if self.unit is not None:
             keys = cell_keys(batch.column(self.unit))
             present &= keys.is_valid().to_numpy(zero_copy_only=False)
@@ -193,7 +220,12 @@ def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: 
     method = Recoded.from_params(params, max_suppression=1.0)
     policy = method.policy().resolve(table.schema.names, target_use=method.target_use)
     settle = settling(table.schema, policy)
-    table = settled(table, policy, engine)
+    keys = key_names(method.candidates, table.schema.names)
+    candidates = tuple(
+        Candidate(columns=columns, key=key) for columns, key in zip(method.candidates, keys, strict=True)
+    )
+    policy = replace(policy, candidates=candidates)
+    table = settled(with_keys(table, candidates, engine), policy, engine)
     needed = RowRules.of(policy).needed
     recoding: RowRecoding = method.recoding
     asked = RowsAsked(needed=needed, rules=method.rules(policy))

@@ -18,7 +18,7 @@ from anonkit.drafting.guessed_target import TargetGuess, guess_target
 from anonkit.drafting.table_domains import with_domains_of
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
 from anonkit.drafting.whose_rows import candidates_for_person, with_keys_by_structure
-from anonkit.engines.reading.settled_tables import declared_table
+from anonkit.engines.reading.settled_tables import declared_table, with_unit
 from anonkit.engines.snapshots.addresses import address_of
 from anonkit.engines.snapshots.dispatch import Snapshot, is_read_in_place
 from anonkit.errors import AnonkitError, ChoiceError, ParameterError, PolicyError, option
@@ -207,7 +207,7 @@ def declared_source(
         policy = replace(policy, candidates=candidates_for_person(table, policy, undeclared, engine, earlier))
     if min_people is not None:
         policy = replace(policy, identifiers_from_data=tuple(undeclared.taken))
-        policy = with_domains_of(policy, table, engine, min_people)
+        policy = with_domains_of(policy, with_unit(table, policy, engine), engine, min_people)
         undeclared = undeclared.with_rare(policy.identifiers_from_data)
     failure: Exception | None = None
     if finds and request.output.dry_run:  # a plan is not charged: nothing is drawn for it
@@ -216,7 +216,8 @@ def declared_source(
     elif finds:
         randomness = request.randomness().child("finding")
         try:
-            found = method.with_found_domains(policy, table, engine, randomness)  # type: ignore[attr-defined]
+            keyed = with_unit(table, policy, engine)
+            found = method.with_found_domains(policy, keyed, engine, randomness)  # type: ignore[attr-defined]
             table = table if isinstance(source, pa.RecordBatchReader) else snapshot.scan(engine, found)
             policy, promise = _promised(method, found)
         except Exception as failed:  # once something was drawn it may follow from it, whatever it says
