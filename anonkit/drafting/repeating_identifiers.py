@@ -18,7 +18,7 @@ class RepeatingIdentifier:
     """An identifier whose values stand in several rows: each may be a person."""
 
     columns: tuple[str, ...]
-    """One column; or given name, family name and date of birth, which name a person together."""
+    """One column; or given name, family name and, where there is one, date of birth, which name a person together."""
     kind: Kind
 
 
@@ -38,8 +38,8 @@ def repeating_identifiers(
     -------
     list of RepeatingIdentifier
         Keys, e-mail addresses, phone numbers, national numbers and full names, in table order; then given name and
-        family name with a date of birth, where each stands in a column of its own. Addresses of a household, free text
-        and other identifiers are none.
+        family name, with a date of birth where there is one, in columns of their own. Addresses of a household, free
+        text and other identifiers are none.
     """
     seen = list(profiles)
     kinds = {profile.name: _kind(profile, profile.name in declared) for profile in seen}
@@ -53,8 +53,9 @@ def repeating_identifiers(
         for part in (Kind.GIVEN_NAME, Kind.FAMILY_NAME)
     )
     born = next((profile.name for profile in seen if _is_birth_date(profile)), None)
-    if given is not None and family is not None and born is not None:
-        found.append(RepeatingIdentifier(columns=(given, family, born), kind=Kind.PERSON_NAME))
+    if given is not None and family is not None:
+        columns = (given, family) if born is None else (given, family, born)
+        found.append(RepeatingIdentifier(columns=columns, kind=Kind.PERSON_NAME))
     return found
 
 

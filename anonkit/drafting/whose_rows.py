@@ -240,6 +240,8 @@ def _parting_otherwise(
     kept = []
     for columns in names:
         keys, there = keys_of(columns)
+        if np.unique(keys[there]).size == there.sum():
+            continue  # none stands in two rows
         if not any(_alike(keys, there, *other) for other in known):
             known.append((keys, there))
             kept.append(columns)
