@@ -14,6 +14,7 @@ import anonkit.comparing.comparison as comparing
 from anonkit.auditing.attacks.attack_evidence import Values
 from anonkit.auditing.attacks.linkage import ranked
 from anonkit.auditing.attacks.singling_out import singled_out
+from anonkit.auditing.release_audit import _people
 from anonkit.policy.declaration import Policy
 
 
@@ -75,3 +76,24 @@ def test_nobody_is_in_both_halves_of_a_comparison(monkeypatch: pytest.MonkeyPatc
     policy = Policy().with_roles(unit="who")
     comparing.compare(_visits(), target="label", methods=["mondrian"], k=[5], policy=policy, attacks=20)
     assert all("who" not in table.column_names for table in seen)
+
+
+@pytest.mark.untraced
+@pytest.mark.parametrize("roles", [{"identifiers": ["who"]}, {"unit": ["who", "zip"]}])
+def test_rows_of_one_candidate_or_of_a_unit_of_two_columns_are_one_person(roles: dict[str, Any]) -> None:
+    """A person's other rows are no other people: 60 people are attacked, not 180 rows."""
+    made = anonkit.release(_visits(), method="mondrian", k=5, target="label", ledger=None, **roles)
+    found = anonkit.audit(made, _visits(), attacks=500, runs=0)
+    assert found.attack("linkability").attack.attacks == 60
+
+
+def test_a_row_without_a_value_is_a_person_of_its_own_and_of_two_candidates_the_finer_counts() -> None:
+    """What is not there tells nobody from anybody; a candidate that the source lacks tells nothing."""
+    source = pa.table({"a": ["x", "x", None, None, "y", "z"], "b": ["s", "s", "s", "t", "t", "t"]})
+    named = [{"columns": [name], "values": 2} for name in ("b", "a", "gone")]
+    report = {"columns": [], "guarantee": {"parameters": {"candidates": named}}}
+    people = _people(source, {}, report)
+    assert people is not None
+    assert people.tolist() == [0, 0, 3, 4, 1, 2]
+    assert _people(source, {}, {"guarantee": {"parameters": {"candidates": [named[2]]}}}) is None
+    assert _people(source.slice(0, 0), {}, report) is None

@@ -48,7 +48,12 @@ def release(output: Path, drop: str, **more: Any) -> anonkit.Release:
 
 
 def by_hand(*releases: anonkit.Release) -> Counter[tuple[Any, ...]]:
-    """Count the joint classes by applying the published recodings to every row with pandas-free code."""
+    """Count the joint classes."""
+    return Counter(joint_cells(*releases))
+
+
+def joint_cells(*releases: anonkit.Release) -> list[tuple[Any, ...]]:
+    """Return the joint class of every row by applying the published recodings with pandas-free code."""
     from anonkit.k_anonymity.stored_recoding import Recoded
 
     cells: list[list[tuple[Any, ...]]] = []
@@ -56,7 +61,7 @@ def by_hand(*releases: anonkit.Release) -> Counter[tuple[Any, ...]]:
         recoding = Recoded.from_params(json.loads(json.dumps(one.params))).recoding
         columns = recoding.apply(people().combine_chunks().to_batches()[0])[0]
         cells.append(list(zip(*(column.to_pylist() for column in columns.values()), strict=True)))
-    return Counter(zip(*cells, strict=True))
+    return list(zip(*cells, strict=True))
 
 
 def test_the_joint_k_is_that_of_the_pairs_of_classes(tmp_path: Path) -> None:
@@ -202,3 +207,18 @@ def test_tables_larger_than_a_search_are_counted_whole(tmp_path: Path) -> None:
     pairs = by_hand(*made)
     view = made[1].owner["joint_view"]
     assert (view["k"], view["classes"]) == (min(pairs.values()), len(pairs))
+
+
+def test_two_releases_together_are_counted_by_what_may_be_the_person(tmp_path: Path) -> None:
+    """Nobody says whose the rows are: the joint class of one person with many rows is one, counted by hand."""
+    table = people().set_column(0, "row", pa.array([f"p{number // 4}" for number in range(240)]))
+    first = release(tmp_path / "a.parquet", "zip", table=table, accept_joint_k=1)
+    second = release(tmp_path / "b.parquet", "age", table=table, accept_joint_k=1)
+    cells = joint_cells(first, second)
+    fewest = []
+    for candidate in second.report["guarantee"]["parameters"]["candidates"]:
+        (name,) = candidate["columns"]
+        pairs = set(zip(cells, table.column(name).to_pylist(), strict=True))
+        fewest.append(min(Counter(cell for cell, _ in pairs).values()))
+    assert len(fewest) == 2
+    assert second.owner["joint_view"]["k"] == min(fewest) < min(Counter(cells).values())
