@@ -52,14 +52,14 @@ def by_hand(*releases: anonkit.Release) -> Counter[tuple[Any, ...]]:
     return Counter(joint_cells(*releases))
 
 
-def joint_cells(*releases: anonkit.Release) -> list[tuple[Any, ...]]:
+def joint_cells(*releases: anonkit.Release, table: pa.Table | None = None) -> list[tuple[Any, ...]]:
     """Return the joint class of every row by applying the published recodings with pandas-free code."""
     from anonkit.k_anonymity.stored_recoding import Recoded
 
     cells: list[list[tuple[Any, ...]]] = []
     for one in releases:
         recoding = Recoded.from_params(json.loads(json.dumps(one.params))).recoding
-        columns = recoding.apply(people().combine_chunks().to_batches()[0])[0]
+        columns = recoding.apply((people() if table is None else table).combine_chunks().to_batches()[0])[0]
         cells.append(list(zip(*(column.to_pylist() for column in columns.values()), strict=True)))
     return list(zip(*cells, strict=True))
 
@@ -211,10 +211,18 @@ def test_tables_larger_than_a_search_are_counted_whole(tmp_path: Path) -> None:
 
 def test_two_releases_together_are_counted_by_what_may_be_the_person(tmp_path: Path) -> None:
     """Nobody says whose the rows are: the joint class of one person with many rows is one, counted by hand."""
-    table = people().set_column(0, "row", pa.array([f"p{number // 4}" for number in range(240)]))
+    rows = range(300)
+    table = pa.table(
+        {
+            "row": [f"p{at // 4}" for at in rows],
+            "age": [20 + at // 12 % 5 for at in rows],
+            "zip": [f"z{at // 60}" for at in rows],
+            "label": [("yes", "no")[at % 2] for at in rows],
+        }
+    )
     first = release(tmp_path / "a.parquet", "zip", table=table, accept_joint_k=1)
     second = release(tmp_path / "b.parquet", "age", table=table, accept_joint_k=1)
-    cells = joint_cells(first, second)
+    cells = joint_cells(first, second, table=table)
     fewest = []
     for candidate in second.report["guarantee"]["parameters"]["candidates"]:
         (name,) = candidate["columns"]
