@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from anonkit.checks.clear_columns import KnownBeside, same_width
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.read_values import ReadValues
@@ -72,6 +73,7 @@ def recounted(
         quasi_identifiers = None
     names = promise.quasi_identifiers if quasi_identifiers is None else quasi_identifiers
     recursive = promise.diversity.recursive
+    insensitive = [name for name, entry in named(params["columns"]) if entry["role"] == "insensitive"]
     return measure(
         data,
         [name for name in names if name in schema.names],
@@ -81,10 +83,36 @@ def recounted(
         recursive=(2, 3) if recursive is None else tuple(sorted({2, 3, recursive[1]})),
         target=params.get("target") if params.get("target") in schema.names else None,
         reading=ReadValues.from_params(params, rows) if promise.sensitive else ReadValues(),
+        **looked_at(promise, schema.names, params.get("target"), insensitive),
     )
 
 
-def figure_checks(report: Mapping[str, Any], disclosure: Disclosure, promise: KAnonymity) -> Iterator[Check]:
+def looked_at(
+    promise: KAnonymity, released: Sequence[str], target: object, insensitive: Sequence[str]
+) -> dict[str, Any]:
+    """Return which values are looked at one by one, and what may be known beside the quasi-identifiers.
+
+    Returns
+    -------
+    dict
+        `listed` and `beside` of `anonkit.checks.disclosure.measure`.
+    """
+    targets = [target] if isinstance(target, str) else []
+    sensitive = [name for name in promise.sensitive if name in released]
+    return {
+        "listed": tuple(name for name in dict.fromkeys([*targets, *sensitive]) if name in released),
+        "beside": KnownBeside(
+            columns=tuple(name for name in (*targets, *insensitive) if name in released),
+            sensitive=tuple(name for name in sensitive if name not in targets),
+            target=targets[0] if targets and targets[0] in released else None,
+            k=promise.k,
+        ),
+    }
+
+
+def figure_checks(
+    report: Mapping[str, Any], disclosure: Disclosure, promise: KAnonymity, params: Mapping[str, Any]
+) -> Iterator[Check]:
     """Compare the report's figures with the recount over the promised quasi-identifiers."""
     again = replace(disclosure, sensitive={name: disclosure.sensitive[name] for name in promise.sensitive})
     stated, observed = report["disclosure_risk"], again.to_dict(AT_RISK)
@@ -95,7 +123,8 @@ def figure_checks(report: Mapping[str, Any], disclosure: Disclosure, promise: KA
         observed=len(disclosure.sizes),
         required=len(sizes),
     )
-    yield none_of("disclosure_risk", differing(stated, observed, figures=True))
+    wrong_width = not same_width(params, disclosure.clear)
+    yield none_of("disclosure_risk", differing(stated, observed, figures=True) + wrong_width)
     means = {
         "discernibility": sum(size * size * classes for size, classes in disclosure.class_sizes),
         "average_equivalence_class_size": disclosure.rows / disclosure.classes if disclosure.classes else None,

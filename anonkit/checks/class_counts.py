@@ -158,6 +158,11 @@ class ClassValues:
         """Rows without a value, by class."""
         return np.asarray(self.rows_of_class - self.holders)
 
+    @property
+    def cells(self) -> pa.ChunkedArray:
+        """What stands in the cells of each value, in the order of the values."""
+        return self.connection.sql("SELECT s FROM domain ORDER BY value").to_arrow_table().column("s")
+
     def rows(self) -> ValueRows:
         """Return the rows of every value in every class."""
         cells = self.connection.execute("SELECT class, value, n FROM cells ORDER BY class, value").fetchnumpy()

@@ -63,7 +63,7 @@ def validate_classes(evidence: Evidence) -> Validation:
     made = [check for check in promise.verify(disclosure) if check.name not in uncountable]
     promised = [*disclosure.checks, *made]
     if given is None:
-        counted += figure_checks(report, disclosure, promise)
+        counted += figure_checks(report, disclosure, promise, params)
         counted += verification_checks(report, [*made, *evidence.repeated], uncountable)
         if promise.candidates or promise.independent_rows or "candidates" in params:
             counted.append(_whose_rows(params, report, promise))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from anonkit.checks.counted_as import CountedAs, LookedAt
 from anonkit.checks.diversity import NOTHING, Pairs, worst_of, worst_told
@@ -39,6 +40,8 @@ class CountedValues:
     """The values by what they are."""
     whole: bool
     """Their type is one of whole numbers."""
+    cells: pa.ChunkedArray
+    """What stands in the cells of each value, in the order of the values."""
 
     @property
     def holders(self) -> Counts:

@@ -9,7 +9,7 @@ sensitive cell is one where that is declared.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,16 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.checks.class_counts import ClassValues, number_classes
+from anonkit.checks.clear_columns import ClearParts, KnownBeside, clear_parts
 from anonkit.checks.counted_values import CountedValues
 from anonkit.checks.people import Counts, HeldByPeople, PeopleCounts, class_check, value_check
 from anonkit.checks.read_values import ReadValues, read_lines
+from anonkit.checks.spread_confidence import cells_in_spread, confidence_in_spread
 from anonkit.checks.spread_people import people_in_spread
 from anonkit.checks.spread_values import measure_spread
 from anonkit.checks.table_scans import Lines, few_combined
 from anonkit.checks.uniform_classes import UniformClasses, uniform_classes
+from anonkit.checks.value_confidence import ColumnConfidence, people_confidence, value_confidence
 from anonkit.promises.guarantee import Check
 
 _AS_TOLD = ReadValues()
@@ -51,6 +54,10 @@ class Disclosure:
     """
     uniform: UniformClasses | None = None
     """Records in classes of one target value; None where no target was named."""
+    clear: ClearParts | None = None
+    """Rows that are alike when target and insensitive columns are known too."""
+    by_value: Mapping[str, ColumnConfidence] = field(default_factory=dict)
+    """What the classes tell of each value of the target and of sensitive columns."""
     counts: PeopleCounts | None = field(default=None, compare=False)
     """The people by class and value, when people are counted."""
     checks: tuple[Check, ...] = field(default=(), compare=False)
@@ -88,8 +95,11 @@ class Disclosure:
             "k_anonymity": {"k": self.k, "people": self.people},
             "l_diversity": {
                 name: {
-                    key: figures[key]
-                    for key in ("l", "entropy_l", *(k for k in figures if k.startswith("recursive_c_")))
+                    **{
+                        key: figures[key]
+                        for key in ("l", "entropy_l", *(k for k in figures if k.startswith("recursive_c_")))
+                    },
+                    **({"share_of_one_value": self.by_value[name].of_one_value} if name in self.by_value else {}),
                 }
                 for name, figures in self.sensitive.items()
             },
@@ -97,6 +107,12 @@ class Disclosure:
                 name: {"t": figures["t"], "alpha": figures["alpha"]} for name, figures in self.sensitive.items()
             },
             **({} if self.uniform is None else {"uniform_classes": self.uniform.to_dict()}),
+            **({} if self.clear is None else {"with_clear_columns": self.clear.to_dict()}),
+            **(
+                {"by_value": {name: [each.to_dict() for each in own.values] for name, own in self.by_value.items()}}
+                if self.by_value
+                else {}
+            ),
         }
 
 
@@ -110,6 +126,8 @@ def measure(
     people: PeopleCounts | None = None,
     recursive: Sequence[int] = (2, 3),
     target: str | None = None,
+    listed: Sequence[str] = (),
+    beside: KnownBeside | None = None,
     reading: ReadValues = _AS_TOLD,
 ) -> Disclosure:
     """Recount a table.
@@ -135,29 +153,86 @@ def measure(
         Values of l for which the smallest c of recursive (c, l)-diversity is measured.
     target : str, optional
         Column whose value is compared within each class: `Disclosure.uniform`, in rows also where people are counted.
+    listed : sequence of str
+        Columns whose values are looked at one by one: `Disclosure.by_value`.
+    beside : KnownBeside, optional
+        What may be known beside the quasi-identifiers: `Disclosure.clear`.
     reading : ReadValues
-        What counts as a value of the sensitive columns; by default what the published list says, widths from the table.
+        What counts as a value of the sensitive columns and those `listed`; by default what the published list says,
+        widths from the table.
     """
     reading = reading.reading(sensitive)
-    columns = (*quasi_identifiers, *sensitive, *(name for name in (unit, target) if name is not None))
+    known = () if beside is None else (*beside.columns, *beside.sensitive)
+    columns = (*quasi_identifiers, *sensitive, *(name for name in (unit, target) if name is not None), *listed, *known)
     with few_combined(table, columns) as lines:
         if isinstance(lines, Lines):
+            as_they_stand = lines
             lines = read_lines(lines, [name for name in reading.columns if name in columns], reading)
             rows, everybody, numbered = number_classes(lines, quasi_identifiers, sensitive, unit)
             values = (
                 ClassValues.of(numbered, f"s{at}", rows, name in missing_is_value, units=unit is not None)
                 for at, name in enumerate(sensitive)
             )
-            of_values = _of_values(rows, everybody, zip(sensitive, values, strict=True), people, recursive, reading)
+            look = _Look(
+                lines={name: as_they_stand for name in sensitive if name in listed},
+                reading=reading,
+                missing_is_value=missing_is_value,
+            )
+            of_values = _of_values(rows, everybody, zip(sensitive, values, strict=True), people, recursive, look)
             uniform = None if target is None else uniform_classes(lines, quasi_identifiers, target)
-            return _disclosure(rows, uniform=uniform, **of_values)
+            by_value = {
+                name: value_confidence(
+                    as_they_stand, quasi_identifiers, name, reading, missing_is_value=name in missing_is_value
+                )
+                for name in listed
+                if name not in of_values["by_value"]
+            }
+            of_values["by_value"] |= by_value
+            clear = None if beside is None else clear_parts(as_they_stand, quasi_identifiers, beside, unit)
+            return _with_people(_disclosure(rows, uniform=uniform, clear=clear, **of_values), people)
+    confidence = confidence_in_spread(lines, quasi_identifiers, listed, missing_is_value, reading, beside, unit)
+    clear = confidence.clear
     if unit is None and people is None:
         found = measure_spread(lines, quasi_identifiers, sensitive, missing_is_value, recursive, target, reading)
-        return _disclosure(found.rows, sensitive=found.sensitive, uniform=found.uniform)
+        return _disclosure(
+            found.rows, sensitive=found.sensitive, uniform=found.uniform, by_value=confidence.by_value, clear=clear
+        )
     there = people_in_spread(lines, quasi_identifiers, sensitive, missing_is_value, unit, reading)
-    of_values = _of_values(there.rows, there.people, there.values.items(), people, recursive, reading)
+    with cells_in_spread(lines, [name for name in sensitive if name in listed]) as cells:
+        look = _Look(lines=cells, reading=reading, missing_is_value=missing_is_value)
+        of_values = _of_values(there.rows, there.people, there.values.items(), people, recursive, look)
+    of_values["by_value"] = {name: of_values["by_value"].get(name, own) for name, own in confidence.by_value.items()}
     uniform = None if target is None else measure(table, quasi_identifiers, target=target, reading=reading).uniform
-    return _disclosure(there.rows, uniform=uniform, **of_values)
+    return _with_people(_disclosure(there.rows, uniform=uniform, clear=clear, **of_values), people)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Look:
+    """What is needed to look at the people who hold each value of a column."""
+
+    lines: Mapping[str, Lines]
+    """By column whose values are looked at: the table, or its different cells."""
+    reading: ReadValues
+    missing_is_value: Sequence[str]
+
+    def at(
+        self, name: str, own: ClassValues | CountedValues, everybody: Counts, held: HeldByPeople
+    ) -> ColumnConfidence:
+        """Look at the values of a column."""
+        is_value = name in self.missing_is_value
+        return people_confidence(
+            self.lines[name], name, self.reading, own.cells, own.rows(), everybody, held, missing_is_value=is_value
+        )
+
+
+def _with_people(found: Disclosure, people: PeopleCounts | None) -> Disclosure:
+    """Return what was found with the people of parts of the classes: as they are told, or as they are to be told."""
+    if found.clear is None or found.counts is None:
+        return found
+    if people is None:
+        return replace(found, counts=replace(found.counts, parts=found.clear.of_people))
+    clear, check = found.clear.as_told(people.parts, int(people.classes.sum()))
+    return replace(found, clear=clear, checks=(*found.checks, check))
 
 
 def _of_values(
@@ -166,7 +241,7 @@ def _of_values(
     values: Iterable[tuple[str, ClassValues | CountedValues]],
     people: PeopleCounts | None,
     recursive: Sequence[int],
-    reading: ReadValues,
+    look: _Look,
 ) -> dict[str, Any]:
     """Return what follows from the rows, and the people, of every class and of every value in it.
 
@@ -181,6 +256,7 @@ def _of_values(
         everybody = people.classes if checks[0].passed else rows
     diversity: dict[str, dict[str, float]] = {}
     held: dict[str, HeldByPeople] = {}
+    by_value: dict[str, ColumnConfidence] = {}
     for name, own in values:
         if people is not None:
             checks.append(value_check(people, name, own.rows()))
@@ -188,10 +264,13 @@ def _of_values(
                 held[name] = people.sensitive[name]
         elif everybody is not None:
             held[name] = own.held(everybody)
-        diversity[name] = own.diversity(name, reading, everybody, held.get(name), recursive)
+        diversity[name] = own.diversity(name, look.reading, everybody, held.get(name), recursive)
+        if name in held and name in look.lines and everybody is not None:
+            by_value[name] = look.at(name, own, everybody, held[name])
     return {
         "everybody": everybody,
         "sensitive": diversity,
+        "by_value": by_value,
         "counts": people or (None if everybody is None else PeopleCounts(classes=everybody, sensitive=held)),
         "checks": tuple(checks),
     }

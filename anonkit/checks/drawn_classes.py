@@ -50,7 +50,7 @@ def validate_drawn(evidence: Evidence) -> Validation:
     made = [*promise.verify(disclosure), *draw_checks(data, params, report["guarantee"]), *_domains(data, params)]
     found = [*_columns(params, report, schema), *label_checks(data, schema.names, params, report)]
     if requested.quasi_identifiers is None:
-        found += figure_checks(report, disclosure, promise)
+        found += figure_checks(report, disclosure, promise, params)
         found += verification_checks(report, [*made, *evidence.repeated], ())
     more = [check for check in requested.checks(disclosure, requested.sensitive) if check not in made]
     return Validation(checks=(*evidence.checks, *budget_checks(report), *made, *found, *more), disclosure=disclosure)

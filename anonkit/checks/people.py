@@ -8,7 +8,7 @@ the order of the classes and values of the table itself, without any of their ce
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from anonkit.promises.guarantee import Check
 Counts = NDArray[np.int64]
 
 _COUNTS = re.compile(r"(?:0|[1-9][0-9]{0,17})(?: (?:0|[1-9][0-9]{0,17}))*")
+_SIZE = 5
 _NEVER_ALONE = 2
 """One person with several rows of a value is told as so many."""
 
@@ -53,6 +54,9 @@ class PeopleCounts:
     classes: Counts
     """People in each class, ascending by its cells, missing last."""
     sensitive: Mapping[str, HeldByPeople] = field(default_factory=dict)
+    parts: Sequence[Sequence[Sequence[int]]] = ()
+    """Of parts of the classes, which other columns make: how many have so many rows, people, rows that are alike with
+    theirs, and people who have one of these (`anonkit.checks.clear_columns`)."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the `people` block of `params.json`."""
@@ -67,6 +71,7 @@ class PeopleCounts:
                 }
                 for name, attribute in self.sensitive.items()
             },
+            **({"parts": [[list(size) for size in sizes] for sizes in self.parts]} if self.parts else {}),
         }
 
     @classmethod
@@ -85,10 +90,11 @@ class PeopleCounts:
             )
         try:
             block = params["people"]
-            if set(block) != {"classes", "sensitive"}:
+            if set(block) - {"parts"} != {"classes", "sensitive"}:
                 raise ValueError
             sensitive = {name: _held(attribute) for name, attribute in block["sensitive"].items()}
-            return cls(classes=_counts(block["classes"]), sensitive=sensitive)
+            parts = [[_size(size) for size in sizes] for sizes in block.get("parts", ())]
+            return cls(classes=_counts(block["classes"]), sensitive=sensitive, parts=parts)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise ReleaseFormatError("the counts of people in the params.json are damaged") from None
 
@@ -103,6 +109,12 @@ def _held(raw: Mapping[str, Any]) -> HeldByPeople:
         everywhere=_counts(raw["everywhere"]),
         anybody=raw["anybody"],
     )
+
+
+def _size(raw: Sequence[Any]) -> tuple[int, ...]:
+    if len(raw) != _SIZE or not all(type(number) is int and number > 0 for number in raw):
+        raise ValueError
+    return tuple(raw)
 
 
 def _text(counts: Counts) -> str:

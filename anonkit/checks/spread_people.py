@@ -189,6 +189,11 @@ def _values(
         anybody=anybody,
         looked=LookedAt.from_tables(looked),
         whole=whole,
+        cells=pa.chunked_array(
+            [chunk for each in looked for chunk in each.column("s").chunks], looked[0].column("s").type
+        )
+        if looked
+        else pa.chunked_array([], pa.null()),
     )
 
 
@@ -265,7 +270,12 @@ class CountPeople:
                 )
                 cells = table_of(connection, f"SELECT DISTINCT s FROM {source} WHERE {valued} ORDER BY s NULLS LAST")
                 looked = LookedAt.of(cells.column("s"), self.columns[kind], self.reading)
-                lines_of = {"n": domain.column("n"), "people": domain.column("people"), **looked.columns()}
+                lines_of = {
+                    "n": domain.column("n"),
+                    "people": domain.column("people"),
+                    "s": cells.column("s"),
+                    **looked.columns(),
+                }
                 yield group, written(pa.table(lines_of))
                 return
             holders = "".join(

@@ -131,19 +131,21 @@ def _text(comparison: Comparison, output: str | None) -> str:
     from anonkit.checks.consumer_models import name_of_best
     from anonkit.comparing.comparison import MEASURE
     from anonkit.report.document import OWNER_BANNER
+    from anonkit.report.wording import percent
 
     measure = MEASURE[comparison.task]
     head_of = {"auc": "AUC", "r2": "R² (95% interval), error"}[measure]
     raw = name_of_best(comparison.raw, measure)
-    rows: list[tuple[str, ...]] = [("release", head_of, "by", "singling out", "linkability", "inference")]
-    rows.append(("the rows as they are", _score(comparison.raw.get(raw or ""), measure), raw or "", "", "", ""))
+    rows: list[tuple[str, ...]] = [("release", head_of, "by", "singling out", "linkability", "inference", "alone*")]
+    rows.append(("the rows as they are", _score(comparison.raw.get(raw or ""), measure), raw or "", "", "", "", ""))
     for point in comparison.points:
         if point.refused is not None:
-            rows.append((point.label, "refused", "", "", "", ""))
+            rows.append((point.label, "refused", "", "", "", "", ""))
             continue
         risks = [f"{point.attacks[name]['risk']:.3f}" for name in ("singling_out", "linkability", "inference")]
         best = _score(point.scores.get(point.best_model or ""), measure)
-        rows.append((point.label, best, point.best_model or "", *risks))
+        alone = "–" if point.clear is None else percent(point.clear["share_alone"])
+        rows.append((point.label, best, point.best_model or "", *risks, alone))
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     head = click.style(f"{comparison.rows:,} rows, target {comparison.target}", bold=True)
@@ -152,6 +154,8 @@ def _text(comparison: Comparison, output: str | None) -> str:
         for point in comparison.points
         if point.told is not None
     ]
+    if any(point.clear is not None for point in comparison.points):
+        lines.append("* rows of the release that are alone, were its target and insensitive columns known too")
     end = [*(["", *reasons] if reasons else []), *([] if output is None else ["", f"Wrote {output}"])]
     return "\n".join([head, click.style(OWNER_BANNER, fg="yellow"), "", *lines, *end])
 

@@ -50,6 +50,7 @@ _MEANINGS = {
     "whole_sets_counted_by_owner": "its report does not say that the owner counted whole sets of rows",
     "whose_rows": "its files contradict each other about what may be the person",
     "people": "its classes cannot have the people that are told of them",
+    "people_of_parts": "the parts of its classes cannot have the people that are told of them",
     "people_of_values": "its values cannot be held by the people that are told of them",
     "l_diversity": "classes are less diverse than promised or asked",
     "entropy_l_diversity": "classes are less diverse than promised",

@@ -72,6 +72,8 @@ class Point:
     attacks: Mapping[str, Any]
     """By attack: rates, risk, limits, verdict."""
     guarantee: Mapping[str, Any]
+    clear: Mapping[str, Any] | None = None
+    """How many rows of the release are alone were its target and insensitive columns known too."""
     measure: str = "auc"
     """What the best model is the best by: `auc` of classes, `r2` of a number."""
     told: str | None = None
@@ -125,6 +127,7 @@ class Point:
             "best_model": self.best_model,
             "models": {name: dict(score) for name, score in self.scores.items()},
             "attacks": dict(self.attacks),
+            "with_clear_columns": self.clear,
             "promise": self.guarantee.get("kind"),
             "epsilon": self.guarantee.get("parameters", {}).get("epsilon"),
             "refused": self.refused,
@@ -440,6 +443,7 @@ class _Halves:
             scores={**ordinary, **scores_of_reconstruction(outcome, self.held_out, target)},
             attacks={attack.name: attack.to_dict() for attack in attacked.attacks},
             guarantee=outcome.report["guarantee"],
+            clear=outcome.report["disclosure_risk"].get("with_clear_columns"),
         )
 
 

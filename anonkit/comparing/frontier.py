@@ -23,6 +23,7 @@ from anonkit.comparing.frontier_plot import (
 from anonkit.promises.cautious_figures import loss_words
 from anonkit.report.charts import safe_text
 from anonkit.report.document import OWNER_BANNER
+from anonkit.report.wording import percent
 
 _IN_A_NOTEBOOK = (
     ".anonkit-view .banner{background:#a81515;color:#fff;padding:.35em .8em;font-weight:600}"
@@ -175,8 +176,10 @@ def _table(points: Sequence[Mapping[str, Any]], raw: Mapping[str, Any], measure:
         "release",
         *(f"{MEASURES[measure]}, {name}" for name in models),
         *(name.replace("_", " ") for name in _ATTACKS),
+        "alone, clear columns known",
+        "below k then",
     ]
-    rows = [["the rows as they are", *_scores(raw, models, measure), *["–"] * len(_ATTACKS)]]
+    rows = [["the rows as they are", *_scores(raw, models, measure), *["–"] * (len(_ATTACKS) + 2)]]
     for point in points:
         if point["refused"] is not None:
             continue
@@ -185,6 +188,7 @@ def _table(points: Sequence[Mapping[str, Any]], raw: Mapping[str, Any], measure:
                 point["label"],
                 *_scores(point, models, measure),
                 *(_risk(point["attacks"].get(name)) for name in _ATTACKS),
+                *_alone(point.get("with_clear_columns")),
             ]
         )
     cells = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
@@ -211,6 +215,11 @@ def _risk(attack: Mapping[str, Any] | None) -> str:
     if attack is None or not attack["n_attacks"]:
         return "–"
     return f"{attack['risk']:.3f} ({attack['ci'][0]:.2f}–{attack['ci'][1]:.2f})"
+
+
+def _alone(clear: Mapping[str, Any] | None) -> list[str]:
+    """Return the shares of rows alone and below k were target and insensitive columns known too."""
+    return ["–", "–"] if clear is None else [percent(clear["share_alone"]), percent(clear["share_below_k"])]
 
 
 def _refused(points: Sequence[Mapping[str, Any]], head: str = "h2") -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from anonkit.checks.anonymity import looked_at
 from anonkit.checks.candidate_values import fewest_values
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.number_utility import number_for_all_rows, number_utility
@@ -26,6 +27,7 @@ from anonkit.checks.utility import (
 from anonkit.checks.whole_sets import fewest_alike
 from anonkit.k_anonymity.recoded_sample import has_classes, people_of, recoded_sample
 from anonkit.pipeline.rows_left_out import CountedTable, by_quarter, left_out_by_class
+from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import Task, task_of_params
 from anonkit.promises.anonymous_classes import ALL_ROWS, KAnonymity
@@ -55,7 +57,8 @@ def recount(
     classes : KAnonymity
         What the promise says of equivalence classes (`Guarantee.counted_classes`).
     policy : Policy
-        Of its target the classes of one value are counted, and the values of candidates whose keys stand in the table.
+        Names the target, for which the classes of one value are counted, columns that may be known besides, and
+        candidates whose keys may stand in the table.
     draft : Draft
         Its params say what counts as a sensitive value.
     people : PeopleCounts, optional
@@ -74,6 +77,7 @@ def recount(
         recursive=(2, 3) if recursive is None else tuple(sorted({2, 3, recursive[1]})),
         target=target if target in schema.names else None,
         reading=ReadValues.from_params(draft.params, draft.rows) if classes.sensitive else ReadValues(),
+        **looked_at(classes, schema.names, target, policy.names(Role.INSENSITIVE)),
     )
     values = {one.columns: fewest_values(data, names, one.key) for one in policy.candidates if one.key in there}
     found = replace(found, candidates=values)

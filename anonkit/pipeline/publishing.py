@@ -121,7 +121,13 @@ class VerifiedDraft:
             **self.draft.params,
             **({KEY: self.bounds} if self.bounds is not None else {}),
             **({} if self.people is None else {"people": self.people.to_dict()}),
+            **({} if self._target_width is None else {"target_width": self._target_width}),
         }
+
+    @property
+    def _target_width(self) -> float | None:
+        """Numbers of the target up to this apart are alike to whoever knows one; None where only equal values are."""
+        return None if self.counted is None or self.counted.clear is None else self.counted.clear.width
 
     @property
     def people(self) -> PeopleCounts | None:

@@ -318,9 +318,7 @@ def _recounted(
     classes = promise.counted_classes
     as_drafted: Mapping[str, Any] = draft.params
     draft, hidden, schema = _as_written(promise, draft, spool, policy)
-    counted = None
-    if classes is not None:
-        counted = recount(classes, spool, schema, policy, draft)
+    counted = None if classes is None else recount(classes, spool, schema, policy, draft)
     promise = promise if classes is not promise or counted is None else classes.counted(counted)
     of_classes = [] if classes is None or counted is None else classes.verify(counted)
     checks = [

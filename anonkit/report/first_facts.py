@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from anonkit.report.promise_words import words_of
-from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, named, plain
+from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, listed_with_and, named, plain
 from anonkit.report.tabulation import measures
 from anonkit.report.wording import (
     bound,
@@ -22,11 +22,18 @@ from anonkit.report.wording import (
     pairs_words,
     people_alike,
     percent,
+    value_words,
     words,
 )
 
 Sentence = Sequence[Phrase]
 
+_MANY_ALONE = 0.05
+"""Share of rows alone above which it must not be overlooked."""
+_SURE, _TELLING = 0.9, 2.0
+"""Confidence, and lift, from which on what a class tells of a secret must not be overlooked."""
+_SECRETS = 4
+"""Columns of which the values are told in sentences."""
 _FEW = 3
 """Measures of a kind that has no sentence of its own."""
 _TREATED = {
@@ -71,7 +78,7 @@ def first_facts(report: Json, files: Sequence[str] = ()) -> list[Topic]:
         topics |= {
             "Table": _table(report),
             "Target": _target(report),
-            "Whose rows": _whose(report),
+            "Whose rows": words_of(report["guarantee"]).whose(report["guarantee"]),
             "Risk": risk_sentences(report),
             "Secrets": _secrets(report),
             "Usefulness": usefulness_sentences(report),
@@ -171,22 +178,20 @@ def _is_kept_beside(column: Json) -> bool:
 # --- people, promise, risk -----------------------------------------------------------------------------------
 
 
-def _whose(report: Json) -> Iterator[Sentence]:
-    yield plain(words_of(report["guarantee"]).protected(report["guarantee"]))
-
-
-def title(report: Json) -> str:
-    """Return the kind of the promise, its figures and its method in one line."""
-    method, parameters = report["method"], report["guarantee"]["parameters"]
+def title(report: Json) -> Sentence:
+    """Return the promise by its name, its figures and its method in one line."""
+    method, promise = report["method"], report["guarantee"]
+    headline, parameters = words_of(promise).headline(promise), promise["parameters"]
     preset = f", preset {method['preset']}" if method.get("preset") else ""
-    settings = ", ".join(
-        f"{words(key)} = {bound(parameters[key])}" for key in ("k", "epsilon", "delta") if parameters.get(key)
+    settings = "".join(
+        f", {words(key)} = {bound(parameters[key])}" for key in ("k", "epsilon", "delta") if parameters.get(key)
     )
-    return f"{report['guarantee']['kind']}{f', {settings}' if settings else ''}, by {method['name']}{preset}"
+    condition = ", under a condition" if parameters.get("domains_from_data") else ""
+    return [Phrase(f"{headline.text}{settings}{condition}, by {method['name']}{preset}", is_bad=headline.is_bad)]
 
 
 def _promise(report: Json) -> Iterator[Sentence]:
-    yield plain(title(report))
+    yield title(report)
     yield plain(report["guarantee"]["statement"])
     if report["rows"] or report["columns"]:
         found = verdict(report)
@@ -220,7 +225,7 @@ def risk_sentences(report: Json) -> Iterator[Sentence]:
         yield plain(f"Not counted: {words_of(report['guarantee']).uncounted_risk(report['guarantee'])}")
         return
     by_people = risk.get("counted") == "people"
-    record, records, whose = ("person", "people", "their") if by_people else ("record", "records", "its")
+    record, records, whose = ("person", "people", "their") if by_people else ("row", "rows", "its")
     of_one = report["guarantee"]["parameters"].get("rows_known") is not None
     known, alike = "the quasi-identifiers of one row" if of_one else f"{whose} quasi-identifiers", people_alike(report)
     if alike is not None:
@@ -230,19 +235,75 @@ def risk_sentences(report: Json) -> Iterator[Sentence]:
     yield plain(f"{highest} at most, {mean} on average: to re-identify a {record} by {known}.")
     share, threshold = percent(attacker["share_at_risk"]), percent(attacker["risk_threshold"])
     yield plain(f"{share} of the {records} have a risk above {threshold}.")
+    yield from _clear(risk.get("with_clear_columns"), number(report["guarantee"]["parameters"].get("k")), records)
+
+
+def _clear(block: Json | None, k: str, records: str) -> Iterator[Sentence]:
+    """Yield the risk were target and insensitive columns known too, and sensitive ones of few values."""
+    for part in () if block is None else (block, block.get("sensitive")):
+        if not part or not part["columns"]:
+            continue
+        is_bad = part["share_alone"] > _MANY_ALONE
+        yield [
+            Phrase("Were ", is_bad=is_bad),
+            *listed_with_and(part["columns"], is_bad=is_bad),
+            Phrase(
+                f" known too: {percent(part['share_alone'])} of the {records} are alone, "
+                f"{percent(part['share_below_k'])} are in groups below {k}, and the smallest group has "
+                f"{number(part['k'])}.",
+                is_bad=is_bad,
+            ),
+        ]
 
 
 # --- secrets -------------------------------------------------------------------------------------------------
 
 
 def _secrets(report: Json) -> Iterator[Sentence]:
-    uniform = report["disclosure_risk"].get("uniform_classes")
-    if uniform:
+    risk, promise = report["disclosure_risk"], report["guarantee"]["parameters"]
+    by_value: Json = risk.get("by_value", {})
+    sensitive = [name for name in promise.get("sensitive", ()) if name in by_value]
+    if risk and not promise.get("sensitive"):
+        yield plain("No column is declared sensitive. --sensitive NAME protects one.")
+    names = [*sensitive, *(name for name in by_value if name not in sensitive)]
+    for name in names[:_SECRETS]:
+        yield from _secret(name, by_value[name], risk, promise, is_sensitive=name in sensitive)
+    if len(names) > _SECRETS:
+        yield [Phrase("More in the report: "), *named(names[_SECRETS:]), Phrase(".")]
+
+
+def _secret(name: str, values: Sequence[Json], risk: Json, promise: Json, *, is_sensitive: bool) -> Iterator[Sentence]:
+    """Yield what the classes tell of a column at worst, of its most telling value, and which values have no cap."""
+    told = max(values, key=lambda each: (each["highest_confidence"], each["lift"]), default=None)
+    if told is None:
+        return
+    records = "people" if is_sensitive and risk.get("counted") == "people" else "rows"
+    is_bad = is_sensitive and told["highest_confidence"] >= _SURE and told["lift"] >= _TELLING
+    yield [
+        Phrase(name, is_name=True, is_bad=is_bad),
+        Phrase(f": up to {percent(told['highest_confidence'])} of a group have ", is_bad=is_bad),
+        Phrase(value_words(told["value"]), is_name=True, is_bad=is_bad),
+        Phrase(f"; {percent(told['base_rate'])} of all {records} do.", is_bad=is_bad),
+    ]
+    lifted = max(values, key=lambda each: each["share_above_half"] * (each["base_rate"] <= 1 / 2))
+    if lifted["share_above_half"] and lifted["base_rate"] <= 1 / 2:
         yield [
-            Phrase(f"{percent(uniform['share'])} of the rows are in groups where everybody has the same "),
-            Phrase(str(uniform["target"]), is_name=True),
-            Phrase(f" ({percent(uniform['expected_share'])} by chance)."),
+            Phrase(f"{percent(lifted['share_above_half'])} of those with "),
+            Phrase(value_words(lifted["value"]), is_name=True),
+            Phrase(" are in groups where most have it."),
         ]
+    uniform = risk.get("uniform_classes") or {}
+    if uniform.get("target") == name:
+        share, beside, records = uniform["share"], f" ({percent(uniform['expected_share'])} by chance)", "rows"
+    else:
+        share, beside = risk["l_diversity"].get(name, {}).get("share_of_one_value", 0.0), ""
+    if share:
+        yield plain(f"{percent(share)} of the {records} are in groups of one value{beside}.")
+    cap = promise.get("confidence_cap") or {}
+    exempt = [each["value"] for each in values if each["base_rate"] > cap.get("exempt_above", 1)]
+    if name in cap.get("columns", ()) and exempt:
+        listed = ", ".join(map(value_words, exempt))
+        yield plain(f"No cap: {listed}, which more than {percent(cap['exempt_above'])} of the table have.")
 
 
 # --- usefulness ----------------------------------------------------------------------------------------------

@@ -28,8 +28,11 @@ from anonkit.report.wording import (
     percent,
     required_words,
     shuffle_words,
+    value_words,
 )
 
+SHOWN_SECRETS = 20
+"""Values of a column of which it is shown what the classes tell."""
 SHOWN_BARS = 30
 """Columns in the importance chart."""
 
@@ -106,7 +109,6 @@ def _view(report: Mapping[str, Any]) -> dict[str, Any]:
         "report": report,
         "created": date_text(report["created"]),
         "seeded": is_seeded(report),
-        "headline": words.headline(promise),
         "questions": list(words.questions(report)),
         "uncounted_risk": words.uncounted_risk(promise),
         "needs_public_domains": words.needs_public_domains,
@@ -227,7 +229,40 @@ def _risk(risk: Mapping[str, Any]) -> dict[str, Any] | None:
         "chart": chart if bars else None,
         "bins": table,
         "sensitive": _sensitive(risk),
+        "parts": _clear_rows(risk.get("with_clear_columns")),
+        "by_value": [(name, *_value_rows(values)) for name, values in risk.get("by_value", {}).items()],
     }
+
+
+def _clear_rows(block: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Return how many are alike were other columns known too, a row for each kind of columns."""
+    parts = [] if block is None else [block, block.get("sensitive")]
+    return [
+        {
+            "columns": part["columns"],
+            "k": number(part["k"]),
+            "alone": percent(part["share_alone"]),
+            "below": percent(part["share_below_k"]),
+        }
+        for part in parts
+        if part and part["columns"]
+    ]
+
+
+def _value_rows(values: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, str]], int]:
+    """Return what the classes tell of the first values, and how many more there are."""
+    rows = [
+        {
+            "value": value_words(each["value"]),
+            "base": percent(each["base_rate"]),
+            "highest": percent(each["highest_confidence"]),
+            "lift": f"{each['lift']:.3g}",
+            "half": percent(each["share_above_half"]),
+            "nine": percent(each["share_above_nine_tenths"]),
+        }
+        for each in values[:SHOWN_SECRETS]
+    ]
+    return rows, max(len(values) - SHOWN_SECRETS, 0)
 
 
 def _sensitive(risk: Mapping[str, Any]) -> list[dict[str, Any]]:

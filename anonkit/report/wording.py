@@ -99,6 +99,7 @@ _CHECKS = {
     ),
     "whose_rows": ("Statements about what may be the person that contradict each other", "exactly"),
     "people": ("Classes that cannot hold the people told of them", "exactly"),
+    "people_of_parts": ("Sizes of parts of classes that no people can have", "exactly"),
     "people_of_values": ("Counts of ‘{}’ that no people can have", "exactly"),
     "l_diversity": ("Different values of ‘{}’ in the least diverse class", "at least"),
     "entropy_l_diversity": ("Evenness of ‘{}’ in the least even class: exp(entropy)", "at least"),
@@ -228,6 +229,10 @@ _GATHERED = {
     "figures": "Figures of columns that their parameters do not have",
     "rows_from_model": "Counts by class that rows of the model cannot have",
 }
+
+
+_LONGEST_VALUE = 40
+"""Letters of a released value that are shown in a sentence."""
 
 
 def shuffle_words(block: Mapping[str, Any] | None) -> str:
@@ -371,6 +376,16 @@ def delta_among(delta: float, protected: int, named: str) -> tuple[str, str] | N
         return first, " a release that shows a row in the open would keep such a promise."
     shows = " a release that shows each row in the open with this probability would keep such a promise, and "
     return first, f"{shows}{one_in(shown)} of such releases shows one."
+
+
+def value_words(value: object) -> str:
+    """Return a released value in quotes, a band of numbers by its ends, and a missing one by what it is."""
+    if value is None:
+        return "a missing cell"
+    if isinstance(value, list):
+        return " to ".join(number(end) for end in value)
+    text = number(value)
+    return f"‘{text}’" if len(text) <= _LONGEST_VALUE else f"‘{text[:_LONGEST_VALUE]}…’"
 
 
 def one_in(risk: float) -> str:

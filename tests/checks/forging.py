@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from checks.forgeries import Edit, Files
 
+from anonkit.checks.anonymity import looked_at
 from anonkit.checks.disclosure import measure
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.promise_kinds import read_promise
@@ -68,6 +69,7 @@ def recounted(edit: Edit) -> Edit:
             files.table,
             [name for name in promise.quasi_identifiers if name in files.table.column_names],
             sensitive=promise.sensitive,
+            **looked_at(promise, files.table.column_names, files.params.get("target"), ()),
         )
         report["guarantee"] = promise.to_dict()
         report["disclosure_risk"] = found.to_dict(0.2)

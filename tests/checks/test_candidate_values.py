@@ -16,6 +16,7 @@ import anonkit
 from anonkit.checks.candidate_values import fewest_values
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.promise_kinds import read_promise
+from anonkit.report.first_facts import text_of
 from anonkit.report.promise_words.class_words import ClassWords
 
 CELL = st.sampled_from(["a", "b", None])
@@ -72,7 +73,9 @@ def test_the_page_asks_whether_it_is_a_person(released: Path) -> None:
     """In the sentence on whose rows they are, among the figures, and in a question to the reviewer."""
     report = anonkit.load(released).report
     words = ClassWords()
-    assert "Is each of these a person? --unit who says so" in words.protected(report["guarantee"])
+    told = [text_of(sentence) for sentence in words.whose(report["guarantee"])]
+    assert told[-2].endswith("Is each of these a person?")
+    assert told[-1].startswith("--unit who says so; ")
     assert any("different values of who" in text for _, text in words.figures(report))
     questions = ["".join(phrase.text for phrase in question) for question in words.questions(report)]
     assert "No person has rows under several values of who." in questions
@@ -162,7 +165,7 @@ def test_independent_rows_are_said_by_every_file(tmp_path: Path) -> None:
     report = anonkit.load(output).report
     assert "candidates" not in report["guarantee"]["parameters"]
     assert "No person has several rows, as the owner declares." in report["guarantee"]["assumptions"]
-    assert "Rows are independent" in ClassWords().protected(report["guarantee"])
+    assert text_of(next(ClassWords().whose(report["guarantee"]))).startswith("Rows are independent")
     assert not any("Rows are counted, not people" in text for text in report["guarantee"]["not_protected"])
     assert anonkit.validate(output).passed
     promise = read_promise(report["guarantee"])

@@ -17,7 +17,8 @@ import pytest
 from part_workers import Elsewhere, without_rows
 
 from anonkit.bundle.part_workers import Message, read_by
-from anonkit.checks import spread_files, table_scans
+from anonkit.checks import clear_columns, spread_confidence, spread_files, table_scans
+from anonkit.checks.clear_columns import KnownBeside
 from anonkit.checks.disclosure import measure
 from anonkit.checks.whole_sets import fewest_alike
 from anonkit.errors import EngineError
@@ -33,6 +34,10 @@ KINDS: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
 }
 """Columns of every kind, made of small numbers."""
 NAMES = list(KINDS)
+BESIDE: dict[str, Any] = {
+    "listed": ("y", "s"),
+    "beside": KnownBeside(columns=("t", "y"), sensitive=("s",), target="y", k=5),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +46,8 @@ def many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_scans, "_FEW", -1)
     monkeypatch.setattr(table_scans, "_SHARE", 1_000_000)
     monkeypatch.setattr(spread_files, "_TOGETHER", 3)
+    for module in (clear_columns, spread_confidence):
+        monkeypatch.setattr(module, "FEW_VALUES", 4)
 
 
 def table_of(rows: Sequence[tuple[int | None, ...]]) -> pa.Table:
@@ -76,6 +83,14 @@ class Drawn:
             "sensitive": self.random.choice([NAMES, NAMES, []]),
             "missing_is_value": self.random.choice([(), ("n", "text"), tuple(NAMES)]),
             "target": self.random.choice([None, "x", "text"]),
+            "listed": self.random.choice([NAMES, ("x", "text")]),
+            "beside": self.random.choice(
+                [
+                    None,
+                    KnownBeside(columns=("day", "x"), sensitive=("yes", "n"), target="x", k=2),
+                    KnownBeside(columns=(), sensitive=tuple(NAMES), k=3),
+                ]
+            ),
         }
         self.folder = folder
 
@@ -142,9 +157,9 @@ def test_numbers_hardly_two_of_which_are_alike(tmp_path: Path, monkeypatch: pyte
     workers = without_rows(data, tmp_path / "there")
     monkeypatch.setattr(spread_files, "_TOGETHER", 400)
     with read_by(workers):
-        found = measure(data, ["q"], sensitive=["s", "t"], target="y")
+        found = measure(data, ["q"], sensitive=["s", "t"], target="y", **BESIDE)
 
-    assert found == measure(table, ["q"], sensitive=["s", "t"], target="y")
+    assert found == measure(table, ["q"], sensitive=["s", "t"], target="y", **BESIDE)
     assert found.sensitive["s"]["t"] > 0
 
 
@@ -212,6 +227,8 @@ class Answerless(Elsewhere):
 def test_whichever_answer_is_lost_is_noticed(asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of classes, of people, of values, of whole sets of rows: each in turn."""
     monkeypatch.setattr(spread_files, "_TOGETHER", 3)
+    for module in (clear_columns, spread_confidence):
+        monkeypatch.setattr(module, "FEW_VALUES", 4)
     table = table_of([(at % 3, 0, *[at] * len(KINDS)) for at in range(8)])
     table = table.append_column("person", pa.array([f"p{at // 2}" for at in range(8)]))
     data = folder_of(table, tmp_path / "here", 3)

@@ -57,7 +57,7 @@ def words(page: str) -> str:
 @pytest.mark.slow
 def test_who_is_protected_is_said_for_every_promise(reports: dict[str, Any]) -> None:
     """The unit and the neighbours; where no epsilon bounds a row, no row is said to be protected."""
-    assert of_people(reports["k"]).startswith("One row, among those that share")
+    assert of_people(reports["k"]).startswith("Each row counts as one person")
     assert "add or remove one record" in of_people(reports["central"])
     assert of_people(reports["boundless"]).startswith("No whole row")
 
@@ -77,7 +77,7 @@ def risks(report: dict[str, Any], audit: dict[str, Any] | None) -> list[str]:
 
 def of_people(report: dict[str, Any]) -> str:
     """What is said of whose rows they are."""
-    return next(text_of(topic.sentences[0]) for topic in first_facts(report) if topic.label == "Whose rows")
+    return next(" ".join(map(text_of, topic.sentences)) for topic in first_facts(report) if topic.label == "Whose rows")
 
 
 def calm(high: float, verdict: str) -> dict[str, Any]:

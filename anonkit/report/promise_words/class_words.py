@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, capital, named, plain
-from anonkit.report.wording import number, one_in, people_alike
+from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, named, plain
+from anonkit.report.wording import number, one_in, people_alike, percent
 
 _MODELS = ("l_diversity", "entropy_l_diversity", "recursive_c_l_diversity", "t_closeness", "alpha_k_anonymity")
+_FEW = 2
+"""Columns that are named beside a figure."""
 
 
 class ClassWords:
@@ -37,6 +39,10 @@ class ClassWords:
             for candidate in parameters.get("candidates", ()):
                 name = ", ".join(candidate["columns"])
                 out.append((number(candidate["values"]), f"different values of {name} in the group with the fewest"))
+            clear = risk.get("with_clear_columns")
+            if clear is not None and clear["columns"]:
+                also = ", ".join(clear["columns"]) if len(clear["columns"]) <= _FEW else "what is released unchanged"
+                out.append((percent(clear["share_alone"]), f"alone were {also} known too"))
             if alike := people_alike(report):
                 out.append((one_in(1 / alike), "highest risk by all rows of a person"))
         return [*out, (number(report["rows"].get("out")), "rows released")]
@@ -46,24 +52,24 @@ class ClassWords:
         rest = f" by an independent recount: {n_checks} of {n_checks} checks passed."
         return Verdict(stressed="✓ Checked on the released table", rest=rest, is_good=True)
 
-    def protected(self, promise: Json) -> str:
-        """Say among whom a person or a row is hidden."""
-        unit, names = str(promise["unit"] or "one row"), promise["parameters"].get("quasi_identifiers", ())
+    def whose(self, promise: Json) -> Iterator[list[Phrase]]:
+        """Say who is hidden among others, and what was taken for a person where nobody says it."""
         parameters = promise["parameters"]
         if parameters.get("unit"):
-            return f"Each person ({unit}), among those who share the released values of {len(names)} quasi-identifiers."
-        told = f"{capital(unit)}, among those that share its values of {len(names)} quasi-identifiers."
+            yield [Phrase("People are counted: each is "), Phrase(str(promise["unit"])), Phrase(".")]
+            return
         if parameters.get("independent_rows"):
-            return f"{told} Rows are independent, as the owner declares: no person has several."
-        candidates = [list(candidate["columns"]) for candidate in parameters.get("candidates", ())]
+            yield plain("Rows are independent, as the owner declares: no person has several.")
+            return
+        candidates = parameters.get("candidates", ())
         if not candidates:
-            return told
-        counted = " and of ".join(", ".join(columns) for columns in candidates)
-        return (
-            f"{told} Nobody declared whose the rows are: k = {number(parameters['k'])} counts rows, and different "
-            f"values of {counted}. Is each of these a person? --unit {','.join(candidates[0])} says so, --unit none "
-            "says that rows are independent."
-        )
+            yield plain("Each row counts as one person: nobody declared whose the rows are.")
+            return
+        for candidate in candidates:
+            values = f"Every group has at least {number(candidate['values'])} different values of "
+            yield [Phrase(values), *named(candidate["columns"]), Phrase(".")]
+        yield plain(f"k = {number(parameters['k'])} counts rows and these values. Is each of these a person?")
+        yield plain(f"--unit {','.join(candidates[0]['columns'])} says so; --unit none says that rows are independent.")
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
         """Ask about what outsiders know, homogeneity and other releases."""

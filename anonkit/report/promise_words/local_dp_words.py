@@ -29,11 +29,12 @@ class LocalDPWords(LossWords):
             return Verdict(stressed="Nothing is claimed for a whole row.", rest=rest, is_good=False)
         return super().verdict(promise, n_checks)
 
-    def protected(self, promise: Json) -> str:
+    def whose(self, promise: Json) -> Iterator[list[Phrase]]:
         """Name the unit of privacy and the neighbouring tables."""
         if _is_boundless(promise):
-            return "No whole row: at most single columns, each taken alone."
-        return super().protected(promise)
+            yield plain("No whole row is protected: at most single columns, each taken alone.")
+            return
+        yield from super().whose(promise)
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
         """Ask about the loss, or who may see rows that nothing bounds."""

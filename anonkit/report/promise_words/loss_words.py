@@ -61,11 +61,12 @@ class LossWords:
             is_good=True,
         )
 
-    def protected(self, promise: Json) -> str:
+    def whose(self, promise: Json) -> Iterator[list[Phrase]]:
         """Name the unit of privacy and the neighbouring tables."""
-        return (
-            f"{capital(str(promise['unit'] or 'one row'))}: the release says little about which of two tables it was "
-            f"made from that differ by this alone ({promise['adjacency']})."
+        yield plain(f"{capital(str(promise['unit'] or 'one row'))} is protected.")
+        yield plain(
+            "The release says little about which of two tables it was made from that differ by this alone "
+            f"({promise['adjacency']})."
         )
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:

@@ -28,9 +28,9 @@ class NoPromiseWords:
         rest = passed_words(n_checks, "the table's form")
         return Verdict(stressed="Nothing is claimed.", rest=rest, is_good=False)
 
-    def protected(self, promise: Json) -> str:
+    def whose(self, promise: Json) -> Iterator[list[Phrase]]:
         """Say that nobody is protected."""
-        return "Nobody: nothing is claimed."
+        yield plain("Nobody is protected: nothing is claimed.")
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
         """Ask who may see such data."""

@@ -49,8 +49,8 @@ class PromiseWords(Protocol):
         """Say why the promise holds, when no check failed."""
         ...
 
-    def protected(self, promise: Json) -> str:
-        """Say whom the promise is for, and which tables it compares."""
+    def whose(self, promise: Json) -> Iterator[list[Phrase]]:
+        """Yield who is protected, a sentence each: what a row is, and which tables are compared."""
         ...
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
@@ -77,6 +77,14 @@ def named(columns: Sequence[str], *, is_bad: bool = False) -> Iterator[Phrase]:
         if at:
             yield Phrase(", ", is_bad=is_bad)
         yield Phrase(str(name), is_name=True, is_bad=is_bad)
+
+
+def listed_with_and(columns: Sequence[str], *, is_bad: bool = False) -> Iterator[Phrase]:
+    """Yield the names of columns with commas between them, and `and` before the last."""
+    yield from named(columns[:-1], is_bad=is_bad)
+    if columns[1:]:
+        yield Phrase(" and ", is_bad=is_bad)
+    yield from named(columns[-1:], is_bad=is_bad)
 
 
 def capital(text: str) -> str:

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many rows share a row's class were its target and insensitive columns known too.
+
+k-anonymity counts rows that are alike in the quasi-identifiers. What is released unchanged beside them may be known as
+well: who knows a salary looks for it in the class. So the classes are divided by these columns and counted again, from
+the released cells alone: the smallest part, the share of rows alone in theirs, and the share in parts below k. Of a
+measured number the rows within a width on either side are alike, since nobody knows a salary to the cent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from anonkit.checks.class_counts import has_order
+from anonkit.checks.table_scans import Lines
+from anonkit.promises.guarantee import Check
+
+FEW_VALUES = 20
+"""Different values up to which numbers are codes rather than measures, and a sensitive column may be known."""
+TOLERANCE = 0.05
+"""Width within which numbers are alike, as a share of the distance between the ends of their middle 90 %."""
+_CALENDAR = ("DATE", "TIME", "INTERVAL")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownBeside:
+    """What may be known beside the quasi-identifiers, and the k that is promised."""
+
+    columns: tuple[str, ...]
+    """Target and insensitive columns that are released as they are."""
+    sensitive: tuple[str, ...] = ()
+    target: str | None = None
+    """The one of the columns that is counted within a width where it is a measured number."""
+    k: int
+
+
+Sizes = Mapping[tuple[int, int, int, int], int]
+"""How many parts have so many rows, people, rows that are alike with theirs, and people who have one of these."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Parts of the classes that are alike in some columns too."""
+
+    columns: tuple[str, ...]
+    sizes: Sizes
+
+    def to_dict(self, k: int, *, by_people: bool) -> dict[str, Any]:
+        """Return the figures as they stand in the report: the smallest part, and the shares alone and below k.
+
+        Two people of several rows are told where there may be one: they count as one.
+        """
+        at = 1 if by_people else 0
+        found = [(_fewest(key, at), _fewest(key, at + 2), parts) for key, parts in self.sizes.items()]
+        records = max(sum(own * parts for own, _, parts in found), 1)
+        return {
+            "columns": list(self.columns),
+            "k": min((size for _, size, _ in found), default=0),
+            "share_alone": sum(own * parts for own, size, parts in found if size == 1) / records,
+            "share_below_k": sum(own * parts for own, size, parts in found if size < k) / records,
+        }
+
+    def told_wrongly(self, told: Sequence[Sequence[int]], everybody: int) -> int:
+        """Count what is told of the people of parts and no people of these parts can have.
+
+        Parameters
+        ----------
+        everybody : int
+            People of all classes, each of whom is in a part of it at least.
+        """
+        wrong = int(sum(own[1] * own[4] for own in told) < everybody)
+        rows: dict[tuple[int, int], int] = defaultdict(int)
+        for own, people, near, people_near, parts in told:
+            rows[own, near] += parts
+            wrong += not (min(own, 2) <= people <= own and min(near, 2) <= people_near <= near)
+            wrong += people > people_near or parts < 1
+        counted: dict[tuple[int, int], int] = defaultdict(int)
+        for (own, _, near, _), parts in self.sizes.items():
+            counted[own, near] += parts
+        return int(wrong) + sum(rows[key] != counted[key] for key in rows.keys() | counted.keys())
+
+    def as_told(self, told: Sequence[Sequence[int]]) -> Parts:
+        """Return the parts with the people that are told of them."""
+        return replace(self, sizes={(own[0], own[1], own[2], own[3]): own[4] for own in told})
+
+    def to_list(self) -> list[list[int]]:
+        """Return the sizes for the `people` of the params."""
+        return [[*key, parts] for key, parts in sorted(self.sizes.items())]
+
+
+def _fewest(key: tuple[int, int, int, int], at: int) -> int:
+    """Return a number of rows; or the fewest people that it may be, one of several rows being told as two."""
+    return 1 if at % 2 and key[at] == 2 and key[at - 1] >= 2 else key[at]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClearParts:
+    """What was found of a table."""
+
+    known: Parts
+    """Were target and insensitive columns known."""
+    sensitive: Parts | None = None
+    """Were sensitive columns of few values known too; None where there is none."""
+    width: float | None = None
+    """Numbers of the target up to this apart are alike; None where only equal values are."""
+    k: int
+    """The one that is promised."""
+    by_people: bool = False
+    """Whether the figures count people."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the block `with_clear_columns` of the report."""
+        known = self.known.to_dict(self.k, by_people=self.by_people)
+        if self.sensitive is None:
+            return known
+        return {**known, "sensitive": self.sensitive.to_dict(self.k, by_people=self.by_people)}
+
+    @property
+    def of_people(self) -> tuple[Sequence[Sequence[int]], ...]:
+        """What is told of the people of the parts, where the figures count people."""
+        return () if not self.by_people else tuple(parts.to_list() for parts in (self.known, self.sensitive) if parts)
+
+    def as_told(self, told: Sequence[Sequence[Sequence[int]]], everybody: int) -> tuple[ClearParts, Check]:
+        """Return the parts with the people that are told of them, and whether there can be such people."""
+        kinds = [parts for parts in (self.known, self.sensitive) if parts is not None]
+        wrong = abs(len(kinds) - len(told))
+        wrong += sum(parts.told_wrongly(own, everybody) for parts, own in zip(kinds, told, strict=False))
+        check = Check(name="people_of_parts", passed=wrong == 0, observed=wrong, required=0)
+        if wrong:
+            return self, check
+        again = [parts.as_told(own) for parts, own in zip(kinds, told, strict=True)]
+        return replace(self, known=again[0], sensitive=(*again, None)[1], by_people=True), check
+
+
+def clear_parts(
+    lines: Lines, quasi_identifiers: Sequence[str], beside: KnownBeside, unit: str | None = None
+) -> ClearParts | None:
+    """Count the parts of the classes; None where nothing may be known beside the quasi-identifiers.
+
+    Parameters
+    ----------
+    lines : Lines
+        The table, as `anonkit.checks.table_scans.combined` yields it.
+    unit : str, optional
+        Column whose distinct values are people.
+    """
+    few = tuple(name for name in beside.sensitive if name not in beside.columns and has_few(lines, name))
+    if not beside.columns and not few:
+        return None
+    width = None if beside.target is None else width_of(lines, beside.target)
+    measured = None if width is None else beside.target
+
+    def parts(columns: tuple[str, ...]) -> Parts:
+        query = parts_query(lines, quasi_identifiers, columns, measured, width, unit)
+        return Parts(columns=columns, sizes=sizes_of(lines.connection.execute(query).fetchall()))
+
+    return ClearParts(
+        known=parts(beside.columns),
+        sensitive=parts((*beside.columns, *few)) if few else None,
+        width=width,
+        k=beside.k,
+        by_people=unit is not None,
+    )
+
+
+def sizes_of(found: Iterable[Sequence[int]]) -> Sizes:
+    """Return how many parts have each size, from the lines of `parts_query`, of several groups of classes too."""
+    sizes: dict[tuple[int, int, int, int], int] = defaultdict(int)
+    for own, people, near, people_near, parts in found:
+        sizes[own, people, near, people_near] += parts
+    return dict(sizes)
+
+
+def parts_query(
+    lines: Lines,
+    keys: Sequence[str],
+    columns: Sequence[str],
+    measured: str | None,
+    width: float | None,
+    unit: str | None = None,
+) -> str:
+    """Return the SQL of how many `parts` have `n` rows, `people`, `near` rows like theirs, and `people_near`.
+
+    One person with several rows is told as two. Without a `unit` every row is a person.
+    """
+    named = {
+        f"p{at}": lines.column(name) for at, name in enumerate([*keys, *(each for each in columns if each != measured)])
+    }
+    listed = "".join(f"{name} AS {short}, " for short, name in named.items())
+    shorts = "".join(f"{short}, " for short in named)
+    number = "NULL::DOUBLE" if measured is None else f"{lines.column(measured)}::DOUBLE"
+    whose = "NULL" if unit is None else lines.column(unit)
+    cells = f"SELECT {listed}{number} AS number, {whose} AS whose, {lines.rows()} AS n FROM {lines.source} GROUP BY ALL"
+    if measured is None:
+        of_parts = f"SELECT {shorts}sum(n)::BIGINT AS n, count(DISTINCT whose) AS people FROM ({cells}) GROUP BY ALL"
+        of_parts = f"SELECT n, people, n AS near, people AS people_near FROM ({of_parts})"
+    else:
+        within = f"PARTITION BY {shorts[:-2]} " if named else ""
+        frame = f"({within}ORDER BY number RANGE BETWEEN {width!r} PRECEDING AND {width!r} FOLLOWING)"
+        whole = "NULL::BIGINT" if unit is None else f"count(DISTINCT whose) OVER {frame}"
+        near = f"sum(n) OVER {frame} AS near, {whole} AS people_near"
+        of_parts = (
+            f"SELECT sum(n)::BIGINT AS n, count(DISTINCT whose) AS people, any_value(near)::BIGINT AS near, "
+            f"any_value(people_near) AS people_near FROM (SELECT {shorts}number, whose, n, {near} FROM ({cells})) "
+            f"GROUP BY {shorts}number"
+        )
+    told = (
+        "n, n, near, near"
+        if unit is None
+        else ("n, greatest(people, least(n, 2)), near, greatest(people_near, least(near, 2))")
+    )
+    return f"SELECT {told}, count(*)::BIGINT FROM ({of_parts}) WHERE n > 0 GROUP BY ALL"
+
+
+def has_few(lines: Lines, name: str) -> bool:
+    """Tell whether a column has few different values; a missing one is one."""
+    query = f"SELECT count(*) FROM (SELECT DISTINCT {lines.column(name)} FROM {lines.source} LIMIT {FEW_VALUES + 1})"
+    ((found,),) = lines.connection.execute(query).fetchall()
+    return int(found) <= FEW_VALUES
+
+
+def is_number(kind: str) -> bool:
+    """Tell the types of numbers from those of texts, truth values, dates and times."""
+    return has_order(kind) and not kind.startswith(_CALENDAR)
+
+
+def width_of(lines: Lines, name: str) -> float | None:
+    """Return the width within which numbers of a column are alike; None where it is no measure."""
+    (kind,) = lines.connection.sql(f"SELECT {lines.column(name)} FROM {lines.source} LIMIT 0").types
+    if not is_number(str(kind)) or has_few(lines, name):
+        return None
+    counts = f"(SELECT {lines.column(name)} AS cell, {lines.rows()} AS n FROM {lines.source} GROUP BY ALL)"
+    return width_between(*lines.connection.execute(ends_query(counts)).fetchall()[0])
+
+
+def ends_query(counts: str, before: int = 0, of: int | None = None) -> str:
+    """Return the SQL of the ends `first` and `last` of the middle 90 %, from that of `cell` and `n`.
+
+    Parameters
+    ----------
+    before : int
+        Rows with numbers less than all of these.
+    of : int, optional
+        Rows with any number; None: with these.
+    """
+    rows = "(sum(n) OVER ())" if of is None else str(of)
+    return (
+        f"SELECT min(number) FILTER (20 * upto >= rows) AS first, min(number) FILTER (20 * upto >= 19 * rows) AS last "
+        f"FROM (SELECT cell::DOUBLE AS number, {before} + sum(n) OVER (ORDER BY cell) AS upto, {rows} AS rows "
+        f"FROM {counts} WHERE cell IS NOT NULL)"
+    )
+
+
+def width_between(low: float, high: float) -> float:
+    """Return the width that follows from the ends of the middle 90 %, to two digits."""
+    width = TOLERANCE * (high - low)
+    return float(f"{width:.1e}") if math.isfinite(width) and width > 0 else 0.0
+
+
+def same_width(params: Mapping[str, Any], found: ClearParts | None) -> bool:
+    """Tell whether the params state the width that the table has."""
+    return params.get("target_width") == (None if found is None else found.width)
