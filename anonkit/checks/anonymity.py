@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonkit.checks.clear_columns import KnownBeside, same_width
+from anonkit.checks.clear_parts import KnownBeside, same_width
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.read_values import ReadValues

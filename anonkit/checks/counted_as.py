@@ -65,6 +65,11 @@ class LookedAt:
         return cls(numbers=found.get("number"), caps=found.get("cap"))
 
 
+def is_named_like_codes(column: str) -> bool:
+    """Tell from the header whether whole numbers are codes."""
+    return not CODE_WORDS.isdisjoint(word.lower() for word in _HEADER_WORDS.findall(column))
+
+
 def _caps(cells: pa.ChunkedArray, numbers: Numbers | None, listed: Sequence[Sequence[Any]]) -> Numbers:
     """Return the cap of each value, as `params.json` lists them."""
     pairs = [(value, np.inf if cap is None else float(cap)) for value, cap in listed]
@@ -190,8 +195,9 @@ class _Widths:
     @classmethod
     def of(cls, numbers: Numbers, rows: Counts, column: str, reading: ReadValues, whole: bool) -> _Widths:
         tolerance = reading.tolerances.get(column, TOLERANCE)
-        words = {word.lower() for word in _HEADER_WORDS.findall(column)}
-        may_be = column in reading.tolerances or not (reading.categories.get(column) or (whole and words & CODE_WORDS))
+        may_be = column in reading.tolerances or not (
+            reading.categories.get(column) or (whole and is_named_like_codes(column))
+        )
         must_be = may_be and (column in reading.tolerances or not whole or numbers.size > FEW_CODES)
         if not may_be or not numbers.size:
             return cls(width=0.0, nothing=True, low=0.0, high=0.0)

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.checks.class_counts import ClassValues, number_classes
-from anonkit.checks.clear_columns import ClearParts, KnownBeside, clear_parts
+from anonkit.checks.clear_parts import ClearParts, KnownBeside, clear_parts
 from anonkit.checks.counted_values import CountedValues
 from anonkit.checks.people import Counts, HeldByPeople, PeopleCounts, class_check, value_check
 from anonkit.checks.read_values import ReadValues, read_lines

@@ -56,7 +56,7 @@ class PeopleCounts:
     sensitive: Mapping[str, HeldByPeople] = field(default_factory=dict)
     parts: Sequence[Sequence[Sequence[int]]] = ()
     """Of parts of the classes, which other columns make: how many have so many rows, people, rows that are alike with
-    theirs, and people who have one of these (`anonkit.checks.clear_columns`)."""
+    theirs, and people who have one of these (`anonkit.checks.clear_parts`)."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the `people` block of `params.json`."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What classes tell of values, and parts of the classes, counted by workers where hardly two rows are alike.
 
-The figures are those of `anonkit.checks.value_confidence` and `anonkit.checks.clear_columns`. Workers hand each other
+The figures are those of `anonkit.checks.value_confidence` and `anonkit.checks.clear_parts`. Workers hand each other
 lines of classes, and then what classes tell of a value; what comes to this machine is some values of each group.
 """
 
@@ -19,12 +19,13 @@ import pyarrow as pa
 
 from anonkit.bundle.part_workers import Message
 from anonkit.checks.class_counts import has_order
-from anonkit.checks.clear_columns import (
+from anonkit.checks.clear_parts import (
     FEW_VALUES,
     ClearParts,
     KnownBeside,
     Parts,
     ends_query,
+    is_measured,
     is_number,
     parts_query,
     sizes_of,
@@ -154,7 +155,7 @@ def _wanted(
     if not beside.columns and not also:
         return [], None
     width = None
-    if beside.target is not None and beside.target in placed and is_number(kinds[beside.target]):
+    if beside.target is not None and beside.target in placed and is_measured(beside.target, kinds[beside.target]):
         width = placed[beside.target].width
     return [beside.columns, *([(*beside.columns, *also)] if also else [])], width
 

@@ -37,6 +37,8 @@ from anonkit.checks.spread_files import (
 )
 from anonkit.checks.table_scans import SpreadFiles, scanned
 
+_NO_CELLS = pa.chunked_array([], pa.null())
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpreadPeople:
@@ -189,11 +191,7 @@ def _values(
         anybody=anybody,
         looked=LookedAt.from_tables(looked),
         whole=whole,
-        cells=pa.chunked_array(
-            [chunk for each in looked for chunk in each.column("s").chunks], looked[0].column("s").type
-        )
-        if looked
-        else pa.chunked_array([], pa.null()),
+        cells=pa.concat_tables([table.select(["s"]) for table in looked]).column("s") if looked else _NO_CELLS,
     )
 
 

@@ -17,8 +17,8 @@ import pytest
 from part_workers import Elsewhere, without_rows
 
 from anonkit.bundle.part_workers import Message, read_by
-from anonkit.checks import clear_columns, spread_confidence, spread_files, table_scans
-from anonkit.checks.clear_columns import KnownBeside
+from anonkit.checks import clear_parts, spread_confidence, spread_files, table_scans
+from anonkit.checks.clear_parts import KnownBeside
 from anonkit.checks.disclosure import measure
 from anonkit.checks.whole_sets import fewest_alike
 from anonkit.errors import EngineError
@@ -46,7 +46,7 @@ def many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_scans, "_FEW", -1)
     monkeypatch.setattr(table_scans, "_SHARE", 1_000_000)
     monkeypatch.setattr(spread_files, "_TOGETHER", 3)
-    for module in (clear_columns, spread_confidence):
+    for module in (clear_parts, spread_confidence):
         monkeypatch.setattr(module, "FEW_VALUES", 4)
 
 
@@ -227,7 +227,7 @@ class Answerless(Elsewhere):
 def test_whichever_answer_is_lost_is_noticed(asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of classes, of people, of values, of whole sets of rows: each in turn."""
     monkeypatch.setattr(spread_files, "_TOGETHER", 3)
-    for module in (clear_columns, spread_confidence):
+    for module in (clear_parts, spread_confidence):
         monkeypatch.setattr(module, "FEW_VALUES", 4)
     table = table_of([(at % 3, 0, *[at] * len(KINDS)) for at in range(8)])
     table = table.append_column("person", pa.array([f"p{at // 2}" for at in range(8)]))

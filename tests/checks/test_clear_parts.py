@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.checks import clear_columns
-from anonkit.checks.clear_columns import ClearParts, KnownBeside, clear_parts, width_between, width_of
+from anonkit.checks import clear_parts as parts_module
+from anonkit.checks.clear_parts import ClearParts, KnownBeside, clear_parts, width_between, width_of
 from anonkit.checks.disclosure import measure
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.table_scans import opened
@@ -70,7 +70,7 @@ def test_the_parts_are_those_of_a_count_by_hand(rows: list[Row], k: int, is_meas
     """Equal values of an insensitive column, numbers of the target within the width, the sensitive column besides."""
     with pytest.MonkeyPatch.context() as patch:
         width = 0.5 if is_measured else None
-        patch.setattr(clear_columns, "width_of", lambda lines, name: width)
+        patch.setattr(parts_module, "width_of", lambda lines, name: width)
         found = found_in(table_of(rows), columns=("i", "t"), sensitive=("s", "t"), target="t", k=k)
 
     assert found is not None
@@ -94,7 +94,10 @@ def test_a_target_of_many_numbers_is_counted_within_a_twentieth_of_their_middle(
 
 
 def test_codes_texts_and_days_are_counted_by_equal_values() -> None:
-    """They have no width: twenty numbers are codes."""
+    """They have no width: twenty numbers are codes, and postcodes are, however many there are."""
+    coded = found_in(pa.table({"q": ["x"] * 99, "zip": range(99)}), columns=("zip",), target="zip", k=2)
+    assert coded is not None
+    assert (coded.width, coded.to_dict()["share_alone"]) == (None, 1.0)
     days = pa.array(np.arange(100).astype("datetime64[D]"))
     for cells in (pa.array([at % 20 for at in range(100)]), pa.array([str(at) for at in range(100)]), days):
         found = found_in(pa.table({"q": ["x"] * 100, "t": cells}), columns=("t",), target="t", k=2)
@@ -144,7 +147,7 @@ def test_people_of_parts_are_those_of_a_count_by_hand(rows: list[Row], is_measur
     table = pa.table({"q": [q for q, *_ in rows], "t": [t for _, t, _ in rows], "u": [u for *_, u in rows]})
     width = 0.5 if is_measured else None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clear_columns, "width_of", lambda lines, name: width)
+        patch.setattr(parts_module, "width_of", lambda lines, name: width)
         asked: Any = {"beside": KnownBeside(columns=("t",), target="t", k=3)}
         found = measure(table, ["q"], unit="u", **asked)
         assert found.counts is not None

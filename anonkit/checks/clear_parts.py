@@ -15,14 +15,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from anonkit.checks.class_counts import has_order
+from anonkit.checks.class_counts import has_order, is_whole
+from anonkit.checks.counted_as import is_named_like_codes
 from anonkit.checks.table_scans import Lines
 from anonkit.promises.guarantee import Check
+from anonkit.promises.no_values import FEW_CODES, TOLERANCE
 
-FEW_VALUES = 20
+FEW_VALUES = FEW_CODES
 """Different values up to which numbers are codes rather than measures, and a sensitive column may be known."""
-TOLERANCE = 0.05
-"""Width within which numbers are alike, as a share of the distance between the ends of their middle 90 %."""
 _CALENDAR = ("DATE", "TIME", "INTERVAL")
 
 
@@ -228,10 +228,15 @@ def is_number(kind: str) -> bool:
     return has_order(kind) and not kind.startswith(_CALENDAR)
 
 
+def is_measured(name: str, kind: str) -> bool:
+    """Tell by type and header whether numbers that are close are alike; few different ones are codes all the same."""
+    return is_number(kind) and not (is_whole(kind) and is_named_like_codes(name))
+
+
 def width_of(lines: Lines, name: str) -> float | None:
     """Return the width within which numbers of a column are alike; None where it is no measure."""
     (kind,) = lines.connection.sql(f"SELECT {lines.column(name)} FROM {lines.source} LIMIT 0").types
-    if not is_number(str(kind)) or has_few(lines, name):
+    if not is_measured(name, str(kind)) or has_few(lines, name):
         return None
     counts = f"(SELECT {lines.column(name)} AS cell, {lines.rows()} AS n FROM {lines.source} GROUP BY ALL)"
     return width_between(*lines.connection.execute(ends_query(counts)).fetchall()[0])
