@@ -54,7 +54,7 @@ def first_command(table: UndeclaredTable, folder: Path, *options: str) -> Outcom
         unprotected=(
             *_cells_in(table, "\n".join((files, released, printed, *data.schema.names))),
             *_small_classes(table, data.to_pylist()),
-            *_whose_rows(table, report),
+            *_whose_rows(table, report, printed),
         ),
         columns=tuple(data.schema.names),
         rows=data.num_rows,
@@ -85,11 +85,11 @@ def _small_classes(table: UndeclaredTable, rows: list[dict[str, Any]]) -> list[s
     return [f"{alone} of {len(rows)} rows in classes below {K}"] if alone else []
 
 
-def _whose_rows(table: UndeclaredTable, report: dict[str, Any]) -> list[str]:
-    """Return whether classes of rows may be those of one person."""
+def _whose_rows(table: UndeclaredTable, report: dict[str, Any], printed: str) -> list[str]:
+    """Return whether classes may hold the rows of one person: prevented where a column is a key, else to be said."""
     if table.rows_a_person == 1:
         return []
-    guarantee = report["guarantee"]
-    counted = guarantee["parameters"].get("candidates") or []
-    fewest = [entry.get("fewest", 0) for entry in counted if isinstance(entry, dict)]
-    return [] if fewest and min(fewest) >= K else ["no class is known to hold ten people"]
+    if not table.has_key:
+        return [] if "one person" in printed else ["nothing is said of rows that come in runs"]
+    counted = report["guarantee"]["parameters"].get("candidates", ())
+    return [] if counted and min(one["values"] for one in counted) >= K else ["no class is known to hold ten people"]

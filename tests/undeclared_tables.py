@@ -118,6 +118,8 @@ class UndeclaredTable:
     rows_a_person: int = 1
     """Rows of one person: then `person` are the columns that are alike in all of them."""
     person: tuple[str, ...] = ()
+    has_key: bool = True
+    """False where no column tells one person from all others."""
     header: bool = True
     seed: int = 0
 
@@ -211,7 +213,14 @@ _ODD_SIZES = [
     _table("one row", "age sex illness", rows=1),
     _table("one column", "illness", rows=400),
     _table("wide", " ".join(f"q{at}:score" for at in range(40)) + " illness", rows=400),
-    _table("twins", "given born sex town illness", rows=800, rows_a_person=2, person=("given", "born", "sex", "town")),
+    _table(
+        "twins",
+        "given born sex town illness",
+        rows=800,
+        rows_a_person=2,
+        person=("given", "born", "sex", "town"),
+        has_key=False,
+    ),
     _table("all dates", "born admitted:born left:born", rows=600),
 ]
 
