@@ -103,9 +103,10 @@ def walks_of(tree: Path, method_name: str) -> dict[str, Walk]:
         ]
         reads = {name: [columns[name, where] for where in ("in the method", "in the release")] for name in COLUMNS}
         tracer = Tracer(package, [*columns.values(), *others], tables, start)
-        declared, output = _policy(anonkit), Path(folder) / "out.parquet"
+        declared, output, ledger = _policy(anonkit), Path(folder) / "out.parquet", Path(folder) / "ledger.sqlite"
+        given = {"method": method, "policy": declared, "output": output, "ledger": ledger, "seed": 1}
         with ColumnReads(anonkit.Column, package, reads, homes):
-            tracer.run(lambda: anonkit.release(tables.first, method=method, policy=declared, output=output, seed=1))
+            tracer.run(lambda: anonkit.release(tables.first, **given))
     return {follower.value: follower.walk for follower in (*columns.values(), *others)}
 
 
