@@ -277,3 +277,20 @@ def _constant(rows: pa.Table, at: NDArray[np.int64], people: int, n_traits: int)
             chosen.append((float(shares @ shares), one))
     best = sorted(chosen, key=lambda pair: pair[0])[:_TRAITS]
     return np.stack([one for _, one in best], axis=1) if best else np.zeros((people, 0), np.uint8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfNewPeople:
+    """Keeps the rows of people who are not among those seen: pure and picklable."""
+
+    key: bytes = field(repr=False)
+    unit: str
+    seen: NDArray[np.uint64] = field(repr=False)
+    """Their tags, ascending."""
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+        """Return the rows of new people; a row that names nobody is of none."""
+        keys = cell_keys(batch.column(self.unit))
+        named = keys.is_valid().to_numpy(zero_copy_only=False)
+        known = np.isin(tags_of(keys, self.key), self.seen)
+        return batch.filter(pa.array(named & ~known))

@@ -8,21 +8,18 @@ nobody in common do not: each is k-anonymous by itself, and nothing of the one t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
 from anonkit.bundle.private_files import PrivateFolder
-from anonkit.domains.cell_keys import cell_keys
 from anonkit.engines.reading.settled_tables import with_unit
 from anonkit.engines.snapshots.addresses import source_at
 from anonkit.engines.snapshots.dispatch import Snapshot
 from anonkit.errors import GuaranteeError, ParameterError, option
 from anonkit.ledger.account import Account
 from anonkit.ledger.joint_floor import numbers
-from anonkit.ledger.people_marks import PeopleMarks, people_marks, tags_of
+from anonkit.ledger.people_marks import OfNewPeople, PeopleMarks, people_marks
 from anonkit.ledger.standing import Entry
 from anonkit.ledger.store import Ledger
 from anonkit.pipeline.declared_source import DeclaredSource
@@ -30,23 +27,6 @@ from anonkit.protocols import Source
 
 NOTE = "Only people who are in no earlier release of this dataset are released, and k is counted among them."
 """What everybody is told."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class OfNewPeople:
-    """Keeps the rows of people who are not among those seen: pure and picklable."""
-
-    key: bytes = field(repr=False)
-    unit: str
-    seen: NDArray[np.uint64] = field(repr=False)
-    """Their tags, ascending."""
-
-    def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
-        """Return the rows of new people; a row that names nobody is of none."""
-        keys = cell_keys(batch.column(self.unit))
-        named = keys.is_valid().to_numpy(zero_copy_only=False)
-        known = np.isin(tags_of(keys, self.key), self.seen)
-        return batch.filter(pa.array(named & ~known))
 
 
 def with_new_people(opened: DeclaredSource, account: Account, private: PrivateFolder) -> tuple[DeclaredSource, Account]:
