@@ -345,7 +345,7 @@ def delta_words(report: Mapping[str, Any]) -> tuple[str, str] | None:
     delta, rows, promise = report["budget"].get("delta"), report["rows"].get("out") or 0, report["guarantee"]
     if not delta:
         return None
-    about = "at least" if promise["kind"] == "k-anonymous-dp" else "about"
+    about = "at least" if report.get("disclosure_risk") else "about"  # classes are counted of rows of the table alone
     whose = neighbours_of(promise)
     fewest = fewest_protected(rows, promise["parameters"].get("rows_per_unit", 1))
     return delta_among(delta, fewest, f"{whose.counted}, which the table has {about}")

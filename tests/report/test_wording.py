@@ -240,15 +240,16 @@ def test_a_delta_far_below_one_in_the_rows_is_no_reason_for_words(delta: float, 
     assert delta_words(_report(delta, rows)) is None
 
 
-def _report(delta: float, rows: int, kind: str = "approximate-dp", unit: str | None = None) -> dict[str, Any]:
+def _report(delta: float, rows: int, *, drawn: bool = False, unit: str | None = None) -> dict[str, Any]:
     parameters = {"delta": delta, "unit_column": unit, "rows_per_unit": 1 if unit is None else 3}
-    promise = {"kind": kind, "adjacency": "add or remove one record", "parameters": parameters}
-    return {"budget": {"delta": delta}, "rows": {"out": rows}, "guarantee": promise}
+    promise = {"adjacency": "add or remove one record", "parameters": parameters}
+    risk = {"k_anonymity": {"k": 5}} if drawn else None
+    return {"budget": {"delta": delta}, "rows": {"out": rows}, "guarantee": promise, "disclosure_risk": risk}
 
 
 def test_delta_is_compared_with_those_who_are_protected() -> None:
     """Rows that are drawn are some of those in the table; people are a third of the rows where each may have three."""
-    drawn = delta_words(_report(1e-3, 500, "k-anonymous-dp"))
+    drawn = delta_words(_report(1e-3, 500, drawn=True))
     assert drawn is not None
     assert drawn[0] == "δ = 0.001 is not far below one in 500 rows, which the table has at least:"
     people = delta_words(_report(1e-3, 500, unit="who"))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from anonkit.auditing.attacks.attack_evidence import Values
 from anonkit.auditing.attacks.rates import Rate
-from anonkit.k_anonymity.measured_columns import rounded_width
+from anonkit.promises.no_values import TOLERANCE
 
 FEW = 50
 """Numbers of a column of no known width are exact where there are no more different ones."""
@@ -67,10 +67,10 @@ class Secret:
         if numbers is None or width == 0:
             return cls(name=name, values=values, numbers=None, width=0.0)
         if width is None:
-            there = np.flatnonzero(~np.isnan(numbers))
-            order = there[np.argsort(numbers[there])]
-            many = order.size > FEW
-            width = rounded_width(numbers[order], values.counts[order], None) if many else 0.0
+            held = numbers[values.codes]
+            held = held[~np.isnan(held)]
+            low, high = np.quantile(held, (0.05, 0.95)) if np.unique(held).size > FEW else (0.0, 0.0)
+            width = float(f"{TOLERANCE * (high - low):.1e}")
         return cls(name=name, values=values, numbers=numbers if width else None, width=width)
 
     def guess(self, votes: NDArray[np.float64], overall: NDArray[np.float64]) -> int:
