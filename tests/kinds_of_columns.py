@@ -224,6 +224,7 @@ IDENTIFIERS: dict[str, tuple[str, str, Callable[[random.Random], list[Any]]]] = 
     "numbers as texts": ("c42", "unique_numbers", shuffled([f"{at:07}" for at in range(1, ROWS + 1)])),
     "id by header": ("orderId", "column_name", each(lambda r: r.randrange(10**5))),
     "number by header": ("case_no", "numbering", each(lambda r: r.randrange(10**5))),
+    "forty members": ("member", "column_name", shuffled([at for at in range(40) for _ in range(25)])),
     "thirty patients": ("patient_id", "column_name", shuffled([at for at in range(30) for _ in range(20)])),
 }
 """Kind: name of the column, rule by which it is known, values."""
@@ -278,6 +279,8 @@ OTHERS: dict[str, tuple[str, Callable[[random.Random], list[Any]]]] = {
     "long categories": ("x20", each(lambda r: r.choice([f"{' '.join(WORDS[at : at + 8])}" for at in range(6)]))),
     "versions": ("x21", each(lambda r: f"{r.randrange(3)}.{r.randrange(10)}.{r.randrange(5)}")),
     "colours": ("x22", each(lambda r: r.choice(["red", "rose", "violet", "amber", "olive", "coral", "ivory"]))),
+    "sums insured": ("insured", each(lambda r: 1_000 * r.randrange(20, 400))),
+    "members of a household": ("person", each(lambda r: r.randrange(1, 9))),
     "few codes": ("id", each(lambda r: r.randrange(1, 6))),
     "country": ("country name", each(lambda r: r.choice(["Germany", "Chad", "Jordan", "Israel", "Georgia", "India"]))),
     "blood pressure": ("x23", each(lambda r: f"{r.randrange(95, 180)}/{r.randrange(55, 110)}")),

@@ -67,6 +67,7 @@ _PERSON_WORDS = vocabulary(
     "patienten cliente paciente persona"
 )
 _PERSON_NUMBER_WORDS = vocabulary("id ids uid no nr num number key nummer numero número")
+_BARE_WORDS = (_PERSON_WORDS | _ACCOUNT_WORDS) - {"insured"}  # insured, alone, may be a sum
 _POSTAL_WORDS = vocabulary("zip zipcode postcode postal plz cp postleitzahl 邮编")
 _MEASURE_WORDS = vocabulary(
     "age year years yr month months day days week weeks hour hours minute minutes second seconds time times "
@@ -130,7 +131,7 @@ def header_kind(name: str) -> HeaderKind:
         return HeaderKind.PERSON_NUMBER
     if _ends_in(name, _NUMBER_WORDS | _NAME_WORDS):
         return HeaderKind.IDENTIFIER
-    bare = len(words) == 1 and words[0] in _PERSON_WORDS | _ACCOUNT_WORDS
+    bare = len(words) == 1 and words[0] in _BARE_WORDS
     return HeaderKind.BARE_PERSON if bare else HeaderKind.OTHER
 
 

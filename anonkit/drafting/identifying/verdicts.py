@@ -283,8 +283,8 @@ def _by_name(evidence: Evidence) -> Verdict | None:
         return None  # measured: what identifies is a text or an integer
     kind = header_kind(evidence.name)
     bare = kind is HeaderKind.BARE_PERSON and evidence.numbers is not None and evidence.distinct >= _ENOUGH_NUMBERS
-    identifies = not evidence.is_coarse and (kind is HeaderKind.IDENTIFIER or bare)
-    if kind is HeaderKind.PERSON_NUMBER or identifies:
+    identifies = kind is HeaderKind.IDENTIFIER and not evidence.is_coarse
+    if kind is HeaderKind.PERSON_NUMBER or bare or identifies:
         return Verdict(rule="column_name", reason="its name says so", kind=kind_named(evidence.name))
     if evidence.filled >= _ENOUGH_ROWS and evidence.share >= 0.5 and is_numbering(evidence.name):
         return _BY_NUMBERING
