@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from anonkit.bundle.capped_files import read_capped
 from anonkit.errors import ReleaseFormatError
+from anonkit.size_limits import HELD_BY_SIGN, MOST_HELD, STATED_SIZES
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -20,7 +22,7 @@ def read_json(path: Path) -> dict[str, Any]:
         It is no JSON object, or lacks the `format` key.
     """
     try:
-        content = path.read_bytes()
+        content = read_capped(path)
     except FileNotFoundError:
         raise ReleaseFormatError(f"{str(path)!r} does not exist") from None
     raw = parse_json(content, repr(str(path)))
@@ -43,12 +45,20 @@ def parse_json(content: bytes, what: str) -> Any:
     ReleaseFormatError
         It is no such JSON.
     """
+    if sum(content.count(sign) * held for sign, held in HELD_BY_SIGN.items()) + len(content) > MOST_HELD:
+        raise ReleaseFormatError(f"{what} has more values than a file of anonkit can have")
     try:
         return json.loads(content.decode("utf-8"), object_pairs_hook=_once_each, parse_constant=_no_number)
+    except _TooLargeError as error:
+        raise ReleaseFormatError(f"{what} {error}") from None
     except RecursionError:
         raise ReleaseFormatError(f"{what} is nested too deeply for a file of anonkit") from None
     except ValueError:  # also a number of thousands of digits, and bytes that are no text
         raise ReleaseFormatError(f"{what} is not JSON that anonkit writes") from None
+
+
+class _TooLargeError(ValueError):
+    """A document states a size that nothing in a release has."""
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -56,6 +66,10 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
         raise ValueError("a key stands twice")
+    for key in mapping.keys() & STATED_SIZES.keys():
+        # no array is made by a size that a document states: 4,000 letters would take gigabytes
+        if isinstance(mapping[key], int) and mapping[key] > STATED_SIZES[key]:
+            raise _TooLargeError(f"states {key} beyond {STATED_SIZES[key]:,}, which nothing in a release has")
     return mapping
 
 

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
+from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.data_files import sha256
+from anonkit.bundle.json_documents import parse_json
 from anonkit.bundle.release_names import DATA, DESCRIPTOR
 from anonkit.bundle.release_place import Place
 from anonkit.errors import GuaranteeError, ReleaseFormatError
@@ -52,7 +53,7 @@ def stated_hashes(descriptor: Path) -> dict[str, str]:
         It is no descriptor.
     """
     try:
-        resources = json.loads(descriptor.read_text(encoding="utf-8"))["resources"]
+        resources = parse_json(read_capped(descriptor), repr(str(descriptor)))["resources"]
         return {str(resource["name"]): str(resource["hash"]).removeprefix("sha256:") for resource in resources}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise ReleaseFormatError(f"{str(descriptor)!r} is not the descriptor of a release") from None

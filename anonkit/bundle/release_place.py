@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from anonkit.bundle.atomic import finish, refuse_without_renames
+from anonkit.bundle.capped_files import refuse_irregular
 from anonkit.bundle.data_files import is_data_folder, sha256
 from anonkit.bundle.release_names import DATA, DESCRIPTOR, EMITTED, NAMED, ROLES, SIDECARS, SIGNATURE
 from anonkit.bundle.s3_store import SCHEME
@@ -17,6 +18,7 @@ from anonkit.bundle.store_reading import StorePlace, place_in_store
 from anonkit.bundle.store_writing import refuse_unfit
 from anonkit.errors import EngineError, ParameterError, option
 from anonkit.redaction import is_address
+from anonkit.size_limits import LARGEST_FILES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +169,25 @@ class Place:
                 if inner_path.is_file()
             }
         return digests
+
+
+def refuse_unfit_files(place: Place) -> None:
+    """Refuse, before any of them is read, files that cannot be of a release: pipes, devices, documents beyond any size.
+
+    Raises
+    ------
+    ReleaseFormatError
+    """
+    if place.store is not None:  # fetched by size, into a private folder
+        return
+    for suffix in NAMED:
+        path = place.folder / place.name(suffix)
+        if suffix == DATA and path.is_dir():
+            for folder, _, names in os.walk(path):
+                for name in names:
+                    refuse_irregular(Path(folder, name))
+        else:
+            refuse_irregular(path, LARGEST_FILES.get(suffix))
 
 
 def refuse_existing(place: Place, force: bool, difference: str | None = None) -> None:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from anonkit.bundle.atomic import Staging, finish
+from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.data_files import data_paths, first_rows, read_rows, sha256
-from anonkit.bundle.json_documents import read_json, to_json
+from anonkit.bundle.json_documents import parse_json, read_json, to_json
 from anonkit.bundle.release_hashes import stated_hashes
 from anonkit.bundle.release_names import DATA, DESCRIPTOR, EMITTED, PAGE, PARAMS, REPORT, ROLES, SIDECARS, package_name
-from anonkit.bundle.release_place import Place, refuse_existing
+from anonkit.bundle.release_place import Place, refuse_existing, refuse_unfit_files
 from anonkit.bundle.store_writing import put_release
 from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.report.listed_files import FILES
@@ -248,17 +249,28 @@ def load_place(place: Place, *, untouched: bool = False) -> Release:
         place.store.require()
     elif not untouched:
         finish(place.folder, place.stem)
+    refuse_unfit_files(place)
+    refuse_incomplete(place)
+    return Release(params=read_json(place.file(PARAMS)), report=read_json(place.file(REPORT)), place=place)
+
+
+def refuse_incomplete(place: Place) -> None:
+    """Refuse a release that lacks one of the files without which nothing can be said of it.
+
+    Raises
+    ------
+    ReleaseFormatError
+    """
     for suffix in (DATA, PARAMS, REPORT):
         if not place.has(suffix):
             raise ReleaseFormatError(
                 f"{place.shown(suffix)!r} does not exist", "a release is a Parquet file with its sidecars"
             )
-    return Release(params=read_json(place.file(PARAMS)), report=read_json(place.file(REPORT)), place=place)
 
 
 def _rename_in_descriptor(path: Path, place: Place) -> None:
     """Point the descriptor's resources to the files' new names; their hashes stay the same."""
-    document = json.loads(path.read_text(encoding="utf-8"))
+    document = parse_json(read_capped(path), repr(str(path)))
     document["name"] = package_name(place.stem)
     document["resources"] = [resource for resource in document["resources"] if resource["name"] not in EMITTED]
     for resource in document["resources"]:

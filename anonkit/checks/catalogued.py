@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit import __version__
+from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.data_files import digests_of, parts_of, sha256
 from anonkit.bundle.release_names import DATA, EMITTED, PAGE, PARAMS, REPORT, package_name
 from anonkit.bundle.release_place import Place
@@ -37,7 +38,7 @@ def catalogue_checks(
     """
     for word, suffix in EMITTED.items():
         if place.file(suffix).exists():
-            content = place.file(suffix).read_bytes()
+            content = read_capped(place.file(suffix))
             yield none_of(word, not _says_the_same(word, content, place, schema, report, license_name))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit import __version__
+from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.data_files import data_paths, joint_digest, parts_of, sha256
 from anonkit.bundle.release_names import DATA, EMITTED, METADATA_KEY, PAGE, PARAMS, REPORT, package_name
 from anonkit.bundle.release_place import Place
@@ -75,7 +76,7 @@ def _is_page_of(place: Place, report: Mapping[str, Any]) -> bool:
     sentences of the promise are looked at, and that nothing in it can run.
     """
     try:
-        page = place.file(PAGE).read_text(encoding="utf-8")
+        page = read_capped(place.file(PAGE)).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return False
     if report["anonkit_version"] == __version__:

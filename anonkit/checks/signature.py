@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.data_files import digests_of
+from anonkit.bundle.json_documents import parse_json
 from anonkit.bundle.key_files import read_key
 from anonkit.bundle.release_names import SIGNATURE
 from anonkit.bundle.release_place import Place
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 _PAYLOAD_TYPE = "application/vnd.in-toto+json"
 _KINDS = ("https://in-toto.io/Statement/v1", "urn:anonkit:release:1")
-_LARGEST = 64 << 20
-"""Bytes of a signature file beyond which it is none: a data folder of a hundred thousand files needs 20 MB."""
 _PUBLIC = "openssl pkey -in owner.pem -pubout -out owner.pub"
 
 
@@ -42,8 +41,7 @@ class Envelope:
     def read(cls, place: Place) -> Envelope | None:
         """Read the signature of a release; None when it has none, or one that is no DSSE envelope."""
         try:
-            raw = place.file(SIGNATURE).read_bytes()
-            document = json.loads(raw) if len(raw) <= _LARGEST else None
+            document = parse_json(read_capped(place.file(SIGNATURE)), "the signature")
             if not isinstance(document, dict) or document["payloadType"] != _PAYLOAD_TYPE:
                 return None
             return cls(
@@ -52,7 +50,7 @@ class Envelope:
                     base64.b64decode(signature["sig"], validate=True) for signature in document["signatures"]
                 ),
             )
-        except (OSError, ValueError, KeyError, TypeError, RecursionError, binascii.Error):
+        except (OSError, ReleaseFormatError, ValueError, KeyError, TypeError, binascii.Error):
             return None
 
     def is_signed_by(self, key: Ed25519PublicKey) -> bool:
@@ -71,11 +69,11 @@ class Envelope:
     def files(self) -> dict[str, str] | None:
         """Return the SHA-256 of every file the statement lists, by name; None when it is no statement of a release."""
         try:
-            statement = json.loads(self.payload)
+            statement = parse_json(self.payload, "the statement that was signed")
             subjects = statement["subject"]
             files = {str(subject["name"]): str(subject["digest"]["sha256"]) for subject in subjects}
             kinds = (statement["_type"], statement["predicateType"])
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ReleaseFormatError, KeyError, TypeError):
             return None
         whole = len(files) == len(subjects) and kinds == _KINDS
         return files if whole else None

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from anonkit.bundle.atomic import finish
 from anonkit.bundle.data_files import count_rows, read_schema
 from anonkit.bundle.given_tables import arrow_table
 from anonkit.bundle.json_documents import read_json
 from anonkit.bundle.part_workers import PartWorkers, read_by
 from anonkit.bundle.release_names import DATA, REPORT
-from anonkit.bundle.release_place import Place
+from anonkit.bundle.release_place import Place, refuse_unfit_files
 from anonkit.bundle.store_workers import fetched_by
-from anonkit.bundle.stored_release import Release, load_place
+from anonkit.bundle.stored_release import Release, load_place, refuse_incomplete
 from anonkit.checks.agreement import agreement_checks, row_checks
 from anonkit.checks.catalogued import catalogue_checks
 from anonkit.checks.class_promise import Evidence
@@ -174,17 +175,31 @@ def _validate_table(table: Any, requested: Asked, allowed: Sequence[str]) -> Val
 
 
 def _validate_release(place: Place, requested: Asked, key: Ed25519PublicKey | None) -> Validation:
-    release, descriptor = load_place(place, untouched=key is not None), read_descriptor(place)
+    """Look at a release in an order in which nothing is believed that nobody vouches for.
+
+    Kinds and sizes of the files, the signature over their bytes, the descriptor, the hashes that it states, and only
+    then what stands in them. What the asked key did not sign is not parsed. Files that were changed after the release
+    are, since what stands in them tells what was changed; whatever comes of it, the hashes have decided.
+    """
     if place.store is not None:
+        place.store.require()
         place.files()  # every file that the descriptor lists is fetched, and compared with it, before it is looked at
-    hashes = [*hash_checks(place, descriptor), *signature_checks(place, key)]
+    elif key is None:
+        finish(place.folder, place.stem)
+    refuse_unfit_files(place)
+    signed = tuple(signature_checks(place, key))
+    if key is not None and not all(check.passed for check in signed):
+        return Validation(checks=signed, disclosure=None)
+    refuse_incomplete(place)
+    descriptor = read_descriptor(place)
+    known = (*hash_checks(place, descriptor), *signed)
     try:
-        contents = _validate_contents(place, release, descriptor, requested)
-    except (EngineError, ReleaseFormatError):
-        if all(check.passed for check in hashes):
+        contents = _validate_contents(place, load_place(place, untouched=True), descriptor, requested)
+    except (EngineError, ReleaseFormatError, MemoryError):
+        if all(check.passed for check in known):
             raise
-        return Validation(checks=tuple(hashes), disclosure=None)  # a changed file need not be readable any more
-    return replace(contents, checks=(*hashes, *contents.checks))
+        return Validation(checks=known, disclosure=None)  # a changed file need not be readable any more
+    return replace(contents, checks=(*known, *contents.checks))
 
 
 def _validate_contents(place: Place, release: Release, descriptor: Mapping[str, Any], requested: Asked) -> Validation:

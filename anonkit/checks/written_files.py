@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.data_files import sha256
 from anonkit.bundle.json_documents import parse_json
 from anonkit.bundle.release_names import DATA, DESCRIPTOR, METADATA_KEY, PAGE, PARAMS, REPORT
@@ -91,7 +92,7 @@ def read_descriptor(place: Place) -> dict[str, Any]:
     """Read the Data Package descriptor of a release."""
     path = place.file(DESCRIPTOR)
     try:
-        raw: dict[str, Any] = parse_json(path.read_bytes(), repr(str(path)))
+        raw: dict[str, Any] = parse_json(read_capped(path), repr(str(path)))
         resources = {resource["name"]: (resource["path"], resource["hash"]) for resource in raw["resources"]}
     except FileNotFoundError:
         raise ReleaseFormatError(f"{str(path)!r} does not exist") from None

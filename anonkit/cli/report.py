@@ -71,7 +71,7 @@ def command(
     from anonkit.bundle.atomic import finish
     from anonkit.bundle.json_documents import read_json
     from anonkit.bundle.release_names import REPORT
-    from anonkit.bundle.release_place import Place
+    from anonkit.bundle.release_place import Place, refuse_unfit_files
     from anonkit.cli.summary import report_text
     from anonkit.report.document import FORMAT
 
@@ -89,6 +89,7 @@ def command(
         place.store.require()
     else:
         finish(place.folder, place.stem)
+        refuse_unfit_files(place)
     path = place.file(REPORT)
     report = read_json(path)
     try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.data_files import sha256
 from anonkit.bundle.exports.export_files import DESCRIPTOR as DESCRIPTOR_NAME
 from anonkit.bundle.exports.export_targets import SIDECAR_TABLE, Target
@@ -159,4 +160,4 @@ def _refuse_unverified(place: Place) -> None:
 def _sidecars(place: Place) -> Mapping[str, bytes]:
     """Return params, report and descriptor of a release, by the names that their copies get."""
     names = {"params.json": PARAMS, "report.json": REPORT, DESCRIPTOR_NAME: DESCRIPTOR}
-    return {name: place.file(suffix).read_bytes() for name, suffix in names.items()}
+    return {name: read_capped(place.file(suffix)) for name, suffix in names.items()}
