@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -34,6 +35,11 @@ _LISTED = {suffix.lstrip(".") for suffix in (PARAMS, REPORT, PAGE)}
 """The sidecars whose hashes stand in the data file; that of the descriptor cannot."""
 _OLDER = ("anonkit-report/1", "anonkit-params/1", "anonkit-release/1")
 """Formats that lack what is looked at today: what they hold is neither a kept promise nor a forgery."""
+
+
+_MOST_RESOURCES = 16
+_LONGEST_NAME = 255
+"""Bytes of a file's name."""
 
 
 def refuse_other_formats(params: Mapping[str, Any], report: Mapping[str, Any], schema: pa.Schema) -> None:
@@ -93,14 +99,28 @@ def read_descriptor(place: Place) -> dict[str, Any]:
     path = place.file(DESCRIPTOR)
     try:
         raw: dict[str, Any] = parse_json(read_capped(path), repr(str(path)))
-        resources = {resource["name"]: (resource["path"], resource["hash"]) for resource in raw["resources"]}
+        if len(raw["resources"]) > _MOST_RESOURCES:
+            raise ValueError
+        resources = {resource["name"]: _is_described(resource) for resource in raw["resources"]}
     except FileNotFoundError:
         raise ReleaseFormatError(f"{str(path)!r} does not exist") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ReleaseFormatError(f"{str(path)!r} is not the descriptor of a release") from None
+    if not all(resources.values()):
+        raise ReleaseFormatError(f"{str(path)!r} is not the descriptor of a release")
     if set(resources) < {"data", "params", "report", "page"}:
         raise ReleaseFormatError(f"{str(path)!r} does not name all files of the release")
     return raw
+
+
+def _is_described(resource: Mapping[str, Any]) -> bool:
+    """Tell whether a file of a descriptor has a path that can be one, and a hash."""
+    paths = resource["path"] if isinstance(resource["path"], list) else [resource["path"]]
+    named = all(
+        isinstance(path, str) and all(len(os.fsencode(part)) <= _LONGEST_NAME for part in path.split("/"))
+        for path in paths
+    )
+    return named and bool(paths) and isinstance(resource["name"], str) and isinstance(resource["hash"], str)
 
 
 def hash_checks(place: Place, descriptor: Mapping[str, Any]) -> Iterator[Check]:

@@ -15,7 +15,7 @@ from anonkit.bundle.exports.export_files import DESCRIPTOR as DESCRIPTOR_NAME
 from anonkit.bundle.exports.export_targets import SIDECAR_TABLE, Target
 from anonkit.bundle.exports.opened_targets import ReleasedTable, form_of
 from anonkit.bundle.release_names import DATA, DESCRIPTOR, PARAMS, REPORT
-from anonkit.bundle.release_place import Place
+from anonkit.bundle.release_place import Place, refuse_unfit_files
 from anonkit.checks.exported_rows import export_checks
 from anonkit.checks.requirements import Validation
 from anonkit.checks.validation import validate
@@ -135,6 +135,7 @@ def validate_export(target: str | Path, release: str | Path) -> Validation:
 
 def _place_of(release: str | Path) -> Place:
     place = Place.of(release)
+    refuse_unfit_files(place)
     if not place.has(DATA):
         raise ParameterError(f"{place.shown(DATA)!r} does not exist")
     return place

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from anonkit.bundle.exports.export_files import ExportFile
 from anonkit.bundle.exports.exported_form import BATCH_ROWS, Rows
+from anonkit.bundle.unpacked_sizes import refuse_unpacked
 from anonkit.errors import MissingDependencyError, ParameterError
 
 MOST_ROWS, MOST_COLUMNS, MOST_LETTERS = 1_048_576, 16_384, 32_767
@@ -109,6 +110,7 @@ class Sheet(ExportFile):
 
     def _rows(self) -> Iterator[dict[int, tuple[str, str]]]:
         """Yield type and text of the cells of every row by column; rows that are not written have none."""
+        refuse_unpacked(self.readable, repr(str(self.path)))
         with ZipFile(self.readable) as archive:
             shared: list[str] = []
             if "xl/sharedStrings.xml" in archive.namelist():
@@ -121,7 +123,10 @@ class Sheet(ExportFile):
                     yield from ({} for _ in range(min(number - expected, MOST_ROWS)))
                     expected = number + 1
                     cells = (_cell(cell, shared) for cell in row.iter(f"{_MAIN}c"))
-                    yield {at: (kind, text) for at, kind, text in cells if text or kind == "f"}
+                    found = {at: (kind, text) for at, kind, text in cells if text or kind == "f"}
+                    if any(not 0 <= at < MOST_COLUMNS for at in found):  # "ZZZZZZ1" would make 300 million columns
+                        raise ValueError
+                    yield found
 
 
 def _elements(file: Any, tag: str) -> Iterator[ElementTree.Element]:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonkit.bundle.header_lines import refuse_record
+from anonkit.bundle.unpacked_sizes import refuse_unpacked
 from anonkit.engines.reading.batches import sliced
 from anonkit.engines.reading.delimited import numbered_names
 from anonkit.engines.reading.file_tables import FileTable
@@ -118,6 +119,7 @@ class Workbook:
         import fastexcel
 
         path = self.address.file_path
+        refuse_unpacked(path, self.address.shown)
         return fastexcel.read_excel(path if self.address.fetched is None else path.read_bytes())
 
     def _load(self, reader: ExcelReader, sheet: str, kind: Any) -> pa.RecordBatch:
