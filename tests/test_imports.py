@@ -17,7 +17,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "anonkit"
 
 ROWS: tuple[tuple[str, ...], ...] = (
-    ("size_limits", "redaction", "errors", "randomness", "domains", "parameters", "promises"),
+    ("redaction", "errors", "randomness", "domains", "parameters", "promises"),
     ("policy", "report", "protocols"),
     ("published", "estimators", "mechanisms", "bundle"),
     ("k_anonymity", "randomized_response", "dp_trees"),
@@ -30,10 +30,10 @@ ROWS: tuple[tuple[str, ...], ...] = (
 """Rooms by row, the lowest first: a room imports rooms of its own row and of those below it, and never in a circle."""
 SIBLINGS = ("methods", "engines", "consumers", "checks", "datasets")
 ONLY: dict[str, set[str]] = {
-    "published": {"size_limits", "errors", "domains"},
-    "consumers": {"size_limits", "errors", "domains", "estimators", "published", "bundle"},
-    "checks": {"size_limits", "errors", "bundle", "promises", "report"},
-    "engines": {"size_limits", "errors", "domains", "randomness", "policy", "protocols", "bundle"},
+    "published": {"errors", "domains"},
+    "consumers": {"errors", "domains", "estimators", "published", "bundle"},
+    "checks": {"errors", "bundle", "promises", "report"},
+    "engines": {"errors", "domains", "randomness", "policy", "protocols", "bundle"},
 }
 """What receivers run and what checks a promise knows nothing of the owner's side; engines know no family of methods."""
 EXCEPTIONS = {

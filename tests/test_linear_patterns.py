@@ -39,6 +39,7 @@ MADE_FROM_NAMES = {
     "bundle/store_reading.py": "an escaped name and a number",
     "domains/calendar_cells.py": "made of a policy's format: fields of at most nine digits",
     "checks/calendar_labels.py": "made of a policy's format: fields of at most nine digits",
+    "drafting/guessed_target.py": "a table of short forms of times in the file itself",
     "engines/snapshots/sql_failures.py": "a table of words in the file itself, searched in a server's message",
 }
 """Where a pattern is put together inside a function, and why it is linear."""
@@ -87,7 +88,8 @@ def _found() -> tuple[list[Found], set[str]]:
                 inside.add(at)
                 continue
             name = names.get(id(call))
-            used = {call.func.attr} if call.func.attr != "compile" else _uses(name, all_text)
+            used = {call.func.attr} if call.func.attr != "compile" else _uses(name, text) or _uses(name, all_text)
+            used = used or {"match", "fullmatch"}  # through other hands
             pattern = given[0] if isinstance(given[0], re.Pattern) else re.compile(*given[:2])
             found.append(Found(f"{at}:{call.lineno} {name or ''}", pattern, frozenset(used)))
     return found, inside
@@ -119,9 +121,8 @@ def _namespace(path: Path) -> dict[str, Any]:
 
 
 def _uses(name: str | None, text: str) -> set[str]:
-    """Return how a named pattern is called; one that goes through other hands may be matched anyhow but searched."""
-    used = set(re.findall(rf"\b{name}\.({'|'.join(CALLS)})\b", text)) if name else set()
-    return used or {"match", "fullmatch"}
+    """Return how a named pattern is called in a text."""
+    return set(re.findall(rf"\b{name}\.({'|'.join(CALLS)})\b", text)) if name else set()
 
 
 # --- texts that make a pattern go back ------------------------------------------------------------------------------

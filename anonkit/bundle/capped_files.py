@@ -7,8 +7,8 @@ import os
 import stat
 from pathlib import Path
 
+from anonkit.bundle.size_limits import LARGEST_DOCUMENT, LARGEST_FILES
 from anonkit.errors import ReleaseFormatError
-from anonkit.size_limits import LARGEST_DOCUMENT, LARGEST_FILES
 
 _SENT = "ask whoever sent it for the files of the release, and for nothing else"
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from anonkit.bundle.capped_files import read_capped
-from anonkit.errors import ReleaseFormatError
-from anonkit.size_limits import HELD_BY_SIGN, MOST_HELD, STATED_SIZES
+from anonkit.bundle.capped_files import largest_of, read_capped
+from anonkit.bundle.size_limits import HELD_BY_SIGN, MOST_HELD, STATED_SIZES
+from anonkit.errors import EngineError, ReleaseFormatError
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def parse_json(content: bytes, what: str) -> Any:
     ReleaseFormatError
         It is no such JSON.
     """
-    if sum(content.count(sign) * held for sign, held in HELD_BY_SIGN.items()) + len(content) > MOST_HELD:
+    if _held(content) > MOST_HELD:
         raise ReleaseFormatError(f"{what} has more values than a file of anonkit can have")
     try:
         return json.loads(content.decode("utf-8"), object_pairs_hook=_once_each, parse_constant=_no_number)
@@ -55,6 +55,26 @@ def parse_json(content: bytes, what: str) -> Any:
         raise ReleaseFormatError(f"{what} is nested too deeply for a file of anonkit") from None
     except ValueError:  # also a number of thousands of digits, and bytes that are no text
         raise ReleaseFormatError(f"{what} is not JSON that anonkit writes") from None
+
+
+def _held(content: bytes) -> int:
+    """Return how many bytes of memory a document takes once it is parsed, generously."""
+    return sum(content.count(sign) * held for sign, held in HELD_BY_SIGN.items()) + len(content)
+
+
+def refuse_unreadable(name: str, content: bytes) -> None:
+    """Refuse to publish a document that its readers would refuse for its size.
+
+    Raises
+    ------
+    EngineError
+    """
+    largest = largest_of(Path(name))
+    if len(content) > largest or (name.endswith(".json") and _held(content) > MOST_HELD):
+        raise EngineError(
+            f"{name!r} would have {len(content):,} bytes, more than readers take",
+            "ask for less detail: a larger k, fewer columns, fewer or smaller trees",
+        )
 
 
 class _TooLargeError(ValueError):

@@ -14,11 +14,11 @@ from anonkit.bundle.capped_files import refuse_irregular
 from anonkit.bundle.data_files import is_data_folder, sha256
 from anonkit.bundle.release_names import DATA, DESCRIPTOR, EMITTED, NAMED, ROLES, SIDECARS, SIGNATURE
 from anonkit.bundle.s3_store import SCHEME
+from anonkit.bundle.size_limits import LARGEST_FILES
 from anonkit.bundle.store_reading import StorePlace, place_in_store
 from anonkit.bundle.store_writing import refuse_unfit
 from anonkit.errors import EngineError, ParameterError, option
 from anonkit.redaction import is_address
-from anonkit.size_limits import LARGEST_FILES
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
+from anonkit.bundle.size_limits import FREELY_UNPACKED, MOST_OF_WORKBOOK, MOST_PACKING, MOST_UNPACKED
 from anonkit.errors import SourceError
-from anonkit.size_limits import FREELY_UNPACKED, MOST_OF_WORKBOOK, MOST_PACKING, MOST_UNPACKED
 
 _HELD = ("sharedstrings", "styles", "workbook", "content.xml", "[content_types]")
 """Members that readers hold whole, by a part of their names in small letters; rows of a sheet they stream."""

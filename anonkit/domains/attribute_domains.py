@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from anonkit.domains.array_types import Codes, FloatArray
 from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
-from anonkit.size_limits import MOST_CELLS
 
 UNKNOWN = -1
 """Code of a value that is not in the domain."""
@@ -85,8 +84,8 @@ class Grid:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.lower) and math.isfinite(self.upper) and self.lower < self.upper):
             raise ParameterError("bounds must be two finite numbers [low, high] with low < high")
-        if not 1 <= self.cells <= MOST_CELLS:
-            raise ParameterError(f"cells ({self.cells}) must be at least 1 and at most {MOST_CELLS:,}")
+        if self.cells < 1:
+            raise ParameterError(f"cells ({self.cells}) must be at least 1")
 
     @property
     def size(self) -> int:

@@ -15,7 +15,7 @@ from anonkit import __version__
 from anonkit.bundle.atomic import Staging, put_folder, reason_of
 from anonkit.bundle.bound_columns import KEY, bound_columns
 from anonkit.bundle.data_files import data_paths, digests_of, joint_digest, parts_of, sha256
-from anonkit.bundle.json_documents import to_json
+from anonkit.bundle.json_documents import refuse_unreadable, to_json
 from anonkit.bundle.labelled_parts import labelled_rows
 from anonkit.bundle.part_workers import HasWorkers, each_part, read_by, workers_of
 from anonkit.bundle.private_files import PrivateFolder
@@ -273,6 +273,7 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
     name = None if work.output.place is None else place.stem  # a release in memory has no name yet
     files = {PARAMS: to_json(work.params), REPORT: to_json(report), PAGE: render_page(report, name=name).encode()}
     for suffix, content in files.items():
+        refuse_unreadable(place.name(suffix), content)
         (folder / place.name(suffix)).write_bytes(content)
     manifest = {
         "format": FORMAT,

@@ -10,7 +10,6 @@ import json
 import multiprocessing
 import os
 import random
-import re
 import resource
 import shutil
 import signal
@@ -31,12 +30,12 @@ from checks.small_releases import FAMILIES, made
 import anonkit
 from anonkit.bundle.json_documents import parse_json, read_json
 from anonkit.bundle.release_names import DATA, NAMED
+from anonkit.bundle.size_limits import LARGEST_FILES, MOST_CELLS, STATED_SIZES
 from anonkit.checks.validation import validate
 from anonkit.cli import anonkit as commands
 from anonkit.cli.boundary import run
 from anonkit.errors import AnonkitError, ReleaseFormatError
-from anonkit.policy.declaration import Policy
-from anonkit.size_limits import LARGEST_FILES, MOST_CELLS, STATED_SIZES
+from anonkit.methods import METHODS, example_of, make_method, method_class, method_parameters
 
 MEMORY = 1 << 30
 """Bytes that looking at a forged release may take, beyond what the process has when it begins."""
@@ -301,27 +300,23 @@ def test_more_values_than_memory_are_counted_before_they_are_made() -> None:
         parse_json(b"[" + b"[]," * 60_000_000 + b"[]]", "it")
 
 
-def test_a_grid_that_readers_refuse_is_refused_when_the_policy_is_read(tmp_path: Path) -> None:
-    """Nothing is drawn for it."""
-    table = pa.table({"age": [float(at) for at in range(40)], "ill": ["no", "yes"] * 20})
-    policy = {
-        "columns": {
-            "age": {"role": "quasi_identifier", "bounds": [0, 80]},
-            "ill": {"role": "target", "categories": ["no", "yes"]},
-        }
-    }
-    ledger = tmp_path / "ledger.sqlite"
-    with pytest.raises(AnonkitError, match=re.escape(f"{MOST_CELLS:,}")):
-        anonkit.release(
-            table,
-            method="dp-nb",
-            epsilon=1.0,
-            bins=MOST_CELLS + 1,
-            policy=Policy.from_dict(policy),
-            output=tmp_path / "x.parquet",
-            ledger=ledger,
-        )
-    assert not ledger.exists()
+def test_no_parameter_makes_a_release_that_readers_refuse() -> None:
+    """A number of bins beyond the table of sizes is refused when the method is made: nothing is drawn for it."""
+    asked = 0
+    for name in METHODS:
+        if "bins" in {one.name for one in method_parameters(name)}:
+            with pytest.raises(AnonkitError, match=r"bins \(\d+\) must be"):
+                make_method(name, {**example_of(method_class(name)), "bins": MOST_CELLS + 1})
+            asked += 1
+    assert asked > 5
+
+
+def test_a_document_that_readers_refuse_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its size is looked at before anything is put in place."""
+    monkeypatch.setattr("anonkit.bundle.json_documents.MOST_HELD", 1000)
+    with pytest.raises(anonkit.errors.EngineError, match="more than readers take"):
+        made("local", tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_unsigned_forgery_is_called_unsigned(release: Path, tmp_path: Path) -> None:
