@@ -96,7 +96,8 @@ def notes_on_names(found: int) -> list[str]:
     if not found:
         return []
     what = "1 name of a column looks like a cell" if found == 1 else f"{found} names of columns look like cells"
-    return [f"{what}: if the first line is a record, --no-header reads it so (header=False in Python)."]
+    so = spoken(python="header=False reads it so", typed="--no-header reads it so")
+    return [f"{what}: if the first line is a record, {so}."]
 
 
 _READ_AS_RECORD = spoken(python="header=False or names=[…] reads it so", typed="--no-header or --names A,B reads it so")

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anonkit.checks.table_scans import Lines, SpreadFiles, combined, count_combinations, few_combined, scanned
+from anonkit.errors import on_command_line
 from anonkit.promises.guarantee import Check
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def look_at_unchanged(
             notes.append(clear_cells.refused_note(name, verdict))
     notes += [clear_cells.follows_note(name, of) for name, of in _following(table, compared, known)]
     check = Check(name=CHECK, passed=not refused, observed=refused, required=0)
-    return Unchanged(checks=(check,), notes=tuple(notes))
+    return Unchanged(checks=(check,), notes=tuple(map(on_command_line, notes)))
 
 
 def _evidence(table: str | Path | pa.Table, name: str) -> tuple[Evidence, float]:

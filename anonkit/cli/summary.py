@@ -197,7 +197,7 @@ def _head(title: str, report: Mapping[str, Any]) -> list[str]:
 
 
 def _topics(report: Mapping[str, Any], files: Sequence[str] = ()) -> Iterator[str]:
-    for topic in first_facts(report, files):
+    for topic in first_facts(report, files, typed=True):
         yield from _block(topic.label, [line for sentence in topic.sentences for line in _styled(sentence)])
 
 

@@ -9,7 +9,6 @@ names and published lists decide (`identifying.topic_words`). Else there is none
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -59,18 +58,19 @@ class TargetGuess:
         """Say what was guessed, or why nothing was; no value."""
         if self.column is None:
             return []
-        name = shlex.quote(self.column)
+        named = option("target", self.column)
         if self.target is not None:
             return [
-                f"Target {self.column!r}: guessed, released unchanged. Say `--target {name}` if it is one, "
-                "`--no-target` if nothing is to be predicted."
+                f"Target {self.column!r}: guessed, released unchanged. Say {named} if it is one, "
+                f"{option('no_target', True)} if nothing is to be predicted."
             ]
         if self.is_secret:
             return [
                 f"No target was guessed: the last column, {self.column!r}, looks like a secret: "
-                f"`--sensitive {name}` or `--target {name}`."
+                f"{option('sensitive', [self.column])} or {named}."
             ]
-        return [f"No target was guessed: the last column, {self.column!r}, {self.against}. `--target NAME` names one."]
+        named = option("target", "NAME")
+        return [f"No target was guessed: the last column, {self.column!r}, {self.against}. {named} names one."]
 
     def question(self, method: str) -> ChoiceError:
         """Return the refusal of a method that needs a target where none is declared or evident."""

@@ -384,5 +384,5 @@ def _target_notes(guess: TargetGuess | None, policy: Policy) -> list[str]:
         return [f"Target {policy.target!r}: guessed, released unchanged, as in the earlier release."]
     return [
         f"Target {policy.target!r}: taken by its place, the last column of which nothing is declared; "
-        "`--target NAME` names another one."
+        f"{option('target', 'NAME')} names another one."
     ]

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from anonkit.errors import on_command_line
 from anonkit.promises.guarantee import Check, Guarantee
 
 FORMAT = "anonkit-report/2"
@@ -57,7 +58,7 @@ def build_report(
         "verification": {"checks": [check.to_dict() for check in checks]},
         "randomness": randomness,
         "domains_declared_by": domains_declared_by,
-        "notes": list(notes),
+        "notes": [on_command_line(note) for note in notes],  # a file is read by people who type commands
     }
     for block, value in details.items():
         document[block] = {**document.get(block, {}), **value} if isinstance(value, Mapping) else value

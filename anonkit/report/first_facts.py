@@ -7,9 +7,10 @@ the usefulness; the files and what to do next. Everything follows from the repor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from anonkit.errors import in_python, on_command_line, spoken
 from anonkit.report.promise_words import words_of
 from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, listed_with_and, named, plain
 from anonkit.report.tabulation import measures
@@ -44,6 +45,7 @@ _TREATED = {
     "dropped": "is not released",
 }
 _IDENTIFIERS = ("identifier", "unit")
+_PROTECTS_ONE = spoken(python='role = "sensitive" in the policy protects one', typed="--sensitive NAME protects one")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +62,7 @@ def text_of(sentence: Sentence) -> str:
     return "".join(phrase.text for phrase in sentence)
 
 
-def first_facts(report: Json, files: Sequence[str] = ()) -> list[Topic]:
+def first_facts(report: Json, files: Sequence[str] = (), *, typed: bool = False) -> list[Topic]:
     """Return what is said first of a release, in the order of terminal and page, without topics of no sentence.
 
     Parameters
@@ -69,6 +71,8 @@ def first_facts(report: Json, files: Sequence[str] = ()) -> list[Topic]:
         What `report.json` holds; of a plan, which has no table yet, the promise alone is said.
     files : sequence of str
         The files of the release as they are shown, the data first.
+    typed : bool
+        The reader is on the command line: options are spelled as it has them, else as a policy does.
     """
     topics = {
         "Promise": _promise(report),
@@ -84,8 +88,13 @@ def first_facts(report: Json, files: Sequence[str] = ()) -> list[Topic]:
             "Usefulness": usefulness_sentences(report),
         }
     order = ("Table", "Target", "Whose rows", "Promise", "Risk", "Secrets", "Usefulness", "Files")
-    told = ((label, list(topics[label])) for label in order if label in topics)
-    return [Topic(label=label, sentences=sentences) for label, sentences in told if sentences]
+    spelled = on_command_line if typed else in_python
+    said = ((label, [_spelled(sentence, spelled) for sentence in topics[label]]) for label in order if label in topics)
+    return [Topic(label=label, sentences=sentences) for label, sentences in said if sentences]
+
+
+def _spelled(sentence: Sentence, spelled: Callable[[str], str]) -> Sentence:
+    return [replace(phrase, text=spelled(phrase.text)) for phrase in sentence]
 
 
 def guessed_target(report: Json) -> Sentence | None:
@@ -264,7 +273,7 @@ def _secrets(report: Json) -> Iterator[Sentence]:
     by_value: Json = risk.get("by_value", {})
     sensitive = [name for name in promise.get("sensitive", ()) if name in by_value]
     if risk and not promise.get("sensitive"):
-        yield plain("No column is declared sensitive. --sensitive NAME protects one.")
+        yield plain(f"No column is declared sensitive. {_PROTECTS_ONE}.")
     names = [*sensitive, *(name for name in by_value if name not in sensitive)]
     for name in names[:_SECRETS]:
         yield from _secret(name, by_value[name], risk, promise, is_sensitive=name in sensitive)

@@ -21,7 +21,7 @@ from anonkit.policy.declaration import Policy
 def test_the_report_is_shown_in_plain_words(cli: Any, released: Path) -> None:
     """The claim, its limits and the key figures, from the data file, a sidecar, or the report alone."""
     out = cli("report", released).out
-    for words in ("Privacy report", "Protected", "narrow", "Limits", "Homogeneity", "Checked", "Columns", "Risk"):
+    for words in ("Privacy report", "Promise", "narrow", "Limits", "Homogeneity", "Checked", "Columns", "Risk"):
         assert words in out
     assert cli("report", released.with_name("out.params.json")).out == out
     released.unlink()
@@ -131,7 +131,7 @@ def test_the_demo_leads_from_customers_to_a_report(cli: Any, tmp_path: Path) -> 
     suggested = [line.split()[1:] for line in ran.out.splitlines() if line.startswith("  anonkit ")]
     assert ran.code == 0, ran.err
     assert str(folder / "release.report.html") in ran.out
-    assert "customer_id (identifier)" in ran.out
+    assert "Left out as identifiers: customer_id" in ran.out
     assert len(suggested) >= 4
     for words in suggested:
         again = cli(*words)

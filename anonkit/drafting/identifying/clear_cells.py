@@ -7,7 +7,6 @@ what the other refuses. No promise is decided here.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,6 +19,7 @@ from anonkit.domains.arrow_values import category_value, is_ordered
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.drafting.identifying.kinds import Kind
 from anonkit.drafting.identifying.verdicts import Evidence, Verdict, evidence_of, judged_by_cells
+from anonkit.errors import option
 
 ROWS_COMPARED = 20_000
 """Rows in which columns are compared, at most."""
@@ -158,10 +158,10 @@ def refused_note(name: str, verdict: Verdict) -> str:
     """Say that the cells of a column must not be released as they are, unless the owner says so."""
     return (
         f"{opening(name)}, and {verdict.reason}: leave it out, or say that it may be handed out, "
-        f"`--release-as-is {shlex.quote(name)}`."
+        f"{option('release_as_is', [name])}."
     )
 
 
 def allowed_note(name: str, verdict: Verdict) -> str:
     """Say that a column is released although its cells look like identifiers."""
-    return f"{opening(name)} on the owner's word (`--release-as-is {shlex.quote(name)}`), although {verdict.reason}."
+    return f"{opening(name)} on the owner's word ({option('release_as_is', [name])}), although {verdict.reason}."

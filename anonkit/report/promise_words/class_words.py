@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from anonkit.errors import spoken
 from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, named, plain
 from anonkit.report.wording import number, one_in, people_alike, percent
 
@@ -69,7 +70,11 @@ class ClassWords:
             values = f"Every group has at least {number(candidate['values'])} different values of "
             yield [Phrase(values), *named(candidate["columns"]), Phrase(".")]
         yield plain(f"k = {number(parameters['k'])} counts rows and these values. Is each of these a person?")
-        yield plain(f"--unit {','.join(candidates[0]['columns'])} says so; --unit none says that rows are independent.")
+        names = candidates[0]["columns"]
+        declared = ", ".join(f'{name} = {{ role = "unit" }}' for name in names)
+        so = spoken(python=f"In the policy {declared} says so", typed=f"--unit {','.join(names)} says so")
+        none = spoken(python='unit = "none"', typed="--unit none")
+        yield plain(f"{so}; {none} says that rows are independent.")
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
         """Ask about what outsiders know, homogeneity and other releases."""
