@@ -228,6 +228,12 @@ def test_a_name_that_the_table_does_not_have_is_refused(tmp_path: Path) -> None:
             measure(table, ["age"])
 
 
+def test_lines_have_the_columns_that_were_asked_for_alone() -> None:
+    """Another one is named by no SQL."""
+    with combined(_table(("Age", "age")), ["Age"]) as lines, pytest.raises(EngineError, match="recounting"):
+        lines.column("age")
+
+
 def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     """Nobody can say which of them is meant."""
     (tmp_path / "t.csv").write_text("a,a\n1,2\n", encoding="utf-8")
