@@ -36,6 +36,10 @@ TABLES: dict[str, Rows] = {
     ],
     "without_value": [("20-29", "a", "flu", 1.0, 1), ("20-29", "a", "cold", 2.0, 2), ("30-39", "b", None, None, 3)],
     "not_a_number": [("20-29", "a", "flu", float("nan"), 1), ("20-29", "a", "cold", 3.0, 2)],
+    "spelled": [
+        ("20-29", "a", "flu", 1.0, 1), ("20-29", "a", "FLU ", 2.0, 2), ("20-29", "a", "unknown", 3.0, 3),
+        ("30-39", "b", "flu", 1.0, 4), ("30-39", "b", "cold", 2.0, 5),
+    ],
     "empty": [],
 }  # fmt: skip
 
@@ -48,6 +52,8 @@ def _classes(rows: Rows) -> dict[tuple[Any, ...], list[tuple[Any, ...]]]:
 
 
 def _value(cell: Any) -> Any:
+    if isinstance(cell, str):
+        return None if cell.casefold().strip() == "unknown" else cell.casefold().strip()
     return None if cell is None or cell != cell else cell
 
 
@@ -102,7 +108,8 @@ def cases(table: str) -> Iterator[tuple[str, dict[str, Any], bool]]:
     for at, missing in ((2, False), (2, True), (3, False), (3, True)):
         given = {"columns": columns, "sensitive": NAMES[at], "missing_is_value": missing}
         for l in (1, 2, 3):  # noqa: E741 - the name of the parameter
-            yield "l_diverse", {**given, "l": l}, least_l(rows, at, missing) >= l
+            width = {"width": 0} if at == 3 else {}
+            yield "l_diverse", {**given, **width, "l": l}, least_l(rows, at, missing) >= l
         for ordered in (False, True):
             t = largest_t(rows, at, ordered, missing)
             asked = {**given, "ordered": ordered}
@@ -252,6 +259,7 @@ def test_classes_are_of_cells_to_the_letter(database: str, request: pytest.Fixtu
         ("k_anonymous: {arguments: {columns: [a], k: 0}}", "k is an integer"),
         ("k_anonymous: {arguments: {columns: [a, a], k: 2}}", "named once"),
         ("l_diverse: {arguments: {columns: [a], sensitive: a, l: 2}}", "none of the columns"),
+        ("l_diverse: {arguments: {columns: [a], sensitive: b, l: 3, width: 2}}", "an l above 2 cannot be counted"),
         ("t_close: {arguments: {columns: [a], sensitive: b, t: 1.5}}", "t is a number"),
     ],
 )

@@ -2,18 +2,21 @@
 
    The earth mover's distance: with equal steps between values (total variation), or with ordered steps from one value
    to the next, for numbers and dates. The ordered distance is never the larger one. A class in which nobody has a value
-   is at distance 1. Missing is as in l_diverse; with ordered steps it comes last. An empty table fails. What is returned
-   are the number of classes that are too far and the largest distance, no cell. #}
-{% test t_close(model, columns, sensitive, t, ordered=false, missing_is_value=false) %}
+   is at distance 1. Missing is as in l_diverse; with ordered steps it comes last, and cells are as they stand. Texts that
+   SQL may not fold fail. An empty table fails. What is returned are the number of classes that are too far and the
+   largest distance, no cell. #}
+{% test t_close(model, columns, sensitive, t, ordered=false, missing_is_value=false, categories=[]) %}
 {{ anonkit.refuse_unless(t is number and t is not boolean and 0 <= t <= 1, 't is a number from 0 to 1') }}
 {{ anonkit.refuse_unless(ordered is boolean, 'ordered is true or false') }}
 {{ anonkit.refuse_unless(missing_is_value is boolean, 'missing_is_value is true or false') }}
 {% set keys = anonkit.class_keys(columns) %}
 with cells as (
-    {{ anonkit.named_cells(model, columns, sensitive) }}
+    {{ anonkit.named_cells(model, columns, sensitive, categories) }}
 ),
 counted as (
-    select {{ keys }}, s, count(*) as n from cells group by {{ keys }}, s
+    select {{ keys }}, {{ 's' if ordered else 'f as s' }}, count(*) as n
+    from cells
+    group by {{ keys }}, {{ 's' if ordered else 'f' }}
 ),
 numbered as (
     select
@@ -76,4 +79,8 @@ where distance > {{ t }} + 1e-9
 having count(*) > 0
 union all
 select 0, 1 where not exists (select 1 from cells)
+{% if not ordered %}
+union all
+select 0, 1 where exists (select 1 from cells where uncertain = 1)
+{% endif %}
 {% endtest %}
