@@ -20,6 +20,7 @@ from anonkit.bundle.part_workers import Message, read_by
 from anonkit.checks import clear_parts, spread_confidence, spread_files, table_scans
 from anonkit.checks.clear_parts import KnownBeside
 from anonkit.checks.disclosure import measure
+from anonkit.checks.read_values import ReadValues
 from anonkit.checks.whole_sets import fewest_alike
 from anonkit.errors import EngineError
 
@@ -34,6 +35,18 @@ KINDS: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {
 }
 """Columns of every kind, made of small numbers."""
 NAMES = list(KINDS)
+READ = ReadValues(
+    widths={"n": 2.0, "x": 0.3, "price": 0.0},
+    caps={
+        "n": [[None, 0.6], [0, 0.7], [3, None]],
+        "x": [[-3.0, 0.55], [-2.5, 0.9]],
+        "text": [["a0", None], ["z1", 0.7]],
+        "day": [["1917-07-16", 0.6]],
+        "yes": [["true", 0.8]],
+    },
+    left_out=2,
+)
+"""Widths and caps of columns of most kinds."""
 BESIDE: dict[str, Any] = {
     "listed": ("y", "s"),
     "beside": KnownBeside(columns=("t", "y"), sensitive=("s",), target="y", k=5),
@@ -83,6 +96,7 @@ class Drawn:
             "sensitive": self.random.choice([NAMES, NAMES, []]),
             "missing_is_value": self.random.choice([(), ("n", "text"), tuple(NAMES)]),
             "target": self.random.choice([None, "x", "text"]),
+            "reading": self.random.choice([ReadValues(), READ]),
             "listed": self.random.choice([NAMES, ("x", "text")]),
             "beside": self.random.choice(
                 [

@@ -14,6 +14,7 @@ from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.equivalence import (
     AlphaK,
     AtLeastK,
+    CapByValue,
     DistinctL,
     EntropyL,
     HistogramRequirement,
@@ -66,6 +67,9 @@ def requirements(draw: st.DrawFn, n_rows: int, *, t_closeness: bool = True) -> l
         EntropyL(sensitive, 1.6, **held),
         RecursiveCL(sensitive, 2.0, 2, **held),
         AlphaK(sensitive, 0.6, **held),
+        CapByValue(sensitive, np.array([0.6, 0.8, np.inf]), **held),
+        DistinctL(sensitive, 2, ends=np.array([1, 3, 3]), **held),
+        AlphaK(sensitive, 0.6, ends=np.array([2, 2, 3]), **held),
     ]
     if t_closeness:
         more += [TCloseness(sensitive, 0.3, **held), TCloseness(sensitive, 0.3, ordered=True, **held)]
@@ -85,6 +89,8 @@ def plainly_meets(requirement: Requirement, rows: Sequence[int], kept: Sequence[
         left -= division[-1]
     division = [count for count in division if count]
     shares = {value: min(count, holders) / holders for value, count in counts.items()} if holders else {}
+    if isinstance(requirement, DistinctL) and requirement.ends is not None:
+        return plainly_apart(requirement.ends, counts, holders) >= requirement.l
     if isinstance(requirement, DistinctL):
         return len(division) >= requirement.l
     if isinstance(requirement, EntropyL):
@@ -92,8 +98,13 @@ def plainly_meets(requirement: Requirement, rows: Sequence[int], kept: Sequence[
         return bool(p) and math.exp(-sum(x * math.log(x) for x in p)) >= requirement.l - 1e-9
     if isinstance(requirement, RecursiveCL):
         return bool(division) and division[0] < requirement.c * sum(division[requirement.l - 1 :])
+    if isinstance(requirement, CapByValue):
+        members = len(rows) if requirement.units is None else len(set(requirement.units[rows].tolist()))
+        return all(min(count, members) / members <= requirement.caps[value] + 1e-9 for value, count in counts.items())
     if isinstance(requirement, AlphaK):
-        return max(shares.values(), default=0) <= requirement.alpha + 1e-9
+        ends = requirement.ends if requirement.ends is not None else np.arange(SENSITIVE_VALUES) + 1
+        near = (sum(counts.get(one, 0) for one in range(value, ends[value])) for value in counts)
+        return not holders or max(min(n, holders) / holders for n in near) <= requirement.alpha + 1e-9
     assert isinstance(requirement, TCloseness)
     everywhere, anybody = plainly_held(requirement, kept, everything=True)
     support = sorted(everywhere)
@@ -107,6 +118,19 @@ def plainly_meets(requirement: Requirement, rows: Sequence[int], kept: Sequence[
     else:
         distance = max(sum(gap for gap in gaps if gap > 0), -sum(gap for gap in gaps if gap < 0))
     return min(distance, 1.0) <= requirement.t + 1e-9
+
+
+def plainly_apart(ends: Sequence[int], counts: dict[int, int], holders: int) -> int:
+    """Count values that lie behind the end of the last one counted, but for the rarest that nobody need have alone."""
+    chosen: list[int] = []
+    for value in sorted(counts):
+        if not chosen or value >= ends[chosen[-1]]:
+            chosen.append(value)
+    surplus, spare = sum(counts.values()) - holders, 0
+    for count in sorted(counts[value] for value in chosen):
+        surplus -= count
+        spare += surplus >= 0
+    return len(chosen) - spare
 
 
 def of_people(requirement: Requirement) -> bool:
