@@ -57,7 +57,7 @@ def table(**last: Any) -> pa.Table:
     )
 
 
-def released(data: pa.Table, **how: Any) -> anonkit.Release:
+def released(data: object, **how: Any) -> anonkit.Release:
     """A release by mondrian."""
     return anonkit.release(data, method="mondrian", k=5, utility=False, **how)
 
@@ -290,3 +290,18 @@ def test_an_exported_or_rewritten_file_is_judged_by_its_cells(tmp_path: Path) ->
 
     assert not validation.passed
     assert [note.split("'")[1] for note in validation.notes] == ["mail", "born"]
+
+
+@pytest.mark.slow
+def test_spark_looks_as_this_machine_does(spark: Any, tmp_path: Path) -> None:
+    """The guess of a target and the look at columns in clear are the same on both engines."""
+    data = table(x=IDENTIFYING["row numbers"][0], churn=["yes", "no"] * (ROWS // 2))
+    pq.write_table(data, tmp_path / "in.parquet")
+    with pytest.raises(GuaranteeError, match="number the rows"):
+        released(tmp_path / "in.parquet", engine="spark", insensitive=["x"])
+
+    given: dict[str, Any] = {"insensitive": ["x"], "release_as_is": ["x"]}
+    here, there = (released(tmp_path / "in.parquet", engine=engine, **given) for engine in ("local", "spark"))
+    assert here.report["columns"] == there.report["columns"]
+    assert here.report["notes"] == there.report["notes"]
+    assert entry_of(there, "churn")["declared"] is False
