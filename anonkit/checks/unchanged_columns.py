@@ -133,10 +133,11 @@ def _counted(lines: Lines, name: str) -> Evidence:
 
     column = lines.column(name)
     there = f"(SELECT {column} AS v, {lines.rows()} AS n FROM {lines.source} WHERE {column} IS NOT NULL GROUP BY 1)"
-    ((distinct, filled, low, high),) = lines.connection.execute(
-        f"SELECT count(*), coalesce(sum(n), 0)::BIGINT, min(v), max(v) FROM {there}"
-    ).fetchall()
     kind = _table(lines, f"SELECT {column} AS v FROM {lines.source} LIMIT 0").schema.field("v").type
+    ends = "NULL, NULL" if pa.types.is_temporal(kind) else "min(v), max(v)"
+    ((distinct, filled, low, high),) = lines.connection.execute(
+        f"SELECT count(*), coalesce(sum(n), 0)::BIGINT, {ends} FROM {there}"
+    ).fetchall()
     if pa.types.is_temporal(kind):
         return clear_cells.evidence_of_times(name, filled=filled, distinct=distinct)
     every = max(1, -(-distinct // _SPELLED))

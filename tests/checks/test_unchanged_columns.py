@@ -32,6 +32,7 @@ CELLS: dict[str, pa.Array] = {
     "price": pa.array([round(1.37 * at * at, 2) for at in range(ROWS)]),
     "born": pa.array(DAYS),
     "seen": pa.array([at * 10**12 + 1 for at in range(ROWS)], pa.timestamp("ns")),
+    "zoned": pa.array([at * 10**6 for at in range(ROWS)], pa.timestamp("us", tz="Europe/Berlin")),
     "nothing": pa.array([None] * ROWS, pa.string()),
 }
 
@@ -48,6 +49,7 @@ CELLS: dict[str, pa.Array] = {
         ("price", 0, "value of their own"),
         ("born", 0, "value of their own"),
         ("seen", 0, "value of their own"),
+        ("zoned", 0, "value of their own"),
         ("nothing", 0, None),
     ],
 )
