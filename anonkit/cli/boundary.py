@@ -32,8 +32,10 @@ COMPLETE = "_ANONKIT_COMPLETE"
 """Environment variable through which a shell asks for completions."""
 DEBUG = "ANONKIT_DEBUG"
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+")
 """Line breaks, terminal control characters, characters that turn the direction of writing."""
+_OWN_STYLE = re.compile("(\x1b\\[(?:0|1|2|3[0-7]|9[0-7])m|\n)")
+"""What texts of commands are laid out with: bold, dim and coloured letters, their end, and line breaks."""
 
 
 class InternalError(AnonkitError):
@@ -182,7 +184,7 @@ def _show_outcome(outcome: Outcome, as_json: bool, display: Shown) -> None:
             click.echo(one_line(display.text(line)), err=True, color=_color())
     else:
         if outcome.text:
-            click.echo(display.text(outcome.text), color=_color())
+            click.echo(laid_out(display.text(outcome.text)), color=_color())
         for note in outcome.notes:
             show_note(display.text(note))
     if failure is not None:
@@ -217,6 +219,12 @@ def _print_json(document: Mapping[str, Any]) -> None:
 def one_line(text: str) -> str:
     """Return a text without line breaks or terminal control sequences, such as a file's column names may carry."""
     return _CONTROL.sub(" ", text)
+
+
+def laid_out(text: str) -> str:
+    """Return a text of several lines without control sequences but for its own bold and coloured letters."""
+    parts = _OWN_STYLE.split(text)
+    return "".join(part if at % 2 else one_line(part) for at, part in enumerate(parts))
 
 
 def _color() -> bool | None:

@@ -10,6 +10,11 @@ from anonkit.cli.options import force_option, json_option, quiet_option
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import progress_bars
 
+_REMAINS = (
+    "the file of the database holds other tables, so that it was not written anew: DuckDB may keep cells of the table "
+    "that was replaced in it. Copy the database into a new file (COPY FROM DATABASE) before you hand it out."
+)
+
 
 @click.command(name="export")
 @click.argument("release", metavar="OUT")
@@ -39,4 +44,5 @@ def command(release: str, target: str, *, force: bool, quiet: bool) -> Outcome:
     if made.cut:
         names = one_line(", ".join(map(repr, made.cut)))
         text += f"\nCut        times of {names} to microseconds: {one_line(made.release)} has them whole"
-    return Outcome(text=text, document=made.to_dict(), quiet=quiet)
+    notes = [_REMAINS] if made.remains else []
+    return Outcome(text=text, document=made.to_dict(), notes=notes, quiet=quiet)

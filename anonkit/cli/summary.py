@@ -180,7 +180,7 @@ def _width() -> int:
 
 def _wrap(line: str, width: int) -> list[str]:
     if click.unstyle(line) != line:  # a style must not be torn apart
-        return [line]
+        return [" ".join(line.split("\n"))]  # nor may a name that has the form of one break the line
     indent = "  " if line.startswith("- ") else ""
     return textwrap.wrap(one_line(line), width, subsequent_indent=indent, break_on_hyphens=False)
 
@@ -203,7 +203,7 @@ def _topics(report: Mapping[str, Any], files: Sequence[str] = ()) -> Iterator[st
 
 def _styled(sentence: Sentence) -> list[str]:
     """Return a sentence wrapped to the terminal, in red where it must not be overlooked."""
-    lines = _wrap(text_of(sentence), _width() - _LABEL)
+    lines = _wrap(one_line(text_of(sentence)), _width() - _LABEL)
     return [click.style(line, fg="red") for line in lines] if any(phrase.is_bad for phrase in sentence) else lines
 
 

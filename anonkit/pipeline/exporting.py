@@ -37,11 +37,13 @@ class Export:
     """Where params, report and descriptor stand: files beside the target, or the table beside it."""
     cut: tuple[str, ...] = ()
     """Columns whose times lost their nanoseconds, which only the Parquet file holds."""
+    remains: bool = False
+    """True: the database may keep cells of the table that was replaced, in its file, until it writes over them."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the export for `--json`."""
         names = ("release", "target", "form", "rows", "columns", "sidecars")
-        return {**{name: getattr(self, name) for name in names}, "cut": list(self.cut)}
+        return {**{name: getattr(self, name) for name in names}, "cut": list(self.cut), "remains": self.remains}
 
 
 def export(release: str | Path, target: str | Path, *, force: bool = False, progress: Progress = no_progress) -> Export:
@@ -101,6 +103,7 @@ def export(release: str | Path, target: str | Path, *, force: bool = False, prog
         columns=n_columns,
         sidecars=beside,
         cut=cut,
+        remains=form.remains,
     )
 
 

@@ -359,3 +359,38 @@ def test_every_error_of_the_library_is_an_anonkit_error_with_a_code_of_the_contr
     for one in classes:
         classes += one.__subclasses__()
     assert {one.exit_code for one in classes} <= {1, 2, 3, 4, 130}
+
+
+HOSTILE = "age\x1b]0;title\x07\x1b[8m\u202egnp\u2066\nError: FORGED\r\x9b2J"
+
+
+def test_no_name_of_a_column_moves_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Names come from others' files: whatever command shows them, no sequence and no line of theirs gets through."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    import anonkit
+    from anonkit.cli import anonkit as commands
+
+    table = pa.table(
+        {HOSTILE: [str(at % 3) for at in range(60)], "sex\x1b[2J": ["f", "m"] * 30, "n\u202e": [1, 2] * 30}
+    )
+    source, output = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    pq.write_table(table, source)
+    policy = tmp_path / "policy.toml"
+    for command in (
+        ["release", source, output, "--method", "mondrian", "--k", "3", "--owner", "--no-target"],
+        ["report", output],
+        ["validate", output],
+        ["validate", output, "--verbose"],
+        ["audit", output, "--original", source],
+        ["init", source, "--output", policy],
+        ["export", output, tmp_path / "out.csv"],
+        ["ledger", tmp_path],
+    ):
+        run(commands, [str(word) for word in command], "anonkit")
+        captured = capfd.readouterr()
+        for text in (captured.out, captured.err):
+            assert not [sign for sign in "\x1b\x07\x9b\u202e\u2066\r" if sign in text], command
+            assert not [line for line in text.splitlines() if line.startswith("Error: FORGED")], command
+    assert anonkit.validate(output).passed

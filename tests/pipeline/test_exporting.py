@@ -26,6 +26,7 @@ from anonkit.cli import anonkit as command_line
 from anonkit.cli.boundary import run
 from anonkit.errors import EngineError, GuaranteeError, MissingDependencyError, ParameterError
 from anonkit.pipeline.exporting import validate_export
+from anonkit.policy.declaration import Policy
 
 TABLE = anonkit.datasets.bank_customers(300, seed=2)
 FILES = ("out.csv", "out.tsv", "out.xlsx", "out.arrow", "out.feather")
@@ -396,3 +397,39 @@ def test_a_connection_that_is_lost_midway_leaves_nothing(
     assert validate_export(target, release).passed
     with closing(postgresql.connect()) as connection:
         connection.execute("DROP TABLE lost, lost_anonkit")
+
+
+def _marked(folder: Path, mark: str) -> Path:
+    """Make a release whose cells can be found in the bytes of a file."""
+    table = pa.table({"age": [20, 30] * 1000, "note": [f"{mark}{at % 5:03d}{'x' * 40}" for at in range(2000)]})
+    policy = Policy.from_dict({"columns": {"age": {"role": "quasi_identifier"}, "note": {"role": "insensitive"}}})
+    output = folder / f"{mark}.parquet"
+    anonkit.release(table, method="mondrian", k=5, policy=policy, output=output, ledger=None)
+    return output
+
+
+@pytest.mark.parametrize("others", [False, True], ids=["a file of ours", "a file with another table"])
+@pytest.mark.parametrize("form", ["sqlite", "duckdb"])
+def test_a_replaced_export_leaves_no_cell(tmp_path: Path, form: str, others: bool) -> None:
+    """A file that holds nothing else is written anew; of another one the old cells are gone too, or it is said."""
+    import duckdb
+
+    old, new = (_marked(tmp_path, mark) for mark in ("zqoldzq", "zqnewzq"))
+    base = tmp_path / "data.base"
+    target = f"{form}:///{base}?table=people"
+    anonkit.export(old, target)
+    if others:
+        with closing(sqlite3.connect(base) if form == "sqlite" else duckdb.connect(str(base))) as connection:
+            connection.execute("CREATE TABLE mine (a INTEGER)")
+            connection.execute("INSERT INTO mine VALUES (7)")
+            connection.commit()
+    made = anonkit.export(new, target, force=True)
+    raw = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.name.startswith("data.base"))
+    assert b"zqnewzq" in raw
+    assert (b"zqoldzq" in raw) <= made.remains
+    assert made.remains == (others and form == "duckdb")
+    assert validate_export(target, new).passed
+    with closing(sqlite3.connect(base) if form == "sqlite" else duckdb.connect(str(base))) as connection:
+        assert connection.execute("SELECT count(*) FROM people").fetchone() == (2000,)
+        if others:
+            assert connection.execute("SELECT a FROM mine").fetchall() == [(7,)]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +22,13 @@ from anonkit.bundle.exports.held_names import RULES, refuse_column_names
 from anonkit.bundle.sql_names import in_quotes
 from anonkit.errors import EngineError, ParameterError, ReleaseFormatError
 
+_OBJECTS = {
+    what: f"SELECT {what}_name, schema_name FROM duckdb_{what}{'es' if what == 'index' else 's'}() "
+    f"WHERE database_name = current_database(){'' if what in ('sequence', 'index') else ' AND NOT internal'}"
+    for what in ("table", "view", "sequence", "function", "type", "index")
+}
+"""Statements that list what a file of DuckDB holds."""
+
 
 class EmbeddedTable(ABC):
     """A table in the file of a database; a file that is not there yet is made aside and renamed into place."""
@@ -36,6 +44,7 @@ class EmbeddedTable(ABC):
         self.target, self.path = target, target.path
         self._staging: Staging | None = None
         self._connection: Any = None
+        self.remains = False
 
     @abstractmethod
     def connect(self, path: str, *, read_only: bool) -> Any:
@@ -57,6 +66,10 @@ class EmbeddedTable(ABC):
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows."""
 
+    kept_beside: ClassVar[tuple[str, ...]] = ()
+    """Suffixes of the files that the database keeps beside its own."""
+    keeps_what_is_dropped: ClassVar[bool] = False
+    """True: cells of a dropped table stay in the file until something is written over them."""
     suffix: ClassVar[str] = ""
     """What stands behind the columns of a new table."""
 
@@ -108,13 +121,15 @@ class EmbeddedTable(ABC):
         """
         refuse_column_names(self.target.form, rows.schema.names)
         path = self.path
-        if not path.exists():
+        if not path.exists() or self._holds_nothing_else():
             self._staging = Staging(path.parent, path.name)
             path = self._staging.folder / path.name
         table, beside = self.named(), self.named(SIDECAR_TABLE)
         with self.saying_what_failed():
             self._connection = self.connect(str(path), read_only=False)
+            self.erase_what_is_dropped()
             self._connection.execute("BEGIN")
+            self.remains = self.keeps_what_is_dropped and self.holds(self.tables(), self.target.table)
             self._connection.execute(f"DROP TABLE IF EXISTS {table}")
             self._connection.execute(f"DROP TABLE IF EXISTS {beside}")
             listed = ", ".join(f"{in_quotes(field.name)} {self.type_of(field.type)}" for field in rows.schema)
@@ -125,14 +140,42 @@ class EmbeddedTable(ABC):
             for name, content in sidecars.items():
                 self._connection.execute(f"INSERT INTO {beside} VALUES (?, ?)", [name, content.decode()])
 
+    def _holds_nothing_else(self) -> bool:
+        """Tell whether a file holds the two tables of an export alone: it is written anew then, and no old cell stays.
+
+        A link is none of ours to replace.
+        """
+        if self.path.is_symlink():
+            return False
+        with self.saying_what_failed():
+            self._connection = self.connect(str(self.path), read_only=False)
+            found = self.everything()
+        self.close()
+        own = {self.target.table, self.target.table + SIDECAR_TABLE}
+        folded = RULES[self.target.form].folded
+        return {folded(name) for name in found} <= {folded(name) for name in own}
+
+    @abstractmethod
+    def everything(self) -> set[str]:
+        """Return the names of all tables, views, indexes and whatever else a file holds."""
+
+    @abstractmethod
+    def erase_what_is_dropped(self) -> None:
+        """Let the database overwrite the cells of a table that is dropped, where it can."""
+
     def commit(self) -> None:
-        """End the transaction, and put a new file in place."""
+        """End the transaction, and put a new file in place; what the database keeps beside its file goes with the old.
+
+        A file that is replaced keeps its permissions.
+        """
         with self.saying_what_failed():
             self._connection.execute("COMMIT")
             self._connection.close()
             self._connection = None
         if self._staging is not None:
-            self._staging.commit([self.path.name])
+            if self.path.exists():
+                shutil.copymode(self.path, self._staging.folder / self.path.name)
+            self._staging.commit([self.path.name], absent=[f"{self.path.name}{more}" for more in self.kept_beside])
 
     def close(self) -> None:
         """Roll back what was not committed, and delete a file that was not put in place."""
@@ -162,6 +205,7 @@ class SqliteTable(EmbeddedTable):
     """A strict table of SQLite: truth values are 0 and 1, dates and times are texts as in ISO 8601."""
 
     types: ClassVar[Mapping[str, str]] = SQLITE
+    kept_beside: ClassVar[tuple[str, ...]] = ("-wal", "-shm", "-journal")
     suffix: ClassVar[str] = " STRICT"
 
     def connect(self, path: str, *, read_only: bool) -> sqlite3.Connection:
@@ -172,6 +216,23 @@ class SqliteTable(EmbeddedTable):
     def tables(self) -> set[str]:
         """Return the names of tables and views."""
         return {row[0] for row in self._connection.execute("SELECT name FROM sqlite_master")}
+
+    def everything(self) -> set[str]:
+        """Return the names of all that a file holds; whoever is writing into it is waited for."""
+        self._connection.execute("BEGIN EXCLUSIVE")
+        return self.tables()
+
+    def erase_what_is_dropped(self) -> None:
+        """Ask for it: whether SQLite does it by itself depends on how it was built."""
+        self._connection.execute("PRAGMA secure_delete = ON")
+
+    def commit(self) -> None:
+        """End the transaction; the log of writes, where a file has one, is emptied."""
+        with self.saying_what_failed():
+            self._connection.execute("COMMIT")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._connection.execute("BEGIN")
+        super().commit()
 
     def insert(self, rows: Rows) -> None:
         """Insert all rows, batch by batch."""
@@ -222,6 +283,8 @@ def _as_array(cells: Sequence[Any]) -> pa.Array:
 class DuckdbTable(EmbeddedTable):
     """A table of DuckDB."""
 
+    kept_beside: ClassVar[tuple[str, ...]] = (".wal",)
+    keeps_what_is_dropped: ClassVar[bool] = True
     types: ClassVar[Mapping[str, str]] = DUCKDB
 
     def connect(self, path: str, *, read_only: bool) -> Any:
@@ -240,6 +303,21 @@ class DuckdbTable(EmbeddedTable):
             [self.target.schema or "main"],
         )
         return {row[0] for row in rows.fetchall()}
+
+    def everything(self) -> set[str]:
+        """Return the names of all that a file holds; a table of another schema goes with its schema's name."""
+        found = {
+            row[0] if row[1] == "main" else f"{row[1]}.{row[0]}"
+            for what in ("table", "view", "sequence", "function", "type", "index")
+            for row in self._connection.execute(_OBJECTS[what]).fetchall()
+        }
+        schemas = self._connection.execute(
+            "SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database() AND NOT internal"
+        ).fetchall()
+        return found | {f"{name}." for (name,) in schemas if name != "main"}
+
+    def erase_what_is_dropped(self) -> None:
+        """Do nothing: DuckDB writes over free blocks when it needs them."""
 
     def insert(self, rows: Rows) -> None:
         """Insert all rows from a stream of batches."""

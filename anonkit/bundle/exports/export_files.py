@@ -41,6 +41,7 @@ class ExportFile(ABC):
         assert target.path is not None  # noqa: S101 - targets of files have one
         self.target, self.path = target, target.path
         self._staging: Staging | None = None
+        self.remains = False
         self._names: list[str] = []
 
     @property

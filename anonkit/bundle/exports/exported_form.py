@@ -43,6 +43,9 @@ class ExportedForm(Protocol):
     digits: ClassVar[int | None]
     """Significant digits of a number that are kept; None: all of them."""
 
+    remains: bool
+    """True: cells of what was replaced may stay in the file of a database."""
+
     def exists(self) -> bool:
         """Tell whether something stands there."""
         ...

@@ -43,6 +43,7 @@ class ServerTable:
         self.target = target
         self._driver = _driver()
         self._open: Any = None
+        self.remains = False
         self._columns: list[tuple[str, str]] | None = None
 
     def exists(self) -> bool:
