@@ -40,6 +40,7 @@ from anonkit.checks.spread_files import (
     lost,
     messages_of,
     read_message,
+    refuse_strays,
     runs_in,
     table_of,
     written,
@@ -246,10 +247,18 @@ def _placed(spread: SpreadClasses, names: Sequence[str]) -> dict[str, _Placed]:
     before = tuple(sum(own[:part]) for own in of_columns for part in range(spread.groups))
     total = tuple(sum(own) for own in of_columns for _ in range(spread.groups))
     place = PlaceNumbers(
-        before=before, total=total, numbers=tuple(is_number(kind) for kind in kinds for _ in range(spread.groups))
+        rows=tuple(rows),
+        before=before,
+        total=total,
+        numbers=tuple(is_number(kind) for kind in kinds for _ in range(spread.groups)),
+        borders=deal.borders,
+        groups=spread.groups,
     )
     found: dict[int, list[pa.Table]] = {}
-    for group, message in workers.regrouped(deal, [place], runs, n_groups):
+    said = workers.regrouped(deal, [place], runs, n_groups)
+    if {group for group, _ in said} != {group for group, number in enumerate(rows) if number}:
+        raise lost()
+    for group, message in said:
         found.setdefault(group // spread.groups, []).append(read_message(message))
     return {name: _united(found.get(at, []), is_number(kinds[at])) for at, name in enumerate(names)}
 
@@ -300,17 +309,32 @@ class CountNumbers:
 class PlaceNumbers:
     """Finds the bands of a group of values, and the ends of the middle that lie in it."""
 
+    rows: tuple[int, ...]
+    """By group: its rows."""
     before: tuple[int, ...]
     """By group: rows with lesser values."""
     total: tuple[int, ...]
     """By group: rows with any value of the column."""
     numbers: tuple[bool, ...]
     """By group: the column has numbers, rather than dates."""
+    borders: tuple[bytes, ...]
+    groups: int
+    """As in `DealNumbers`."""
 
     def __call__(self, group: int, said: Sequence[bytes]) -> Iterator[Message]:
-        """Yield lines of `band`, `low` and `high`, and one of `first` and `last`."""
+        """Yield lines of `band`, `low` and `high`, with `first` and `last` beside them.
+
+        Raises
+        ------
+        EngineError
+            The group has other values, or not as many rows, as it should have.
+        """
+        at, part = divmod(group, self.groups)
         lines = pa.concat_tables([read_message(message) for message in said])
+        if sum(lines.column("n").to_pylist()) != self.rows[group]:
+            raise lost()
         with scanned(lines, threads=1) as (connection, source):
+            refuse_strays(connection, source, "cell", self.borders[at], part)
             counts = f"(SELECT cell, sum(n)::BIGINT AS n FROM {source} GROUP BY cell)"
             bands = bands_query(counts, self.before[group], self.total[group])
             ends = ends_query(counts, self.before[group], self.total[group])

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.checks import clear_parts as parts_module
-from anonkit.checks.clear_parts import ClearParts, KnownBeside, clear_parts, width_between, width_of
+from anonkit.checks.clear_parts import ClearParts, KnownBeside, clear_parts, same_width, width_between, width_of
 from anonkit.checks.disclosure import measure
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.table_scans import opened
@@ -124,6 +124,8 @@ def test_a_width_has_two_digits_and_is_none_for_no_spread() -> None:
     """Nor for ends that are no numbers."""
     assert width_between(0.0, 246.9) == 12.0
     assert width_between(3.0, 3.0) == width_between(0.0, float("inf")) == 0.0
+    assert same_width({}, None)
+    assert not same_width({"target_width": 3.0}, None)
 
 
 def test_columns_may_be_named_like_words_of_the_count() -> None:

@@ -196,8 +196,9 @@ class _Lossy:
 def test_what_is_lost_on_the_way_is_noticed(tmp_path: Path) -> None:
     """The pairs of a class have as many rows as the class, or nothing is told."""
     data = folder_of(table_of([(1, 0, *[at] * len(KINDS)) for at in range(8)]), tmp_path / "here", 3)
-    with read_by(Losing()), pytest.raises(EngineError, match="does not add up"):
-        measure(data, ["q"], sensitive=["n"])
+    for asked in ({"sensitive": ["n"]}, {"listed": ["text"]}, {"beside": KnownBeside(columns=("text",), k=2)}):
+        with read_by(Losing()), pytest.raises(EngineError, match="does not add up"):
+            measure(data, ["q"], **asked)
 
 
 class Untold(Elsewhere):
@@ -219,8 +220,9 @@ class _Forgetful:
 def test_values_whose_rows_in_the_table_are_not_told_are_noticed(tmp_path: Path) -> None:
     """Every class is whole then, but its distance is from other shares than those of the table."""
     data = folder_of(table_of([(1, 0, *[at] * len(KINDS)) for at in range(8)]), tmp_path / "here", 3)
-    with read_by(Untold()), pytest.raises(EngineError, match="does not add up"):
-        measure(data, ["q"], sensitive=["n"])
+    for asked in ({"sensitive": ["n"]}, {"listed": ["text"]}):
+        with read_by(Untold()), pytest.raises(EngineError, match="does not add up"):
+            measure(data, ["q"], **asked)
 
 
 class Answerless(Elsewhere):
@@ -237,12 +239,10 @@ class Answerless(Elsewhere):
         return [message for at, message in enumerate(made, first) if at != self.at]
 
 
-@pytest.mark.parametrize("asked", ["values", "people", "sets"])
+@pytest.mark.parametrize("asked", ["values", "people", "sets", "confidence", "parts"])
 def test_whichever_answer_is_lost_is_noticed(asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of classes, of people, of values, of whole sets of rows: each in turn."""
     monkeypatch.setattr(spread_files, "_TOGETHER", 3)
-    for module in (clear_parts, spread_confidence):
-        monkeypatch.setattr(module, "FEW_VALUES", 4)
     table = table_of([(at % 3, 0, *[at] * len(KINDS)) for at in range(8)])
     table = table.append_column("person", pa.array([f"p{at // 2}" for at in range(8)]))
     data = folder_of(table, tmp_path / "here", 3)
@@ -250,6 +250,10 @@ def test_whichever_answer_is_lost_is_noticed(asked: str, tmp_path: Path, monkeyp
     def ask() -> Any:
         if asked == "sets":
             return fewest_alike(data, ["q"], "person")
+        if asked == "confidence":
+            return measure(data, ["q"], listed=("n", "text"))
+        if asked == "parts":
+            return measure(data, ["q"], beside=KnownBeside(columns=("day", "x"), target="x", k=2))
         return measure(data, ["q"], sensitive=["n"], unit="person" if asked == "people" else None)
 
     every = Answerless(-1)
@@ -285,3 +289,12 @@ def test_values_that_are_not_in_their_place_are_noticed(unit: str | None, tmp_pa
     data = folder_of(table, tmp_path / "here", 3)
     with read_by(Misplacing()), pytest.raises(EngineError, match="does not add up"):
         measure(data, ["q"], sensitive=["n"], unit=unit)
+    with read_by(Misplacing()), pytest.raises(EngineError, match="does not add up"):
+        measure(data, ["q"], listed=["n"], unit=unit)
+
+
+def test_nothing_is_counted_where_nothing_may_be_known(tmp_path: Path) -> None:
+    """No column in clear, and no sensitive one of few values."""
+    data = folder_of(table_of([(1, 0, *[at] * len(KINDS)) for at in range(8)]), tmp_path / "here", 3)
+    with read_by(Elsewhere()):
+        assert measure(data, ["q"], beside=KnownBeside(columns=(), sensitive=("n",), k=2)).clear is None
