@@ -60,7 +60,7 @@ def scan_of(connection: Any, table: Files) -> str:
         stat = path.stat()
         if not _is_whole(str(path), compression, (stat.st_size, stat.st_mtime_ns)):
             raise EngineError(f"{str(path)!r} is not a whole {compression} file", "was it copied to its end?")
-    if _is_text(path):
+    if is_text(path):
         return f"read_csv({literal(path)}, header = true, sample_size = -1)"
     if _is_json(path):
         return f"read_json({literal(path)}, format = 'newline_delimited', sample_size = -1)"
@@ -69,7 +69,7 @@ def scan_of(connection: Any, table: Files) -> str:
 
 def first_rows_of(connection: Any, table: object) -> list[tuple[str | None, ...]]:
     """Return the first rows of a file of CSV or TSV as texts, the line with the names among them; none of others."""
-    if not isinstance(table, str | Path) or not Path(table).is_file() or not _is_text(Path(table)):
+    if not isinstance(table, str | Path) or not Path(table).is_file() or not is_text(Path(table)):
         return []
     rows = f"read_csv({literal(table)}, header = false, all_varchar = true)"
     return list(connection.execute(f"SELECT * FROM {rows} LIMIT {_FIRST_ROWS}").fetchall())
@@ -88,7 +88,8 @@ def _parquet(connection: Any, parts: Sequence[Path], *, partitioned: bool = Fals
     return f"read_parquet([{', '.join(map(literal, parts))}], hive_partitioning = {str(partitioned).lower()})"
 
 
-def _is_text(path: Path) -> bool:
+def is_text(path: Path) -> bool:
+    """Tell whether a file is one of CSV or TSV, by its name."""
     return bool({suffix.lower() for suffix in path.suffixes} & {".csv", ".tsv", ".tab", ".txt"})
 
 
@@ -141,7 +142,7 @@ def names_in(connection: Any, files: Files, source: str) -> list[str]:
         A folder stands for a column whose name differs in capitals alone from that of a column within it.
     """
     path = _path(files)
-    if path is not None and (_is_text(path) or _is_json(path)):
+    if path is not None and (is_text(path) or _is_json(path)):
         names = [str(name) for name in connection.sql(f"SELECT * FROM {source} LIMIT 0").columns]
         spelled = _spelled(connection, path) if _may_be_renamed(names) else names
         return spelled if alike_names(spelled) else names
@@ -170,7 +171,7 @@ def renamed(connection: Any, files: Files, source: str, there: Sequence[str], na
     if not alike_names(there):
         return _selected({in_quotes(name): own for name, own in names.items()}, source)
     path, places = _path(files), own_names(there)
-    if path is not None and _is_text(path):
+    if path is not None and is_text(path):
         return f"(SELECT * FROM {source} AS own({', '.join(places.values())}))"
     if path is not None and _is_json(path):
         connection.register(IN_MEMORY, _json_rows(path).rename_columns(list(places.values())))

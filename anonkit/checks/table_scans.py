@@ -24,12 +24,13 @@ from anonkit.bundle.data_files import parts_of
 from anonkit.bundle.header_lines import refuse_record
 from anonkit.bundle.part_workers import PartWorkers, runs_of, workers_for
 from anonkit.bundle.private_files import PrivateFolder
-from anonkit.bundle.sql_names import own_names
+from anonkit.bundle.sql_names import alike_names, in_quotes, own_names
 from anonkit.checks.scanned_files import (
     IN_MEMORY,
     UNREADABLE,
     Files,
     first_rows_of,
+    is_text,
     literal,
     names_in,
     renamed,
@@ -249,6 +250,32 @@ def _own(there: Sequence[str], columns: Sequence[str] | None) -> dict[str, str]:
 
 def _failed() -> EngineError:
     return EngineError("recounting the table failed", "is every named column in it?")
+
+
+@contextmanager
+def read_once(table: str | Path | pa.Table) -> Iterator[str | Path | pa.Table]:
+    """Give a file of CSV or TSV as private Parquet: DuckDB finds the types of all its cells anew for every question.
+
+    Any other table is given as it is, and so is a file with names that are alike, which DuckDB would rename.
+
+    Raises
+    ------
+    EngineError
+        The file cannot be read.
+    """
+    if isinstance(table, pa.Table) or not is_text(Path(table)):
+        yield table
+        return
+    with closing(PrivateFolder()) as folder:
+        given: str | Path = table
+        with opened(table) as lines:
+            if not alike_names(list(lines.names)):
+                given = folder.path / "rows.parquet"
+                listed = ", ".join(f"{own} AS {in_quotes(name)}" for name, own in lines.names.items())
+                lines.connection.execute(
+                    f"COPY (SELECT {listed} FROM {lines.source}) TO {literal(given)} (FORMAT parquet, COMPRESSION zstd)"
+                )
+        yield given
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from anonkit.checks.plain_bounds import read_as_labels
 from anonkit.checks.promise_checkers import checker_of
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
 from anonkit.checks.signature import read_public_key, signature_checks
-from anonkit.checks.table_scans import columns_of, refuse_first_record
+from anonkit.checks.table_scans import columns_of, read_once, refuse_first_record
 from anonkit.checks.unchanged_columns import allowed_in_clear, columns_in_clear, look_at_unchanged, opening_of
 from anonkit.checks.written_files import (
     hash_checks,
@@ -167,9 +167,10 @@ def _validate_table(table: Any, requested: Asked, allowed: Sequence[str]) -> Val
     if not {*named} <= {*names}:
         refuse_first_record(table)
     refuse_unknown(named, names)
-    disclosure = measure(table, requested.quasi_identifiers, sensitive=requested.sensitive)
     clear = [name for name in names if name not in requested.quasi_identifiers]
-    found = look_at_unchanged(table, clear, allowed=allowed, known=requested.quasi_identifiers)
+    with read_once(table) as rows:
+        disclosure = measure(rows, requested.quasi_identifiers, sensitive=requested.sensitive)
+        found = look_at_unchanged(rows, clear, allowed=allowed, known=requested.quasi_identifiers)
     checks = [*requested.checks(disclosure, requested.sensitive), *found.checks]
     return Validation(checks=tuple(checks), disclosure=disclosure, notes=found.notes)
 

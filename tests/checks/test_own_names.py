@@ -25,7 +25,7 @@ from anonkit.bundle.sql_names import alike_names, own_names
 from anonkit.checks import spread_files, table_scans
 from anonkit.checks.candidate_values import fewest_values
 from anonkit.checks.disclosure import Disclosure, measure
-from anonkit.checks.table_scans import columns_of, combined, count_combinations
+from anonkit.checks.table_scans import columns_of, combined, count_combinations, opened, read_once
 from anonkit.checks.whole_sets import fewest_alike
 from anonkit.errors import EngineError
 
@@ -226,6 +226,23 @@ def test_a_name_that_the_table_does_not_have_is_refused(tmp_path: Path) -> None:
     for table in (_table(("Age", "b")), _parquet(_table(("Age", "b")), tmp_path), _csv(_table(("Age", "b")), tmp_path)):
         with pytest.raises(EngineError, match="recounting the table failed"):
             measure(table, ["age"])
+
+
+def test_a_text_file_is_read_once_and_its_types_stay(tmp_path: Path) -> None:
+    """As private Parquet with its names; where these are alike, and of any other table, as it was given."""
+    (tmp_path / "t.csv").write_text('day,n,"a ""b"""\n2020-01-02,1,x\n2021-01-02,,y\n', encoding="utf-8")
+    with read_once(tmp_path / "t.csv") as given:
+        assert given != tmp_path / "t.csv"
+        assert columns_of(given) == ["day", "n", 'a "b"']
+        with opened(given) as copied, opened(tmp_path / "t.csv") as plain:
+            for lines in (copied, plain):
+                kinds = [str(kind) for kind in lines.connection.sql(f"SELECT * FROM {lines.source}").types]
+                assert kinds == ["DATE", "BIGINT", "VARCHAR"]
+        assert measure(given, ["n"]) == measure(tmp_path / "t.csv", ["n"])
+    assert not Path(given).exists()
+    for table in (_csv(_table(("Age", "age")), tmp_path), _parquet(_table(("a",)), tmp_path), _table(("a",))):
+        with read_once(table) as given:
+            assert given is table
 
 
 def test_lines_have_the_columns_that_were_asked_for_alone() -> None:
