@@ -37,8 +37,6 @@ _PART = 1 << 20
 _FIRST_ROWS = 20_000
 _NOTHING = "(empty)"
 """What DuckDB says of a quote or an escape that a file does not have."""
-_NUMBERED = re.compile(r"(.*)_[0-9]+", re.DOTALL)
-"""What DuckDB may have made of a name that it takes for one of a column before it."""
 
 
 def scan_of(connection: Any, table: Files) -> str:
@@ -216,8 +214,8 @@ def _may_be_renamed(names: Sequence[str]) -> bool:
     """Tell whether DuckDB may have called a column by another name than the file does."""
     before: set[str] = set()
     for name in names:
-        stem = _NUMBERED.fullmatch(name)
-        if stem is not None and stem[1].casefold() in before:
+        stem, mark, number = name.rpartition("_")  # `age_1` is what it makes of a second `age`
+        if mark and number.isascii() and number.isdigit() and stem.casefold() in before:
             return True
         before.add(name.casefold())
     return False

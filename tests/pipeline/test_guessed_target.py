@@ -127,7 +127,7 @@ def test_a_last_column_that_looks_like_a_secret_is_pointed_out(name: str) -> Non
     release = anonkit.release(people(**{name: SECRETS[name]}), method="mondrian", k=10, utility=False)
 
     assert target_entry(release) is None
-    line = f"looks like a secret: `--sensitive {name}` or `--target {name}`"
+    line = f"looks like a secret: --sensitive {name} or --target {name}."
     assert any(line in note for note in release.report["notes"])
 
 
