@@ -23,13 +23,14 @@ from pathlib import Path
 
 from anonkit.bundle.data_files import file_digest
 from anonkit.bundle.liveness import Process
-from anonkit.bundle.private_files import sync_entry
+from anonkit.bundle.private_files import is_private_folder, sync_entry
 from anonkit.bundle.staging_records import StagingRecord, files_of, sweep_records
 from anonkit.errors import UNFINISHED_LOG, EngineError
 
 _LOG = logging.getLogger(UNFINISHED_LOG)
 _MARK = "COMPLETE"
 _DONE = ".done"
+_FORM = re.compile(r"\..*\.anonkit-[0-9]+-[0-9a-f]{8}", re.DOTALL)
 _OWN: set[str] = set()
 """Real paths of the folders in which this process is at work."""
 _SAID: set[tuple[str, str]] = set()
@@ -52,15 +53,19 @@ class Staging:
         What their names begin with.
     private : bool
         True: the folder is this process's own and goes with it, so that nobody has to know the files again.
+    clears : bool
+        False: what dead processes left there stays until `recover`, since a ledger may have to look at it first.
     """
 
-    def __init__(self, folder: Path, stem: str, *, private: bool = False) -> None:
+    def __init__(self, folder: Path, stem: str, *, private: bool = False, clears: bool = True) -> None:
         self.target = folder
         self._record: StagingRecord | None = None
+        self._made = [path for path in (folder, *folder.parents) if not path.exists()]
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if not private:
-                recover(folder, stem)
+                if clears:
+                    recover(folder, stem)
                 sweep_records()
             self.folder = folder / f"{_prefix(stem)}{os.getpid()}-{secrets.token_hex(4)}"
             if not private:  # before the folder: one without a record would be nobody's
@@ -80,6 +85,9 @@ class Staging:
                 _finish(self.folder, self.target, record)
         else:
             _delete(self.folder, self._record)
+            for made in self._made:  # folders that were made for nothing
+                with suppress(OSError):
+                    made.rmdir()
         _OWN.discard(os.path.realpath(self.folder))
 
     def commit(
@@ -180,9 +188,9 @@ def finish(folder: Path, stem: str) -> None:
         if record is None:
             _say(staged, "was left alone: no record of this user on this machine says that anonkit made it")
         elif _is_at_work(record, staged):
-            if _is_marked(staged):
+            if is_marked(staged):
                 _say(staged, "was left alone: the process that puts its files in place may still be at work")
-        elif not _is_marked(staged):
+        elif not is_marked(staged):
             _say(staged, "is of an interrupted run and was never put in place; the next release there clears it away")
         elif not record.fits(staged, folder):
             _say(staged, "was left alone: its files are not those that an interrupted run had prepared")
@@ -205,9 +213,42 @@ def recover(folder: Path, stem: str) -> None:
             _delete(staged, record)
 
 
+def cleared(staged: Path) -> bool:
+    """Delete what was prepared in a folder and never put in place; return whether nothing of it is left.
+
+    The empty folder stays, with its record: it shows that nothing was put in place until the ledger has been told.
+    `recover` takes it away.
+
+    Parameters
+    ----------
+    staged : Path
+        A folder of `Staging`, of a process that works no more.
+    """
+    if _FORM.fullmatch(staged.name) is None or staged.is_symlink():
+        return False
+    if not os.path.lexists(staged):
+        # a disk that is not there cannot be looked at; the private folder of a process goes with it
+        return staged.parent.is_dir() or (is_private_folder(staged.parent) and staged.parent.parent.is_dir())
+    try:
+        for path in list(staged.iterdir()):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        sync_entry(staged)
+    except OSError:
+        return False
+    return True
+
+
+def is_marked(staged: Path) -> bool:
+    """Tell whether the files of a folder were all prepared, and were about to be put in place."""
+    return os.path.lexists(staged / _MARK)
+
+
 def unmarked(folder: Path, stem: str) -> list[Path]:
     """Return the folders in which files were prepared that are not marked complete: none of them was put in place."""
-    return [staged for staged in _staged(folder, stem) if not _is_marked(staged)]
+    return [staged for staged in _staged(folder, stem) if not is_marked(staged)]
 
 
 def _staged(folder: Path, stem: str, *, more: str = "") -> list[Path]:
@@ -221,16 +262,12 @@ def _staged(folder: Path, stem: str, *, more: str = "") -> list[Path]:
     return [path for path in paths if not path.is_symlink() and path.is_dir()]
 
 
-def _is_marked(staged: Path) -> bool:
-    return os.path.lexists(staged / _MARK)
-
-
 def _is_at_work(record: StagingRecord, staged: Path) -> bool:
     """Tell whether files are still being prepared or put in place; whoever is putting them is waited for."""
     for _ in range(_TURNS):
         is_own = record.process == Process.this()
         is_at_work = record.folder in _OWN if is_own else not record.process.is_surely_dead()
-        if not is_at_work or not _is_marked(staged):
+        if not is_at_work or not is_marked(staged):
             return is_at_work
         time.sleep(_TURN)
     return True

@@ -28,14 +28,20 @@ class Process:
         """Return the process that asks."""
         return cls(machine=_machine(), boot=_boot(), number=os.getpid(), started=_started(os.getpid()))
 
-    def to_text(self) -> str:
-        """Return the process as one line."""
-        return json.dumps(asdict(self))
+    def to_text(self, **more: str) -> str:
+        """Return the process as one line, with what more is noted of it."""
+        return json.dumps({**asdict(self), **more})
 
     @classmethod
     def from_text(cls, text: str) -> Process:
         """Read a process back."""
-        return cls(**json.loads(text))
+        raw = json.loads(text)
+        return cls(**{name: raw[name] for name in ("machine", "boot", "number", "started")})
+
+    @property
+    def host(self) -> str:
+        """Name of its machine."""
+        return self.machine.partition(" ")[0]
 
     @property
     def is_on_this_machine(self) -> bool:

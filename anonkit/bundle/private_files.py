@@ -66,6 +66,11 @@ class PrivateFolder:
         self._path = self._delete = None
 
 
+def is_private_folder(path: Path) -> bool:
+    """Tell whether a path has the form of a private folder, which goes with its process."""
+    return path.name.startswith(_PREFIX)
+
+
 def _make(parent: Path | None) -> tuple[Path, int]:
     try:
         return _locked(parent)

@@ -17,7 +17,7 @@ from anonkit.errors import LedgerError, ParameterError, did_you_mean
 
 if TYPE_CHECKING:
     from anonkit.ledger.ledger_place import LedgerPlace
-    from anonkit.ledger.standing import Entry, Standing
+    from anonkit.ledger.standing import Entry, Standing, State
 
 _CREATE = "create"
 """First word of the other form of the command; `./create` is a folder of that name."""
@@ -39,6 +39,11 @@ _CREATE = "create"
     metavar="DATASET",
     help="Delete the tags of the people of this dataset, and keep its totals: they are not known again.",
 )
+@click.option(
+    "--settle",
+    is_flag=True,
+    help="Settle releases of other hosts too: they have ended, and the folders that they wrote into are seen here.",
+)
 @json_option
 def command(
     *,
@@ -48,6 +53,7 @@ def command(
     dataset: str | None,
     withdraw: int | None,
     forget: str | None,
+    settle: bool,
 ) -> Outcome:
     """Show releases and budget of every dataset; create a ledger.
 
@@ -77,6 +83,7 @@ def command(
         opened.withdraw(withdraw)
     if forget is not None:
         opened.forget(forget)
+    ended = [_ended(entry, state) for entry, state in opened.settle()] if settle else []
     datasets = opened.datasets()
     if dataset is not None:
         names = [standing.dataset for standing in datasets]
@@ -92,8 +99,20 @@ def command(
             "datasets": [_document(standing) for standing in datasets],
             **({} if forgotten is None else {"forgotten": forgotten.message}),
         },
-        notes=[] if forgotten is None else [f"{forgotten.message}. {forgotten.hint}"],
+        notes=[*ended, *([] if forgotten is None else [f"{forgotten.message}. {forgotten.hint}"])],
     )
+
+
+def _ended(entry: Entry, state: State) -> str:
+    """Say what became of a release that was open."""
+    from anonkit.ledger.standing import State
+
+    said = {
+        State.ROLLED_BACK: "is rolled back: nothing of it was put in place, and what it had prepared is gone",
+        State.COMMITTED: "is in place, and committed",
+    }
+    what = "counts as spent: its process works, or its folder cannot be looked at, or its files may have been in place"
+    return f"release {entry.number} {said.get(state, what)}"
 
 
 def _created(where: str) -> Outcome:
@@ -195,12 +214,29 @@ def _part(name: str, loss: float, budget: float | None, left: float | None) -> s
     return f"{spent} of {allowance_words(budget)}, {allowance_words(left)} left"
 
 
+def _state(entry: Entry) -> str:
+    """Return how far a release has come; of one that is open on another host only --settle there can say more."""
+    from anonkit.bundle.liveness import Process
+    from anonkit.ledger.standing import State
+
+    if entry.state not in (State.RESERVED, State.PUBLISHING):
+        return str(entry.state)
+    process = Process.from_text(entry.process)
+    if not process.is_on_this_machine:
+        return f"at work or interrupted on {one_line(process.host)}: counted as spent"
+    if entry.state is State.PUBLISHING:
+        return "interrupted: counted as spent"
+    return (
+        "at work" if not process.is_surely_dead() else "interrupted, its folder cannot be looked at: counted as spent"
+    )
+
+
 def _row(entry: Entry) -> tuple[str, ...]:
     from anonkit.promises.cautious_figures import loss_words
 
     promise = entry.kind if entry.k is None else f"{entry.kind}, k = {entry.k}"
     promise += f", delta = {loss_words(entry.delta)}" if entry.delta else ""
-    state = str(entry.state) if entry.state != "publishing" else "interrupted: counted as spent"
+    state = _state(entry)
     state = state if entry.remark is None else f"{state}, {one_line(entry.remark)}"
     output = "in memory" if entry.output is None else one_line(entry.output)
     epsilon = "–" if entry.epsilon is None else loss_words(entry.epsilon)

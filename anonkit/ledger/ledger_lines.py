@@ -7,6 +7,7 @@ Which line is written when, and what is refused, are rules of `anonkit.ledger.st
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -80,6 +81,7 @@ def entries_in(connection: Connection, where: str, *values: object) -> list[Entr
             request=row[15],
             data_sha256=row[16],
             process=row[17],
+            staging=json.loads(row[17]).get("staging"),
             params_digest=row[18],
             remark=row[19],
             neighbours=_neighbours(row[20], row[21]),
@@ -170,7 +172,7 @@ def insert_reserved(connection: Connection, claim: Claim, holds: Allowance) -> i
             datetime.now(UTC).replace(microsecond=0).isoformat(),
             claim.output,
             claim.params,
-            Process.this().to_text(),
+            Process.this().to_text(**({} if claim.staging is None else {"staging": claim.staging})),
             claim.fingerprint.rows,
             claim.fingerprint.to_bytes(),
             claim.fingerprint.form,

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from pathlib import Path
 
-from anonkit.bundle.atomic import recover, unmarked
+from anonkit.bundle.atomic import cleared, finish, is_marked, recover, unmarked
 from anonkit.bundle.data_files import sha256
 from anonkit.bundle.liveness import Process
 from anonkit.bundle.release_names import DATA
@@ -89,14 +89,16 @@ def settled(entry: Entry, *, ended_here: bool = False) -> State:
         True: this process failed to put the files in place and saw so itself, which is believed. After a dead process
         they may have been there.
     """
-    if entry.state is State.RESERVED:  # `publishing` is durable before the first file is put in place
-        return State.ROLLED_BACK
+    staged = None if entry.staging is None else Path(entry.staging)
+    if entry.state is State.RESERVED:
+        # `publishing` is durable before the first file is put in place; but what was prepared is a whole release
+        return State.ROLLED_BACK if staged is None or cleared(staged) else entry.state
     if entry.state is not State.PUBLISHING or entry.output is None or entry.data_sha256 is None:
         return entry.state
     if is_address(entry.output):
         # files on their way into a store may have been seen there before their descriptor: they count in any case
         return State.COMMITTED if ended_here or _is_in_store(entry.output, entry.data_sha256) else entry.state
-    data = _whereabouts(Path(entry.output), entry.data_sha256)
+    data = _whereabouts(Path(entry.output), entry.data_sha256, staged)
     if data is _Data.IN_PLACE:
         return State.COMMITTED
     never = data is _Data.ASIDE or (data is _Data.ELSEWHERE and ended_here)
@@ -123,13 +125,19 @@ def _is_in_store(output: str, data_sha256: str) -> bool:
         return False
 
 
-def _whereabouts(output: Path, data_sha256: str) -> _Data:
+def _whereabouts(output: Path, data_sha256: str, staged: Path | None) -> _Data:
     """Look for a data file; interrupted renames are finished, and what was not complete is deleted."""
     place = Place.of(output)
     try:
-        prepared = [staged / place.name(DATA) for staged in unmarked(place.folder, place.stem)]
-        is_aside = any(data.exists() and sha256(data) == data_sha256 for data in prepared)
-        recover(place.folder, place.stem)
+        if staged is None:  # a ledger of an earlier version does not say where the files were prepared
+            prepared = [folder / place.name(DATA) for folder in unmarked(place.folder, place.stem)]
+            is_aside = any(data.exists() and sha256(data) == data_sha256 for data in prepared)
+            recover(place.folder, place.stem)
+        else:
+            finish(place.folder, place.stem)
+            is_aside = staged.is_dir() and not is_marked(staged)
+            if is_aside and not cleared(staged):
+                return _Data.UNKNOWN
         if place.file(DATA).exists() and sha256(place.file(DATA)) == data_sha256:
             return _Data.IN_PLACE
     except (OSError, ReleaseFormatError):

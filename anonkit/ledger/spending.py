@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
 from anonkit.bundle.release_place import Place
@@ -211,11 +212,22 @@ class Spending:
             return True
 
     @contextmanager
-    def reserved(self, method: str, params: Mapping[str, Any], place: Place | None) -> Iterator[tuple[Position, Any]]:
+    def reserved(
+        self, method: str, params: Mapping[str, Any], place: Place | None, staging: Path
+    ) -> Iterator[tuple[Position, Any]]:
         """Reserve the loss of a release, and commit it, or settle it with what fails inside.
 
         Under a privacy loss a failure is charged, and says so: what is drawn decides how large files become, and so
         whether a disk is full. An interrupt comes from outside, and so does it that somebody else took the place.
+
+        Parameters
+        ----------
+        method : str
+        params : mapping
+        place : Place, optional
+        staging : Path
+            Folder in which its files are prepared: what a killed process leaves there goes before the loss is given
+            back.
 
         Yields
         ------
@@ -233,12 +245,19 @@ class Spending:
         PlaceTakenError
             Somebody else is making a release in this place.
         """
-        with self._reserved(method, params, place, redrawn=self._promise.redraw_costs) as reservation:
+        redrawn = self._promise.redraw_costs
+        with self._reserved(method, params, place, redrawn=redrawn, staging=staging) as reservation:
             yield reservation
 
     @contextmanager
     def _reserved(
-        self, method: str, params: Mapping[str, Any], place: Place | None, *, redrawn: bool
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        place: Place | None,
+        *,
+        redrawn: bool,
+        staging: Path | None = None,
     ) -> Iterator[tuple[Position, Any]]:
         """Do what `reserved` says; `redrawn`: it is a draw after which a second one is refused."""
         if self._account.place is None:
@@ -254,7 +273,8 @@ class Spending:
             recognitions.append(self._named_by(sighting, known, taken))
             return recognitions[-1].dataset
 
-        claim = replace(self._claim(sighting, method, params, place), redrawn=redrawn)
+        prepared_in = None if staging is None else str(staging.absolute())
+        claim = replace(self._claim(sighting, method, params, place), redrawn=redrawn, staging=prepared_in)
         key, rows = ledger.key, sighting.found
         if place is not None:  # what is in memory only is not there to be handed out again
             claim = replace(claim, request=request_digest(key, self._asked(rows.rows)))

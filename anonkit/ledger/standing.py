@@ -84,6 +84,8 @@ class Claim(Cost):
     (`repeated_requests.sealed`); None when it is not known again."""
     params_digest: bytes | None = None
     """By what a k-anonymous release is known again, wherever its params are copied to (`packed_params`)."""
+    staging: str | None = None
+    """Folder in which its files are prepared; None where nothing is written."""
     remark: str | None = None
     """What is said of how it was booked: that it was adopted, or begins a ledger where a folder named another."""
 

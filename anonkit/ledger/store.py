@@ -347,6 +347,24 @@ class Ledger:
                 raise LedgerError(f"release {number} has spent epsilon, which cannot be taken back")
             set_state(connection, number, State.WITHDRAWN)
 
+    def settle(self) -> list[tuple[Entry, State]]:
+        """Take the owner's word that no other machine is at work, and that its folders are those seen from here.
+
+        A container has another name each time: nobody else can say that one has ended.
+
+        Returns
+        -------
+        list of (Entry, State)
+            Each release that was open, and what it is now.
+        """
+        with self._backend.transaction() as connection:
+            self._settle_all(connection)
+            found = []
+            for entry in entries_in(connection, "state IN (?, ?)", State.RESERVED.value, State.PUBLISHING.value):
+                is_here = Process.from_text(entry.process).is_on_this_machine
+                found.append((entry, entry.state if is_here else _settle(connection, entry)))
+            return found
+
     def _set(self, number: int, state: State) -> None:
         with self._backend.transaction() as connection:
             set_state(connection, number, state)
@@ -363,7 +381,10 @@ class Ledger:
                 _end(connection, number, self._untold[number])
             # files are looked for where the process ran, and nowhere else
             elif self._backend.is_abandoned(connection, number, process, has_files=state != State.RESERVED):
-                _settle(connection, entries_in(connection, "id = ?", number)[0])
+                (entry,) = entries_in(connection, "id = ?", number)
+                # a session that is lost says nothing of the process, nor of what it prepares
+                if entry.staging is None or Process.from_text(process).is_surely_dead():
+                    _settle(connection, entry)
 
 
 def _opened(place: LedgerPlace, *, create: bool) -> Backend:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from anonkit import __version__
-from anonkit.bundle.atomic import Staging, put_folder, reason_of
+from anonkit.bundle.atomic import Staging, put_folder, reason_of, recover
 from anonkit.bundle.bound_columns import KEY, bound_columns
 from anonkit.bundle.data_files import data_paths, digests_of, joint_digest, parts_of, sha256
 from anonkit.bundle.json_documents import refuse_unreadable, to_json
@@ -213,8 +213,40 @@ def planned_release(
     return Release(params={}, report=report, contents={}).with_owner(position.owner)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prepared:
+    """Where the files of a release are prepared."""
+
+    target: Place
+    """Where they are put from there: the place of the release, or a private one on the way into memory or a store."""
+    staging: Staging
+
+
+@contextmanager
+def prepared(place: Place | None) -> Iterator[Prepared]:
+    """Make the folder in which the files of a release will be prepared, and delete it in the end.
+
+    Raises
+    ------
+    EngineError
+        It cannot be made.
+    """
+    with closing(PrivateFolder()) as scratch:
+        # files on their way into memory or into a store are made in private
+        target = place if place is not None and place.store is None else _private(scratch, place)
+        staging = Staging(target.folder, target.stem, private=target is not place, clears=False)
+        try:
+            yield Prepared(target=target, staging=staging)
+        finally:
+            staging.discard()
+
+
 def publish(
-    work: VerifiedDraft, engine: Engine, publishing: Callable[[str], None], signer: Signer | None = None
+    work: VerifiedDraft,
+    engine: Engine,
+    publishing: Callable[[str], None],
+    into: Prepared,
+    signer: Signer | None = None,
 ) -> Release:
     """Write all files together, after the data file has been read back and counted again.
 
@@ -222,34 +254,34 @@ def publish(
     ----------
     publishing : callable
         Given the data file's SHA-256 right before the first file is put in place.
+    into : Prepared
+        What dead processes left there is deleted: the ledger has looked at it.
     signer : Signer, optional
         Signs all files. Without it a signature that stands in the place, of the release that is replaced, goes.
     """
-    place = work.output.place
-    with closing(PrivateFolder()) as scratch:
-        # files on their way into memory or into a store are made in private
-        target = place if place is not None and place.store is None else _private(scratch, place)
-        staging = Staging(target.folder, target.stem, private=target is not place)
-        try:
-            digests = _write_files(work, target, staging.folder, engine)
-            if place is None:
-                contents = {s: (staging.folder / target.name(s)).read_bytes() for s in (DATA, *SIDECARS)}
-                made = Release(params=work.params, report=json.loads(contents[REPORT]), contents=contents)
-                return made.with_owner(work.owner)
-            if signer is not None:
-                write_signature(Place(folder=staging.folder, stem=target.stem), signer, digests)
-            publishing(_digest_of_all(digests, target))
-            if place.store is not None:
-                with read_by(workers_of(work.cluster)), _handed_out():
-                    put_release(place.store, staging.folder)
-            else:
-                suffixes = (*SIDECARS, *Place(folder=staging.folder, stem=target.stem).of_choice(), DATA)
-                names, absent = [place.name(suffix) for suffix in suffixes], place.absent(suffixes)
-                staging.commit(names, absent=absent, digests=digests)
-        except OSError as error:
-            raise EngineError(f"cannot write to {str(target.folder)!r}: {reason_of(error)}") from None
-        finally:
-            staging.discard()
+    place, target, staging = work.output.place, into.target, into.staging
+    try:
+        if target is place:
+            recover(target.folder, target.stem)
+        digests = _write_files(work, target, staging.folder, engine)
+        if place is None:
+            contents = {s: (staging.folder / target.name(s)).read_bytes() for s in (DATA, *SIDECARS)}
+            made = Release(params=work.params, report=json.loads(contents[REPORT]), contents=contents)
+            return made.with_owner(work.owner)
+        if signer is not None:
+            write_signature(Place(folder=staging.folder, stem=target.stem), signer, digests)
+        publishing(_digest_of_all(digests, target))
+        if place.store is not None:
+            with read_by(workers_of(work.cluster)), _handed_out():
+                put_release(place.store, staging.folder)
+        else:
+            suffixes = (*SIDECARS, *Place(folder=staging.folder, stem=target.stem).of_choice(), DATA)
+            names, absent = [place.name(suffix) for suffix in suffixes], place.absent(suffixes)
+            staging.commit(names, absent=absent, digests=digests)
+    except OSError as error:
+        raise EngineError(f"cannot write to {str(target.folder)!r}: {reason_of(error)}") from None
+    finally:
+        staging.discard()  # before the ledger settles what failed: it asks whether anything stands aside
     return load_place(place).with_owner(work.owner)
 
 

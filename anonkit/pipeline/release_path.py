@@ -29,7 +29,7 @@ from anonkit.pipeline.dossier import Released, held_rows, make_dossier
 from anonkit.pipeline.new_people import with_new_people
 from anonkit.pipeline.output_measures import ReleasedRows, answer_checks, recount, release_utility
 from anonkit.pipeline.owner_files import is_dossier_of
-from anonkit.pipeline.publishing import VerifiedDraft, method_block, planned_release, publish
+from anonkit.pipeline.publishing import VerifiedDraft, method_block, planned_release, prepared, publish
 from anonkit.pipeline.release_output import BOUNDS, Output
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.released_values import as_written
@@ -246,11 +246,15 @@ class _Making:
             draft = draft.at(self.spending.rehearsed(draft.params))
             return Release(params=draft.params, report=draft.report(), contents={}).with_owner(draft.owner)
         output.refuse_taken()
-        with self.spending.reserved(self.request.method.name, draft.params, output.place) as (position, publishing):
+        method = self.request.method.name
+        with (
+            prepared(output.place) as into,
+            self.spending.reserved(method, draft.params, output.place, into.staging.folder) as (position, publishing),
+        ):
             output.refuse_taken()  # once more: from here on nobody else is let in
             draft = draft.at(position)
             publishing = self._with_dossier(draft, publishing)
-            return publish(draft, self.workspace.files, publishing, self.signer)
+            return publish(draft, self.workspace.files, publishing, into, self.signer)
 
     def _with_dossier(self, draft: VerifiedDraft, publishing: Callable[[str], None]) -> Callable[[str], None]:
         """Measure the source beside the draft; return what writes the dossier right before anything is published.

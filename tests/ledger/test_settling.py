@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
+import socket
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from ledger.claims import claim
 
+import anonkit
+from anonkit.bundle import atomic, liveness
+from anonkit.bundle.atomic import Staging
+from anonkit.bundle.liveness import Process
+from anonkit.cli import anonkit as commands
+from anonkit.cli.boundary import run
+from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.ledger import Ledger
 from anonkit.ledger.settling import at_work
 from anonkit.ledger.standing import Entry, State
 
@@ -23,3 +34,160 @@ def test_a_release_of_another_machine_is_believed_for_a_while(minutes: int, beli
     for state in (State.RESERVED, State.PUBLISHING):
         found = at_work("/x/out.parquet", [Entry(**more, state=state)])
         assert (found is not None) == believed
+
+
+# --- what stands aside of a release that was killed ------------------------------------------------------------------
+
+
+def _dies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every process count as dead, this one too."""
+    monkeypatch.setattr(atomic, "_OWN", set())
+    monkeypatch.setattr(Process, "is_surely_dead", lambda self: self.is_on_this_machine)
+
+
+class _Killed(BaseException):
+    """The process is gone at this moment."""
+
+
+def _released_until(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, stop: str, *, name: str = "out.parquet"
+) -> tuple[Path, Path]:
+    """Make a release that dies right before a call; return its ledger and the folder in which it was prepared."""
+    ledger = folder / "ledger.sqlite"
+
+    def die(*given: object, **more: object) -> None:
+        raise _Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(*{"publishing": (Ledger, "publishing"), "mark": (Staging, "commit")}[stop], die)
+        patched.setattr(Staging, "discard", lambda self: None)
+        patched.setattr("anonkit.ledger.spending._settled", lambda *given, **more: False)
+        with pytest.raises(_Killed):
+            anonkit.release(
+                bank_customers(60, seed=1),
+                method="rr",
+                epsilon=0.5,
+                policy=bank_customers_policy(),
+                output=folder / "data" / name,
+                ledger=ledger,
+                budget=1.0,
+            )
+    (staged,) = (path for path in (folder / "data").iterdir() if ".anonkit-" in path.name and path.is_dir())
+    return ledger, staged
+
+
+def _standing(ledger: Path) -> tuple[list[str], float]:
+    (standing,) = Ledger(ledger).datasets()
+    return [str(entry.state) for entry in standing.entries], round(standing.epsilon, 6)
+
+
+@pytest.mark.parametrize("name", ["out.parquet", "data[12].parquet"])
+@pytest.mark.parametrize("stop", ["publishing", "mark"])
+def test_a_killed_release_is_given_back_only_when_nothing_of_it_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: str, name: str
+) -> None:
+    """What was prepared is a whole release that validates: it goes before its loss does."""
+    ledger, staged = _released_until(tmp_path, monkeypatch, stop, name=name)
+    assert anonkit.validate(staged / name).passed
+    _dies(monkeypatch)
+    monkeypatch.setattr(shutil, "rmtree", _refuse)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", _refuse)
+        assert _standing(ledger)[1] == 0.5
+        assert (staged / name).exists()
+    assert _standing(ledger) == (["rolled back"], 0.0)
+    assert not list(staged.iterdir())
+
+
+def _refuse(*given: object, **more: object) -> None:
+    raise PermissionError(13, "no")
+
+
+@pytest.mark.parametrize("stop", ["publishing", "mark"])
+@pytest.mark.parametrize("left", [1, 2, 3, 4, 5])
+def test_killed_during_the_deletion_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: str, left: int) -> None:
+    """Whatever was deleted when the settling process died, the next one comes to the same end: nothing is charged."""
+    ledger, _ = _released_until(tmp_path, monkeypatch, stop)
+    _dies(monkeypatch)
+    real, calls = Path.unlink, 0
+
+    def unlink(self: Path, *given: object, **more: object) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > left:
+            raise _Killed
+        real(self)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", unlink)
+        if left < 5:
+            with pytest.raises(_Killed):
+                Ledger(ledger).datasets()
+        else:  # all is deleted, and the ledger is not told any more
+            patched.setattr("anonkit.ledger.store.set_state", _die)
+            with pytest.raises(_Killed):
+                Ledger(ledger).datasets()
+    assert _standing(ledger) == (["rolled back"], 0.0)
+
+
+def _die(*given: object) -> None:
+    raise _Killed
+
+
+def test_a_disk_that_is_not_there_cannot_be_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was prepared may come back with it: it counts until then."""
+    ledger, _ = _released_until(tmp_path, monkeypatch, "publishing")
+    _dies(monkeypatch)
+    (tmp_path / "data").rename(tmp_path / "unmounted")
+    assert _standing(ledger) == (["reserved"], 0.5)
+    (tmp_path / "unmounted").rename(tmp_path / "data")
+    assert _standing(ledger) == (["rolled back"], 0.0)
+
+
+def test_on_another_host_it_counts_until_it_is_settled_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A container has another name each time: whoever sees its folder says that it has ended."""
+    ledger, staged = _released_until(tmp_path, monkeypatch, "publishing")
+    _dies(monkeypatch)
+    with monkeypatch.context() as patched:
+        patched.setattr(liveness, "_machine", lambda: "elsewhere pid:[1]")
+        assert _standing(ledger) == (["reserved"], 0.5)
+        assert run(commands, ["ledger", str(ledger)], "anonkit") == 0
+        assert f"interrupted on {socket.gethostname()}: counted as spent" in capsys.readouterr().out
+        assert (staged / "out.parquet").exists()
+        assert run(commands, ["ledger", str(ledger), "--settle"], "anonkit") == 0
+        assert "release 1 is rolled back" in capsys.readouterr().err
+    assert not list(staged.iterdir())
+    assert _standing(ledger) == (["rolled back"], 0.0)
+
+
+def test_readers_settle_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither validate nor report deletes what stands aside: only who has the ledger may."""
+    anonkit.release(
+        bank_customers(60, seed=1),
+        method="rr",
+        epsilon=0.5,
+        policy=bank_customers_policy(),
+        output=tmp_path / "data" / "out.parquet",
+        ledger=tmp_path / "ledger.sqlite",
+        budget=1.0,
+    )
+    staging = Staging(tmp_path / "data", "out", clears=False)
+    (staging.folder / "out.parquet").write_text("prepared")
+    _dies(monkeypatch)
+    anonkit.validate(tmp_path / "data" / "out.parquet")
+    run(commands, ["report", str(tmp_path / "data" / "out.parquet")], "anonkit")
+    assert (staging.folder / "out.parquet").exists()
+
+
+def test_no_other_folder_is_ever_cleared(tmp_path: Path) -> None:
+    """A line of a ledger that names another folder deletes nothing."""
+    for name in ("data", ".data", ".out.anonkit-x-00000000"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine").write_text("mine")
+        assert not atomic.cleared(tmp_path / name)
+        assert (tmp_path / name / "mine").exists()
+    (tmp_path / ".out.anonkit-1-00000000").symlink_to(tmp_path / "data")
+    assert not atomic.cleared(tmp_path / ".out.anonkit-1-00000000")
+    assert (tmp_path / "data" / "mine").exists()

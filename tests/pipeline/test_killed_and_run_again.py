@@ -42,7 +42,8 @@ os.environ["XDG_STATE_HOME"] = str(root / "state")
 
 def ask(folder):
     table, output = bank_customers(60, seed=1), folder / f"{stem}.parquet"
-    return anonkit.release(table, method=method, policy=bank_customers_policy(), output=output, **more)
+    booked = {"output": output, "ledger": folder / NAME}
+    return anonkit.release(table, method=method, policy=bank_customers_policy(), **booked, **more)
 
 def killed(folder, number):
     left = number + 1
@@ -75,7 +76,7 @@ def again(folder):
         "states": [str(entry.state) for entry in entries],
         "valid": anonkit.validate(data).passed,
         "records": len(list((root / "state").rglob("*.json"))),
-        "names": sorted(path.name for path in folder.iterdir() if not path.name.startswith(NAME)),
+        "names": sorted(path.name for path in folder.iterdir() if not path.name.startswith('.anonkit-ledger')),
     }
 
 def child(work):
