@@ -194,6 +194,7 @@ _REPORT: Shape = {
         ),
         "reason": _text, "taken_for": _text, "rule": _text, "coding": _text, "importance": _figure,
         "domain": ANY, "parameters": ANY, "declared": _flag, "released_as_is": _flag,
+        "may_be_person": _flag,
     },
     "rows": dict.fromkeys(
         (

@@ -31,13 +31,16 @@ from anonkit.drafting.profiling import (
     looked_at,
     profile_columns,
 )
+from anonkit.drafting.undeclared import Undeclared
+from anonkit.drafting.whose_rows import candidates_for_person, with_keys_by_structure
 from anonkit.engines import open_engine
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import PolicyError, did_you_mean
 from anonkit.policy.column_declarations import Role
-from anonkit.policy.declaration import Policy
+from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.encodings import POINT, UTF8, encoding_named
+from anonkit.policy.person_candidates import Candidate
 from anonkit.protocols import Engine, Progress, Source, no_progress
 from anonkit.redaction import table_name
 
@@ -121,15 +124,19 @@ def _drafted(
     if target is not None and target not in names:
         raise PolicyError(f"column {target!r} is not in the table", did_you_mean(target, names))
     profiles = profile_columns(engine, source, progress)
-    guess = None if target is not None else _guess_target(source, profiles, engine)
-    roles = _guess_roles(profiles, target if guess is None else guess.target)
+    found = _with_keys(source, profiles, engine)
+    profiles = [found.profiles[profile.name] for profile in profiles]
+    candidates = _candidates(source, found, target, engine)
+    unit = _guess_unit(profiles, candidates, target)
+    guess = None if target is not None else _guess_target(source, profiles, unit, engine)
+    roles = _guess_roles(profiles, target if guess is None else guess.target, unit)
     safe = _safe_rows(engine, source, roles)
     guesses: list[_Guess] = []
     for at, profile in enumerate(profiles):
         progress("drafting", at / len(profiles))
         guesses.append(_guess(engine, source, profile, roles[profile.name], safe))
     blocks = [
-        _head(table, profiles, form),
+        _head(table, profiles, form, _whose_lines(candidates, unit)),
         *(_section(each, guess) for each in guesses),
         *place_sections(profiles),
     ]
@@ -160,28 +167,56 @@ class _Guess:
         return self.role is Role.QUASI_IDENTIFIER and profile.kind is ValueKind.WHOLE and few
 
 
-def _guess_target(source: Source, profiles: Sequence[ColumnProfile], engine: Engine) -> TargetGuess:
+def _with_keys(source: Source, profiles: Sequence[ColumnProfile], engine: Engine) -> Undeclared:
+    """Return what a release would take for identifiers, keys by structure among them, with every profile."""
+    by_name = {profile.name: profile for profile in profiles}
+    taken = {name: profile for name, profile in by_name.items() if profile.verdict is not None}
+    return with_keys_by_structure(source, Undeclared(taken=taken, profiles=by_name), engine)
+
+
+def _candidates(source: Source, found: Undeclared, target: str | None, engine: Engine) -> tuple[Candidate, ...]:
+    """Return who a row may belong to, as a release of the table would find it without this draft."""
+    policy = found.declared(Policy()).with_roles(target=target)
+    resolved = policy.resolve(source.schema.names, target_use=TargetUse.AS_DECLARED)
+    return candidates_for_person(source, resolved, found, engine)
+
+
+def _guess_unit(profiles: Sequence[ColumnProfile], candidates: Sequence[Candidate], target: str | None) -> str | None:
+    """Return the unit: where there is one candidate, and it is the number of something; of several none is chosen."""
+    if len(candidates) > 1:
+        return None
+    numbers = [profile.name for profile in profiles if profile.may_be_unit and profile.name != target]
+    return next((name for candidate in candidates for name in candidate.columns if name in numbers), None)
+
+
+def _whose_lines(candidates: Sequence[Candidate], unit: str | None) -> list[str]:
+    """Ask whose the rows are, where the draft does not choose."""
+    if not candidates or unit is not None:
+        return ['# unit = "none"   # no person has several rows']
+    names = "; ".join(" with ".join(candidate.columns) for candidate in candidates)
+    return [
+        *_comment(
+            f"Whose are the rows? Each of these may be a person who has several: {names}. Every class then holds k "
+            'different values of each. If one is the person, give its columns role = "unit" below; if no person has '
+            "several rows, uncomment the line."
+        ),
+        '# unit = "none"',
+    ]
+
+
+def _guess_target(source: Source, profiles: Sequence[ColumnProfile], unit: str | None, engine: Engine) -> TargetGuess:
     """Return what a release would find of the last column, by the same rule."""
     identifiers = [profile.name for profile in profiles if profile.identifier_reason is not None]
-    unit = next((profile.name for profile in profiles if profile.may_be_unit), None)
     return guess_target(source, Policy().with_roles(unit=unit), identifiers, engine)
 
 
-def _guess_roles(profiles: Sequence[ColumnProfile], label: str | None) -> dict[str, Role]:
+def _guess_roles(profiles: Sequence[ColumnProfile], label: str | None, unit: str | None) -> dict[str, Role]:
     roles = {
         profile.name: Role.QUASI_IDENTIFIER if profile.identifier_reason is None else Role.IDENTIFIER
         for profile in profiles
     }
     if label is not None:
         roles[label] = Role.TARGET
-    unit = next(
-        (
-            column_profile.name
-            for column_profile in profiles
-            if column_profile.may_be_unit and column_profile.name != label
-        ),
-        None,
-    )
     if unit is not None:
         roles[unit] = Role.UNIT
     return roles
@@ -224,7 +259,7 @@ def _decimal_line(mark: str | None) -> list[str]:
     return [] if mark in (None, POINT) else [f'decimal = "{mark}"']
 
 
-def _head(table: object, profiles: Iterable[ColumnProfile], form: Sequence[str]) -> list[str]:
+def _head(table: object, profiles: Iterable[ColumnProfile], form: Sequence[str], whose: Sequence[str]) -> list[str]:
     stem = table_name(table) if isinstance(table, str | Path) else ""
     markers = sorted({marker for profile in profiles for marker in profile.markers})
     return [
@@ -246,6 +281,7 @@ def _head(table: object, profiles: Iterable[ColumnProfile], form: Sequence[str])
         f"{'' if markers else '# '}missing_values = {_texts(['', *(markers or ['?'])])}",
         *form,
         'missing = "category"   # or "drop" (the row), or "error"',
+        *whose,
     ]
 
 

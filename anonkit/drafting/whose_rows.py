@@ -41,6 +41,8 @@ SEVERAL = 2
 """Columns that a key by structure determines, at least."""
 NEARLY = 0.5
 """Share of the rows whose value of the key is the commonest one where those columns say the same, at least."""
+FEW_TWINS, MANY_TWINS = 0.01, 0.1
+"""Shares of rows with a twin in all quasi-identifiers: by chance, and where rows come in runs of one person."""
 KEY_BY_STRUCTURE = Verdict(
     rule="key_by_structure",
     reason="each of its values has several rows, which say the same of a person and are told by that from all others",
@@ -106,6 +108,38 @@ def candidates_for_person(
     kept = [*earlier, *_parting_otherwise(new, earlier, source, engine)]
     keys = key_names(kept, tuple(policy.columns))
     return tuple(Candidate(columns=columns, key=key) for columns, key in zip(kept, keys, strict=True))
+
+
+def come_in_runs(source: Source, policy: Policy, engine: Engine) -> bool:
+    """Tell whether rows look like runs of one person's, though no column says whose they are.
+
+    Were the quasi-identifiers independent, under `FEW_TWINS` of the rows would have a twin in all of them, and over
+    `MANY_TWINS` have one.
+    """
+    names = [name for name in policy.quasi_identifiers if name in source.schema.names]
+    if len(names) < SEVERAL or source.n_rows < SEVERAL:
+        return False
+    rows = looked_at(source, engine)
+    columns = [column for name in names for column in engine.encode(rows, [name])]
+    if _twins_by_chance(columns, source.n_rows) >= FEW_TWINS:
+        return False
+    alone = dict(engine.class_sizes(source, names, SEVERAL).histogram).get(1, 0)
+    if source.n_rows - alone <= MANY_TWINS * source.n_rows:
+        return False
+    own: list[CodedColumn] = []  # a column that another one tells already makes no twin rarer
+    for column in sorted(columns, key=lambda one: -one.size):
+        if not any(_share_told(other.codes.astype(np.int64), column.codes.astype(np.int64)) >= ALIKE for other in own):
+            own.append(column)
+    return _twins_by_chance(own, source.n_rows) < FEW_TWINS
+
+
+def _twins_by_chance(columns: Sequence[CodedColumn], n_rows: int) -> float:
+    """Return the share of rows that would have a twin in all columns, were these independent."""
+    shares = np.ones(columns[0].codes.size)
+    for at, column in enumerate(columns):
+        share = np.bincount(column.codes, minlength=column.size) / max(column.codes.size, 1)
+        shares *= np.roll(share[column.codes], at * column.codes.size // len(columns))
+    return float(np.mean(-np.expm1((n_rows - 1) * np.log1p(-np.minimum(shares, 1 - 1e-12)))))
 
 
 # --- keys by structure -----------------------------------------------------------------------------------------------

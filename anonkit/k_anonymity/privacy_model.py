@@ -149,6 +149,7 @@ class AnonymityModel:
             rows_known=None if rows is None else ALL_ROWS if rows.whole_set else ONE_ROW,
             candidates=tuple(CountedCandidate(columns=candidate.columns) for candidate in policy.candidates),
             independent_rows=policy.independent_rows,
+            rows_in_runs=policy.rows_in_runs,
             assumptions=(
                 "The quasi-identifiers are all that an attacker knows about a person.",
                 *([INDEPENDENT] if policy.independent_rows else ()),

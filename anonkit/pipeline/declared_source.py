@@ -17,7 +17,7 @@ from anonkit.drafting.clear_columns import ClearColumns, look_at_clear
 from anonkit.drafting.guessed_target import TargetGuess, guess_target
 from anonkit.drafting.table_domains import with_domains_of
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
-from anonkit.drafting.whose_rows import candidates_for_person, with_keys_by_structure
+from anonkit.drafting.whose_rows import candidates_for_person, come_in_runs, with_keys_by_structure
 from anonkit.engines.reading.settled_tables import declared_table, with_unit
 from anonkit.engines.snapshots.addresses import address_of
 from anonkit.engines.snapshots.dispatch import Snapshot, is_read_in_place
@@ -130,7 +130,24 @@ class DeclaredSource:
         """Return the `columns` block with what came about without a declaration: identifiers and the target."""
         marked = self.undeclared.marked(columns)
         declared = self.policy.target_is_declared
-        return [{**entry, "declared": declared} if entry["role"] == Role.TARGET else entry for entry in marked]
+        persons = self._may_be_persons
+        return [
+            {**entry, "declared": declared}
+            if entry["role"] == Role.TARGET
+            else {**entry, "may_be_person": True}
+            if entry["name"] in persons
+            else entry
+            for entry in marked
+        ]
+
+    @property
+    def _may_be_persons(self) -> tuple[str, ...]:
+        """Identifiers under a promise of noise for one row, where nobody says whose the rows are; no cell decides."""
+        policy = self.policy
+        if self.promise.loss() is None or policy.unit is not None or policy.independent_rows:
+            return ()
+        made = [column.place.columns for column in policy.columns.values() if column.place is not None]
+        return tuple(name for name in policy.names(Role.IDENTIFIER) if not any(name in columns for columns in made))
 
     def counts(self, randomness: Randomness | None) -> SourceCounts | None:
         """Say what its figures will count; without `randomness` no model is trained on it."""
@@ -205,6 +222,8 @@ def declared_source(
     if asks_whose and (undeclared.profiles or policy.names(Role.IDENTIFIER)):
         earlier = getattr(method, "candidates", ())
         policy = replace(policy, candidates=candidates_for_person(table, policy, undeclared, engine, earlier))
+    if asks_whose and unknown and not policy.candidates:
+        policy = replace(policy, rows_in_runs=come_in_runs(table, policy, engine))
     if min_people is not None:
         policy = replace(policy, identifiers_from_data=tuple(undeclared.taken))
         policy = with_domains_of(policy, with_unit(table, policy, engine), engine, min_people)

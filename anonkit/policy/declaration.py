@@ -165,6 +165,8 @@ class Policy:
     """True when no person has several rows, as the owner says (`unit = "none"`)."""
     candidates: tuple[Candidate, ...] = ()
     """Who a row may belong to where nobody says it: every class holds k different values of each. Not from a file."""
+    rows_in_runs: bool = False
+    """True where rows look like runs of one person's, and no candidate says whose. Not from a file."""
     person_rows: PersonRows | None = None  # of several joined tables; set by a recipe, not from a policy file
     domains_min_people: int = 10
     """How many people at least share a category that was read from the table, or lie beyond a bound that was."""

@@ -160,6 +160,8 @@ class KAnonymity:
     """What may tell whose a row is, where no unit is declared."""
     independent_rows: bool = False
     """True when the owner says that no person has several rows."""
+    rows_in_runs: bool = False
+    """True where rows look like runs of one person's, and no column is found that says whose."""
     assumptions: tuple[str, ...] = ()
     """What has to be true besides, as said by the method."""
 
@@ -412,6 +414,7 @@ class KAnonymity:
                 "unit": self.unit,
                 **({} if self.rows_known is None else {"rows_known": self.rows_known}),
                 **({"independent_rows": True} if self.independent_rows else {}),
+                **({"rows_in_runs": True} if self.rows_in_runs else {}),
                 **(
                     {"candidates": [{"columns": list(each.columns), "values": each.values} for each in self.candidates]}
                     if self.candidates
@@ -458,6 +461,7 @@ class KAnonymity:
                 for each in parameters.get("candidates", ())
             ),
             independent_rows=parameters.get("independent_rows") is True,
+            rows_in_runs=parameters.get("rows_in_runs") is True,
             diversity=Diversity.from_asked(parameters),
             of_columns={name: Diversity.from_asked(asked) for name, asked in parameters.get("of_columns", {}).items()},
             capped=tuple(cap["columns"]),

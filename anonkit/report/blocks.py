@@ -56,6 +56,8 @@ class ColumnFacts(TypedDict, total=False):
     """True where the owner releases it unchanged whatever its cells look like."""
     domain_from_data: bool
     """True where the domain was read from the table."""
+    may_be_person: bool
+    """True of an identifier under a promise of noise for one row, where nobody says whose the rows are."""
     taken_for: str
     """Role of a column that nobody declared."""
     rule: str

@@ -82,7 +82,7 @@ def first_facts(report: Json, files: Sequence[str] = (), *, typed: bool = False)
         topics |= {
             "Table": _table(report),
             "Target": _target(report),
-            "Whose rows": words_of(report["guarantee"]).whose(report["guarantee"]),
+            "Whose rows": _whose(report),
             "Risk": risk_sentences(report),
             "Secrets": _secrets(report),
             "Usefulness": usefulness_sentences(report),
@@ -185,6 +185,19 @@ def _is_kept_beside(column: Json) -> bool:
 
 
 # --- people, promise, risk -----------------------------------------------------------------------------------
+
+
+def _whose(report: Json) -> Iterator[Sentence]:
+    persons = [column["name"] for column in report["columns"] if column.get("may_be_person") is True]
+    yield from words_of(report["guarantee"]).whose(report["guarantee"])
+    if persons:
+        so = spoken(python=f'In the policy {persons[0]} = {{ role = "unit" }}', typed=f"--unit {persons[0]}")
+        none = spoken(python='unit = "none"', typed="--unit none")
+        yield [
+            Phrase("One row is protected, not one person with several rows. Is one of these a person: ", is_bad=True),
+            *named(persons, is_bad=True),
+            Phrase(f"? {so} protects people; {none} says that rows are independent.", is_bad=True),
+        ]
 
 
 def title(report: Json) -> Sentence:

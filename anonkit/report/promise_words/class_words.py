@@ -63,6 +63,12 @@ class ClassWords:
             yield plain("Rows are independent, as the owner declares: no person has several.")
             return
         candidates = parameters.get("candidates", ())
+        if parameters.get("rows_in_runs"):
+            yield plain("Rows seem to come in runs of one person: which column says whose they are?")
+            named_so = spoken(python='In the policy NAME = { role = "unit" }', typed="--unit NAME")
+            none = spoken(python='unit = "none"', typed="--unit none")
+            yield plain(f"{named_so} counts people; {none} says that rows are independent.")
+            return
         if not candidates:
             yield plain("Each row counts as one person: nobody declared whose the rows are.")
             return
