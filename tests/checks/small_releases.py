@@ -25,6 +25,7 @@ _ANONYMOUS: dict[str, Any] = {"method": "mondrian", "k": 5, "l": 2, "columns": _
 FAMILIES: dict[str, dict[str, Any]] = {
     "k-anonymous": _ANONYMOUS,
     "bounds": {**_ANONYMOUS, "cells": "bounds"},
+    "whose rows": {**_ANONYMOUS, "rows_each": 4},
     "local": {"method": "rr", "epsilon": 2.0},
     "forest": {"method": "dp-forest", "epsilon": 4.0, "trees": 2, "depth": 2, "n_rows": 160},
     "led forest": {"method": "dp-forest", "epsilon": 4.0, "n_rows": 600},
@@ -43,6 +44,9 @@ def made(family: str, folder: Path) -> Files:
     else:
         policy = Policy.from_dict({"columns": asked.pop("columns", _COLUMNS)})
         people = _together() if family == "led forest" else _people()
+        if rows_each := asked.pop("rows_each", 0):
+            numbers = [f"person {at // rows_each}" for at in range(people.num_rows)]
+            people = people.set_column(0, "who", pa.array(numbers))
         anonkit.release(people, policy=policy, output=out, ledger=None, **asked)
     return Files.read(out)
 

@@ -49,7 +49,9 @@ _RECODED = {
     "report: columns[].importance": SEARCH,
     "report: search": SEARCH,
 }
+_ASKS = {"report: columns[].may_be_person": WORDS}
 _FOREST = {
+    **_ASKS,
     "params: histograms": DRAWN,
     "params: scores.leaves": DRAWN,
     "params: scores.attributes": DRAWN,
@@ -60,11 +62,12 @@ _FOREST = {
 ALLOWED: dict[str, dict[str, str]] = {
     "k-anonymous": _RECODED,
     "bounds": {**_RECODED, "report: notes": WORDS},
-    "local": {"report: published_measures.breach.how": WORDS, "report: shuffle.epsilon": ROUNDING},
+    "whose rows": _RECODED,
+    "local": {**_ASKS, "report: published_measures.breach.how": WORDS, "report: shuffle.epsilon": ROUNDING},
     "forest": _FOREST,
     "led forest": {**_FOREST, "params: rule.dependence.steps": DRAWN},
-    "marginals": {"params: rows.count": DRAWN, "params: readings[].steps": DRAWN},
-    "tables": {"params: measurements[].values": DRAWN},
+    "marginals": {**_ASKS, "params: rows.count": DRAWN, "params: readings[].steps": DRAWN},
+    "tables": {**_ASKS, "params: measurements[].values": DRAWN},
     "safepub": {
         "params: missing_values": NEXT,
         "params: columns[].type": NEXT,
@@ -79,6 +82,7 @@ ALLOWED: dict[str, dict[str, str]] = {
 QUICK = {
     "k-anonymous": 10,
     "bounds": 6,
+    "whose rows": 10,
     "local": 30,
     "forest": 20,
     "led forest": 15,
@@ -87,7 +91,7 @@ QUICK = {
     "safepub": 6,
 }
 """How many mutants of a family the quick test draws; the slow one tries each."""
-QUICKEST = ("tables", "marginals", "forest", "led forest", "local", "k-anonymous", "bounds", "safepub")
+QUICKEST = ("tables", "marginals", "forest", "led forest", "local", "k-anonymous", "bounds", "whose rows", "safepub")
 _LIKELY = "text number filled deleted"
 """Changes that are accepted most often, the most frequent first."""
 
