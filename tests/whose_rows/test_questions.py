@@ -72,7 +72,7 @@ def test_the_command_line_asks_and_takes_the_answer(tmp_path: Path, capsys: pyte
 
     words = released("--identifier", "konto", "--target", "outcome")
     assert "different values of konto. k = 10 counts rows and these values. Is each of these a person?" in words
-    assert "--unit konto says so, --unit none says that rows are independent." in words
+    assert "--unit konto says so; --unit none says that rows are independent." in words
     told = released("--identifier", "konto", "--target", "outcome", "--unit", "none", name="none")
     assert "Rows are independent, as the owner declares: no person has several." in told
     released("--unit", "konto,sex", "--target", "outcome", name="two")
