@@ -6,6 +6,7 @@ That Spark itself answers so is asked of it in `test_expectations.py` and `test_
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import duckdb
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from anonkit.checks.disclosure import measure
+from anonkit.checks.read_values import ReadValues
 from tests.checks.gx_batches import COLUMNS, two_regions
 
 pytestmark = [
@@ -108,6 +110,30 @@ def test_not_a_number_is_a_missing_value_there(missing_is_value: bool, different
     batch = InDuckDB(pa.table({"q": ["x"] * 4 + ["y"] * 4, "v": pa.array(cells, from_pandas=False)}))
     asked = {"columns": ["q"], "sensitive": "v", "missing_is_value": missing_is_value}
     assert counted("SensitivePairs", batch, **asked)["l"] == different
+
+
+@pytest.mark.parametrize("unit", [None, "who"])
+def test_spellings_marks_and_close_numbers_are_counted_as_in_the_recount(unit: str | None) -> None:
+    """Of texts and of numbers, dates among them, of rows and of people."""
+    ill = ["hiv", "HIV", "hiv ", "unknown", "Flu", "flu", None, "cold"]
+    cells = {
+        "q": list("xxxxyyyy"),
+        "ill": ill,
+        "pay": [1.0, 1.5, 9.0, 9.5, 4.0, 90.0, None, 4.1],
+        "who": [1, 1, 2, 3, 4, 5, 6, 7],
+    }
+    days = [date(2020, 1, day) for day in (1, 2, 2, 3, 4, 5, 6, 7)]
+    rows = pa.table({**cells, "day": days})
+    reading = ReadValues(widths={"pay": 0.6})
+    for missing in (False, True):
+        names = ["ill", "pay", "day"]
+        own = measure(
+            rows, ["q"], sensitive=names, missing_is_value=names if missing else [], unit=unit, reading=reading
+        ).sensitive
+        for name in names:
+            asked = {"columns": ["q"], "sensitive": name, "missing_is_value": missing, "unit": unit, "width": 0.6}
+            found = counted("SensitivePairs", InDuckDB(rows), **asked)
+            assert {key: found[key] for key in ("l", "t")} == pytest.approx({key: own[name][key] for key in ("l", "t")})
 
 
 def test_names_that_spark_takes_for_one_are_counted_each_by_itself() -> None:
