@@ -291,7 +291,7 @@ def test_marks_spellings_and_close_numbers_are_no_different_values(
     ill = ["hiv", "HIV", "hiv ", "unknown", "Flu", "flu"]
     rows = pd.DataFrame(
         {"q": ["x"] * 4 + ["y"] * 2, "ill": ill, "pay": [1.0, 1.5, 9.0, 9.5, 4.0, 90.0], "who": [1, 2, 3, 4, 5, 6]}
-    )
+    ).assign(day=pd.date_range("2020-01-01", periods=6))
     context = quiet_context()
     batch = batch_of(context, backend, rows, tmp_path, request)
     of_ill: dict[str, Any] = {"columns": ["q"], "sensitive": "ill", "unit": unit}
@@ -305,9 +305,11 @@ def test_marks_spellings_and_close_numbers_are_no_different_values(
             ax.ExpectTableToBeLDiverse(**of_pay, l=1, width=0.6),
             ax.ExpectTableToBeLDiverse(**of_pay, l=1, width=0),
             ax.ExpectTableToBeTClose(**of_ill, t=1),
+            ax.ExpectTableToBeLDiverse(columns=["q"], sensitive="day", l=1),
         ],
     )
     assert [one.result["observed_value"] for one in result.results[:4]] == [1, 1, 2, 2]
+    assert result.results[5].result["observed_value"] == 2
     assert result.results[2].result["details"]["alpha"] == 0.5
     assert result.results[0].result["details"]["alpha"] == 1.0
     assert result.results[3].result["details"]["alpha"] == 0.5
