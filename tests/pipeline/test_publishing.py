@@ -24,7 +24,7 @@ PAGE, REPORT, PARAMS, DESCRIPTOR = ".report.html", ".report.json", ".params.json
 
 Kind = dict[str, Any]
 KINDS: dict[str, Kind] = {
-    "rows": {"method": "mondrian", "k": 3},
+    "rows": {"method": "mondrian", "k": 3, "unit": "none"},
     "people": {"method": "mondrian", "k": 3, "unit": "customer_id"},
     "local": {"method": "rr", "epsilon": 1.0},
     "central": {"method": "dp-nb", "epsilon": 1.0},
@@ -45,7 +45,7 @@ def policy() -> Policy:
 
 def release(table: pa.Table, policy: Policy, kind: str, **more: Any) -> anonkit.Release:
     """Release it in one of the ways."""
-    given = {"identifiers": () if KINDS[kind].get("unit") else ["customer_id"], "ledger": None, **KINDS[kind]}
+    given = {"identifiers": () if kind == "people" else ["customer_id"], "ledger": None, **KINDS[kind]}
     return anonkit.release(table, policy=policy, **{**given, **more})
 
 

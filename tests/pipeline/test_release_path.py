@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines import LocalEngine
-from anonkit.errors import AnonkitError, EngineError, GuaranteeError, PolicyError
+from anonkit.errors import AnonkitError, EngineError, GuaranteeError, PolicyError, SourceError
 from anonkit.methods import make_method
 from anonkit.policy import Policy
 from anonkit.policy.declaration import TargetUse
@@ -35,9 +35,12 @@ FAMILIES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Untouchable:
-    """A table that must not be read."""
+    """A table that must not be read, and knows whether it was."""
+
+    opened = False
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        self.opened = True
         raise AssertionError("the table was opened")
 
 
@@ -153,8 +156,10 @@ def test_what_is_given_wrong_is_refused_before_the_table_is_opened(
     Path("owner.pem").write_bytes(
         Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     )
+    table = Untouchable()
     with pytest.raises(AnonkitError) as refused:
-        anonkit.release(Untouchable(), **{"method": "mondrian", **REFUSED[case]})
+        anonkit.release(table, **{"method": "mondrian", **REFUSED[case]})
+    assert not table.opened
     assert not isinstance(refused.value, GuaranteeError)
     assert refused.value.message
     assert files_in(tmp_path) == ["owner.pem", "there.parquet"]
@@ -163,8 +168,10 @@ def test_what_is_given_wrong_is_refused_before_the_table_is_opened(
 
 def test_a_table_is_opened_when_nothing_is_wrong() -> None:
     """The table of the test above notices when it is read."""
-    with pytest.raises(AssertionError, match="the table was opened"):
-        anonkit.release(Untouchable(), method="mondrian")
+    table = Untouchable()
+    with pytest.raises(SourceError, match="cannot be read"):
+        anonkit.release(table, method="mondrian")
+    assert table.opened
 
 
 MISTYPED: dict[str, dict[str, Any]] = {

@@ -42,7 +42,7 @@ METHODS_AS: dict[str, tuple[str, dict[str, Any]]] = {
     "rr, split": ("rr", {"epsilon": 2.0, "allocation": "split"}),
     "errph": ("errph", {"p_keep": 0.3, "bins": 4, "label": "randomize"}),
     "ppnb": ("ppnb", {"p_keep": 0.3, "label": "randomize"}),
-    "trr": ("trr", {}),
+    "trr": ("trr", {"target": "pay"}),
 }
 
 
