@@ -36,7 +36,7 @@ from anonkit.checks.scanned_files import (
     renamed,
     scan_of,
 )
-from anonkit.errors import AnonkitError, EngineError
+from anonkit.errors import EngineError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -305,9 +305,6 @@ def scanned(table: Table, *, threads: int | None = None) -> Iterator[tuple[Any, 
         error.args = ()  # it may quote cells, and stays in the context of ours
         database.forget()  # some failures leave a database that answers nothing any more
         raise _failed() from None
-    except AnonkitError:  # a file that cannot be read: so does what was read of it
-        database.forget()
-        raise
     finally:
         connection.close()
         database.forget_spilled()
