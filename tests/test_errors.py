@@ -24,6 +24,7 @@ from anonkit.errors import AnonkitError, MissingDependencyError, did_you_mean, r
 DOCUMENTED: dict[type[AnonkitError], tuple[int, str, type[Exception]]] = {
     # class: exit code of docs/reference/cli.md, word of --json, what a caller who does not know anonkit catches
     errors.PolicyError: (3, "POLICY", ValueError),
+    errors.ChoiceError: (2, "CHOICE", ValueError),
     errors.ParameterError: (2, "PARAMETER", ValueError),
     errors.SourceError: (3, "SOURCE", ValueError),
     errors.GuaranteeError: (1, "PROMISE", RuntimeError),

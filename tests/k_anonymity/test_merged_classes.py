@@ -252,7 +252,12 @@ def test_a_merged_batch_beside_itself_forms_no_smaller_groups(earlier: Path, tmp
     batch = bank_customers(300, seed=22)
     for name in ("one", "two"):
         release = anonkit.apply(
-            earlier, batch, output=tmp_path / f"{name}.parquet", ledger=tmp_path / "ledger", dataset="customers"
+            earlier,
+            batch,
+            output=tmp_path / f"{name}.parquet",
+            ledger=tmp_path / "ledger",
+            dataset="customers",
+            adopt=name == "one",
         )
 
     assert release.owner["joint_view"]["k"] >= 8

@@ -33,7 +33,6 @@ FAMILIES: dict[str, dict[str, Any]] = {
 """A quick method of every promise."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Untouchable:
     """A table that must not be read, and knows whether it was."""
 

@@ -60,8 +60,11 @@ def evidence_of_values(
 
 
 def functions_among(rows: pa.Table, names: Sequence[str], known: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the columns of a table that follow from a known one, each with the first such; times are left out."""
-    spelled = [field.name for field in rows.schema if not pa.types.is_temporal(field.type)]
+    """Return the columns of a table that follow from a known one, each with the first such.
+
+    Times, and cells of several values, are left out.
+    """
+    spelled = [field.name for field in rows.schema if _is_spelled(field.type)]
     coded = {name: _coded(rows.column(name), name) for name in spelled}
     found: dict[str, str] = {}
     for name in names:
@@ -69,6 +72,10 @@ def functions_among(rows: pa.Table, names: Sequence[str], known: Sequence[str]) 
             if name in coded and of in coded and name not in found and follows_from(coded[name], coded[of]):
                 found[name] = of
     return list(found.items())
+
+
+def _is_spelled(kind: pa.DataType) -> bool:
+    return not (pa.types.is_temporal(kind) or pa.types.is_nested(kind))
 
 
 def _values(column: pa.ChunkedArray) -> tuple[list[Any], bool]:
