@@ -137,5 +137,11 @@ def test_a_search_that_is_wrong_releases_nothing(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(in_step, "Lattice", Blind)
     with pytest.raises(GuaranteeError):
         anonkit.release(
-            hospital_visits(150, 1), method=NAME, k=10, target="readmitted", identifiers=["patient"], ledger=None
+            hospital_visits(150, 1),
+            method=NAME,
+            k=10,
+            target="readmitted",
+            identifiers=["patient"],
+            unit="none",
+            ledger=None,
         )
