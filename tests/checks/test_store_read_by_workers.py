@@ -171,7 +171,7 @@ def test_sensitive_numbers_are_counted_where_the_files_are_fetched(
     assert together.checks == alone.checks
     assert together.disclosure == alone.disclosure
     assert _rows(bucket.read_keys) == []
-    assert workers.regroupings == 1
+    assert workers.regroupings > 0
 
 
 def _part(bucket: Bucket) -> str:

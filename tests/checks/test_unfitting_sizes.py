@@ -1,0 +1,42 @@
+"""Sizes in files that somebody may have forged, and rows that are lost on their way, are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from anonkit.bundle.release_names import DESCRIPTOR
+from anonkit.bundle.release_place import Place
+from anonkit.checks.people import _size
+from anonkit.checks.spread_confidence import CountClasses
+from anonkit.checks.spread_files import written
+from anonkit.checks.written_files import read_descriptor
+from anonkit.errors import EngineError, ReleaseFormatError
+
+
+@pytest.mark.parametrize("raw", [[1, 2], [1, 2, 3, 4, 0], [1, 2, 3, 4, True], [1, 2, 3, 4, 5.0]])
+def test_sizes_of_people_are_five_whole_numbers_above_none(raw: list[Any]) -> None:
+    """Nothing else stands in a class of people."""
+    with pytest.raises(ValueError, match=r"^$"):
+        _size(raw)
+
+
+def test_a_descriptor_of_more_files_than_a_release_has_is_refused(tmp_path: Path) -> None:
+    """Before any of them is looked for."""
+    place = Place.of(tmp_path / "out.parquet")
+    listed = [{"name": f"file{at}", "path": f"file{at}"} for at in range(100)]
+    (tmp_path / f"out{DESCRIPTOR}").write_text(json.dumps({"resources": listed}), encoding="utf-8")
+    with pytest.raises(ReleaseFormatError):
+        read_descriptor(place)
+
+
+def test_classes_that_have_lost_rows_are_not_looked_at() -> None:
+    """They have fewer than were counted before."""
+    rows, said = written(pa.table({"n": [3]})), written(pa.table({"class": [0], "n": [2]}))
+    classes = CountClasses(codings=(), parts=(), measured=None, width=None, unit=None, groups=1, rows=rows)
+    with pytest.raises(EngineError, match="does not add up"):
+        list(classes(0, [said]))
