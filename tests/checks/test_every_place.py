@@ -122,6 +122,13 @@ def test_a_change_of_any_place_is_refused(small_releases: dict[str, Files], fami
     assert _accepted(small_releases[family], family, random.Random(family).sample(unlisted, QUICK[family])) == []
 
 
+def test_a_width_of_texts_is_refused(small_releases: dict[str, Files]) -> None:
+    """Only numbers may be one value that lie close to each other."""
+    files = small_releases["k-anonymous"]
+    (changed,) = (one for one in mutants(files) if (one.place, one.change) == ("params: columns[].width", "number"))
+    assert not is_accepted(files, changed)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_change_of_every_place_is_refused(small_releases: dict[str, Files], family: str) -> None:
