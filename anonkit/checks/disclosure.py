@@ -24,7 +24,7 @@ from anonkit.checks.read_values import ReadValues, read_lines
 from anonkit.checks.spread_confidence import cells_in_spread, confidence_in_spread
 from anonkit.checks.spread_people import people_in_spread
 from anonkit.checks.spread_values import measure_spread
-from anonkit.checks.table_scans import Lines, few_combined
+from anonkit.checks.table_scans import Lines, counted_alike, few_combined
 from anonkit.checks.uniform_classes import UniformClasses, uniform_classes
 from anonkit.checks.value_confidence import ColumnConfidence, people_confidence, value_confidence
 from anonkit.promises.guarantee import Check
@@ -166,8 +166,8 @@ def measure(
     columns = (*quasi_identifiers, *sensitive, *(name for name in (unit, target) if name is not None), *listed, *known)
     with few_combined(table, columns) as lines:
         if isinstance(lines, Lines):
-            as_they_stand = lines
-            lines = read_lines(lines, [name for name in reading.columns if name in columns], reading)
+            as_they_stand = counted_alike(lines, columns)
+            lines = read_lines(as_they_stand, [name for name in reading.columns if name in columns], reading)
             rows, everybody, numbered = number_classes(lines, quasi_identifiers, sensitive, unit)
             values = (
                 ClassValues.of(numbered, f"s{at}", rows, name in missing_is_value, units=unit is not None)

@@ -55,6 +55,10 @@ _FEW = 1 << 16
 """Combinations of a worker that are worth their way, however many rows it has read."""
 _SHARE = 4
 """Of more, so many rows a combination must there be: else the files themselves are as small as what is counted."""
+_FIRST = 1 << 16
+"""Rows at the head of a table that are looked at."""
+_LONG = 1 << 12
+"""Rows from which on a table is long."""
 _WEIGHT = "n"
 """The number of rows of a combination: columns are c0, c1, …"""
 
@@ -145,6 +149,37 @@ def few_combined(table: Table, columns: Sequence[str]) -> Iterator[Lines | Sprea
             return
         with scanned(counted) as (connection, source):
             yield Lines(connection=connection, source=source, names=own_names(names), weight=_WEIGHT)
+
+
+def counted_alike(lines: Lines, columns: Sequence[str]) -> Lines:
+    """Return combinations of some columns with the number of their rows, where far fewer are expected than rows.
+
+    What is asked of a long table many times is then read once. Whether it is worth it is seen in its first rows.
+    """
+    names = tuple(dict.fromkeys(columns))
+    if lines.weight is not None or not names:
+        return lines
+    connection, keys = lines.connection, ", ".join(map(lines.column, names))
+    first = f"SELECT {keys} FROM {lines.source} LIMIT {_FIRST}"
+    counted = f"SELECT {keys}, count(*) AS n FROM ({first}) GROUP BY ALL"
+    ((seen, different, once, twice),) = connection.execute(
+        "SELECT coalesce(sum(n), 0)::BIGINT, count(*), count(*) FILTER (n = 1), count(*) FILTER (n = 2) "
+        f"FROM ({counted})"
+    ).fetchall()
+    if seen < _LONG:
+        return lines
+    rows, expected = seen, float(different)
+    if seen == _FIRST:
+        ((rows,),) = connection.execute(f"SELECT count(*) FROM {lines.source}").fetchall()
+        expected += once**2 / (2 * max(twice, 1))  # Chao (1984): at least so many, seen or not
+    if expected * _SHARE > rows:
+        return lines
+    own = own_names(names)
+    keys = ", ".join(f"{lines.column(name)} AS {short}" for name, short in own.items())
+    connection.execute(
+        f"CREATE TEMP TABLE alike AS SELECT {keys}, count(*)::BIGINT AS {_WEIGHT} FROM {lines.source} GROUP BY ALL"
+    )
+    return Lines(connection=connection, source="alike", names=own, weight=_WEIGHT)
 
 
 def _read_by_workers(table: Table, names: Sequence[str]) -> SpreadFiles | None:

@@ -15,9 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonkit.checks import table_scans
+from anonkit.checks.clear_parts import KnownBeside
 from anonkit.checks.disclosure import measure
 from anonkit.checks.read_values import ReadValues, folding
-from anonkit.checks.table_scans import opened
+from anonkit.checks.table_scans import counted_alike, opened
 from anonkit.checks.value_confidence import ColumnConfidence, shown, value_confidence
 
 TEXTS = st.sampled_from(["hiv", "HIV", "hiv ", "Flu", "?", "", "ok", None])
@@ -214,3 +216,31 @@ def test_people_are_told_as_a_count_by_hand_has_them(
         above = sum(in_class[q] for q, share in shares.items() if share > 0.5)
         assert each.to_dict()["share_above_half"] == pytest.approx(above / sum(in_class.values()))
     assert len(found.by_value["s"].values) <= max(20, len(numbers))
+
+
+@pytest.mark.parametrize(("first", "long"), [(8, 8), (40, 8), (64, 8), (1 << 16, 1 << 12)])
+def test_a_long_table_is_read_once_to_the_same_figures(first: int, long: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Combinations of cells with the number of their rows stand for the rows, where there are far fewer of them."""
+    table = pa.table(
+        {
+            "q": ["a", "b", None, "b"] * 10,
+            "s": ["hiv", "HIV ", "flu", None] * 10,
+            "t": [1.5, 2.5, 1.5, None] * 10,
+            "i": list(range(40)),
+        }
+    )
+    asked: dict[str, Any] = {
+        "sensitive": ["s"],
+        "target": "t",
+        "listed": ["t", "s"],
+        "beside": KnownBeside(columns=("t",), sensitive=("s",), target="t", k=3),
+    }
+    expected = measure(table, ["q"], **asked), measure(table, ["q"], **{**asked, "sensitive": ["s", "i"]})
+    monkeypatch.setattr(table_scans, "_FIRST", first)
+    monkeypatch.setattr(table_scans, "_LONG", long)
+    found = measure(table, ["q"], **asked), measure(table, ["q"], **{**asked, "sensitive": ["s", "i"]})
+    assert found == expected
+    with opened(table) as lines:
+        assert counted_alike(lines, []) is lines
+        assert counted_alike(lines, ["q", "i"]) is lines
+        assert (counted_alike(lines, ["q", "s"]) is lines) == (long > 40)
