@@ -163,22 +163,29 @@ class ServerStore:
 
     def _grant_as_before(self, connection: Connection, old: str, new: str) -> None:
         """Let whoever may change a column of `dataset` change a new one, too."""
-        grants = (
-            f"SELECT DISTINCT 'GRANT UPDATE ({new}) ON dataset TO ' || "
-            "CASE grantee WHEN 'PUBLIC' THEN grantee ELSE quote_ident(grantee) END "
-            "FROM information_schema.column_privileges WHERE table_schema = ? AND table_name = 'dataset' "
-            "AND column_name = ? AND privilege_type = 'UPDATE' AND grantee <> current_user"
+        self._grant_again(
+            connection,
+            f"UPDATE ({new}) ON dataset",
+            "column_privileges WHERE table_schema = ? AND table_name = 'dataset' AND column_name = ? "
+            "AND privilege_type = 'UPDATE'",
+            old,
         )
-        for (grant,) in list(connection.execute(grants, (self.place.schema, old))):
-            connection.execute(grant)
 
     def _grant_as_table(self, connection: Connection, old: str, new: str) -> None:
         """Let whoever may read or add to a table read or add to a new one, too."""
+        for privilege in ("SELECT", "INSERT"):
+            self._grant_again(
+                connection,
+                f"{privilege} ON {new}",
+                f"role_table_grants WHERE table_schema = ? AND table_name = ? AND privilege_type = '{privilege}'",
+                old,
+            )
+
+    def _grant_again(self, connection: Connection, privilege: str, held: str, old: str) -> None:
         grants = (
-            f"SELECT DISTINCT 'GRANT ' || privilege_type || ' ON {new} TO ' || "
+            f"SELECT DISTINCT 'GRANT {privilege} TO ' || "
             "CASE grantee WHEN 'PUBLIC' THEN grantee ELSE quote_ident(grantee) END "
-            "FROM information_schema.role_table_grants WHERE table_schema = ? AND table_name = ? "
-            "AND privilege_type IN ('SELECT', 'INSERT') AND grantee <> current_user"
+            f"FROM information_schema.{held} AND grantee <> current_user"
         )
         for (grant,) in list(connection.execute(grants, (self.place.schema, old))):
             connection.execute(grant)

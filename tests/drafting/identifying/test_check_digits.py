@@ -1,7 +1,7 @@
 """Check digits of national numbers of more than thirty countries: published examples, and what one wrong digit does.
 
-The examples are those of the offices and of the references of the check; every function agreed with python-stdnum on
-60,000 drawn numbers, where that library has the number.
+The examples are those of the offices and of the references of the check. About thirty functions were compared with
+python-stdnum on 60,000 random numbers each: all agreed but the Norwegian one. The others rest on the examples alone.
 """
 
 from __future__ import annotations
