@@ -26,9 +26,10 @@ def declaration_problem(path: Path) -> str | None:
     from anonkit.comparing.experiments.experiment_recipe import Experiment
     from anonkit.pipeline.recipe import Recipe
     from anonkit.policy.declaration import Policy
+    from anonkit.policy.side_files import read_side_toml
 
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        raw = read_side_toml(path)
         if "experiment" in raw:
             for quick in (False, *([True] if "quick" in raw else [])):
                 Experiment.load(path, quick=quick)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.domains.array_types import Codes
-from anonkit.domains.exact_decimals import exact_decimal, key_of_text, number_of_text
+from anonkit.domains.exact_decimals import composed_text, exact_decimal, key_of_text, number_of_text
 
 _ANY_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _OWN_KEY = r"^(0|-?[1-9][0-9]{0,29}|-?(0|[1-9][0-9]{0,29})\.[0-9]{0,29}[1-9])$"  # a number in its one form
@@ -135,7 +135,8 @@ def category_codes(
     """Return the place of every cell among the categories, shape (n,); `absent` for missing and all others.
 
     A cell is the category with its exact text, else the category with its exact decimal, unless strings alone are
-    compared. No two categories may have one decimal then.
+    compared. No two categories may have one decimal then. Else it is the one category that differs from it by blanks
+    around the text or by letters composed or not (NFC).
 
     Parameters
     ----------
@@ -157,13 +158,20 @@ def category_codes(
         texts = pa.DictionaryArray.from_arrays(encoded.indices, cell_texts(encoded.dictionary))
         return category_codes(texts, categories, texts_alone=texts_alone, absent=absent, kind=kind)
     codes = pc.index_in(array, value_set=pa.array(categories, pa.string()))
-    if codes.null_count > array.null_count and not texts_alone:
-        places = {exact_decimal(text): at for at, text in enumerate(categories)}
-        places.pop(None, None)
-        odd = pc.dictionary_encode(pc.if_else(codes.is_valid(), None, array)) if places else None
-        if odd is not None:
-            known = [places.get(exact_decimal(text)) for text in odd.dictionary.to_pylist()]
-            codes = pc.coalesce(codes, pa.array(known, pa.int32()).take(odd.indices))
+    if codes.null_count > array.null_count:
+        places: dict[str | None, int | None] = {}
+        if not texts_alone:
+            places.update((exact_decimal(text), at) for at, text in enumerate(categories))
+            places.pop(None, None)
+        alike: dict[str, int | None] = {}
+        for at, text in enumerate(categories):
+            alike[composed_text(text)] = None if composed_text(text) in alike else at
+        odd = pc.dictionary_encode(pc.if_else(codes.is_valid(), None, array))
+        known = [
+            places.get(None if texts_alone else exact_decimal(text), alike.get(composed_text(text)))
+            for text in odd.dictionary.to_pylist()
+        ]
+        codes = pc.coalesce(codes, pa.array(known, pa.int32()).take(odd.indices))
     filled = codes if codes.null_count == 0 else pc.fill_null(codes, absent)
     return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=kind)
 

@@ -26,6 +26,11 @@ def plain_text(text: str) -> str:
     return text.strip()
 
 
+def composed_text(text: str) -> str:
+    """Return a text without blanks at the ends, its letters composed (NFC)."""
+    return (text if text.isascii() else unicodedata.normalize("NFC", text)).strip()
+
+
 def exact_decimal(text: str) -> str | None:
     """Return the exact decimal that a text spells, in its one form; None for a text that is no number.
 

@@ -25,6 +25,7 @@ from anonkit.pipeline.several_tables import SeveralTables, bounded
 from anonkit.pipeline.simulated_source import SimulatedSource
 from anonkit.policy.declaration import Policy
 from anonkit.policy.person_rows import PersonRows
+from anonkit.policy.side_files import read_side_toml
 from anonkit.policy.toml_values import named_lines
 from anonkit.protocols import Progress, no_progress
 from anonkit.redaction import is_address
@@ -97,8 +98,7 @@ class Recipe:
         """
         path = Path(path)
         try:
-            with path.open("rb") as file:
-                raw = tomllib.load(file)
+            raw = read_side_toml(path)
         except FileNotFoundError:
             raise PolicyError(f"recipe {str(path)!r} does not exist") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError):

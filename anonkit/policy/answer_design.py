@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from anonkit.domains.exact_decimals import composed_text
 from anonkit.errors import PolicyError
+from anonkit.policy.encodings import UTF8
+from anonkit.policy.side_files import read_side_table, read_side_toml
 
 _ROW_SUM_TOLERANCE = 1e-9
 KEYS = ("answer_weights", "response_matrix")
@@ -82,10 +84,11 @@ class AnswerDesign:
             )
 
 
-def design_of(where: str, spec: Mapping[str, Any], folder: Path | None) -> AnswerDesign | None:
+def design_of(where: str, spec: Mapping[str, Any], folder: Path | None, encoding: str = UTF8) -> AnswerDesign | None:
     """Read the design of a column from its policy; None when it has none.
 
-    `response_matrix` may name a file beside the policy: CSV (a line a row, no header) or TOML (`matrix = [[…], …]`).
+    `response_matrix` may name a file beside the policy: CSV (a line a row, perhaps with the categories above) or TOML
+    (`matrix = [[…], …]`).
 
     Raises
     ------
@@ -96,7 +99,7 @@ def design_of(where: str, spec: Mapping[str, Any], folder: Path | None) -> Answe
     if weights is None and matrix is None:
         return None
     if isinstance(matrix, str):
-        matrix = _matrix_of(where, (folder or Path()) / matrix, matrix)
+        matrix = _matrix_of(where, matrix, folder, encoding, spec.get("categories"))
     return AnswerDesign(
         where=where,
         weights=None if weights is None else _numbers(where, "answer_weights", weights),
@@ -104,22 +107,57 @@ def design_of(where: str, spec: Mapping[str, Any], folder: Path | None) -> Answe
     )
 
 
-def _matrix_of(where: str, path: Path, location: str) -> object:
+def _matrix_of(where: str, location: str, folder: Path | None, encoding: str, categories: object) -> object:
+    if location.endswith(".toml"):
+        try:
+            return read_side_toml((folder or Path()) / location).get("matrix")
+        except FileNotFoundError:
+            raise PolicyError(
+                f"{where}: response_matrix file {location!r} does not exist", "the path is relative to the policy file"
+            ) from None
+        except (OSError, UnicodeError, tomllib.TOMLDecodeError):
+            raise _no_matrix(where, f"file {location!r}") from None
+    table = read_side_table(where, "response_matrix", location, folder, encoding, _holds_numbers)
+    if table.rows and not any(map(_is_number, table.rows[0])):
+        _check_header(where, table.line(0), table.rows[0], categories)
+        table = table.without_first()
+    comma = table.delimiter != "," and not any("." in cell for row in table.rows for cell in row)
+    matrix = []
+    for at, row in enumerate(table.rows):
+        cells = [cell.replace(",", ".") for cell in row] if comma else row
+        if not all(map(_is_number, cells)):
+            raise _no_matrix(where, table.line(at))
+        matrix.append([float(cell) for cell in cells])
+    return matrix
+
+
+def _check_header(where: str, line: str, header: Sequence[str], categories: object) -> None:
+    """Refuse a first line of names that are not the declared categories in their order: rows would be of others."""
+    listed = [composed_text(str(category)) for category in categories] if isinstance(categories, list) else None
+    if listed is not None and listed != list(header[: len(listed)]):
+        raise PolicyError(
+            f"{where}: {line} does not name the categories in the order of the policy",
+            "rows and columns of response_matrix are in the order of the categories, missing last",
+        )
+
+
+def _no_matrix(where: str, place: str) -> PolicyError:
+    return PolicyError(
+        f"{where}: response_matrix {place} is not a matrix of numbers",
+        "CSV: a line a row; TOML: matrix = [[0.8, 0.2], [0.3, 0.7]]",
+    )
+
+
+def _holds_numbers(rows: Sequence[Sequence[str]]) -> bool:
+    return all(_is_number(cell) for row in rows[1:] for cell in row)
+
+
+def _is_number(cell: str) -> bool:
     try:
-        if path.suffix == ".toml":
-            with path.open("rb") as file:
-                return tomllib.load(file).get("matrix")
-        with path.open(newline="", encoding="utf-8") as text:
-            return [[float(cell) for cell in row] for row in csv.reader(text) if row]
-    except FileNotFoundError:
-        raise PolicyError(
-            f"{where}: response_matrix file {location!r} does not exist", "the path is relative to the policy file"
-        ) from None
-    except (OSError, UnicodeDecodeError, csv.Error, ValueError):
-        raise PolicyError(
-            f"{where}: response_matrix file {location!r} is not a matrix of numbers",
-            "CSV: a line a row, no header; TOML: matrix = [[0.8, 0.2], [0.3, 0.7]]",
-        ) from None
+        float(cell.replace(",", "."))
+    except ValueError:
+        return False
+    return True
 
 
 def _rows(where: str, raw: object) -> tuple[tuple[float, ...], ...]:

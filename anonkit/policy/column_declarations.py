@@ -19,6 +19,7 @@ from anonkit.policy.answer_design import KEYS as ANSWER_KEYS
 from anonkit.policy.answer_design import AnswerDesign, design_of
 from anonkit.policy.calendar_columns import KEYS as CALENDAR_KEYS
 from anonkit.policy.calendar_columns import Calendar, PublicBins, declared_calendar
+from anonkit.policy.encodings import UTF8
 from anonkit.policy.generalization_trees import check_tree, declared_tree
 from anonkit.policy.places import KEYS as PLACE_KEYS
 from anonkit.policy.places import Place, declared_place
@@ -309,8 +310,8 @@ def refuse_place(name: str, column: Column, of_table: Mapping[str, Column]) -> N
             )
 
 
-def column_of(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column:
-    """Return what a policy declares of one column; trees are looked up in its folder."""
+def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding: str = UTF8) -> Column:
+    """Return what a policy declares of one column; trees are looked up in its folder, in its encoding."""
     where = f"column {name!r}"
     known = (
         *("role", "sensitive", "release_as_is", "type", "categories", "bounds", "ladder", "tree", "missing", "outside"),
@@ -348,12 +349,12 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None) -> Column
         categories=None if categories is None else tuple(texts(where, "categories", categories)),
         bounds=bounds,
         ladder=widths,
-        tree=declared_tree(where, spec["tree"], folder) if "tree" in spec else None,
+        tree=declared_tree(where, name, spec["tree"], folder, encoding) if "tree" in spec else None,
         generalize=ladder != "none",
         missing=None if "missing" not in spec else member(Missing, where, "missing", spec["missing"]),
         outside=None if "outside" not in spec else member(Outside, where, "outside", spec["outside"]),
         calendar=calendar,
-        answers=design_of(where, spec, folder),
+        answers=design_of(where, spec, folder, encoding),
     )
 
 

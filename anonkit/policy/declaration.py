@@ -23,6 +23,7 @@ from anonkit.policy.encodings import POINT, UTF8, declared_decimal, declared_enc
 from anonkit.policy.person_candidates import Candidate, joined_name
 from anonkit.policy.person_rows import PersonRows
 from anonkit.policy.publication import Publication, declared_publication
+from anonkit.policy.side_files import read_side_toml
 from anonkit.policy.target_task import KEYS as TARGET_KEYS
 from anonkit.policy.target_task import Task, declared_task, declares_no_target, named_task, refuse_contradicting
 from anonkit.policy.toml_values import expect, member, named_lines, optional_text, refuse_unknown, texts
@@ -185,8 +186,7 @@ class Policy:
         """Read a policy from a TOML file; `tree` files are looked up beside it."""
         path = Path(path)
         try:
-            with path.open("rb") as file:
-                raw = tomllib.load(file)
+            raw = read_side_toml(path)
         except FileNotFoundError:
             raise PolicyError(f"policy file {str(path)!r} does not exist", "anonkit init TABLE drafts one") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -204,7 +204,10 @@ class Policy:
         refuse_unknown("policy", raw, (*known, *BOOKKEEPING_KEYS, *TARGET_KEYS))
         specs = expect("policy", "columns", raw.get("columns", {}), dict)
         places = expect("policy", "places", raw.get("places", {}), dict)
-        columns = {name: column_of(name, expect("policy", name, spec, dict), folder) for name, spec in specs.items()}
+        encoding = declared_encoding(raw)
+        columns = {
+            name: column_of(name, expect("policy", name, spec, dict), folder, encoding) for name, spec in specs.items()
+        }
         for name, spec in places.items():
             place = place_of(name, expect("places", name, spec, dict))
             if name in columns:
@@ -217,7 +220,7 @@ class Policy:
             columns=columns,
             missing=None if "missing" not in raw else member(Missing, "policy", "missing", raw["missing"]),
             missing_values=tuple(texts("policy", "missing_values", raw.get("missing_values", [""]))),
-            encoding=declared_encoding(raw),
+            encoding=encoding,
             decimal=declared_decimal(raw),
             declared_by=optional_text("policy", "declared_by", raw),
             license=optional_text("policy", "license", raw),

@@ -15,6 +15,7 @@ from anonkit.comparing.experiments.experiment_tables import TableSpec
 from anonkit.comparing.experiments.panels import Panel
 from anonkit.comparing.experiments.systems import MEASURES, System, Value, axis_values
 from anonkit.errors import PolicyError, did_you_mean
+from anonkit.policy.side_files import read_side_toml
 from anonkit.policy.toml_values import expect, optional_text, refuse_unknown, texts
 
 _TOP = ("experiment", "data", "grid", "system", "claim", "panel", "quick")
@@ -109,8 +110,7 @@ def read_recipe(path: Path) -> dict[str, Any]:
         The file is not there or is not TOML.
     """
     try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
+        return read_side_toml(path)
     except FileNotFoundError:
         raise PolicyError(f"recipe {str(path)!r} does not exist") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
