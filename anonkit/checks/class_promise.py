@@ -15,6 +15,7 @@ from anonkit.bundle.release_place import Place
 from anonkit.bundle.stored_release import Release
 from anonkit.checks.agreement import budget_checks, verification_checks
 from anonkit.checks.anonymity import figure_checks, model_checks, recounted, role_checks
+from anonkit.checks.kept_columns import check_kept, kept_columns, said_otherwise
 from anonkit.checks.plain_bounds import Labelled, class_check
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
@@ -46,6 +47,12 @@ class Evidence:
         """Those of the checks that were made when the release was written, too."""
         return [check for check in self.checks if check.name in ("identifiers_absent", CLEAR)]
 
+    def kept(self) -> tuple[Check, ...]:
+        """Count again of which columns to be kept the rows show two parts."""
+        params, report = self.release.params, self.release.report
+        names, disputed = kept_columns(params, report), said_otherwise(params, report)
+        return check_kept(self.labels.data, self.schema.names, names, disputed)
+
 
 def validate_classes(evidence: Evidence) -> Validation:
     """Recount the classes, and compare them with the promise, the report and what is asked."""
@@ -61,10 +68,11 @@ def validate_classes(evidence: Evidence) -> Validation:
     counted += value_checks(disclosure, promise.sensitive)
     uncountable = (*UNCOUNTABLE, *(candidate.check for candidate in promise.candidates))
     made = [check for check in promise.verify(disclosure) if check.name not in uncountable]
-    promised = [*disclosure.checks, *made]
+    kept = evidence.kept()
+    promised = [*disclosure.checks, *made, *kept]
     if given is None:
         counted += figure_checks(report, disclosure, promise, params)
-        counted += verification_checks(report, [*made, *evidence.repeated], uncountable)
+        counted += verification_checks(report, [*made, *kept, *evidence.repeated], uncountable)
         if promise.candidates or promise.independent_rows or "candidates" in params:
             counted.append(_whose_rows(params, report, promise))
         if promise.rows_known == ALL_ROWS:

@@ -100,6 +100,7 @@ _COLUMN = {
     "missing": _text,
     "declared": _flag,
     "released_as_is": _flag,
+    "keep": _flag,
     "domain": _DOMAIN,
     "calendar": dict.fromkeys(("kind", "levels", "format", "zone", "bounds", "outside"), _plain),
     "place": dict.fromkeys(("latitude", "longitude", "resolutions", "box", "cells", "outside"), _plain),
@@ -193,7 +194,7 @@ _REPORT: Shape = {
             ), _plain,
         ),
         "reason": _text, "taken_for": _text, "rule": _text, "coding": _text, "importance": _figure,
-        "domain": ANY, "parameters": ANY, "declared": _flag, "released_as_is": _flag,
+        "domain": ANY, "parameters": ANY, "declared": _flag, "released_as_is": _flag, "keep": _flag,
         "may_be_person": _flag,
     },
     "rows": dict.fromkeys(

@@ -126,6 +126,14 @@ release_as_is_option = click.option(
 )
 
 
+keep_option = click.option(
+    "--keep",
+    metavar="COLUMN",
+    multiple=True,
+    help="At least two parts of it are released, or nothing is (k-anonymous methods); repeatable.",
+)
+
+
 def _encoding(context: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
     from anonkit.policy.encodings import encoding_named
 
@@ -196,6 +204,7 @@ def _policy(
     sensitive: tuple[str, ...],
     insensitive: tuple[str, ...],
     release_as_is: tuple[str, ...],
+    keep: tuple[str, ...],
     missing: str | None,
     encoding: str | None,
 ) -> Policy:
@@ -208,7 +217,7 @@ def _policy(
     declared = Policy() if policy is None else Policy.load(policy)
     declared = declared if missing is None else replace(declared, missing=Missing(missing))
     declared = declared if encoding is None else replace(declared, encoding=encoding)
-    return declared.with_roles(
+    with_roles = declared.with_roles(
         target=target,
         no_target=no_target,
         task=task,
@@ -216,7 +225,8 @@ def _policy(
         identifiers=identifier,
         sensitive=sensitive,
         insensitive=insensitive,
-    ).releasing_as_is(release_as_is)
+    )
+    return with_roles.releasing_as_is(release_as_is).keeping(keep)
 
 
 policy_options = option_group(
@@ -243,6 +253,7 @@ policy_options = option_group(
         "--insensitive", metavar="COLUMN", multiple=True, help="Neither known nor wanted, left as it is; repeatable."
     ),
     release_as_is_option,
+    keep_option,
     click.option(
         "--missing",
         type=click.Choice(MISSING),

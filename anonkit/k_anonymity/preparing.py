@@ -8,7 +8,7 @@ stands beside them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -93,6 +93,10 @@ class Prepared:
     """What every equivalence class must meet, k first."""
     notes: tuple[str, ...]
     """What the owner should read about the table."""
+    kept: frozenset[str] = frozenset()
+    """Columns of which at least two parts must be released."""
+    detail_weights: Mapping[str, float] = field(default_factory=dict)
+    """Worth of the detail of a column, above 0; 1 of one that is not in it."""
 
     @property
     def n_rows(self) -> int:
@@ -173,6 +177,8 @@ def prepare(
             *candidate_requirements(model.k, candidates),
         ],
         notes=(*_blank_notes(columns), *guide.notes),
+        kept=frozenset(policy.kept) & frozenset(names),
+        detail_weights=policy.detail_weights,
     )
 
 

@@ -30,6 +30,7 @@ from anonkit.report.blocks import Action, ColumnFacts, ReportColumn
 
 _NOTHING_KEPT = "every level that tells something of it would have made groups too small"
 _NO_FACTS: ColumnFacts = {}
+_FEWEST_PARTS = 2  # of a column to be kept
 
 
 def draft_recoded(
@@ -92,6 +93,7 @@ def draft_recoded(
         people=None if violating.people is None else violating.people.keys,
     )
     data = engine.map_batches(source, recode, schema)
+    _refuse_unkept(policy.kept, data, engine, hint)
     return Draft(
         data=data,
         params=anonymity_params(policy, as_read, model, published, of_released(usable.rules, data, engine)),
@@ -112,6 +114,29 @@ def draft_recoded(
             *_nobody_notes(policy, usable.n_nobody),
         ),
         applied=recoding,
+    )
+
+
+def _refuse_unkept(kept: Sequence[str], data: Source, engine: Engine, hint: str) -> None:
+    """Refuse a release that shows fewer than two parts of a column to be kept, counted on the recoded rows.
+
+    Raises
+    ------
+    GuaranteeError
+        It shows none, or one.
+    """
+    shown = [name for name in kept if name in data.schema.names]
+    counts = engine.count_sets(data, [(name,) for name in shown]) if shown else []
+    n_parts = {name: table.num_rows for name, table in zip(shown, counts, strict=True)}
+    for name in kept:
+        if n_parts.get(name, 0) < _FEWEST_PARTS:
+            raise unkept(name, hint)
+
+
+def unkept(name: str, hint: str) -> GuaranteeError:
+    """Return the error for a column to be kept of which fewer than two parts would be released."""
+    return GuaranteeError(
+        f"column {name!r} is to be kept, and no two of its values, ranges or groups can be released", hint
     )
 
 
@@ -211,6 +236,7 @@ def _column_params(policy: Policy, column: Column, kind: pa.DataType, rule: Sens
         **({} if rule is None else {"missing_is_value": rule.missing_is_value, **rule.to_params(column)}),
         **({"together": list(column.together)} if column.together else {}),
         **({"released_as_is": True} if column.release_as_is and _passes(column) else {}),
+        **({"keep": True} if column.keep else {}),
         **({"declared": False} if column.role is Role.TARGET and not column.role_given else {}),
     }
     bounds, values = column.bounds, column.domain_values
@@ -271,6 +297,8 @@ def _entry(policy: Policy, name: str, action: Action, **facts: Unpack[ColumnFact
         "action": action,
         **facts,
     }
+    if column.keep:
+        entry["keep"] = True
     if action == "dropped" or column.bounds is None or column.outside not in (None, Outside.CLAMP):
         return entry
     low, high = (f"{bound:.15g}" for bound in column.bounds)

@@ -9,7 +9,7 @@ whole table, and classes that break the model are left out (`recoded_draft`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -18,13 +18,13 @@ from anonkit.errors import ChoiceError, GuaranteeError, option
 from anonkit.k_anonymity.levelled_rows import levelled_rows
 from anonkit.k_anonymity.preparing import Preparation, Prepared, prepare
 from anonkit.k_anonymity.privacy_model import AnonymityModel
-from anonkit.k_anonymity.recoded_draft import draft_recoded
+from anonkit.k_anonymity.recoded_draft import draft_recoded, unkept
 from anonkit.k_anonymity.recoded_rows import count_usable_rows
 from anonkit.k_anonymity.sampled_search import opened, sample_details, sample_note, searched_rows
 from anonkit.k_anonymity.sensitive_rules import settled_rules
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Draft, Engine, Progress, Source, counting_beside, no_progress
-from anonkit.published.recoding import Recoding
+from anonkit.published.recoding import GlobalRecoding, Recoding
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import ColumnFacts, JsonObject
 
@@ -112,6 +112,7 @@ class RecodingMethod(AnonymityModel, ABC):
             progress("coding", 0.0)
             prepared = prepare(searched, policy, engine, self, self.preparation, usable.rules)
             result = self.find_recoding(prepared, rng=rng, progress=progress)
+            refuse_dropped(prepared.kept, result.recoding)
         draft = draft_recoded(
             self,
             source,
@@ -136,16 +137,30 @@ class RecodingMethod(AnonymityModel, ABC):
         )
 
 
-def refuse_too_many(n_suppressed: int, n_rows: int, limit: int) -> None:
+def refuse_too_many(n_suppressed: int, n_rows: int, limit: int, *, kept: Collection[str] = ()) -> None:
     """Refuse a recoding under which more rows than the limit, or all rows, would be left out.
 
     Raises
     ------
     GuaranteeError
-        For a search that may drop every quasi-identifier: then the table is one class that breaks the model.
+        For a search that may drop every quasi-identifier but those to be kept: then the model cannot be reached.
     """
     if n_suppressed > limit or n_suppressed == n_rows:
-        raise unreachable()
+        raise unreachable(kept=kept)
+
+
+def refuse_dropped(kept: Collection[str], recoding: Recoding) -> None:
+    """Refuse a recoding that drops a column of which at least two parts must be released.
+
+    Raises
+    ------
+    GuaranteeError
+        There is one.
+    """
+    columns = recoding.columns if isinstance(recoding, GlobalRecoding) else recoding.axes
+    dropped = sorted(set(kept) - {column.name for column in columns})
+    if dropped:
+        raise unkept(dropped[0], f"raise {option('max_suppression')}, ask for a smaller k, or do not keep it")
 
 
 def undecided(k: int, policy: Policy, failure: GuaranteeError, advice: str = "") -> ChoiceError:
@@ -166,8 +181,14 @@ def undecided(k: int, policy: Policy, failure: GuaranteeError, advice: str = "")
     )
 
 
-def unreachable() -> GuaranteeError:
-    """Return the error for a table of which no recoding meets the privacy model."""
+def unreachable(*, kept: Collection[str] = ()) -> GuaranteeError:
+    """Return the error for a table of which no recoding meets the privacy model and shows the columns to be kept."""
+    if kept:
+        columns = ", ".join(map(repr, sorted(kept)))
+        return GuaranteeError(
+            f"the promise cannot be reached with two parts of each column to be kept: {columns}",
+            f"raise {option('max_suppression')}, ask for a smaller k, or keep fewer",
+        )
     return GuaranteeError(
         "the promise cannot be reached even with every quasi-identifier dropped",
         "ask for less diversity: without quasi-identifiers the table is one class",

@@ -225,6 +225,7 @@ def _column(raw: Mapping[str, Any]) -> Column:
         role=Role(raw["role"]),
         role_given=raw.get("declared", True),
         release_as_is=raw.get("released_as_is", False),
+        keep=raw.get("keep", False) is True,
         type=kind,
         missing=Missing(raw["missing"]),
         bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),

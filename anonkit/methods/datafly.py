@@ -51,9 +51,16 @@ class Datafly(RecodingMethod):
         """Climb the levels."""
         progress("generalizing", 0.0)
         limit = int(self.max_suppression * prepared.n_rows)
-        lattice = Lattice(prepared.columns, prepared.full_domain_levels(), prepared.requirements, limit)
+        lattice = Lattice(
+            prepared.columns,
+            prepared.full_domain_levels(),
+            prepared.requirements,
+            limit,
+            kept=prepared.kept,
+            detail_weights=prepared.detail_weights,
+        )
         node = datafly(lattice)
-        refuse_too_many(lattice.n_suppressed(node), prepared.n_rows, limit)
+        refuse_too_many(lattice.n_suppressed(node), prepared.n_rows, limit, kept=prepared.kept)
         return SearchResult(
             recoding=global_recoding(prepared, lattice.groups(node)),
             details={"name": self.name},

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from anonkit.errors import ChoiceError, option
 from anonkit.k_anonymity.coded_axes import global_recoding
 from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult, unreachable
@@ -61,10 +62,22 @@ class Incognito(RecodingMethod):
         """Search the lattice of levels."""
         progress("searching the levels", 0.0)
         limit = int(self.max_suppression * prepared.n_rows)
-        lattice = Lattice(prepared.columns, prepared.full_domain_levels(), prepared.requirements, limit)
+        if self.loss == "discernibility" and prepared.detail_weights:
+            raise ChoiceError(
+                "loss=discernibility counts rows that are alike: no column has a detail_weight there",
+                f"{option('loss', 'granularity')}, or leave detail_weight out of the policy",
+            )
+        lattice = Lattice(
+            prepared.columns,
+            prepared.full_domain_levels(),
+            prepared.requirements,
+            limit,
+            kept=prepared.kept,
+            detail_weights=prepared.detail_weights,
+        )
         best = incognito(lattice, LOSSES[self.loss])
         if best is None:
-            raise unreachable()
+            raise unreachable(kept=prepared.kept)
         return SearchResult(
             recoding=global_recoding(prepared, lattice.groups(best.node)),
             details={"name": self.name, "loss": self.loss},

@@ -57,6 +57,8 @@ class Mondrian(RecodingMethod):
             ladders,
             numbers=prepared.numbers,
             jointly=prepared.jointly,
+            kept=prepared.kept,
+            detail_weights=prepared.detail_weights,
         )
         recoding = boxes_of(prepared.columns, tree, prepared.hierarchies)
         facts = _column_facts([column.name for column in prepared.columns], recoding)

@@ -125,6 +125,11 @@ class RFKA(RecodingMethod):
         range="[2, inf)",
         help="cut numeric columns into this many equal-width bins first (the paper's step 1)",
     )
+    drop_freely: bool = parameter(
+        default=True,
+        range="on or off",
+        help="detail goes where it tells most; without it every column is first divided in two, where the limit allows",
+    )
     trees: int = parameter(
         default=1000,
         range="[1, inf)",
@@ -147,6 +152,11 @@ class RFKA(RecodingMethod):
         check_integer("trees", self.trees, 1)
         if self.bins is not None:
             check_integer("bins", self.bins, 2)
+        if not self.drop_freely and self.search != "specialization":
+            raise PolicyError(
+                f"{option('drop_freely', False)} divides every column first, and search=greedy visits each once",
+                f"{option('search', 'specialization')}, the default",
+            )
         if self.features == "one-hot" and (self.search != "greedy" or self.ladder != "none"):
             raise PolicyError(
                 "features=one-hot keeps or drops single values: it needs search=greedy and ladder=none",
@@ -183,7 +193,7 @@ class RFKA(RecodingMethod):
         progress("choosing the detail", 0.0)
         limit = int(self.max_suppression * prepared.n_rows)
         chosen = self._chosen(columns, evidence, importance, prepared, limit)
-        refuse_too_many(int(chosen.suppressed.sum()), prepared.n_rows, limit)
+        refuse_too_many(int(chosen.suppressed.sum()), prepared.n_rows, limit, kept=prepared.kept)
         recoding = self._recoding(prepared, chosen)
         return SearchResult(
             recoding=recoding,
@@ -205,8 +215,9 @@ class RFKA(RecodingMethod):
             if self.ladder == "auto":
                 ladders = {column.name: ladders.get(column.name) or automatic_ladder(column) for column in columns}
             lists_values = self.features == "one-hot" and limit > 0  # without a row left out k rows hold what is kept
-            ranking = self._publishable(columns, importance.ranking, prepared) if lists_values else importance.ranking
-            selection = select_features(columns, ranking, prepared.requirements, limit, ladders)
+            ranking: Sequence[Feature] = _weighted(importance, prepared.detail_weights).ranking
+            ranking = self._publishable(columns, ranking, prepared) if lists_values else ranking
+            selection = select_features(columns, ranking, prepared.requirements, limit, ladders, kept=prepared.kept)
             if lists_values:
                 selection = self._with_rest(columns, selection, prepared)
             accepted: dict[str, list[int]] = {column.name: [] for column in columns}
@@ -229,7 +240,15 @@ class RFKA(RecodingMethod):
                 },
             )
         result = specialize(
-            columns, _guide(columns, evidence, prepared), importance.by_column, prepared.requirements, limit, ladders
+            columns,
+            _guide(columns, evidence, prepared),
+            importance.by_column,
+            prepared.requirements,
+            limit,
+            ladders,
+            kept=prepared.kept,
+            wished=() if self.drop_freely else [column.name for column in columns],
+            detail_weights=prepared.detail_weights,
         )
         dropped = [(result.dropped[column.name], column) for column in columns if column.name in result.dropped]
         return _Chosen(
@@ -317,6 +336,13 @@ class RFKA(RecodingMethod):
             else:
                 recoded.append(one_hot_grouping(column, accepted))
         return GlobalRecoding(columns=tuple(recoded))
+
+
+def _weighted(importance: Importance, detail_weights: Mapping[str, float]) -> Importance:
+    """Return the importance of features with the weights of their columns, by which they are visited."""
+    weights = np.array([detail_weights.get(feature.column, 1.0) for feature in importance.features])
+    values = importance.values
+    return replace(importance, values=np.where(values > 0, values * weights, values / weights))
 
 
 def _guide(columns: Sequence[CodedColumn], evidence: Evidence, prepared: Prepared) -> FloatArray:

@@ -197,6 +197,7 @@ def declared_source(
         The policy contradicts the table or the method.
     """
     (name, file), method, min_people = source_names(source), request.method, request.domains_min_people
+    _refuse_to_keep(declared, method)
     finds = min_people is not None and getattr(method, "delta", 0) > 0 and hasattr(method, "with_found_domains")
     if finds:  # privately: nothing is judged or typed by the cells
         declared, min_people = replace(declared, cell_by_cell=True), None
@@ -349,6 +350,21 @@ def _finding_notes(policy: Policy) -> list[str]:
         f"Column {name!r} is not released: nothing in it stands out from the noise of the search for its domain."
         for name in left_out
     ]
+
+
+def _refuse_to_keep(policy: Policy, method: Method) -> None:
+    """Refuse columns to be kept where the method does not count what it releases of a column.
+
+    Raises
+    ------
+    ChoiceError
+        The method is no k-anonymous one.
+    """
+    if policy.kept and not isinstance(method, AnonymityModel):
+        raise ChoiceError(
+            f"column {policy.kept[0]!r} is to be kept: {method.name!r} does not promise parts of a column",
+            f"leave {option('keep')} out, or take a k-anonymous method such as rfka or mondrian",
+        )
 
 
 def _refuse_protected(policy: Policy) -> None:

@@ -38,6 +38,7 @@ def release(
     sensitive: Iterable[str] = (),
     insensitive: Iterable[str] = (),
     release_as_is: Iterable[str] = (),
+    keep: Iterable[str] = (),
     engine: str | Engine | Local | Spark = "local",
     spark_master: str | None = None,
     spark_conf: Mapping[str, str] | None = None,
@@ -100,6 +101,9 @@ def release(
     release_as_is : iterable of str
         Columns that may be released unchanged although their cells look like identifiers or number the rows
         (`release_as_is = true` in the policy); every file says so.
+    keep : iterable of str
+        Columns of which a k-anonymous release shows at least two values, ranges or groups, or is refused
+        (`keep = true` in the policy).
     no_target : bool
         Nothing is predicted: no column is taken for the target, and detail is kept for all columns together.
     task : str, optional
@@ -226,7 +230,8 @@ def release(
         identifiers=identifiers,
         sensitive=sensitive,
         insensitive=insensitive,
-    ).releasing_as_is(release_as_is)
+    )
+    declared = declared.releasing_as_is(release_as_is).keeping(keep)
     if method is None:
         method = default_method(parameters, without_target=declared.without_target)
     if isinstance(method, str):

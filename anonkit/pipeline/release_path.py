@@ -16,6 +16,7 @@ from anonkit.bundle.part_workers import HasWorkers, read_by, workers_of
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import Release
+from anonkit.checks.kept_columns import check_kept
 from anonkit.checks.unchanged_columns import look_at_unchanged
 from anonkit.engines.engine_choice import Local
 from anonkit.errors import GuaranteeError, PolicyError, told_with
@@ -330,6 +331,7 @@ def _recounted(
         *answer_checks(promise, spool, draft, method_block(request.method), policy.unit),
         *_structure_checks(draft, policy),
         *_clear_checks(source, spool, schema),
+        *check_kept(spool, schema.names, policy.kept),
     ]
     _refuse_broken(checks, of_classes if promise.loss() is None else [])
     shows_bounds = classes is not None and request.output.cells == BOUNDS

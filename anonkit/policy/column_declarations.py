@@ -92,6 +92,8 @@ class ColumnType(StrEnum):
 _MODEL_RANGES = {"l": (1.0, inf), "t": (0.0, 1.0), "alpha": (0.0, 1.0), "tolerance": (0.0, 1.0)}
 """What a sensitive column may ask of its values, with its range."""
 
+_DETAIL_KEYS = ("keep", "detail_weight")
+
 RELEASED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.INSENSITIVE, Role.TARGET)
 
 
@@ -107,6 +109,10 @@ class Column:
     """True when a target is also a sensitive attribute (`role = "target", sensitive = true`)."""
     release_as_is: bool = False
     """True: it may be released unchanged although its cells look like identifiers or number the rows."""
+    keep: bool = False
+    """True: a k-anonymous release shows at least two of its values, ranges or groups, or is refused."""
+    detail_weight: float | None = None
+    """Worth of its detail beside that of other columns to a k-anonymous search, above 0; None: 1."""
     type: ColumnType | None = None
     """Type of the cells in a text file; read from the cells when not declared."""
     categories: tuple[str, ...] | None = None
@@ -234,10 +240,26 @@ class Column:
                 raise PolicyError(f"{where}: a tree is for categorical columns", "use ladder for numbers")
         if self.release_as_is and self.role in (Role.IDENTIFIER, Role.UNIT):
             raise PolicyError(f"{where}: release_as_is is for columns that are released, and role {self.role} is not")
+        if self.keep and not self.is_released:
+            raise PolicyError(
+                f"{where} cannot be kept: columns of role {self.role} are never released",
+                'role = "quasi_identifier" protects it and may show it in ranges or groups',
+            )
+        self._check_weight(where)
         if self.sensitive and self.role not in (Role.TARGET, Role.SENSITIVE):
             raise PolicyError(f"{where}: sensitive = true is for the target", 'use role = "sensitive"')
         self._check_model(where)
         self._check_outside(where)
+
+    def _check_weight(self, where: str) -> None:
+        """Refuse a weight that is no number above 0, or that is about a column without levels of detail."""
+        weight = self.detail_weight
+        if weight is None:
+            return
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < inf:
+            raise PolicyError(f"{where}: detail_weight must be a number above 0", "detail_weight = 2; 1 for the others")
+        if self.role_given and self.role is not Role.QUASI_IDENTIFIER:
+            raise PolicyError(f"{where}: detail_weight is for quasi-identifiers, and role {self.role} is none")
 
     def _check_model(self, where: str) -> None:
         """Refuse what is asked of the values of a column that is not sensitive, or out of its range."""
@@ -279,13 +301,14 @@ def place_of(name: str, spec: Mapping[str, Any]) -> Column:
     where = f"place {name!r}"
     if not name.strip():
         raise PolicyError("a place has no name", 'home = { latitude = "lat", longitude = "lon" }')
-    refuse_unknown(where, spec, ("role", "missing", "outside", *PLACE_KEYS))
+    refuse_unknown(where, spec, ("role", "missing", "outside", *_DETAIL_KEYS, *PLACE_KEYS))
     return Column(
         name=name,
         role=member(Role, where, "role", spec.get("role", "quasi_identifier")),
         missing=None if "missing" not in spec else member(Missing, where, "missing", spec["missing"]),
         outside=None if "outside" not in spec else member(Outside, where, "outside", spec["outside"]),
         place=declared_place(where, spec),
+        **_detail_of(where, spec),
     )
 
 
@@ -315,6 +338,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
     where = f"column {name!r}"
     known = (
         *("role", "sensitive", "release_as_is", "type", "categories", "bounds", "ladder", "tree", "missing", "outside"),
+        *_DETAIL_KEYS,
         *_MODEL_RANGES,
         *CALENDAR_KEYS,
         *ANSWER_KEYS,
@@ -344,6 +368,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
         role_given="role" in spec,
         sensitive=expect(where, "sensitive", spec.get("sensitive", False), bool),
         **{key: spec[key] for key in _MODEL_RANGES if key in spec},
+        **_detail_of(where, spec),
         release_as_is=expect(where, "release_as_is", spec.get("release_as_is", False), bool),
         type=kind,
         categories=None if categories is None else tuple(texts(where, "categories", categories)),
@@ -356,6 +381,14 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
         calendar=calendar,
         answers=design_of(where, spec, folder, encoding),
     )
+
+
+def _detail_of(where: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a policy says of the detail that must stay of a column, and of its worth."""
+    return {
+        "keep": expect(where, "keep", spec.get("keep", False), bool),
+        "detail_weight": spec.get("detail_weight"),
+    }
 
 
 def _calendar(where: str, kind: ColumnType | None, spec: Mapping[str, Any]) -> Calendar | None:

@@ -401,6 +401,30 @@ class Policy:
             columns[name] = replace(columns.get(name) or self.column(name), release_as_is=True)
         return replace(self, columns=columns)
 
+    def keeping(self, names: Iterable[str]) -> Policy:
+        """Return the policy under which a release that shows fewer than two parts of one of these columns is refused.
+
+        Raises
+        ------
+        PolicyError
+            One of them is never released.
+        """
+        columns = dict(self.columns)
+        for name in _names("keep", names):
+            columns[name] = replace(columns.get(name) or self.column(name), keep=True)
+        return replace(self, columns=columns)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Names of the columns of which a release must show at least two parts."""
+        return tuple(name for name, column in self.columns.items() if column.keep)
+
+    @property
+    def detail_weights(self) -> dict[str, float]:
+        """Worth of the detail of the quasi-identifiers for which it is declared, each above 0; 1 of the others."""
+        columns = ((name, self.columns[name].detail_weight) for name in self.quasi_identifiers)
+        return {name: weight for name, weight in columns if weight is not None}
+
     def guessing(self, target: str | None) -> Policy:
         """Return the policy with a column that is taken for the target, which nobody declared; None: there is none."""
         if target is None:

@@ -54,6 +54,8 @@ class ColumnFacts(TypedDict, total=False):
     """Of the target: whether its role was declared, or guessed."""
     released_as_is: bool
     """True where the owner releases it unchanged whatever its cells look like."""
+    keep: bool
+    """True where the owner asked that at least two parts of it are released."""
     domain_from_data: bool
     """True where the domain was read from the table."""
     may_be_person: bool

@@ -173,6 +173,7 @@ _CHECKS = {
     "shuffle_epsilon": ("Privacy loss of the shuffled file, worked out a second time", ""),
     "noise_spread": ("Standard errors by which ‘{}’ is spread otherwise than its noise allows", "at most"),
     "domain": ("Cells of ‘{}’ outside its published domain", "exactly"),
+    "kept_columns": ("Columns to be kept of which fewer than two values, ranges or groups are shown", "exactly"),
     "identifiers_in_clear": ("Columns released as they are whose cells look like identifiers", "exactly"),
     "identifiers_absent": ("Columns in the data that must not be there", "exactly"),
     "columns": ("Columns of the data file, beside those that its parameters describe", ""),

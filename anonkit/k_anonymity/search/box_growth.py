@@ -194,6 +194,8 @@ class Growth:
         On the entries; met by all of them as one class.
     declared : mapping of column name to Ladder, optional
         Columns that are divided along these and in no other way.
+    detail_weights : mapping of column name to float
+        Multiplies what cuts by a column are worth, above 0; 1 by default.
     """
 
     def __init__(
@@ -203,7 +205,9 @@ class Growth:
         guide: FloatArray,
         requirements: Sequence[Requirement],
         declared: Mapping[str, Ladder] = MappingProxyType({}),
+        detail_weights: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
+        self._weight = [detail_weights.get(column.name, 1.0) for column in columns]
         self.splits = Splits()
         self.node = whole.classes.copy()
         self._columns = columns
@@ -232,18 +236,29 @@ class Growth:
         while self._open.size:
             self._step()
 
-    def _step(self) -> None:
-        """Cut every open box at its best cut, or close it where there is none.
+    def cut_first(self, number: int) -> bool:
+        """Cut one open box by a column, the one where that is worth most; False where no box can be."""
+        while self._open.size:
+            n_nodes = self.splits.column.size
+            if not self._step(only=number):
+                return False
+            if self.splits.column.size > n_nodes:
+                return True
+        return False
+
+    def _step(self, only: int | None = None) -> bool:
+        """Cut every open box at its best cut, or close it where there is none; tell whether any had one.
 
         A cut that breaks a requirement is not made: the box stays open, and its next cut in that order of codes must
-        leave more rows on the smaller side.
+        leave more rows on the smaller side. With `only`, the number of a column, one box at most is cut, by this
+        column, and all others stay open.
         """
         m = self._open.size
         place = np.full(self.splits.column.size, -1)
         place[self._open] = np.arange(m)
         here = np.flatnonzero(place[self.node] >= 0)
         box = place[self.node[here]]
-        view, part, level, n_nodes = self._best_cuts(here, box, m)
+        view, part, level, n_nodes = self._best_cuts(here, box, m, only)
         column = self._view_column[view]
         n_parts = np.zeros(m, dtype=np.int64)
         np.maximum.at(n_parts, box, part + 1)
@@ -263,11 +278,13 @@ class Growth:
         self.node[here[moved]] = child[side[moved]]
         smallest = np.minimum.reduceat(rows, first)
         self._floor[failed, view[failed]] = np.floor(_BALANCE * smallest[failed]) + 1
+        waits = failed if only is None else ~divided
         of_part = np.repeat(np.arange(m), n_parts)
         # a box with fewer than 2 k rows has no cut with k rows on either side
         large = child[divided[of_part] & (rows >= 2 * self._min_rows)]
-        self._floor = np.concatenate([self._floor[failed], self._lowest(large.size)])
-        self._open = np.concatenate([self._open[failed], large])
+        self._floor = np.concatenate([self._floor[waits], self._lowest(large.size)])
+        self._open = np.concatenate([self._open[waits], large])
+        return bool((view >= 0).any())
 
     def _add(self, nodes: IntArray, column: IntArray, n_nodes: IntArray, first: IntArray, n_parts: int) -> IntArray:
         """Make the nodes for the parts of each box, shape (n_parts,).
@@ -339,8 +356,10 @@ class Growth:
             if allowed[number]:
                 allowed[number] = sets.divide(entries[mine], sides[mine] - first[number])
 
-    def _best_cuts(self, here: IntArray, box: IntArray, m: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Return the best cut of each of m boxes.
+    def _best_cuts(
+        self, here: IntArray, box: IntArray, m: int, only: int | None = None
+    ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Return the best cut of each of m boxes; with `only`, by this column, of the box where it is worth most.
 
         Where codes are listed, the left side is the smaller one: codes that the box does not hold go with the larger.
 
@@ -358,6 +377,8 @@ class Growth:
         best, chosen, part = np.zeros(m), np.full(m, -1), np.zeros(here.size, dtype=np.int64)
         level, n_nodes = np.full(m, -1), np.ones(m, dtype=np.int64)
         for number, column in enumerate(self._columns):
+            if only not in (None, number):
+                continue
             group, groups = self._groups(number, here, box)
             worth = (self._guide_worth, _DETAIL / (self._rows.sum() * max(column.size - 1, 1) * len(self._columns)))
             for at in np.flatnonzero(self._view_column == number).tolist():
@@ -379,11 +400,14 @@ class Growth:
                     rank = np.empty(places.size, dtype=np.int64)
                     rank[places] = np.arange(places.size)
                     goes = (rank[group] > last[box]).astype(np.int64)
+                score = self._weight[number] * score
                 better = score > best
                 best[better], chosen[better] = score[better], at
                 part = np.where(better[box], goes, part)
                 level[better] = -1 if cuts is None else cuts.level[better]
                 n_nodes[better] = 1 if cuts is None else cuts.n_nodes[better]
+        if only is not None:
+            chosen[np.arange(m) != int(np.argmax(best))] = -1
         part[chosen[box] < 0] = 0
         listed = np.array([not self._columns[number].ordered for number in self._view_column])[chosen] & (level < 0)
         left = np.bincount(box, self._rows[here] * (part == 0), minlength=m)

@@ -53,6 +53,35 @@ class _Cuts:
         return float((2.0 * self.right - self.told)[cuts].sum())
 
 
+def with_a_cut_of(splits: Splits, kept: BoolArray, number: int) -> BoolArray:
+    """Return the cuts that stay with one by a column among them, the one that brings fewest others back.
+
+    Parameters
+    ----------
+    kept : BoolArray
+        Cuts that stay, shape (n_nodes,), as `telling_cuts` returns them.
+    number : int
+        The column; where the division has no cut by it, nothing comes back.
+    """
+    cuts = np.flatnonzero(splits.column == number)
+    if not cuts.size or kept[cuts].any():
+        return kept
+    above = np.zeros(kept.size, dtype=np.int64)  # cuts above each node that would have to come back
+    for node in range(1, kept.size):  # parents come before their children
+        parent = splits.parent[node]
+        above[node] = above[parent] + (not kept[parent])
+    back, node = kept.copy(), int(cuts[np.argmin(above[cuts])])
+    while node >= 0:
+        back[node] = True
+        node = int(splits.parent[node])
+    rest = np.flatnonzero(back)
+    while rest.size:  # of a division along a hierarchy all parts come back
+        rest = splits.left[rest] + 1
+        rest = rest[splits.amid[rest] & (splits.column[rest] >= 0)]
+        back[rest] = True
+    return back
+
+
 def telling_cuts(splits: Splits, node: IntArray, rows: FloatArray, told: Predicted) -> BoolArray:
     """Tell which cuts of a division stay.
 

@@ -9,8 +9,9 @@ it has not learned from: the forest is distilled into boxes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -20,7 +21,7 @@ from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.domains.coded_columns import CodedColumn, densify
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.k_anonymity.search.box_growth import LISTED, Growth, Splits
-from anonkit.k_anonymity.search.box_pruning import telling_cuts
+from anonkit.k_anonymity.search.box_pruning import telling_cuts, with_a_cut_of
 from anonkit.k_anonymity.search.distinct_rows import NumberedRows
 from anonkit.k_anonymity.search.equivalence import Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder
@@ -179,6 +180,8 @@ def grow_boxes(
     *,
     numbers: FloatArray | None = None,
     jointly: bool = False,
+    kept: Collection[str] = (),
+    detail_weights: Mapping[str, float] = MappingProxyType({}),
     seed: int = 0,
 ) -> tuple[BoxTree, Partition]:
     """Divide all rows into boxes that meet every requirement and keep what a forest knows of the target.
@@ -205,6 +208,11 @@ def grow_boxes(
         do not.
     jointly : bool
         Whether there is no target, and the columns guide themselves (see `joint_guide`).
+    kept : collection of str
+        Columns by which at least one cut must stay, where any meets the requirements: one that would be put together
+        again, or else the first of the table.
+    detail_weights : mapping of column name to float
+        Multiplies what cuts by a column are worth, above 0; 1 by default.
     seed : int
         Chooses the folds and the forest. The result depends on nothing else but the set of rows.
 
@@ -231,9 +239,9 @@ def grow_boxes(
     if n_rows == 0:
         raise GuaranteeError("the table has no rows", "there is nothing to recode")
     rows = NumberedRows.of(columns, requirements)
-    kept = np.ones(rows.whole.classes.size, dtype=bool)
+    everything = np.ones(rows.whole.classes.size, dtype=bool)
     for requirement in rows.requirements:
-        if requirement.violated(rows.whole, kept).any():
+        if requirement.violated(rows.whole, everything).any():
             raise GuaranteeError(
                 f"the table as one class ({n_rows} rows) does not meet {requirement.name}",
                 "no recoding can meet it: ask for less, or add rows",
@@ -244,13 +252,22 @@ def grow_boxes(
     else:
         told = _told(rows, labels, numbers, seed)
         guide = told.sums
-    growth = Growth(rows.columns, rows.whole, guide, rows.requirements, declared)
+    begun = partial(Growth, rows.columns, rows.whole, guide, rows.requirements, declared, detail_weights)
+    growth = begun()
     growth.grow()
+    numbers_kept = [number for number, column in enumerate(rows.columns) if column.name in kept]
+    if not set(numbers_kept) <= set(growth.splits.column.tolist()):
+        growth = begun()
+        for number in numbers_kept:
+            growth.cut_first(number)
+        growth.grow()
     tree = _tree(columns, rows.columns, growth.splits)
     node = growth.node
     if told is not None:
-        kept = telling_cuts(growth.splits, node, rows.weights, told)
-        tree, of_node = tree.with_cuts(kept)
+        stays = telling_cuts(growth.splits, node, rows.weights, told)
+        for number in numbers_kept:
+            stays = with_a_cut_of(growth.splits, stays, number)
+        tree, of_node = tree.with_cuts(stays)
         node = of_node[node]
     boxes, n_boxes = densify(tree.leaf[node][rows.entry])
     return tree, Partition(boxes, n_boxes)

@@ -12,9 +12,10 @@ SIGMOD 2005).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from types import MappingProxyType
 
 import numpy as np
 
@@ -46,6 +47,10 @@ class Lattice:
         What every class of the release must meet.
     max_suppressed : int
         Rows that may be left out, in [0, n_rows].
+    kept : collection of str
+        Columns that are not dropped, but where all their values are one: the lattice has no node without them.
+    detail_weights : mapping of column name to float
+        Worth of the detail of a column, above 0; 1 by default.
     """
 
     def __init__(
@@ -54,11 +59,16 @@ class Lattice:
         ladders: Mapping[str, Ladder],
         requirements: Sequence[Requirement],
         max_suppressed: int,
+        *,
+        kept: Collection[str] = (),
+        detail_weights: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         self.columns = sorted(columns, key=lambda column: column.name)
         self.levels = [_levels(ladders[column.name]) for column in self.columns]
         self.requirements = tuple(requirements)
         self.max_suppressed = max_suppressed
+        self.weights = [detail_weights.get(column.name, 1.0) for column in self.columns]
+        self._kept = [at for at, column in enumerate(self.columns) if column.name in kept and self.levels[at]]
         self.rows = DistinctRows.of(self.columns, requirements)
         """The distinct rows of the table: classes are counted on them."""
 
@@ -69,8 +79,8 @@ class Lattice:
 
     @property
     def heights(self) -> Node:
-        """The top: the number of levels of each column that do not drop it."""
-        return tuple(len(levels) for levels in self.levels)
+        """The top: the number of levels of each column that do not drop it, or one less where it must be kept."""
+        return tuple(len(levels) - (at in self._kept) for at, levels in enumerate(self.levels))
 
     @property
     def n_nodes(self) -> int:
@@ -102,6 +112,14 @@ class Lattice:
         partition, suppressed = self.suppressed(node)
         return partition.n_rows(suppressed) <= self.max_suppressed and not suppressed.all()
 
+    def shows_kept(self, node: Node) -> bool:
+        """Tell whether the rows that stay show two parts of every column to be kept."""
+        if not self._kept:
+            return True
+        _, suppressed = self.suppressed(node)
+        shown = (self.levels[at][node[at]][self.rows.columns[at].codes[~suppressed]] for at in self._kept)
+        return not suppressed.all() and all(np.ptp(parts) > 0 for parts in shown)
+
     @property
     def is_monotone(self) -> bool:
         """Whether a node meets the requirements wherever one below it does.
@@ -131,6 +149,8 @@ def _levels(ladder: Ladder) -> tuple[Groups, ...]:
 def datafly(lattice: Lattice) -> Node:
     """Generalize the column with most distinct values by one level until few enough rows are left out.
 
+    Of a column with a weight its number of values counts divided by it.
+
     Returns
     -------
     tuple of int
@@ -138,10 +158,12 @@ def datafly(lattice: Lattice) -> Node:
         on the way did. Of columns with equally many values the first by name is generalized.
     """
     node = lattice.bottom
-    while not lattice.meets(node) and node != lattice.heights:
+    while not (lattice.meets(node) and lattice.shows_kept(node)) and node != lattice.heights:
         n_values = [
-            int(levels[level].max()) + 1 if level < len(levels) else 0
-            for levels, level in zip(lattice.levels, node, strict=True)
+            (int(levels[level].max()) + 1) / weight if level < height else 0.0
+            for levels, level, height, weight in zip(
+                lattice.levels, node, lattice.heights, lattice.weights, strict=True
+            )
         ]
         widest = int(np.argmax(n_values))
         node = (*node[:widest], node[widest] + 1, *node[widest + 1 :])
@@ -219,7 +241,7 @@ def incognito(lattice: Lattice, loss: Callable[[Lattice, Node], float]) -> Optim
     """
     losses = {node: loss(lattice, node) for node in satisfying_nodes(lattice)}
     for node in sorted(losses, key=lambda node: (losses[node], sum(node), node)):
-        if lattice.meets(node):
+        if lattice.meets(node) and lattice.shows_kept(node):
             return Optimum(node=node, loss=losses[node], satisfying=len(losses))
     return None
 
@@ -227,13 +249,14 @@ def incognito(lattice: Lattice, loss: Callable[[Lattice, Node], float]) -> Optim
 def granularity_loss(lattice: Lattice, node: Node) -> float:
     """Return the mean share of a column's values that a released cell stands for, in [0, 1] (Iyengar, KDD 2002).
 
-    A cell in full costs 0, one of a group of g of m values (g - 1) / (m - 1), a dropped column or row 1.
+    A cell in full costs 0, one of a group of g of m values (g - 1) / (m - 1), a dropped column or row 1. The mean over
+    the columns is weighted by what their detail is worth.
     """
     partition, suppressed = lattice.suppressed(node)
     costs = np.zeros(suppressed.size)
-    for column, levels, level in zip(lattice.rows.columns, lattice.levels, node, strict=True):
-        costs += _cell_loss(column, levels, level)
-    costs = np.where(suppressed, 1.0, costs / len(lattice.columns))
+    for column, levels, level, weight in zip(lattice.rows.columns, lattice.levels, node, lattice.weights, strict=True):
+        costs += weight * _cell_loss(column, levels, level)
+    costs = np.where(suppressed, 1.0, costs / sum(lattice.weights))
     n_rows = np.ones(suppressed.size) if partition.weights is None else partition.weights
     # fsum rounds once, so the loss does not depend on the order of the rows
     return math.fsum((costs * n_rows).tolist()) / partition.n_rows()

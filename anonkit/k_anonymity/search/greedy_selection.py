@@ -8,7 +8,7 @@ inverted (it deletes what passes); the one here deletes what fails.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +60,8 @@ def select_features(
     requirements: Sequence[Requirement],
     max_suppressed: int,
     ladders: Mapping[str, Ladder] | None = None,
+    *,
+    kept: Collection[str] = (),
 ) -> Selection:
     """Keep features in the order of the ranking as long as the requirements hold.
 
@@ -80,6 +82,8 @@ def select_features(
     ladders : mapping of column name to Ladder, optional
         A whole column that fails at full detail is tried at the coarser levels of its hierarchy before it is dropped.
         Without a hierarchy it is kept as it is or dropped.
+    kept : collection of str
+        Columns of which features are visited before all others, until one of each is kept.
 
     Returns
     -------
@@ -97,7 +101,13 @@ def select_features(
     ladders = ladders or {}
     partition = distinct.whole
     decisions: list[Decision] = []
-    for feature in ranking:
+    of_kept = {name: [feature for feature in ranking if feature.column == name] for name in kept}
+    first = [name for name in dict.fromkeys(feature.column for feature in ranking) if name in of_kept]
+    waiting = [(name, feature) for name in first for feature in of_kept[name]] + [(None, each) for each in ranking]
+    has_one, decided = set(), set()
+    for name, feature in waiting:
+        if feature in decided or name in has_one:
+            continue
         column = by_name[feature.column]
         if feature.code is None:
             levels = ladders.get(feature.column, full_detail(column)).levels
@@ -105,6 +115,9 @@ def select_features(
             levels = ((np.arange(column.size) == feature.code).astype(np.int32),)
         decision, partition = _decide(feature, levels, column, partition, distinct.requirements, max_suppressed)
         decisions.append(decision)
+        decided.add(feature)
+        if decision.kept and name is not None:
+            has_one.add(name)
     groups = {name: _groups(column, ladders, decisions) for name, column in by_name.items()}
     released = released_partition(columns, groups)
     return Selection(decisions=tuple(decisions), groups=groups, suppressed=suppressed_rows(released, requirements))

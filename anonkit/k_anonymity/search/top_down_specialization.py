@@ -10,10 +10,11 @@ cut anywhere and categories are divided in the order of their mean guide (Breima
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -35,6 +36,10 @@ IMPORTANCE_EXPONENT = 0.25
 """Gains are weighted by the column's importance, relative to the largest, to this power: among refinements that
 tell about as much, those of columns the forest relies on come first, also where a column tells something only
 together with another."""
+
+_FIRST_DETAIL = 0.01
+"""What telling all rows of a column that must be kept apart is worth, as a share of the guide's variance: it decides
+between divisions that tell about as much of the target."""
 
 _LEAST_IMPORTANCE = 1e-3  # relative importance of a column that has none or less
 _GRID = 64  # ranges of an ordered column between which the search may cut
@@ -100,6 +105,10 @@ def specialize(
     requirements: Sequence[Requirement],
     max_suppressed: int,
     ladders: Mapping[str, Ladder] | None = None,
+    *,
+    kept: Collection[str] = (),
+    wished: Collection[str] = (),
+    detail_weights: Mapping[str, float] = MappingProxyType({}),
 ) -> Specialization:
     """Find a global recoding that keeps what matters for the target.
 
@@ -118,6 +127,13 @@ def specialize(
         Rows that may be left out, in [0, n_rows].
     ladders : mapping of column name to Ladder, optional
         Columns with a hierarchy are refined along it, group by group; the others automatically.
+    kept : collection of str
+        Columns that are divided in two before any other detail is looked for. Where that is not possible within the
+        limit, one of them is dropped: whoever must have it looks.
+    wished : collection of str
+        Columns that are divided in two next, each where an equal share of the rows that may still be left out allows.
+    detail_weights : mapping of column name to float
+        Multiplies the gains of a column, above 0; 1 by default.
 
     Returns
     -------
@@ -131,7 +147,11 @@ def specialize(
     in the target, which only a requirement on it (l, t, alpha) prevents.
     """
     ladders = ladders or {}
-    search = _Search(columns, probabilities, importance, requirements, max_suppressed, ladders)
+    for cheapest in (False, True):
+        search = _Search(columns, probabilities, importance, requirements, max_suppressed, ladders, detail_weights)
+        if search.divide_first(kept, cheapest=cheapest):
+            break
+    search.divide_wished([name for name in wished if name not in kept])
     search.run()
     # on all rows and by the requirements themselves, not by the estimates that led the search
     groups, suppressed = search.checked(columns, requirements)
@@ -172,6 +192,7 @@ class _Search:
         requirements: Sequence[Requirement],
         max_suppressed: int,
         ladders: Mapping[str, Ladder],
+        detail_weights: Mapping[str, float],
     ) -> None:
         self.atoms = {column.name: _atoms(column, ladders.get(column.name)) for column in columns}
         distinct = NumberedRows.of([_coarsened(column, self.atoms[column.name]) for column in columns], requirements)
@@ -181,12 +202,17 @@ class _Search:
         self.whole = distinct.whole
         self.state = self.begin(distinct.whole)
         self.max_suppressed = max_suppressed
+        self.divided: list[str] = []
+        """Columns that must stay divided: their rows may not all but one part be suppressed."""
         by_importance = sorted(distinct.columns, key=lambda column: (-importance.get(column.name, 0.0), column.name))
         self.columns = {
             column.name: refinable_column(column, self.atoms[column.name], ladders.get(column.name))
             for column in by_importance
         }
-        self.weights = _weights([importance.get(name, 0.0) for name in self.columns])
+        by_target = _weights([importance.get(name, 0.0) for name in self.columns])
+        self.weights = {
+            name: weight * detail_weights.get(name, 1.0) for name, weight in zip(self.columns, by_target, strict=True)
+        }
         self.steps: list[Step] = []
         self.earlier: list[RefinableColumn] = []
         """For each step the column as it was before."""
@@ -207,7 +233,9 @@ class _Search:
         """Make the refinement with the largest score; False if none pays for the rows it suppresses."""
         chance = self.state.chance(self.total)
         offers = [column.offers(self.state, chance) for column in self.columns.values()]
-        scores = [self._scores(offer.prospects, weight) for offer, weight in zip(offers, self.weights, strict=True)]
+        scores = [
+            self._scores(offer.prospects, weight) for offer, weight in zip(offers, self.weights.values(), strict=True)
+        ]
         while True:
             best = [score.max(initial=-np.inf) for score in scores]
             at = int(np.argmax(best))
@@ -217,6 +245,45 @@ class _Search:
             if self._refine(offers[at].take(choice), self.available):
                 return True
             scores[at][choice] = -np.inf  # breaks a requirement that was only estimated
+
+    def divide_first(self, names: Collection[str], *, cheapest: bool) -> bool:
+        """Divide columns before any other detail is looked for, the most important first; tell whether all could be.
+
+        Parameters
+        ----------
+        cheapest : bool
+            Whether each is divided where fewest rows are suppressed for it, else where that tells most; then each may
+            suppress an equal share of the rows that may still go.
+        """
+        waiting = [name for name in self.columns if name in names]
+        if waiting and (self.available < 0 or self.state.kept.size == 0):
+            return False
+        for at, name in enumerate(waiting):
+            limit = self.available if cheapest else self.available // (len(waiting) - at)
+            if not self._divide(name, limit, cheapest=cheapest):
+                return False
+            self.divided.append(name)
+        return True
+
+    def divide_wished(self, names: Collection[str]) -> None:
+        """Divide columns before other detail is looked for, the most important first, those that can be."""
+        if self.available < 0 or self.state.kept.size == 0:
+            return
+        waiting = [name for name in self.columns if name in names]
+        for at, name in enumerate(waiting):
+            if self._divide(name, self.available // (len(waiting) - at), cheapest=False):
+                self.divided.append(name)
+
+    def _divide(self, name: str, limit: int, *, cheapest: bool) -> bool:
+        """Make the best first division of a column that suppresses no more rows than the limit; False without one."""
+        offers = self.columns[name].offers(self.state, self.state.chance(self.total))
+        prospects = offers.prospects
+        told = self.weights[name] * (prospects.gain - self.charge * prospects.violating) / (self.total or 1.0)
+        scores = told + _FIRST_DETAIL * prospects.separated / self.state.partition.n_rows()
+        possible = np.flatnonzero((prospects.violating <= limit) & (prospects.separated > 0))
+        rows = prospects.violating if cheapest else np.zeros_like(prospects.violating)
+        by_worth = possible[np.lexsort((-scores[possible], rows[possible]))]
+        return any(self._refine(offers.take(choice), limit, divides=name) for choice in by_worth.tolist())
 
     def _scores(self, prospects: Prospects, weight: float) -> FloatArray:
         scores = weight * (prospects.gain - self.charge * prospects.violating)
@@ -245,11 +312,18 @@ class _Search:
             separated[choice] = 0.0
         return False
 
-    def _refine(self, column: RefinableColumn, limit: int) -> bool:
-        """Put a refined column in place unless that suppresses more rows than the limit; tell whether it was done."""
+    def _refine(self, column: RefinableColumn, limit: int, *, divides: str | None = None) -> bool:
+        """Put a refined column in place unless that suppresses more rows than the limit; tell whether it was done.
+
+        It is not where a column that must stay divided, or the one that this divides, would show one part.
+        """
         finer, suppressed = self.state.refined(column.parts(self.state))
         if suppressed > limit or finer.kept.size == 0:
             return False
+        for name in (*self.divided, *([] if divides is None else [divides])):
+            after = column if name == column.name else self.columns[name]
+            if np.ptp(after.parts(finer)) == 0:
+                return False
         self.earlier.append(self.columns[column.name])
         self.columns[column.name] = column
         self.state = finer
