@@ -38,6 +38,10 @@ _FEWEST = 10
 """Rows of a class of the target before it is named."""
 _WORST = 5
 """Pairs of columns that are told by name."""
+_MOVED = 5
+"""Columns whose distributions moved most that are told by name."""
+_LEAST_MOVED = 0.0005
+"""Share of the rows from which on a distribution has moved: less is 0.0 % in print."""
 _SIDES = ("from_source", "from_release")
 _LOST = {"dropped": "Not released.", "randomized": "Released as random answers.", "synthesized": "Drawn from a model."}
 
@@ -114,6 +118,7 @@ def _view(
         "uncounted_risk": words.uncounted_risk(promise),
         "rows": row_counts(report["rows"]),
         "left_out": _left_out(owner.get("rows_left_out")),
+        "losses": _losses(changes),
         "prediction": _prediction(owner.get("prediction_for_all_rows")),
         "columns": [_column(change, at) for at, change in enumerate(changes)],
         "pairs": _pairs(owner.get("pair_changes")),
@@ -226,6 +231,44 @@ def _with_interval(value: float | None, interval: Sequence[float] | None) -> str
         return number(value)
     ends = "\u00a0to\u00a0".join(number(end) for end in interval)  # a line ends before the interval, not in it
     return f"{number(value)} ({ends})"
+
+
+# --- losses ----------------------------------------------------------------------------------------------------------
+
+
+def _losses(changes: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return the columns that are lost, and those of which most rows show another value or range than in the source.
+
+    Both sides are the bars of the column, so nothing is named here that they do not name. Random answers differ on
+    purpose, and are left out.
+    """
+    lost = [
+        change["name"]
+        for change in changes
+        if change["role"] not in ("identifier", "unit") and "after" not in change and change["action"] == "dropped"
+    ]
+    moved = []
+    for change in changes:
+        bars = change.get("bars") or ()
+        if change["action"] in ("dropped", "randomized") or not bars or any("after" not in bar for bar in bars):
+            continue
+        steps = [float(bar["after"]) - float(bar["before"]) for bar in bars]
+        distance = change.get("distance") or {}
+        share = distance["value"] if distance.get("name") == "total variation" else sum(map(abs, steps)) / 2
+        if share >= _LEAST_MOVED:
+            widest = max(range(len(bars)), key=lambda at: abs(steps[at]))
+            moved.append((share, change["name"], bars[widest]))
+    if not lost and not moved:
+        return None
+    moved.sort(key=lambda each: -each[0])
+    return {
+        "lost": lost,
+        "n_moved": number(len(moved)),
+        "moved": [
+            (name, _bar_label(bar), percent(share), percent(bar["before"]), percent(bar["after"]))
+            for share, name, bar in moved[:_MOVED]
+        ],
+    }
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------

@@ -207,3 +207,37 @@ def test_rows_left_out_and_prediction_stand_side_by_side() -> None:
     assert "secret" not in text
     assert "AUC 0.9 (0.85 to 0.95) 0.8 (0.7 to 0.85) -0.1 (-0.2 to -0.05) loss" in text
     assert "Usefulness of the source" not in text
+
+
+_SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=12)
+
+
+def _moving(name: str, share: float, action: str = "generalized") -> dict[str, Any]:
+    facts = {"rows": 100, "missing": 0, "values": 2}
+    bars = [{"label": "most", "before": 1.0, "after": 1.0 - share}, {"label": "rest", "before": 0.0, "after": share}]
+    head = {"name": name, "role": "quasi_identifier", "action": action, "before": facts, "after": facts}
+    return {**head, "bars": bars}
+
+
+@settings(max_examples=20)
+@given(shares=_SHARES)
+def test_the_columns_that_moved_most_are_told_before_the_prediction(shares: list[float]) -> None:
+    """Five at most, the largest first; what is dropped is named, random answers are not."""
+    changes = [_moving(f"moved {at}", share) for at, share in enumerate(shares)]
+    gone = {"name": "gone", "role": "quasi_identifier", "action": "dropped", "before": changes[0]["before"]}
+    coins = _moving("coins", 1.0, "randomized")
+    owner = _owner(**_left_out_and_prediction(), column_changes=[*changes, gone, coins])
+
+    page = _Page(render_dossier(_k_anonymous(), owner)).text
+    before, _, _ = page.partition("Prediction of")
+    _, _, text = before.partition("Largest losses")
+    assert "Not released: gone." in text
+    assert "coins" not in text
+    told = [int(at) for at in re.findall(r"moved (\d+)", text)]
+    moved = sorted((at for at, share in enumerate(shares) if share >= 0.0005), key=lambda at: -shares[at])
+    assert told == moved[:5]
+
+
+def test_where_nothing_is_lost_nothing_is_said() -> None:
+    """A release that shows every column as it is has no losses."""
+    assert 'id="losses-h"' not in render_dossier(_k_anonymous(), _owner(column_changes=[_moving("same", 0.0)]))
