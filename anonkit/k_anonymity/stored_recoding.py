@@ -154,6 +154,7 @@ class Recoded(AnonymityModel):
         usable = count_usable_rows(source, policy, engine)
         usable.refuse_none()  # before types: cells that are not there have none
         self._refuse_strangers(source, policy)
+        policy = self._in_order(policy)
         progress("recoding", 0.0)
         rules = self.rules(policy)
         if any(rule.no_values is None for rule in rules):
@@ -177,6 +178,11 @@ class Recoded(AnonymityModel):
             params={**draft.params, "earlier_method": self.earlier_method},
             owner={"merged": {"rows_at_a_coarser_step": recoding.n_moved}} if recoding.moved else {},
         )
+
+    def _in_order(self, policy: Policy) -> Policy:
+        """Return the policy with its columns in the order of the earlier release, whatever that of the batch is."""
+        known = [column.name for column in self.declared if column.name in policy.columns]
+        return replace(policy, columns={name: policy.columns[name] for name in known})
 
     def rules(self, policy: Policy) -> tuple[SensitiveRule, ...]:
         """Return what was asked of the values of sensitive columns: the earlier release's widths and caps.

@@ -65,6 +65,15 @@ def test_a_batch_without_a_target_is_recoded_too(earlier: Path) -> None:
     assert "customer_value" not in anonkit.apply(earlier, batch, max_suppression=0.5).to_arrow().column_names
 
 
+def test_a_batch_in_another_order_gets_the_columns_of_the_recoding(earlier: Path) -> None:
+    """Consumers append one batch to the other: their columns stand in one order, whatever the owner's export has."""
+    first = anonkit.load(earlier).to_arrow().column_names
+    batch = bank_customers(600, seed=2)
+    turned = batch.select(batch.column_names[::-1])
+    for source in (turned, batch):
+        assert anonkit.apply(earlier, source, max_suppression=0.5).to_arrow().column_names == first
+
+
 def test_a_batch_too_small_for_k_is_refused(earlier: Path, tmp_path: Path) -> None:
     """Nothing is written when the promise cannot be kept."""
     with pytest.raises(GuaranteeError):
