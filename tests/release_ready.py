@@ -10,12 +10,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-PLACEHOLDERS = {
-    "SECURITY.md": "SECURITY-CONTACT-OF-THE-OWNER",
-    "CODE_OF_CONDUCT.md": "CONDUCT-CONTACT-OF-THE-OWNER",
-    "CITATION.cff": "https://example.org/ADDRESS-OF-THE-REPOSITORY",
-}
-"""File -> the words in it that the owner replaces."""
+PLACEHOLDERS = {"CITATION.cff": "https://example.org/ADDRESS-OF-THE-REPOSITORY"}
+"""File -> the words in its first line that the owner replaces; no other page needs a name that only the owner knows."""
 
 
 def version_of(repository: Path) -> str:

@@ -322,6 +322,16 @@ def test_an_unfinished_tree_is_not_published(repository: Path, tmp_path: Path, n
     assert any(name in obstacle or "__version__" in obstacle for obstacle in found)
 
 
+def test_only_one_line_waits_for_the_owner(repository: Path) -> None:
+    """The address of the repository, first line of CITATION.cff; every other page works before anybody knows it."""
+    ((name, placeholder),) = release_ready.PLACEHOLDERS.items()
+    assert placeholder in (repository / name).read_text(encoding="utf-8").splitlines()[0]
+    pages = [*repository.glob("*.md"), *repository.glob("docs/**/*.md"), *repository.glob(".github/**/*.yml")]
+    waiting = re.compile(rf"{re.escape(placeholder)}|\bOWNER/|[A-Z]+-OF-THE-[A-Z]+")
+    assert len(pages) > 50
+    assert [page.name for page in pages if waiting.search(page.read_text(encoding="utf-8"))] == []
+
+
 def test_the_citation_cites_this_version(repository: Path, project: dict[str, Any]) -> None:
     """CITATION.cff has what its format requires, and the version and license of the package."""
     cited = yaml.safe_load((repository / "CITATION.cff").read_text(encoding="utf-8"))

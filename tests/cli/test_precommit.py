@@ -103,9 +103,13 @@ def test_wrong_usage() -> None:
 
 
 def test_the_page_names_hooks_that_there_are(repository: Path) -> None:
-    """The configuration of pre-commit.md takes every hook that the repository has, and no other."""
+    """The configuration of pre-commit.md is every hook that the repository has, with the package by its name."""
     (page,) = blocks_of("docs/how-to/pre-commit.md")
     (source,) = yaml.safe_load(page.text)["repos"]
     offered = yaml.safe_load((repository / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
-    assert {one["id"] for one in source["hooks"]} == {one["id"] for one in offered}
-    assert source.keys() == {"repo", "rev", "hooks"}
+    assert source.keys() == {"repo", "hooks"}
+    assert source["repo"] == "local"
+    pinned = {"additional_dependencies": ["anonkit==0.1.0"]}
+    assert source["hooks"] == [
+        {**{key: value for key, value in hook.items() if key != "description"}, **pinned} for hook in offered
+    ]

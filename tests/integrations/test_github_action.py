@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -154,16 +155,19 @@ def test_the_steps_of_the_action_run(published: Path, run: dict[str, str], tmp_p
 
 
 def test_the_workflow_of_the_page_calls_the_action(published: Path, run: dict[str, str], repository: Path) -> None:
-    """The step of github-action.md names inputs that the action has, its pattern finds releases, its rights are few."""
+    """The step of github-action.md runs with the package alone, its pattern finds releases, its rights are few."""
     (page,) = blocks_of("docs/how-to/github-action.md")
     workflow = yaml.safe_load(page.text)
     (job,) = workflow["jobs"].values()
-    step = job["steps"][-1]
-    action = re.fullmatch(r"OWNER/anonkit/(.+)@v[\d.]+", step["uses"])
-    assert action is not None
-    described = yaml.safe_load((repository / action[1] / "action.yml").read_text(encoding="utf-8"))
-    assert step["with"].keys() <= described["inputs"].keys()
-    assert {name for name, one in described["inputs"].items() if one.get("required")} <= step["with"].keys()
-    pattern = step["with"]["releases"].strip().replace("releases/", f"{published}/")
+    (step,) = (step for step in job["steps"] if step.get("id") == "validate")
+    words = shlex.split(step["run"])
+    assert words[:3] == ["python", "-m", "anonkit.integrations.github_action"]
+    pattern = words[-1].replace("releases/", f"{published}/")
     assert releases_of([pattern]) == [f"{published}/one.parquet", f"{published}/two.parquet"]
+    arguments = [word for word in words[3:-1] if not word.startswith("--signed-by=")]
+    assert main([*arguments, pattern], run) == 0
+    assert "steps.validate.outputs.pages" in str(job["steps"][-1])
     assert workflow["permissions"] == {"contents": "read"}
+    action = repository / ".github" / "actions" / "validate" / "action.yml"
+    same = [one["uses"] for one in yaml.safe_load(action.read_text(encoding="utf-8"))["runs"]["steps"] if "uses" in one]
+    assert {one["uses"] for one in job["steps"] if "uses" in one} == {"actions/checkout@v6", *same}
