@@ -103,7 +103,7 @@ def command(
             preset=preset,
             domains_min_people=domains_min_people,
             engine=engine,
-            output=replace(output, for_owner=owner),
+            output=replace(output, for_owner=owner, previews=owner),
             account=account,
             seed=seed,
             utility=not no_utility,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.errors import ChoiceError, PolicyError, option
+from anonkit.errors import ChoiceError, PolicyError, option, spoken
 from anonkit.k_anonymity.coded_axes import global_recoding, grouping_of, one_hot_grouping
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping
 from anonkit.k_anonymity.found_detail import Pooled, Stretch, held_by
@@ -153,8 +153,9 @@ class RFKA(RecodingMethod):
         if self.bins is not None:
             check_integer("bins", self.bins, 2)
         if not self.drop_freely and self.search != "specialization":
-            raise PolicyError(
-                f"{option('drop_freely', False)} divides every column first, and search=greedy visits each once",
+            every_first = spoken(python="drop_freely=False", typed="--no-drop-freely")
+            raise ChoiceError(
+                f"{every_first} divides every column first, and search=greedy visits each once",
                 f"{option('search', 'specialization')}, the default",
             )
         if self.features == "one-hot" and (self.search != "greedy" or self.ladder != "none"):

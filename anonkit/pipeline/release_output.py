@@ -50,6 +50,8 @@ class Output:
     """False: nobody is shown what a release tells its owner alone. Then the source is measured for an owner's report
     alone, and a dry run under a privacy loss draws nothing, so that nothing of it follows from draws that are not
     charged."""
+    previews: bool = False
+    """True: where a k-anonymous method drops columns, the owner is told which of them `mondrian` would show."""
     owner_report: Path | None = None
     """Folder for the measures of the source and the dossier, which must not be published."""
     examples: int = 0

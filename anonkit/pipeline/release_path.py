@@ -27,6 +27,7 @@ from anonkit.ledger.spending import BOOKED, Spending, may_know_requests
 from anonkit.pipeline.batch_outlook import batch_outlook
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source, refuse_unknown_columns
 from anonkit.pipeline.dossier import Released, held_rows, make_dossier
+from anonkit.pipeline.mondrian_preview import mondrian_preview
 from anonkit.pipeline.new_people import with_new_people
 from anonkit.pipeline.output_measures import ReleasedRows, answer_checks, recount, release_utility
 from anonkit.pipeline.owner_files import is_dossier_of
@@ -224,6 +225,7 @@ class _Making:
                 counts = self.source.counts(self.randomness if self.request.utility else None)
             before = self.randomness.draws  # those of a sample of the source are no noise
             draft = _verified(self.source, self.request, self.workspace, self.randomness)
+            draft = replace(draft, owner={**draft.owner, **self._previewed(draft)})
             return replace(draft, owner=self.source.figures(draft.owner, self.workspace.released(draft), counts))
         except Exception as failure:  # once noise was drawn it may follow from it, whatever it says
             drawn = drawn or (before is not None and self.randomness.draws > before)
@@ -233,6 +235,15 @@ class _Making:
             if charged is failure:
                 raise
             raise charged.with_traceback(failure.__traceback__) from None
+
+    def _previewed(self, draft: VerifiedDraft) -> Mapping[str, Any]:
+        """Return what another method would show of the columns that this one drops, where the owner reads it."""
+        if not self.request.output.previews or self.source.promise.loss() is not None:
+            return {}
+        source, method = self.source, self.request.method
+        return mondrian_preview(
+            source.table, source.policy, source.engine, method, draft.draft.columns, self.randomness
+        )
 
     def charged(self, failure: Exception) -> Exception:
         """Book the draws that a failure may tell of, and return the failure, which then says so."""

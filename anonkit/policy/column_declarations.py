@@ -14,7 +14,7 @@ from typing import Any
 from anonkit.domains.calendar_parts import CalendarKind
 from anonkit.domains.exact_decimals import exact_decimal
 from anonkit.domains.named_parts import NamedParts
-from anonkit.errors import PolicyError, did_you_mean
+from anonkit.errors import ChoiceError, PolicyError, did_you_mean
 from anonkit.policy.answer_design import KEYS as ANSWER_KEYS
 from anonkit.policy.answer_design import AnswerDesign, design_of
 from anonkit.policy.calendar_columns import KEYS as CALENDAR_KEYS
@@ -241,7 +241,7 @@ class Column:
         if self.release_as_is and self.role in (Role.IDENTIFIER, Role.UNIT):
             raise PolicyError(f"{where}: release_as_is is for columns that are released, and role {self.role} is not")
         if self.keep and not self.is_released:
-            raise PolicyError(
+            raise ChoiceError(
                 f"{where} cannot be kept: columns of role {self.role} are never released",
                 'role = "quasi_identifier" protects it and may show it in ranges or groups',
             )

@@ -8,23 +8,38 @@ from typing import Any
 
 from anonkit.report.wording import number, percent, words
 
-IN_WORDS = ("rows_left_out", "prediction_for_all_rows")
+IN_WORDS = ("rows_left_out", "prediction_for_all_rows", "mondrian_preview")
 """Keys of the owner's measures that `owner_lines` puts into words."""
 _LISTED = 12
 
 
 def owner_lines(owner: Mapping[str, Any]) -> list[str]:
-    """Return the owner's measures of the rows left out and of the target, a line each; nothing where there are none.
+    """Return the owner's measures of columns, rows left out and the target, a line each; nothing where there are none.
 
     Privacy
     -------
     Names classes of the target with exact counts of the source: for the owner alone.
     """
     left_out, predicted = owner.get("rows_left_out"), owner.get("prediction_for_all_rows")
+    preview = owner.get("mondrian_preview")
     return [
+        *([] if not preview else preview_lines(preview)),
         *([] if not left_out else left_out_lines(left_out)),
         *([] if not predicted else prediction_lines(predicted)),
     ]
+
+
+def preview_lines(block: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how many quasi-identifiers `mondrian` would show, and which of them this release does not."""
+    searched = (
+        "all rows" if block["rows"] == block["of"] else f"{number(block['rows'])} of {number(block['of'])} rows, drawn"
+    )
+    more = f", with {', '.join(map(str, block['more']))}" if block["more"] else ""
+    least = "" if block["rows"] == block["of"] else "at least "  # with fewer rows for the same k, as a rule
+    yield (
+        f"mondrian would show {least}{number(len(block['columns']))} of {number(block['quasi_identifiers'])} "
+        f"quasi-identifiers (this release shows {number(block['shown'])}){more}; searched on {searched}"
+    )
 
 
 def left_out_lines(block: Mapping[str, Any]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from anonkit.bundle.data_files import parts_of
 from anonkit.checks.validation import validate
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines import LocalEngine
+from anonkit.errors import GuaranteeError
 from anonkit.ledger.fingerprint import Likeness, fingerprint
 from anonkit.methods import METHODS
 from anonkit.policy.declaration import Policy
@@ -275,3 +276,24 @@ def test_the_ledger_knows_a_table_on_every_engine(customers: Path, on_spark: Any
     assert marks[0].likeness(marks[1]) is Likeness.SAME
     assert known.likeness(again) is Likeness.SAME
     assert marks[0].likeness(known) is Likeness.NONE
+
+
+@pytest.mark.slow
+def test_columns_are_kept_alike_on_both_engines(
+    customers: Path, on_spark: Any, on_one_machine: LocalEngine, tmp_path: Path
+) -> None:
+    """A column to be kept has the same parts, and one that cannot be is refused by name, wherever the rows are."""
+    for engine in (on_spark, on_one_machine):
+        out = tmp_path / f"{engine.name}.parquet"
+        kept = _release(customers, "rfka", engine, seed=3, keep=["occupation"], output=out, ledger=None)
+        assert len(set(kept.to_arrow()["occupation"].to_pylist())) > 1
+        with pytest.raises(GuaranteeError, match="'occupation'"):
+            anonkit.release(
+                customers,
+                method="datafly",
+                k=100,
+                engine=engine,
+                target="customer_value",
+                keep=["occupation"],
+                ledger=None,
+            )
