@@ -78,8 +78,8 @@ def audit(
     seed : int
         Which people are drawn.
     **how
-        `query`, `sheet`, `format`, `header_row`, `header`, `names` and `decimal`, of the source and the control; see
-        `anonkit.release`.
+        `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`, `delimiter` and
+        `skip_rows`, of the source and the control; see `anonkit.release`.
 
     Raises
     ------

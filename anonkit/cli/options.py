@@ -187,6 +187,17 @@ reading_options = option_group(
         type=click.Choice([".", ","]),
         help="Decimal mark of numbers in CSV and TSV. [default: the policy's, else .]",
     ),
+    click.option(
+        "--delimiter",
+        metavar="CHAR",
+        help="What stands between the cells of CSV and TSV: one character, or tab. [default: by the header]",
+    ),
+    click.option(
+        "--skip-rows",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Lines above the header of CSV and TSV, or rows of a sheet. [default: found]",
+    ),
 )
 """The argument `how`: `ReadAs`, with which `source_at` makes the source of a path or an address."""
 

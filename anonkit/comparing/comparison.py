@@ -246,8 +246,8 @@ def compare(
     progress : callable
         Called with the step and the share done.
     **how
-        `query`, `sheet`, `format`, `header_row`, `header`, `names` and `decimal`, as for `release`, of the table
-        that is compared.
+        `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`, `delimiter` and
+        `skip_rows`, as for `release`, of the table that is compared.
 
     Raises
     ------

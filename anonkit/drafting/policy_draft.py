@@ -83,7 +83,8 @@ def draft_policy(
     progress : callable
         Called with the step and the share done.
     **how
-        `query`, `sheet`, `format`, `header_row`, `header`, `names` and `decimal`, as for `anonkit.release`.
+        `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`, `delimiter` and
+        `skip_rows`, as for `anonkit.release`.
 
     Returns
     -------

@@ -73,6 +73,8 @@ def release(
     header: bool | None = None,
     names: Sequence[str] | str | None = None,
     decimal: str | None = None,
+    delimiter: str | None = None,
+    skip_rows: int | None = None,
     **parameters: object,
 ) -> Release:
     """Release a table: perturb it, check the promise on the output, and write all files together.
@@ -194,6 +196,10 @@ def release(
         Names of the columns of such a table without a header; a text has commas between them. By default c1, c2, …
     decimal : str, optional
         Decimal mark of the numbers in CSV and TSV, "." or ","; by default the policy's.
+    delimiter : str, optional
+        What stands between the cells of CSV and TSV, one ASCII character or "tab"; by default as the header says.
+    skip_rows : int, optional
+        Lines of CSV and TSV, or rows of a sheet, above the header; by default titles and `#` lines are found.
     **parameters
         Parameters of the method.
 
@@ -272,7 +278,15 @@ def release(
         progress=progress,
     )
     how = ReadAs(
-        query=query, sheet=sheet, format=format, header_row=header_row, header=header, names=names, decimal=decimal
+        query=query,
+        sheet=sheet,
+        format=format,
+        header_row=header_row,
+        header=header,
+        names=names,
+        decimal=decimal,
+        delimiter=delimiter,
+        skip_rows=skip_rows,
     )
     return release_table(source_at(source, **how), request)
 

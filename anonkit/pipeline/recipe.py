@@ -33,7 +33,7 @@ from anonkit.redaction import is_address
 _OF_ENGINES = tuple(Local.__dataclass_fields__)
 _OF_ACCOUNTS = ("dataset", "accept_joint_k")
 _OF_SOURCES = tuple(ReadAs.__annotations__)
-_TEXTS_OF_SOURCES = ("query", "sheet", "format", "decimal")
+_TEXTS_OF_SOURCES = ("query", "sheet", "format", "decimal", "delimiter")
 _KEYS = (
     *("method", "preset", "input", "simulate", "output", "policy", "engine", "spark", "parameters"),
     *("tables", "whole_person", "rows_per_person", "aggregates"),
@@ -73,7 +73,8 @@ class Recipe:
     tables: SeveralTables | None
     """A table of people and one of their visits, in place of the one table."""
     how: ReadAs = field(default_factory=ReadAs)
-    """How the table is read: `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`."""
+    """How the table is read: `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`,
+    `delimiter`, `skip_rows`."""
     output: Output
     """Where the release goes, and in what form."""
     policy: Policy
@@ -271,6 +272,8 @@ def _how(raw: Mapping[str, Any], path: Path) -> ReadAs:
     how: ReadAs = {key: raw[key] for key in _TEXTS_OF_SOURCES if key in raw}  # type: ignore[assignment]
     if "header_row" in raw:
         how["header_row"] = _whole("header_row", raw["header_row"], path)
+    if "skip_rows" in raw:
+        how["skip_rows"] = _whole("skip_rows", raw["skip_rows"], path, least=0)
     if "header" in raw:
         if not isinstance(raw["header"], bool):
             raise PolicyError(f"recipe {path.name!r}: header must be true or false", "header = false")
@@ -315,10 +318,10 @@ def _key(key: str, value: object, path: Path) -> Path:
     raise PolicyError(f"recipe {path.name!r}: {key} must be a text", f'{key} = "owner.pem"')
 
 
-def _whole(key: str, value: object, path: Path) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+def _whole(key: str, value: object, path: Path, least: int = 1) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
         return value
-    raise PolicyError(f"recipe {path.name!r}: {key} must be a whole number above 0", f"such as {key} = 10")
+    raise PolicyError(f"recipe {path.name!r}: {key} must be a whole number above {least - 1}", f"such as {key} = 10")
 
 
 def _min_people(raw: Mapping[str, Any], path: Path) -> int | None:

@@ -217,6 +217,6 @@ def _table(name: str, entry: Mapping[str, Any], folder: Path, where: str) -> Joi
         simulated = SimulatedSource.from_toml(where, entry["simulate"], named=True)
         return JoinedTable(name=name, source=simulated.draw(), key=key)
     place = optional_text(where, "source", entry)
-    how = {word: optional_text(where, word, entry) for word in ("query", "sheet", "format", "decimal")}
-    how.update({word: entry.get(word) for word in ("header_row", "header", "names")})
+    how = {word: optional_text(where, word, entry) for word in ("query", "sheet", "format", "decimal", "delimiter")}
+    how.update({word: entry.get(word) for word in ("header_row", "header", "names", "skip_rows")})
     return JoinedTable(name=name, source=source_at(place, in_folder=folder, **how), key=key)

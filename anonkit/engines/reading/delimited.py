@@ -13,7 +13,7 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from anonkit.engines.reading.failures import shielded, shielded_iterator
 from anonkit.engines.reading.names import check_names
+from anonkit.engines.reading.preambles import QUOTES, GivenLayout, Layout, layout_of
 from anonkit.engines.reading.text_cells import TextCells
 from anonkit.engines.reading.text_files import TextFile
 from anonkit.engines.reading.untyped import Untyped
@@ -31,39 +32,32 @@ from anonkit.policy.encodings import COMMA
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 """What stands between the cells of a format, unless its header plainly uses another one."""
-_DELIMITERS = (",", ";", "\t", "|")
 _BLOCK = 8 << 20  # bytes parsed at a time; also the longest row
-_QUOTES = "double the quotes inside quoted cells"
 _HEAD = 1 << 20  # bytes in which the header must end
 _LINE_ENDS = (b"\n", b"\r")
-_BLANK, _LAST_ASCII = 0x20, 0x7F
+_BLANK, _LAST_ASCII, _BACKSLASH, _QUOTE = 0x20, 0x7F, 0x5C, 0x22
 
 
-def open_delimited(
-    file: TextFile,
-    delimiter: str,
-    policy: Policy,
-    *,
-    has_header: bool = True,
-    given_names: Sequence[str] | None = None,
-) -> Untyped:
+def open_delimited(file: TextFile, delimiter: str, policy: Policy, given: GivenLayout) -> Untyped:
     """Open a CSV or TSV file.
 
     Parameters
     ----------
-    has_header : bool
-        Whether the first line holds the names of the columns, and is no row.
-    given_names : sequence of str, optional
-        Names of the columns of a file without a header; by default c1, c2, …
+    delimiter : str
+        That of the format.
+    given : GivenLayout
+        What is said of its lines.
 
     Raises
     ------
     SourceError
         The file is empty, not UTF-8, damaged, or its header is not well-formed.
+    ChoiceError
+        Which line is the header is to be said.
     ParameterError
         There are more or fewer names than columns.
     """
-    table = _Delimited.of(file, delimiter, policy.missing_values, has_header=has_header, given_names=given_names)
+    table = _Delimited.of(file, delimiter, policy.missing_values, given)
     by_cell, comma = policy.cell_by_cell, policy.decimal == COMMA
     cells = {name: TextCells.of(policy.column(name), cell_by_cell=by_cell, comma=comma) for name in table.names}
     return Untyped(names=table.names, open=table.batches, cells_of=cells.__getitem__, knows_missing=True)
@@ -82,53 +76,65 @@ class CellTexts(Protocol):
         ...
 
 
-def cell_texts_of(
-    file: TextFile, kind: str, *, has_header: bool = True, given_names: Sequence[str] | None = None
-) -> CellTexts:
+def cell_texts_of(file: TextFile, kind: str, given: GivenLayout) -> CellTexts:
     """Open a CSV or TSV file for the texts of its cells; which of them mean missing is asked later.
 
     Parameters
     ----------
     kind : str
         `csv` or `tsv`.
-    has_header, given_names
+    given : GivenLayout
         As for `open_delimited`.
 
     Raises
     ------
-    SourceError, ParameterError
+    SourceError, ChoiceError, ParameterError
         As `open_delimited`.
     """
-    return _Delimited.of(file, DELIMITERS[kind], (), has_header=has_header, given_names=given_names)
+    return _Delimited.of(file, DELIMITERS[kind], (), given)
 
 
-def first_rows(file: TextFile, kind: str) -> tuple[Sequence[str], Sequence[pa.Array]]:
-    """Return the first line of a CSV or TSV file, and the cells below it in the first part of the file.
+def first_rows(
+    file: TextFile, kind: str, given: GivenLayout
+) -> tuple[Sequence[str], Sequence[pa.Array], tuple[str, ...]]:
+    """Return the header of a CSV or TSV file, the cells below it in the first part of the file, and notes on its lines.
 
     Parameters
     ----------
     kind : str
         `csv` or `tsv`.
+    given : GivenLayout
+        As for `open_delimited`.
 
     Raises
     ------
-    SourceError
-        The file is empty, not UTF-8, or its first line is not well-formed. Lines further down that are not well-formed
+    SourceError, ChoiceError
+        The file is empty, not UTF-8, or its header is not well-formed. Lines further down that are not well-formed
         are passed over: whoever reads the table says so.
     """
     head, whole = file.head(_HEAD)
-    names, delimiter, _ = _first_line(head, DELIMITERS[kind], file)
-    rows = head if whole else head[: head.rfind("\n") + 1]  # the last line may be cut
+    layout = layout_of(head, DELIMITERS[kind], given, whole=whole, shown=str(file))
+    names = layout.cells
+    lines = io.StringIO(head, newline="").readlines()[layout.below :]
+    rows = "".join(lines) if whole else "".join(lines[:-1])  # the last line may be cut
     parsing = pacsv.ParseOptions(
-        delimiter=delimiter, newlines_in_values=True, invalid_row_handler=lambda _: "skip", ignore_empty_lines=True
+        delimiter=layout.delimiter,
+        newlines_in_values=True,
+        invalid_row_handler=lambda _: "skip",
+        ignore_empty_lines=True,
+        **_escaping(layout),
     )
     places = [str(at) for at in range(len(names))]
     reading = pacsv.ReadOptions(block_size=_BLOCK, column_names=places)
     conversion = pacsv.ConvertOptions(column_types=dict.fromkeys(places, pa.string()), null_values=[""])
     with suppress(pa.ArrowException):
         table = pacsv.read_csv(io.BytesIO(rows.encode()), reading, parsing, conversion)
-        return names, [column.combine_chunks().slice(1) for column in table.columns]
-    return names, [pa.array([], pa.string()) for _ in names]
+        return names, [column.combine_chunks() for column in table.columns], layout.notes
+    return names, [pa.array([], pa.string()) for _ in names], layout.notes
+
+
+def _escaping(layout: Layout) -> dict[str, Any]:
+    return {"escape_char": "\\", "double_quote": False} if layout.escape else {}
 
 
 def numbered_names(given: Sequence[str] | None, n_columns: int) -> list[str]:
@@ -152,45 +158,50 @@ def numbered_names(given: Sequence[str] | None, n_columns: int) -> list[str]:
 class _Delimited:
     file: TextFile
     names: Sequence[str]
-    delimiter: str
+    layout: Layout
     missing_values: Sequence[str]
     has_rows: bool
     has_header: bool
 
     @classmethod
-    def of(
-        cls,
-        file: TextFile,
-        delimiter: str,
-        missing_values: Sequence[str],
-        *,
-        has_header: bool,
-        given_names: Sequence[str] | None = None,
-    ) -> _Delimited:
-        """Read the first line; the delimiter is the format's unless that line plainly uses another one."""
+    def of(cls, file: TextFile, delimiter: str, missing_values: Sequence[str], given: GivenLayout) -> _Delimited:
+        """Read the first lines; the delimiter is the format's unless the header plainly uses another one."""
         head, whole = file.head(_HEAD)
-        names, delimiter, has_rows = _first_line(head, delimiter, file)
-        if not has_header:
-            names, has_rows = numbered_names(given_names, len(names)), True
+        layout = layout_of(head, delimiter, given, whole=whole, shown=str(file))
+        names, has_rows = list(layout.cells), layout.has_rows
+        if not given.has_header:
+            names, has_rows = numbered_names(given.names, len(names)), True
         check_names(names)
         return cls(
             file=file,
             names=names,
-            delimiter=delimiter,
+            layout=layout,
             missing_values=missing_values,
-            has_rows=has_rows or not whole,
-            has_header=has_header,
+            has_rows=has_rows,
+            has_header=given.has_header,
         )
+
+    @property
+    def _skipped(self) -> int:
+        """Lines that the fast reader leaves out: it takes the names itself where they begin the file."""
+        layout = self.layout
+        if not self.has_header:
+            return layout.above
+        return layout.below if layout.above or layout.renamed else 0
+
+    @property
+    def _takes_names(self) -> bool:
+        return self.has_header and not self._skipped
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read the file, every cell a text or missing."""
-        has_line_breaks = False
+        is_odd = False
         for batch in shielded_iterator(self._read(), self._explain):
             if batch.schema.names != self.names:
-                raise SourceError(f"the header of {self.file} is not well-formed", _QUOTES)
-            has_line_breaks = has_line_breaks or any(map(_breaks_lines, batch.columns))
+                raise SourceError(f"the header of {self.file} is not well-formed", QUOTES)
+            is_odd = is_odd or any(map(_may_be_misread, batch.columns))
             yield batch
-        failure = self._diagnose() if has_line_breaks else None
+        failure = self._diagnose() if is_odd else None
         if failure is not None:
             raise failure
 
@@ -198,9 +209,10 @@ class _Delimited:
         if not self.has_rows:  # the fast reader takes a header without a line end for an empty file
             return
         parsing = pacsv.ParseOptions(
-            delimiter=self.delimiter,
+            delimiter=self.layout.delimiter,
             newlines_in_values=True,
             ignore_empty_lines=len(self.names) > 1,  # in a table of one column an empty line is a missing cell
+            **_escaping(self.layout),
         )
         conversion = pacsv.ConvertOptions(
             column_types=dict.fromkeys(self.names, pa.string()),
@@ -212,7 +224,9 @@ class _Delimited:
             for batch in pacsv.open_csv(
                 stream,
                 read_options=pacsv.ReadOptions(
-                    block_size=_BLOCK, column_names=None if self.has_header else list(self.names)
+                    block_size=_BLOCK,
+                    column_names=None if self._takes_names else list(self.names),
+                    skip_rows=self._skipped,
                 ),
                 parse_options=parsing,
                 convert_options=conversion,
@@ -234,12 +248,15 @@ class _Delimited:
         return shielded(self._first_fault, self.file.broken)
 
     def _first_fault(self) -> SourceError | None:
-        line = 1
+        line = self._skipped + 1
         longest = csv.field_size_limit(_BLOCK)
         try:
             with self.file.open() as stream:
                 text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-                rows = csv.reader(text, delimiter=self.delimiter, strict=True)
+                for _ in range(self._skipped):
+                    text.readline()
+                escaping: Any = {"escapechar": "\\", "doublequote": False} if self.layout.escape else {}
+                rows = csv.reader(text, delimiter=self.layout.delimiter, strict=True, **escaping)
                 for row in rows:
                     if row and len(row) != len(self.names):
                         first = "header" if self.has_header else "first line"
@@ -248,56 +265,27 @@ class _Delimited:
                             f"{len(self.names)}",
                             "quote cells that hold the delimiter",
                         )
-                    line = rows.line_num + 1
+                    line = self._skipped + rows.line_num + 1
         except UnicodeDecodeError:
             return self.file.not_utf8()
-        except csv.Error:
-            return SourceError(
-                f"the row that starts in line {line} of {self.file} has a quote that is never closed",
-                _QUOTES,
-            )
+        except csv.Error as error:
+            what = "inside it that is not doubled" if "expected after" in str(error) else "that is never closed"
+            return SourceError(f"the row that starts in line {line} of {self.file} has a quote {what}", QUOTES)
         finally:
             csv.field_size_limit(longest)
         return None
-
-
-def _first_line(head: str, delimiter: str, file: TextFile) -> tuple[list[str], str, bool]:
-    """Return the cells of the first line, what stands between them, and whether anything follows.
-
-    Raises
-    ------
-    SourceError
-        There is no line, or it is not well-formed.
-    """
-    if not head.strip():
-        raise SourceError(f"{file} is empty", "a table needs at least a header line")
-    names, has_rows = _first_row(head, delimiter)
-    if len(names) < 2:
-        delimiter = max((delimiter, *_DELIMITERS), key=lambda other: len(_first_row(head, other)[0]))
-        names, has_rows = _first_row(head, delimiter)
-    if not names:
-        raise SourceError(f"the header of {file} has a quote that is never closed", _QUOTES)
-    return names, delimiter, has_rows
-
-
-def _first_row(head: str, delimiter: str) -> tuple[list[str], bool]:
-    """Return the first row that is not empty, and whether anything follows it; no row when it is malformed."""
-    text = io.StringIO(head, newline="")
-    with suppress(csv.Error):
-        return next(filter(None, csv.reader(text, delimiter=delimiter, strict=True)), []), bool(text.read(1))
-    return [], False
 
 
 def _cells(n: int) -> str:
     return "1 cell" if n == 1 else f"{n} cells"
 
 
-def _breaks_lines(texts: pa.StringArray) -> bool:
-    """Tell whether a cell holds a line break, at the speed of a memory scan."""
+def _may_be_misread(texts: pa.StringArray) -> bool:
+    """Return whether a cell holds a line break, or a quote beside a backslash, at the speed of a memory scan."""
     raw = _raw(texts)
-    if raw.min(initial=_BLANK) >= _BLANK:
-        return False
-    return any(end in raw.tobytes() for end in _LINE_ENDS)
+    if raw.min(initial=_BLANK) < _BLANK and any(end in raw.tobytes() for end in _LINE_ENDS):
+        return True
+    return bool((raw == _BACKSLASH).any() and (raw == _QUOTE).any())
 
 
 def _raw(texts: pa.StringArray) -> NDArray[np.uint8]:

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from anonkit.engines.reading.preambles import GivenLayout
+from anonkit.policy.declaration import Policy
+
 TEXTS = "texts"
 """A Parquet file in which cells are texts or missing, in all or some columns: typed as those of a text file are."""
 
@@ -36,6 +39,10 @@ class FileTable:
     """Of `csv` and `tsv`: the first line holds the names of the columns, and is no row."""
     names: Sequence[str] | None = None
     """Of `csv` and `tsv` without a header: names of the columns; None: c1, c2, …"""
+    delimiter: str | None = None
+    """Of `csv` and `tsv`: what stands between cells; None: as the format, or the header, says."""
+    skip_rows: int | None = None
+    """Of `csv` and `tsv`: lines above the header; None: they are found."""
     cells_among_names: int = 0
     """Of `TEXTS`: how many names looked like cells when it was copied. See `anonkit.bundle.header_lines`."""
     encoding: str | None = None
@@ -43,6 +50,17 @@ class FileTable:
 
     def __repr__(self) -> str:
         return f"<FileTable of {self.format}>"
+
+    def layout(self, policy: Policy) -> GivenLayout:
+        """Return what is said of the lines of a text, by options and by the policy."""
+        return GivenLayout(
+            has_header=self.has_header,
+            names=self.names,
+            delimiter=self.delimiter,
+            skip_rows=self.skip_rows,
+            declared=frozenset(policy.columns),
+            by_shape=policy.cell_by_cell,
+        )
 
     @property
     def shown(self) -> str:

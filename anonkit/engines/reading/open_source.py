@@ -13,6 +13,7 @@ from anonkit.engines.reading.file_tables import TEXTS, FileTable
 from anonkit.engines.reading.frames import CanonicalStream, open_frame
 from anonkit.engines.reading.json_lines import open_json_lines
 from anonkit.engines.reading.parquet_tables import open_parquet, open_parquet_files
+from anonkit.engines.reading.preambles import GivenLayout
 from anonkit.engines.reading.sources import ParquetRows
 from anonkit.engines.reading.text_files import TextFile
 from anonkit.engines.reading.text_rows import open_text_rows
@@ -54,7 +55,8 @@ def open_table(data: object, policy: Policy) -> ParquetRows | Untyped | Canonica
         return open_parquet(path, policy)
     file = TextFile(str(path), compression, encoding_named(policy.encoding))
     if kind in _DELIMITERS:
-        return open_delimited(file, _DELIMITERS[kind], policy)
+        given = GivenLayout(declared=frozenset(policy.columns), by_shape=policy.cell_by_cell)
+        return open_delimited(file, _DELIMITERS[kind], policy, given)
     if kind in _JSON:
         return open_json_lines(file, policy)
     raise SourceError(f"the format of {str(path)!r} is not known by its name", f"known formats: {FORMATS}")
@@ -71,4 +73,4 @@ def _open_files(table: FileTable, policy: Policy) -> ParquetRows | Untyped | Can
     file = TextFile(str(table.path), table.compression, encoding_named(table.encoding or policy.encoding), table.shown)
     if table.format == "jsonl":
         return open_json_lines(file, policy)
-    return open_delimited(file, DELIMITERS[table.format], policy, has_header=table.has_header, given_names=table.names)
+    return open_delimited(file, DELIMITERS[table.format], policy, table.layout(policy))

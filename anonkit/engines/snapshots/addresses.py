@@ -73,6 +73,8 @@ class ReadAs(TypedDict, total=False):
     header: bool | None
     names: str | Sequence[str] | None
     decimal: str | None
+    delimiter: str | None
+    skip_rows: int | None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -106,6 +108,10 @@ class SourceAddress(os.PathLike[str]):
     """Names of the columns of a table without a header: a text with commas between them, or a sequence."""
     decimal: str | None = None
     """Decimal mark of the numbers in CSV and TSV, "." or ","; None: the policy's."""
+    delimiter: str | None = None
+    """What stands between the cells of CSV and TSV: one character, or `tab`; None: as the header says."""
+    skip_rows: int | None = None
+    """Lines of CSV and TSV, or rows of a sheet, above the header; None: they are found."""
     fetched: Path | None = None
     """A private copy of its bytes, where a module has fetched them for another one to read."""
 
@@ -119,6 +125,7 @@ class SourceAddress(os.PathLike[str]):
         self._settle_header()
         if self.decimal not in (None, ".", ","):
             raise ParameterError("decimal must be a point or a comma", option("decimal", ","))
+        self._settle_lines()
         row = self.header_row
         if row is not None and (isinstance(row, bool) or not isinstance(row, int) or row < 1):
             raise ParameterError("header_row must be an integer in [1, inf)", "rows are counted from 1, as sheets show")
@@ -138,6 +145,27 @@ class SourceAddress(os.PathLike[str]):
             )
         object.__setattr__(self, "names", tuple(name.strip() for name in listed))
         object.__setattr__(self, "header", False)
+
+    def _settle_lines(self) -> None:
+        """Check what is said of the lines of a text."""
+        given = self.delimiter
+        if given is not None:
+            named = "\t" if given in ("tab", "\\t") else given
+            if len(named) != 1 or named in '"\r\n' or not named.isascii():
+                raise ParameterError("delimiter must be one ASCII character, or tab", option("delimiter", ";"))
+            object.__setattr__(self, "delimiter", named)
+        rows = self.skip_rows
+        if rows is None:
+            return
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
+            raise ParameterError("skip_rows must be an integer in [0, inf)", "the number of lines above the header")
+        if self.header_row is not None:
+            raise ParameterError("skip_rows and header_row say the same", f"leave {option('header_row')} out")
+
+    @property
+    def first_row(self) -> int | None:
+        """Row of a sheet that holds the names, from 1; None: the first one."""
+        return self.header_row if self.skip_rows is None else self.skip_rows + 1
 
     @property
     def given_names(self) -> tuple[str, ...] | None:
@@ -238,7 +266,8 @@ def source_at(source: object, *, in_folder: Path | None = None, **how: Any) -> o
     in_folder : Path, optional
         What a relative path is relative to, instead of the working folder.
     **how
-        `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`; those that are None are not given.
+        `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`, `delimiter`,
+        `skip_rows`; those that are None are not given.
 
     Raises
     ------

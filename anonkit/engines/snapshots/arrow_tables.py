@@ -17,7 +17,9 @@ def live_table(address: SourceAddress, policy: Policy) -> FileTable:
     SourceError
         There is no such file.
     """
-    address.refuse("query", "sheet", "header_row", "header", "names", of="a file of Arrow IPC")
+    address.refuse(
+        "query", "sheet", "header_row", "header", "names", "delimiter", "skip_rows", of="a file of Arrow IPC"
+    )
     path = address.file_path
     if not path.is_file():
         raise SourceError(f"{address.shown} does not exist")

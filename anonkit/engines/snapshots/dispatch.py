@@ -25,6 +25,7 @@ from anonkit.engines.reading.failures import shielded
 from anonkit.engines.reading.file_tables import FileTable
 from anonkit.engines.reading.lake_folders import kind_of_folder, refuse_lake_table
 from anonkit.engines.reading.parquet_tables import data_files
+from anonkit.engines.reading.preambles import GivenLayout
 from anonkit.engines.reading.text_files import TextFile
 from anonkit.engines.snapshots.addresses import (
     LAKES,
@@ -135,9 +136,8 @@ class Snapshot:
         if self._is_looked_at or not isinstance(self.source, str | os.PathLike):
             return
         found = readable.cells_among_names if isinstance(readable, FileTable) else 0
-        if address_of(self.source).is_looked_at:
-            found += refuse_text_without_header(readable, policy)
-        self.notes, self._is_looked_at = tuple(notes_on_names(found)), True
+        seen, notes = look_at_header(readable, policy, is_said=not address_of(self.source).is_looked_at)
+        self.notes, self._is_looked_at = (*notes, *notes_on_names(found + seen)), True
 
     def _readable(self, policy: Policy, *, of_spark: bool) -> object:
         """Return what an engine reads: the copy, or the source itself where nothing was copied."""
@@ -176,9 +176,10 @@ def _in_place(address: SourceAddress) -> str | FileTable:
     address.refuse("query", "sheet", "header_row", of="a file of text or Parquet")
     path = Path(address.place)
     if address.named_format not in DELIMITERS:
-        address.refuse("header", "names", of="a source that is neither CSV, TSV nor a workbook")
+        address.refuse("header", "names", "skip_rows", of="a source that is neither CSV, TSV nor a workbook")
+        address.refuse("delimiter", of="a source that is neither CSV nor TSV")
     is_named = address.format is None or address.named_format == format_of_name(address.place)
-    if is_named and address.has_header:
+    if is_named and address.has_header and address.delimiter is None and address.skip_rows is None:
         return address.place
     if not shielded(path.exists, lambda _: SourceError(f"{address.place!r} cannot be looked at")):
         raise SourceError(f"{address.place!r} does not exist")
@@ -193,6 +194,8 @@ def _in_place(address: SourceAddress) -> str | FileTable:
         compression=compression,
         has_header=address.has_header,
         names=address.given_names,
+        delimiter=address.delimiter,
+        skip_rows=address.skip_rows,
     )
 
 
@@ -213,29 +216,49 @@ def refuse_text_without_header(readable: object, policy: Policy | None = None) -
     SourceError
         The file is empty, not UTF-8, or its first line is not well-formed.
     """
-    policy = policy or Policy()
+    return look_at_header(readable, policy or Policy())[0]
+
+
+def look_at_header(readable: object, policy: Policy, *, is_said: bool = False) -> tuple[int, tuple[str, ...]]:
+    """Return how many names of a CSV or TSV file look like cells, and what its owner should know of its first lines.
+
+    Parameters
+    ----------
+    is_said : bool
+        True when the owner said what its first line is: then no name looks like a cell.
+
+    Raises
+    ------
+    ChoiceError, SourceError
+        As `refuse_text_without_header`.
+    """
     text = _delimited_text(readable, policy)
     if text is None:
-        return 0
-    names, columns = first_rows(*text)
+        return 0, ()
+    names, columns, notes = first_rows(*text)
+    if is_said:
+        return 0, notes
     declared = frozenset(policy.columns)
-    return refuse_record(names, columns, shown=str(text[0]), cell_by_cell=policy.cell_by_cell, declared=declared)
+    found = refuse_record(names, columns, shown=str(text[0]), cell_by_cell=policy.cell_by_cell, declared=declared)
+    return found, notes
 
 
-def _delimited_text(readable: object, policy: Policy) -> tuple[TextFile, str] | None:
-    """Return the file of a CSV or TSV table, and which it is; None of any other source."""
+def _delimited_text(readable: object, policy: Policy) -> tuple[TextFile, str, GivenLayout] | None:
+    """Return the file of a CSV or TSV table with a header, which it is, and what is said of its lines; else None."""
     if isinstance(readable, FileTable):
         if readable.format not in DELIMITERS or not readable.has_header:
             return None
         encoding = encoding_named(readable.encoding or policy.encoding)
-        return TextFile(str(readable.path), readable.compression, encoding, readable.shown), readable.format
+        file = TextFile(str(readable.path), readable.compression, encoding, readable.shown)
+        return file, readable.format, readable.layout(policy)
     if not isinstance(readable, str | os.PathLike):
         return None
     path = Path(readable)
     kind = format_of_name(path.name)
     if kind not in DELIMITERS or not path.is_file():
         return None
-    return TextFile(str(path), compression_of_name(path.name), encoding_named(policy.encoding)), str(kind)
+    file = TextFile(str(path), compression_of_name(path.name), encoding_named(policy.encoding))
+    return file, str(kind), GivenLayout(declared=frozenset(policy.columns), by_shape=policy.cell_by_cell)
 
 
 def of_fetched(address: SourceAddress, path: Path, policy: Policy) -> FileTable:
@@ -261,7 +284,8 @@ def of_fetched(address: SourceAddress, path: Path, policy: Policy) -> FileTable:
         return table if isinstance(table, FileTable) else table.copy(path.parent)
     address.refuse("query", "sheet", "header_row", of="a file of text or Parquet")
     if kind not in DELIMITERS:
-        address.refuse("header", "names", of="a source that is neither CSV, TSV nor a workbook")
+        address.refuse("header", "names", "skip_rows", of="a source that is neither CSV, TSV nor a workbook")
+        address.refuse("delimiter", of="a source that is neither CSV nor TSV")
     packed = _compression_of(path) if kind in TEXT_FORMATS else None
     return FileTable(
         paths=[path],
@@ -270,6 +294,8 @@ def of_fetched(address: SourceAddress, path: Path, policy: Policy) -> FileTable:
         compression=packed,
         has_header=address.has_header,
         names=address.given_names,
+        delimiter=address.delimiter,
+        skip_rows=address.skip_rows,
     )
 
 

@@ -37,7 +37,7 @@ def live_table(address: SourceAddress, policy: Policy) -> LiveTable:
     ParameterError
         A parameter is not known, or no whole number.
     """
-    address.refuse("query", "sheet", "header_row", "header", "names", of="a lake table")
+    address.refuse("query", "sheet", "header_row", "header", "names", "delimiter", "skip_rows", of="a lake table")
     folder = address.file_path
     if not shielded(folder.is_dir, lambda _: SourceError(f"{str(folder)!r} cannot be looked at")):
         raise SourceError(f"{str(folder)!r} does not exist", "delta:///people is a folder in this one")

@@ -18,6 +18,7 @@ from anonkit.engines.reading.failures import shielded
 from anonkit.engines.reading.file_tables import FileTable
 from anonkit.engines.reading.lake_folders import refuse_lake_table
 from anonkit.engines.reading.parquet_tables import data_files
+from anonkit.engines.reading.preambles import GivenLayout
 from anonkit.engines.reading.text_files import TextFile
 from anonkit.engines.snapshots.addresses import (
     TEXT_FORMATS,
@@ -58,7 +59,7 @@ def live_table(address: SourceAddress, policy: Policy) -> ManyFiles | FileTable:
     if odd is not None:
         raise SourceError(f"{str(odd)!r} is of another format than {str(found[0])!r}", _ONE_FORMAT)
     if kind == "parquet":
-        address.refuse("header", "names", of="files of Parquet")
+        address.refuse("header", "names", "delimiter", "skip_rows", of="files of Parquet")
         for path in found:
             refuse_lake_table(path)
         return FileTable(paths=found, format=kind, named=address.place)
@@ -71,7 +72,7 @@ def live_table(address: SourceAddress, policy: Policy) -> ManyFiles | FileTable:
     encoding = encoding_named(policy.encoding)
     files = [TextFile(str(path), compression_of_name(path.name), encoding) for path in found]
     if kind == "jsonl":
-        address.refuse("header", "names", of="files of JSON Lines")
+        address.refuse("header", "names", "delimiter", "skip_rows", of="files of JSON Lines")
     return ManyFiles(address=address, format=kind, files=files, policy=policy)
 
 
@@ -89,22 +90,30 @@ class ManyFiles:
         if self.format == "jsonl":
             return self._lines(folder)
         found = self._cells_among_names()
-        address = self.address
-        opened = [
-            cell_texts_of(file, self.format, has_header=address.has_header, given_names=address.given_names)
-            for file in self.files
-        ]
+        opened = [cell_texts_of(file, self.format, self._layout) for file in self.files]
         names = opened[0].names
         for file, texts in zip(self.files, opened, strict=True):
             _refuse_other_columns(file, texts.names, self.files[0], names)
         copy = text_copy(folder, list(names), _rows(opened, names), self.address.place)
         return replace(copy, points=False, cells_among_names=found)
 
+    @property
+    def _layout(self) -> GivenLayout:
+        address, policy = self.address, self.policy
+        return GivenLayout(
+            has_header=address.has_header,
+            names=address.given_names,
+            delimiter=address.delimiter,
+            skip_rows=address.skip_rows,
+            declared=frozenset(policy.columns),
+            by_shape=policy.cell_by_cell,
+        )
+
     def _cells_among_names(self) -> int:
         """Refuse files of which the first one begins with a record: the names of the others are compared with it."""
         if not self.address.is_looked_at:
             return 0
-        names, columns = first_rows(self.files[0], self.format)
+        names, columns, _ = first_rows(self.files[0], self.format, self._layout)
         return refuse_record(
             names,
             columns,

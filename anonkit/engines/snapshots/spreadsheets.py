@@ -52,7 +52,7 @@ def live_table(address: SourceAddress, policy: Policy) -> Workbook:
     SourceError
         There is no such file.
     """
-    address.refuse("query", of="a workbook")
+    address.refuse("query", "delimiter", of="a workbook")
     try:
         import fastexcel  # noqa: F401
     except ImportError:
@@ -124,7 +124,7 @@ class Workbook:
 
     def _load(self, reader: ExcelReader, sheet: str, kind: Any) -> pa.RecordBatch:
         """Load all rows from the one with the names on, every cell of them as one kind."""
-        row = self.address.header_row
+        row = self.address.first_row
         skipped = None if row is None else row - 1  # None: the empty rows at the start of a sheet
         return reader.load_sheet(sheet, header_row=None, skip_rows=skipped, dtypes=kind).to_arrow()
 
@@ -146,7 +146,7 @@ class Workbook:
 
     def _refuse_beyond(self, reader: ExcelReader, sheet: str) -> None:
         """Refuse a row of names below the last row of the sheet."""
-        row = self.address.header_row
+        row = self.address.first_row
         if row is None:
             return
         height = self._guarded(
@@ -184,7 +184,7 @@ class Workbook:
             used.append(at)
         if not names:
             raise SourceError(
-                f"sheet {sheet!r} of {self.address.shown} has no names in row {self.address.header_row or 1}",
+                f"sheet {sheet!r} of {self.address.shown} has no names in row {self.address.first_row or 1}",
                 f"{option('header_row')} names their row",
             )
         return names, used

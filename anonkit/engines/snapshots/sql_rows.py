@@ -32,7 +32,7 @@ def asked_rows(address: SourceAddress, *, folds: bool) -> str:
         Neither a table nor a query is given, or both are; a name is not well-formed; the query does not begin as a
         SELECT statement does. That it is one statement, and changes nothing, the database itself is held to.
     """
-    address.refuse("sheet", "header_row", "header", "names", "format", of="a database")
+    address.refuse("sheet", "header_row", "header", "names", "delimiter", "skip_rows", "format", of="a database")
     names = [value for key, value in _parameters(address) if key == _TABLE]
     if len(names) + (address.query is not None) != 1:
         raise ParameterError(f"{address.shown} names {'no table' if not names else 'more than one table'}", _HOW)

@@ -68,7 +68,9 @@ def live_table(address: SourceAddress, policy: Policy) -> StatisticsFile:
     SourceError
         There is no such file.
     """
-    address.refuse("query", "sheet", "header_row", "header", "names", of="a file of a statistics package")
+    address.refuse(
+        "query", "sheet", "header_row", "header", "names", "delimiter", "skip_rows", of="a file of a statistics package"
+    )
     try:
         import pyreadstat  # noqa: F401
     except ImportError:

@@ -23,7 +23,8 @@ def whole_table(source: str, **how: Unpack[ReadAs]) -> str | pa.Table:
     source : str
         A path, a pattern, `-`, or an address.
     **how
-        `query`, `sheet`, `format`, `header_row`, `header`, `names` and `decimal`, as for `anonkit.release`.
+        `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`, `delimiter` and
+        `skip_rows`, as for `anonkit.release`.
 
     Raises
     ------
