@@ -109,7 +109,7 @@ def guessed_target(report: Json) -> Sentence | None:
 
 
 def _table(report: Json) -> Iterator[Sentence]:
-    rows, columns = report["rows"], report["columns"]
+    rows, columns = report["rows"], _of_the_table(report["columns"])
     yield plain(_rows_words(rows))
     if not columns:
         return
@@ -123,6 +123,16 @@ def _table(report: Json) -> Iterator[Sentence]:
     ):
         if chosen:
             yield [Phrase(label), *named(chosen), Phrase(".")]
+
+
+def _of_the_table(columns: Sequence[Json]) -> list[Json]:
+    """Return the columns without the unit that is made of several, called as they are: it stands in no source."""
+    names = {column["name"] for column in columns}
+    return [
+        column
+        for column in columns
+        if column["role"] != "unit" or ", " not in column["name"] or not names.issuperset(column["name"].split(", "))
+    ]
 
 
 def _rows_words(rows: Json) -> str:

@@ -44,6 +44,20 @@ def test_the_order_is_one_on_terminal_and_page(kind: str) -> None:
                 at = shown.index("".join(text_of(sentence).split()), at)
 
 
+def test_the_columns_of_the_table_are_counted() -> None:
+    """A unit that is made of several columns stands in no source: it is none of the columns, and is not named."""
+    report = _k_anonymous()
+    parts = [{"name": name, "role": "identifier", "action": "dropped"} for name in ("house no", "born")]
+    made = {"name": "house no, born", "role": "unit", "action": "dropped"}
+    before = texts(report, "Table")
+    after = texts({**report, "columns": [*report["columns"], *parts, made]}, "Table")
+
+    assert before[1].startswith("13 of 15 columns")
+    assert after[1].startswith("13 of 17 columns")
+    assert after[-1].endswith("house no, born.")
+    assert after[-1].count("house no") == 1
+
+
 def test_dropped_columns_are_named_and_identifiers_apart() -> None:
     """Rows and columns in and out come first."""
     told = texts(_k_anonymous(), "Table")

@@ -12,7 +12,7 @@ from k_anonymity.search.coded_tables import coded
 
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.box_growth import Growth, Splits
-from anonkit.k_anonymity.search.box_pruning import _between, _cheapest, _generations, telling_cuts
+from anonkit.k_anonymity.search.box_pruning import _between, _cheapest, _generations, telling_cuts, with_a_cut_of
 from anonkit.k_anonymity.search.box_tree import grow_boxes
 from anonkit.k_anonymity.search.distinct_rows import NumberedRows
 from anonkit.k_anonymity.search.equivalence import AtLeastK, DistinctL
@@ -96,6 +96,33 @@ def test_boxes_left_are_boxes_that_the_growth_went_through(seed: int, k: int) ->
     assert not growth.splits.amid[leaves].any()
     _, boxes = grow_boxes(columns, labels, asked, ladders)
     assert not any(one.violated(boxes, np.ones(n_rows, dtype=bool)).any() for one in asked)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 8))
+def test_a_cut_that_comes_back_brings_what_it_needs_and_no_more(seed: int, k: int) -> None:
+    """Every cut above it, and all parts of a division along a hierarchy; what stayed stays."""
+    rng = np.random.default_rng(seed)
+    leaf = rng.integers(0, 27, 300)
+    columns = [coded("number", rng.integers(0, 5, 300), size=5, ordered=True), coded("tree", leaf, size=27)]
+    ladders = {"tree": Ladder("tree", (np.arange(27), np.arange(27) // 3, np.arange(27) // 9))}
+    asked = [AtLeastK(k)]
+    rows = NumberedRows.of(columns, asked)
+    guide = np.rint(rng.normal(size=(rows.weights.size, 1)) * 100)
+    growth = Growth(rows.columns, rows.whole, guide, rows.requirements, ladders)
+    growth.grow()
+    splits = growth.splits
+    stays = np.zeros(splits.column.size, dtype=bool)
+    for number in rng.permutation(2).tolist():
+        back = with_a_cut_of(splits, stays, number)
+        there = splits.column == number
+        assert (back & there).any() == there.any()
+        assert back[stays].all()
+        assert all(splits.parent[node] < 0 or back[splits.parent[node]] for node in np.flatnonzero(back))
+        children = np.append(splits.left[back], splits.left[back] + 1)
+        assert not splits.amid[children[~back[children]]].any()
+        assert np.array_equal(with_a_cut_of(splits, back, number), back)
+        stays = back
 
 
 def _random_splits(seed: int) -> Splits:
