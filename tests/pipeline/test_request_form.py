@@ -93,7 +93,7 @@ DECIDED: dict[type, dict[bool, set[str]]] = {
     },
     Output: {
         True: {"part_rows", "cells"},
-        False: {"place", "force", "dry_run", "for_owner", "owner_report", "examples", "sign", "emit"},
+        False: {"place", "force", "dry_run", "for_owner", "previews", "owner_report", "examples", "sign", "emit"},
     },
     Account: {
         True: {"dataset", "accept_joint_k", "only_new"},
