@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy.special import chdtrc
 
 import anonkit
 from anonkit.checks.local_cells import count_answers
 from anonkit.checks.local_matrices import BlindAndNear, truth_or_blind
 from anonkit.checks.local_params import Listed, read_answers
 from anonkit.checks.local_sets import set_or_blind
-from anonkit.checks.response_rates import consistency, response_rate_checks
+from anonkit.checks.response_rates import chi_square_tail, consistency, response_rate_checks
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.policy.declaration import Policy
 from anonkit.published.channels.set_response import SetResponse
@@ -129,3 +133,12 @@ def test_a_label_that_is_not_there_is_not_compared(tmp_path: Path) -> None:
     assert any(name.startswith(f"response_rates:{label} with ") for name in whole)
     pq.write_table(released.drop_columns([label]), output)
     assert set(_checks(output)) == {name for name in whole if not name.startswith(f"response_rates:{label}")}
+
+
+@given(st.floats(0, 5_000), st.integers(1, 4_000))
+@example(0.0, 1)
+@example(1e-300, 2)
+@example(5_000.0, 3)
+def test_the_tail_is_that_of_the_chi_square_distribution(statistic: float, degrees: int) -> None:
+    """The finite series and scipy's incomplete gamma function, two ways to one figure, agree far into the tail."""
+    assert math.isclose(chi_square_tail(statistic, degrees), chdtrc(degrees, statistic), rel_tol=1e-9, abs_tol=1e-300)

@@ -15,7 +15,7 @@ from pyarrow import csv
 
 import anonkit
 from anonkit.cli import COMMANDS
-from anonkit.datasets import bank_customers
+from anonkit.datasets import bank_customers, bank_customers_policy
 
 HEAVY = {"numpy", "pyarrow", "pandas", "sklearn", "scipy", "duckdb", "jinja2", "cryptography"}
 
@@ -92,6 +92,24 @@ def test_commands_that_read_files_import_no_pandas(tmp_path: Path) -> None:
     for words in (("release", *told, source, out), ("apply", "--no-ledger", params, source, other), ("validate", out)):
         done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=True)
         assert done.stdout.splitlines()[-1] == "False", words[0]
+
+
+def test_whoever_validates_imports_no_machine_learning(tmp_path: Path) -> None:
+    """A receiver recounts a release of each kind of promise without scikit-learn, scipy and pandas."""
+    table = bank_customers(200, seed=1)
+    policy = bank_customers_policy()
+    releases = {"mondrian": {"k": 5}, "rr": {"epsilon": 4.0}, "ppnb": {"p_keep": 0.5}, "dp-nb": {"epsilon": 4.0}}
+    paths = [str(tmp_path / f"{method}.parquet") for method in releases]
+    for (method, parameters), path in zip(releases.items(), paths, strict=True):
+        anonkit.release(table, method=method, policy=policy, output=path, utility=False, ledger=None, **parameters)
+    script = (
+        "import sys\nfrom anonkit.cli import anonkit\n"
+        "for path in sys.argv[1:]:\n"
+        "    anonkit(['validate', '--quiet', path], standalone_mode=False)\n"
+        "print({name.split('.')[0] for name in sys.modules} & {'sklearn', 'scipy', 'pandas', 'matplotlib'})"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *paths], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
 
 
 def test_a_data_frame_is_made_after_pyarrow_has_found_no_pandas() -> None:
