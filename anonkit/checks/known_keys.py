@@ -102,6 +102,12 @@ _COLUMN = {
     "released_as_is": _flag,
     "keep": _flag,
     "domain": _DOMAIN,
+    "written": {
+        "decimal": _text,
+        "thousands": _text,
+        "percent": _flag,
+        "currency": _text,
+    },
     "calendar": dict.fromkeys(("kind", "levels", "format", "zone", "bounds", "outside"), _plain),
     "place": dict.fromkeys(("latitude", "longitude", "resolutions", "box", "cells", "outside"), _plain),
 }

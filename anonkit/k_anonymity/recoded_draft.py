@@ -240,6 +240,8 @@ def _column_params(policy: Policy, column: Column, kind: pa.DataType, rule: Sens
         **({"declared": False} if column.role is Role.TARGET and not column.role_given else {}),
     }
     bounds, values = column.bounds, column.domain_values
+    if column.number_form is not None:
+        params["written"] = column.number_form.to_params()
     if column.place is not None:
         stated = {} if column.outside is None else {"outside": str(column.outside)}
         params["place"] = {**column.place.to_params(), **stated}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from anonkit.domains.arrow_values import is_ordered
+from anonkit.domains.written_numbers import NumberForm
 from anonkit.errors import GuaranteeError, PolicyError, ReleaseFormatError, option, refusing_damage
 from anonkit.k_anonymity.merged_classes import merged_recoding
 from anonkit.k_anonymity.privacy_model import AnonymityModel
@@ -239,6 +240,7 @@ def _column(raw: Mapping[str, Any]) -> Column:
         outside=None if outside is None else Outside(outside),
         place=None if place is None else Place.from_params(place, f"place {raw['name']!r}"),
         calendar=None if calendar is None else Calendar.from_params(calendar, f"column {raw['name']!r}"),
+        number_form=None if "written" not in raw else NumberForm.from_params(raw["written"]),
         together=tuple(map(str, raw.get("together", ()))),
     )
     if not column.is_sensitive and not raw["sensitive"]:

@@ -14,7 +14,8 @@ from typing import Any
 from anonkit.domains.calendar_parts import CalendarKind
 from anonkit.domains.exact_decimals import exact_decimal
 from anonkit.domains.named_parts import NamedParts
-from anonkit.errors import ChoiceError, PolicyError, did_you_mean
+from anonkit.domains.written_numbers import NumberForm
+from anonkit.errors import ChoiceError, ParameterError, PolicyError, did_you_mean
 from anonkit.policy.answer_design import KEYS as ANSWER_KEYS
 from anonkit.policy.answer_design import AnswerDesign, design_of
 from anonkit.policy.calendar_columns import KEYS as CALENDAR_KEYS
@@ -23,7 +24,7 @@ from anonkit.policy.encodings import UTF8
 from anonkit.policy.generalization_trees import check_tree, declared_tree
 from anonkit.policy.places import KEYS as PLACE_KEYS
 from anonkit.policy.places import Place, declared_place
-from anonkit.policy.toml_values import expect, member, numbers, refuse_unknown, texts
+from anonkit.policy.toml_values import expect, member, numbers, optional_text, refuse_unknown, texts
 
 
 class Role(StrEnum):
@@ -94,6 +95,9 @@ _MODEL_RANGES = {"l": (1.0, inf), "t": (0.0, 1.0), "alpha": (0.0, 1.0), "toleran
 
 _DETAIL_KEYS = ("keep", "detail_weight")
 
+_FORM_KEYS = ("decimal", "thousands", "percent", "currency")
+"""Keys that say how the numbers of a column are written."""
+
 RELEASED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.INSENSITIVE, Role.TARGET)
 
 
@@ -132,6 +136,8 @@ class Column:
     calendar: Calendar | None = None
     """Format, zone, levels and public bounds of a column of dates, moments or times of day; a column of dates that is
     made in Python without it has type alone, as one of a table that brings its own types."""
+    number_form: NumberForm | None = None
+    """How numbers are written in text cells; None: plainly, with the decimal mark of the table."""
     place: Place | None = None
     """The columns of coordinates that it is made of; it stands in no source."""
     together: tuple[str, ...] = ()
@@ -216,6 +222,8 @@ class Column:
         kind = None if self.type is None or self.domain_values is not None else self.type.calendar_kind
         if self.calendar is None and kind not in (None, CalendarKind.DATE) and self.bounds is None:
             object.__setattr__(self, "calendar", Calendar(kind=kind, where=where))
+        if self.number_form is not None and (self.domain_values is not None or self.calendar or self.compares_texts):
+            raise PolicyError(f"{where}: {', '.join(_FORM_KEYS)} are for numbers", 'type = "number"')
         if self.calendar is not None and (self.ladder is not None or self.bounds is not None):
             raise PolicyError(
                 f"{where}: bin widths and bounds in numbers are for numbers", 'levels = ["month", "year"]'
@@ -342,6 +350,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
         *_MODEL_RANGES,
         *CALENDAR_KEYS,
         *ANSWER_KEYS,
+        *_FORM_KEYS,
     )
     refuse_unknown(where, spec, known)
     kind = None if "type" not in spec else member(ColumnType, where, "type", spec["type"])
@@ -379,6 +388,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
         missing=None if "missing" not in spec else member(Missing, where, "missing", spec["missing"]),
         outside=None if "outside" not in spec else member(Outside, where, "outside", spec["outside"]),
         calendar=calendar,
+        number_form=_number_form(where, spec),
         answers=design_of(where, spec, folder, encoding),
     )
 
@@ -389,6 +399,21 @@ def _detail_of(where: str, spec: Mapping[str, Any]) -> dict[str, Any]:
         "keep": expect(where, "keep", spec.get("keep", False), bool),
         "detail_weight": spec.get("detail_weight"),
     }
+
+
+def _number_form(where: str, spec: Mapping[str, Any]) -> NumberForm | None:
+    """Return how the numbers of a column are written; None where nothing is said of it."""
+    if not any(key in spec for key in _FORM_KEYS):
+        return None
+    try:
+        return NumberForm(
+            decimal=optional_text(where, "decimal", spec) or ".",
+            thousands=optional_text(where, "thousands", spec),
+            percent=expect(where, "percent", spec.get("percent", False), bool),
+            currency=optional_text(where, "currency", spec),
+        )
+    except ParameterError as error:
+        raise PolicyError(f"{where}: {error.message}", error.hint) from None
 
 
 def _calendar(where: str, kind: ColumnType | None, spec: Mapping[str, Any]) -> Calendar | None:

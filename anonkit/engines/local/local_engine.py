@@ -31,6 +31,7 @@ from anonkit.engines.reading.open_source import open_table
 from anonkit.engines.reading.sources import LocalSource, ParquetRows, mapped_source, spilled_rows, table_source
 from anonkit.engines.reading.splits import DrawnSplits
 from anonkit.engines.reading.untyped import Kinds, Untyped, schema_of, type_table, typed_batches
+from anonkit.engines.reading.written_columns import reading_forms
 from anonkit.engines.writing.parquet_writer import write_parquet
 from anonkit.engines.writing.part_files import write_folder
 from anonkit.engines.writing.shuffling import row_words, shuffled
@@ -93,9 +94,12 @@ class LocalEngine:
         table = open_table(data, policy)
         if isinstance(table, Untyped):
             source = self._typed(table, policy)
-            return source if table.knows_missing else self._without_listed(source, policy)
-        source = table.source() if isinstance(table, ParquetRows) else self._stored(table.batches, table.schema)
-        return self._without_listed(source, policy)
+            source = source if table.knows_missing else self._without_listed(source, policy)
+        else:
+            source = table.source() if isinstance(table, ParquetRows) else self._stored(table.batches, table.schema)
+            source = self._without_listed(source, policy)
+        forms = reading_forms(source.schema, policy)
+        return source if forms is None else self.map_batches(source, forms, forms.schema, same_rows=True)
 
     def _without_listed(self, source: LocalSource, policy: Policy) -> LocalSource:
         """Return a table that brought its types without the texts that a policy lists as missing."""

@@ -49,7 +49,7 @@ class TextCells:
             returned with a point, for whoever reads the cells one by one.
         """
         cells = cls._of(column, cell_by_cell=cell_by_cell)
-        if not comma:
+        if not comma or column.number_form is not None:
             return cells
         if len(cells.parsers) == 1 and cells.parsers[0][0] == pa.string():
             return cls(cells.wanted, ((pa.string(), with_points),)) if is_number(column) else cells
@@ -62,7 +62,7 @@ class TextCells:
     def _of(cls, column: Column, *, cell_by_cell: bool) -> TextCells:
         if column.domain_values is not None and column.type is ColumnType.BOOLEAN:
             return cls(ColumnType.STRING, ((pa.string(), _truth_values),))
-        if cell_by_cell or (column.is_read_by_cell and column.bounds is None):
+        if cell_by_cell or column.number_form is not None or (column.is_read_by_cell and column.bounds is None):
             return cls(ColumnType.STRING, (_DECLARED[ColumnType.STRING],))
         if column.bounds is not None and column.outside is not Outside.REFUSE:
             integers = () if column.type is ColumnType.NUMBER else (_DECLARED[ColumnType.INTEGER],)

@@ -23,10 +23,11 @@ from anonkit.domains.coded_columns import CodedColumn
 from anonkit.engines.local.counting import class_sizes, count_table
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.engines.reading.lake_folders import refuse_lake_place
-from anonkit.engines.reading.listed_missing import listed_missing, listed_texts
+from anonkit.engines.reading.listed_missing import HideListed, listed_missing, listed_texts
 from anonkit.engines.reading.parquet_tables import open_parquet
 from anonkit.engines.reading.sources import LocalSource, ParquetRows, restored, table_source
 from anonkit.engines.reading.splits import SPLIT_ROWS, DrawnSplits, ParquetSplits, Splits, all_of
+from anonkit.engines.reading.written_columns import ReadForms, reading_forms
 from anonkit.engines.spark.spark_beside import BesideSearch
 from anonkit.engines.spark.spark_categories import categories_in
 from anonkit.engines.spark.spark_copies import Copy, converted, copied, has_files, is_table, is_there
@@ -140,12 +141,15 @@ class SparkEngine:
         return self._copy(converted(self._local.scan(data, policy), self._new_folder()))
 
     def _without_listed(self, source: SparkSource, policy: Policy) -> SparkSource:
-        """Return a table that brought its types without the texts that a policy lists as missing."""
-        if not listed_texts(policy):
-            return source
-        function = listed_missing(source.schema, policy, partial(self.add_up, source))
-        if function is None:
-            return source
+        """Return a table that brought its types without the texts that a policy lists as missing, numbers read."""
+        function = None
+        if listed_texts(policy):
+            function = listed_missing(source.schema, policy, partial(self.add_up, source))
+        source = source if function is None else self._mapped(source, function)
+        forms = reading_forms(source.schema, policy)
+        return source if forms is None else self._mapped(source, forms)
+
+    def _mapped(self, source: SparkSource, function: HideListed | ReadForms) -> SparkSource:
         return source.mapped(replace(step(function, source.schema, source.categories, function.schema), same_rows=True))
 
     def hold(self, table: pa.Table) -> LocalSource:
