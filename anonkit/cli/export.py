@@ -28,6 +28,7 @@ def command(release: str, target: str, *, force: bool, quiet: bool) -> Outcome:
     \b
     anonkit export out.parquet out.csv
     anonkit export out.parquet out.xlsx
+    anonkit export out.parquet out.sqlite
     anonkit export out.parquet "duckdb:///open.duckdb?table=people"
     anonkit export out.parquet "postgresql://owner@host/db?table=released"
 

@@ -54,8 +54,9 @@ def export(release: str | Path, target: str | Path, *, force: bool = False, prog
     release : path
         Any file of the release, or its folder.
     target : path or address
-        `NAME.csv`, `.tsv`, `.xlsx`, `.arrow` (`.feather`), or `sqlite:///FILE?table=NAME`, `duckdb:///FILE?table=NAME`,
-        `postgresql://USER@HOST/DATABASE?table=NAME`; the table is called `released` when it is not named.
+        `NAME.csv`, `.tsv`, `.xlsx`, `.arrow` (`.feather`), `.sqlite`, `.duckdb`, or `sqlite:///FILE?table=NAME`,
+        `duckdb:///FILE?table=NAME`, `postgresql://USER@HOST/DATABASE?table=NAME`; the table is called `released` when
+        it is not named.
     force : bool
         Replace a file, or a table and that of its sidecars, that is there.
     progress : callable

@@ -161,6 +161,7 @@ def test_a_write_that_fails_midway_leaves_nothing(
     ("given", "form"),
     [
         ("a.CSV", "csv"),
+        ("a.duckdb", "duckdb"),
         ("duckdb:///a.duckdb", "duckdb"),
         ("sqlite:////tmp/a%20b.db?table=x", "sqlite"),
         ("postgres://u@h/d?table=x&schema=s&sslmode=require", "postgresql"),
@@ -175,6 +176,20 @@ def test_a_target_is_read(given: str, form: str) -> None:
         assert (target.address, target.table, target.schema) == ("postgresql://u@h/d?sslmode=require", "x", "s")
     if form == "sqlite":
         assert target.path == Path("/tmp/a b.db")
+
+
+@pytest.mark.parametrize("suffix", ["sqlite", "duckdb"])
+def test_a_name_of_a_database_is_the_address_of_its_table(suffix: str, release: Path, tmp_path: Path) -> None:
+    """`out.sqlite` is the table `released` of that file, and either of the two is compared with the release."""
+    made = anonkit.export(release, tmp_path / f"out.{suffix}")
+
+    address = f"{suffix}:///{tmp_path}/out.{suffix}"
+    assert (made.form, made.sidecars) == (suffix, "released_anonkit")
+    assert (Target.of(address).path, Target.of(address).table) == (tmp_path / f"out.{suffix}", "released")
+    for target in (tmp_path / f"out.{suffix}", address):
+        assert validate_export(target, release).passed
+    with pytest.raises(ParameterError, match="exists"):
+        anonkit.export(release, address)
 
 
 @pytest.mark.parametrize(

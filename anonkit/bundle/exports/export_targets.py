@@ -15,8 +15,10 @@ from anonkit.redaction import is_address, redacted
 FILES = {".csv": "csv", ".tsv": "tsv", ".xlsx": "xlsx", ".arrow": "arrow", ".feather": "arrow"}
 """Form by suffix; a feather file is an Arrow IPC file."""
 _EMBEDDED = ("sqlite", "duckdb")
+_BY_SUFFIX = {**FILES, **{f".{form}": form for form in _EMBEDDED}}
+"""The file of a database by its own name is the address of its table `released`."""
 _SERVERS = ("postgresql", "postgres")
-_KNOWN = "out.csv, out.xlsx, out.arrow, sqlite:///f.db?table=t, duckdb:///f.duckdb?table=t, postgresql://user@host/db?table=t"
+_KNOWN = "out.csv, out.xlsx, out.arrow, out.sqlite, out.duckdb, sqlite:///f.db?table=t, duckdb:///f.duckdb?table=t, postgresql://user@host/db?table=t"
 _TABLE = "released"
 SIDECAR_TABLE = "_anonkit"
 """What follows the name of a table in that of the table beside it, which holds the sidecars."""
@@ -67,9 +69,9 @@ class Target:
         named = redacted(text)
         if not is_address(text):
             path = Path(text)
-            if path.suffix.lower() not in FILES or not path.stem:
+            if path.suffix.lower() not in _BY_SUFFIX or not path.stem:
                 raise ParameterError(f"{named!r} is no form that a release is exported to", f"known: {_KNOWN}")
-            return cls(form=FILES[path.suffix.lower()], path=path, named=named)
+            return cls(form=_BY_SUFFIX[path.suffix.lower()], path=path, named=named)
         scheme, _, rest = text.partition("://")
         scheme = scheme.lower()
         place, _, query = rest.partition("?")

@@ -118,7 +118,7 @@ PAGES = {
         needs=("server",),
         stand_ins={"postgresql://owner@host/db": SERVER, "postgresql://reader@host/db": SERVER},
         first="anonkit release --method mondrian --k 10 in.csv out.parquet",
-        leaves=("out.csv", "out.xlsx", "out.arrow", "open.db", "open.duckdb"),
+        leaves=("out.csv", "out.xlsx", "out.arrow", "out.sqlite", "open.db", "open.duckdb"),
     ),
     "docs/how-to/github-action.md": Page(
         covered={"*": "tests/integrations/test_github_action.py::test_the_workflow_of_the_page_calls_the_action"}
