@@ -94,7 +94,7 @@ _DOMAIN = {
 }  # fmt: skip
 _COLUMN = {
     **dict.fromkeys(("name", "role", "sensitive", "missing_is_value", "shows", "together"), _plain),
-    **dict.fromkeys(("l", "t", "alpha", "tolerance", "width"), _figure),
+    **dict.fromkeys(("l", "t", "alpha", "tolerance", "width", "accept_outside"), _figure),
     "caps": ANY,
     "type": _text,
     "missing": _text,

@@ -40,7 +40,7 @@ def _levels(kind: str) -> list[str]:
     finest = "hour" if kind == "datetime" else "day"
     return [
         f'# levels = ["month", "quarter", "year", "decade"]   # finest first; without it, from the {finest} on',
-        '# bounds = ["2020-01-01", "2024-12-31"]   # inclusive, from public knowledge',
+        '# bounds = ["FIRST DAY", "LAST DAY"]   # inclusive, from public knowledge, written YYYY-MM-DD',
     ]
 
 

@@ -214,7 +214,7 @@ class RowRules:
                 needed.append(name)
             elif missing is Missing.ERROR:
                 forbidden.append(name)
-            if values is not None or (bounds is not None and column.outside is Outside.REFUSE):
+            if column.outside is Outside.REFUSE and (values is not None or bounds is not None):
                 checked.append(CheckedColumn(name=name, bounds=bounds, values=values or ()))
         return cls(needed=tuple(needed), forbidden=tuple(forbidden), checked=tuple(checked))
 

@@ -238,6 +238,7 @@ def _column(raw: Mapping[str, Any]) -> Column:
         bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),
         categories=None if categories is None else tuple(map(str, categories)),
         outside=None if outside is None else Outside(outside),
+        accept_outside=raw.get("accept_outside"),
         place=None if place is None else Place.from_params(place, f"place {raw['name']!r}"),
         calendar=None if calendar is None else Calendar.from_params(calendar, f"column {raw['name']!r}"),
         number_form=None if "written" not in raw else NumberForm.from_params(raw["written"]),

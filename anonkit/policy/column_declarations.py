@@ -63,9 +63,9 @@ class Outside(StrEnum):
     CLAMP = "clamp"
     """A number counts as the nearest bound; a text among numbers is missing. For bounds, and their default."""
     MISSING = "missing"
-    """It is missing. The default of categories under differential privacy."""
+    """It is missing. The default of categories, and of what cannot be read as declared."""
     REFUSE = "refuse"
-    """The table is refused. The default of categories under k-anonymity; not under differential privacy."""
+    """The table is refused; not under differential privacy."""
 
 
 class ColumnType(StrEnum):
@@ -94,6 +94,8 @@ _MODEL_RANGES = {"l": (1.0, inf), "t": (0.0, 1.0), "alpha": (0.0, 1.0), "toleran
 """What a sensitive column may ask of its values, with its range."""
 
 _DETAIL_KEYS = ("keep", "detail_weight")
+ACCEPT_OUTSIDE = 0.05
+"""Share of a column's filled cells that may lie outside what is declared, under k-anonymity, unless it says another."""
 
 _FORM_KEYS = ("decimal", "thousands", "percent", "currency")
 """Keys that say how the numbers of a column are written."""
@@ -132,7 +134,10 @@ class Column:
     missing: Missing | None = None
     """Overrides the policy's treatment of missing values."""
     outside: Outside | None = None
-    """What a cell outside categories, tree or bounds means; None: as `Outside` says."""
+    """What a cell outside categories, tree or bounds means; None: as `Outside` says, up to the share below."""
+    accept_outside: float | None = None
+    """Largest share of the filled cells that may lie outside what is declared, or be unreadable, under k-anonymity, in
+    [0, 1]; None: `ACCEPT_OUTSIDE`. Of no effect under differential privacy, where no cell decides."""
     calendar: Calendar | None = None
     """Format, zone, levels and public bounds of a column of dates, moments or times of day; a column of dates that is
     made in Python without it has type alone, as one of a table that brings its own types."""
@@ -158,6 +163,13 @@ class Column:
     def is_made(self) -> bool:
         """True when the column is made of others, and stands in no source."""
         return self.place is not None or bool(self.together)
+
+    @property
+    def accepted_outside(self) -> float:
+        """Largest share of the filled cells that may lie outside what is declared under k-anonymity, in [0, 1]."""
+        if self.outside is not None:
+            return 0.0 if self.outside is Outside.REFUSE else 1.0
+        return ACCEPT_OUTSIDE if self.accept_outside is None else self.accept_outside
 
     @property
     def is_sensitive(self) -> bool:
@@ -295,6 +307,7 @@ class Column:
             raise PolicyError(f"{where}: outside says what lies outside declared categories or bounds", "declare them")
         if self.outside is Outside.CLAMP and not bounded:
             raise PolicyError(f'{where}: outside = "clamp" is for bounds', 'outside = "missing", or "refuse"')
+        self._check_accepted(where, has_domain=bounded or days or listed is not None)
         if listed is not None and not self.compares_texts:
             decimals = [decimal for decimal in map(exact_decimal, listed) if decimal is not None]
             if len(set(decimals)) != len(decimals):
@@ -303,18 +316,33 @@ class Column:
                     'list it once, or type = "text" to compare texts alone',
                 )
 
+    def _check_accepted(self, where: str, *, has_domain: bool) -> None:
+        share = self.accept_outside
+        if share is None:
+            return
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+            raise PolicyError(f"{where}: accept_outside is a share of its cells, from 0 to 1", "accept_outside = 0.05")
+        if self.outside is not None:
+            raise PolicyError(
+                f"{where}: outside and accept_outside exclude each other",
+                "outside is about every cell: leave one out",
+            )
+        if not has_domain:
+            raise PolicyError(f"{where}: accept_outside needs declared categories or bounds", "declare them")
+
 
 def place_of(name: str, spec: Mapping[str, Any]) -> Column:
     """Return a place as the column that it becomes."""
     where = f"place {name!r}"
     if not name.strip():
         raise PolicyError("a place has no name", 'home = { latitude = "lat", longitude = "lon" }')
-    refuse_unknown(where, spec, ("role", "missing", "outside", *_DETAIL_KEYS, *PLACE_KEYS))
+    refuse_unknown(where, spec, ("role", "missing", "outside", "accept_outside", *_DETAIL_KEYS, *PLACE_KEYS))
     return Column(
         name=name,
         role=member(Role, where, "role", spec.get("role", "quasi_identifier")),
         missing=None if "missing" not in spec else member(Missing, where, "missing", spec["missing"]),
         outside=None if "outside" not in spec else member(Outside, where, "outside", spec["outside"]),
+        accept_outside=spec.get("accept_outside"),
         place=declared_place(where, spec),
         **_detail_of(where, spec),
     )
@@ -347,6 +375,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
     known = (
         *("role", "sensitive", "release_as_is", "type", "categories", "bounds", "ladder", "tree", "missing", "outside"),
         *_DETAIL_KEYS,
+        "accept_outside",
         *_MODEL_RANGES,
         *CALENDAR_KEYS,
         *ANSWER_KEYS,
@@ -387,6 +416,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
         generalize=ladder != "none",
         missing=None if "missing" not in spec else member(Missing, where, "missing", spec["missing"]),
         outside=None if "outside" not in spec else member(Outside, where, "outside", spec["outside"]),
+        accept_outside=spec.get("accept_outside"),
         calendar=calendar,
         number_form=_number_form(where, spec),
         answers=design_of(where, spec, folder, encoding),

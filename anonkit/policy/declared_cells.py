@@ -102,24 +102,34 @@ class CategoryCells:
     """The declared categories, in order."""
     texts_alone: bool
     """True when 1 and 1.0 are different categories."""
-    outside: Outside | None
-    """What a cell outside means; it stays, to be refused, unless it is missing."""
+    outside: Outside
+    """What a cell outside means: it is missing, or stays, to be refused."""
     first: bool
     """True when a missing cell counts as the first category."""
     any_type: bool
-    """True when cells of every type become strings; else numbers and dates, released as they are, stay."""
+    """True when cells of every type become strings; else numbers and dates within the domain stay as they are."""
 
     def settles(self, kind: pa.DataType) -> bool:
-        """Tell whether cells of a type may change; numbers and dates that are released have one spelling each."""
-        return self.any_type or bool(pa.types.is_string(kind) or pa.types.is_dictionary(kind))
+        """Tell whether cells of a type may change."""
+        return True
 
     def settled_kind(self, kind: pa.DataType) -> pa.DataType:
-        """Return the type that cells of a type have when they are settled: strings, or a dictionary as it is."""
-        return kind if pa.types.is_dictionary(kind) else pa.string()
+        """Return the type that cells of a type have when they are settled: strings, or a dictionary as it is.
+
+        Numbers and dates that are released have one spelling each, and stay.
+        """
+        return pa.string() if self.any_type and not pa.types.is_dictionary(kind) else kind
 
     def settled(self, array: pa.Array, kind: pa.DataType) -> pa.Array:
         """Return the cells as declared, of that type."""
-        return self._dictionary(array, kind) if pa.types.is_dictionary(kind) else self._texts(array)
+        if pa.types.is_dictionary(kind):
+            return self._dictionary(array, kind)
+        if pa.types.is_string(kind):
+            return self._texts(array)
+        if self.outside is not Outside.MISSING:
+            return array
+        codes = category_codes(array, self.values, texts_alone=self.texts_alone)
+        return pc.if_else(pa.array(codes != NO_CATEGORY), array, pa.scalar(None, kind))
 
     def counts(self, array: pa.Array) -> tuple[int, int]:
         """Return how many cells are missing, and how many others are none of the categories."""
@@ -174,7 +184,7 @@ def declared_cells(column: Column, policy: Policy) -> DeclaredCells | None:
         name=column.name,
         values=values,
         texts_alone=column.compares_texts,
-        outside=column.outside,
+        outside=Outside.MISSING if column.outside is None else column.outside,
         first=first,
         any_type=column.role is Role.QUASI_IDENTIFIER,
     )
@@ -205,7 +215,6 @@ def _calendar_cells(column: Column, policy: Policy, *, first: bool) -> CalendarC
     calendar, by_cell = column.calendar, policy.cell_by_cell
     if calendar is None or not column.is_released or (by_cell and not column.has_bins):
         return None
-    plain = calendar.bounds is None and column.outside is None
     return CalendarCells(
         name=column.name,
         calendar=calendar,
@@ -213,7 +222,7 @@ def _calendar_cells(column: Column, policy: Policy, *, first: bool) -> CalendarC
         first=first,
         binned=by_cell,
         named=calendar.levels is not None and column.role is not Role.QUASI_IDENTIFIER,
-        refuses=not by_cell and (plain or column.outside is Outside.REFUSE),
+        refuses=not by_cell and column.outside is Outside.REFUSE,
     )
 
 

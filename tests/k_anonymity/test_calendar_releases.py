@@ -15,7 +15,7 @@ import pytest
 
 import anonkit
 from anonkit.engines import Local, Spark
-from anonkit.errors import PolicyError
+from anonkit.errors import GuaranteeError, PolicyError
 from anonkit.policy.declaration import Policy
 
 POLICY: dict[str, Any] = {
@@ -98,12 +98,16 @@ def test_what_one_row_shows_does_not_depend_on_the_others(tmp_path: Path) -> Non
 
 
 def test_what_cannot_be_read_refuses_the_table_or_is_missing(tmp_path: Path) -> None:
-    """As declared; the refusal counts cells and quotes none."""
+    """As declared, or more than one in twenty; the refusal counts cells and quotes none."""
     table = rows(200)
     torn = table.set_column(0, "born", pa.array(["31.02.2010", "03/04/2010", *table["born"].to_pylist()[2:]]))
-    with pytest.raises(PolicyError, match="'born' has 2 cells that are no date") as refused:
-        release(torn, "rfka", tmp_path / "a.parquet")
-    assert "31.02" not in str(refused.value)
+    for given, kind, counts in (("refuse", PolicyError, "2 cells"), (None, GuaranteeError, "200 of 200 cells")):
+        told = torn if given else table.set_column(0, "born", pa.array(["31.02.2010"] * 200))
+        born = {**POLICY["columns"]["born"], **({"outside": given} if given else {})}
+        with pytest.raises(kind, match=f"'born' has {counts} that are no date") as refused:
+            release(told, "rfka", tmp_path / "a.parquet", policy={"columns": {**POLICY["columns"], "born": born}})
+        assert "31.02" not in str(refused.value)
+    release(torn, "rfka", tmp_path / "accepted.parquet")
     born = {**POLICY["columns"]["born"], "outside": "missing"}
     policy = {"columns": {**POLICY["columns"], "born": born}}
     release(torn, "rfka", tmp_path / "a.parquet", policy=policy)
@@ -123,7 +127,7 @@ def test_bounds_clamp_dates_as_they_clamp_numbers(tmp_path: Path) -> None:
     """The year 9999 that means missing is the last year of the bounds; `missing_values` makes it missing."""
     days = [date(9999, 12, 31)] * 30 + [date(2019, 5, at % 28 + 1) for at in range(60)] + [date(1800, 1, 1)] * 30
     table = pa.table({"born": days, "y": ["a", "b"] * 60})
-    spec = {"type": "date", "levels": ["year"], "bounds": ["2018-01-01", "2021-12-31"]}
+    spec = {"type": "date", "levels": ["year"], "bounds": ["2018-01-01", "2021-12-31"], "outside": "clamp"}
     shown = {}
     for name, extra in (("clamped", {}), ("missing", {"missing_values": ["9999-12-31"]})):
         policy = {"columns": {"born": spec, "y": {"role": "target"}}, **extra}

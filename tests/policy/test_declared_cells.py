@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.errors import PolicyError, SourceError
+from anonkit.errors import GuaranteeError, PolicyError, SourceError
 from anonkit.policy.column_declarations import Column, Missing, Outside, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import settling
@@ -27,7 +28,7 @@ TABLE = pa.table({"grade": GRADE, "age": AGE, "pay": PAY})
 POLICY = Policy(
     columns={
         "grade": Column(name="grade", categories=("1", "2", "3", "4")),
-        "age": Column(name="age", bounds=(17, 90)),
+        "age": Column(name="age", bounds=(17, 90), outside=Outside.CLAMP),
         "pay": Column(name="pay", role=Role.INSENSITIVE),
     }
 )
@@ -87,7 +88,7 @@ def test_numbers_beyond_bounds_are_shown_as_the_bound(method: str) -> None:
 
     Without generalization each part is one whole number: those of the bounds are [17, 18) and [90, 91).
     """
-    policy = Policy(columns={**POLICY.columns, "age": Column(name="age", bounds=(17, 90), generalize=False)})
+    policy = Policy(columns={**POLICY.columns, "age": replace(POLICY.columns["age"], generalize=False)})
     for each in (POLICY, policy):
         release = anonkit.release(
             TABLE.drop(["grade"]),
@@ -118,9 +119,9 @@ def test_outside_may_be_refused_or_missing(tmp_path: Path) -> None:
     path.write_text("grade,age,pay\n" + "1,many,low\n" * 9 + "2,30,high\n" * 9)
     with pytest.raises(SourceError, match="column 'age': the cell in row 1 is not of type number"):
         released(path, Policy(columns=refusing))
-    assert released(path).owner["cells_not_as_declared"] == {"age": {"missing": 9}}
+    assert released(path).owner["cells_not_as_declared"] == {"age": {"outside": 9}}
     strangers = TABLE.set_column(0, "grade", pa.array(GRADE + 1))
-    with pytest.raises(PolicyError, match=r"column 'grade' has .* cells outside its declared categories"):
+    with pytest.raises(GuaranteeError, match=r"column 'grade' has .* cells outside its declared categories"):
         released(strangers)
     lenient = {
         **POLICY.columns,

@@ -12,9 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.engines.reading.number_columns import CountNumbers, mixed_notes, text_columns
-from anonkit.errors import PolicyError
+from anonkit.errors import GuaranteeError, PolicyError
 from anonkit.policy.calendar_settling import CalendarCells
-from anonkit.policy.column_declarations import Role
+from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import CountCells, DeclaredCells, UnitCells, declared_cells, place_cells, settling
 from anonkit.policy.person_candidates import Candidate, WithKeys
@@ -40,10 +40,12 @@ def declared_table(
     Raises
     ------
     PolicyError
-        A column with bounds holds truth values, dates or times, by its own type.
+        A column with bounds holds truth values, dates or times, by its own type; or cells outside what is declared,
+        where they are refused.
     GuaranteeError
-        Where differential privacy reads cells itself, a column of floats is declared to hold people or whole numbers
-        which floats do not tell apart.
+        Under k-anonymity more of a column's cells are outside what is declared than is accepted. Where differential
+        privacy reads cells itself, a column of floats is declared to hold people or whole numbers which floats do not
+        tell apart.
 
     Privacy
     -------
@@ -52,14 +54,20 @@ def declared_table(
     if policy.cell_by_cell:
         refuse_rounded(source.schema, policy)
     source = with_keys(with_unit(source, policy, engine), policy.candidates, engine)
-    unusable, strange = _counted(source, policy, engine, taken)
-    _refuse_unread(policy, unusable, strange)
-    return settled(source, policy, engine), unusable
+    counted = _counted(source, policy, engine, taken)
+    _refuse_unread(policy, counted)
+    return settled(source, policy, engine), counted.unusable
 
 
-def _refuse_unread(policy: Policy, unusable: dict[str, Any], strange: Mapping[str, int]) -> None:
-    """Refuse dates, moments, times or coordinates that are none, or lie beyond their bounds, where that is declared."""
-    for name, n_strange in strange.items():
+def _refuse_unread(policy: Policy, counted: _Counted) -> None:
+    """Refuse cells that are not as declared: any of them, where that is declared, or more than are accepted.
+
+    Where differential privacy reads cells itself nothing is refused: it would tell of them.
+    """
+    if policy.cell_by_cell:
+        return
+    unusable = counted.unusable
+    for name, n_strange in counted.strange.items():
         raise PolicyError(
             f"column {name!r} has {n_strange} cells that are no coordinates in degrees",
             'a latitude is a number from -90 to 90, a longitude one from -180 to 180; outside = "missing" beside them '
@@ -70,7 +78,7 @@ def _refuse_unread(policy: Policy, unusable: dict[str, Any], strange: Mapping[st
         n_outside = counts.get("outside", 0)
         if column.place is not None:
             for place in place_cells(policy, column.place.columns):
-                if place.name == name and place.refuses and n_outside and column.outside:
+                if place.name == name and place.refuses and n_outside and column.outside is not None:
                     raise PolicyError(
                         f"place {name!r} has {n_outside} pairs of coordinates beyond its box",
                         'correct the table, or say outside = "missing"',
@@ -79,10 +87,32 @@ def _refuse_unread(policy: Policy, unusable: dict[str, Any], strange: Mapping[st
         if isinstance(cells, CalendarCells) and cells.refuses and n_outside:
             raise PolicyError(
                 f"column {name!r} has {n_outside} cells that are no {cells.calendar.kind} as it is declared",
-                'declare their format, as in format = "%d.%m.%Y"; outside = "missing" makes them missing'
-                if column.outside is None
-                else 'correct the policy or the table, or say outside = "missing"',
+                'correct the policy or the table, or say outside = "missing"',
             )
+        if column.outside is None:
+            _refuse_many(column, n_outside, counted.n_rows - counts.get("missing", 0))
+
+
+def _refuse_many(column: Column, n_outside: int, n_cells: int) -> None:
+    """Refuse a column of which more cells are outside what is declared than are accepted."""
+    if not n_outside or n_outside / n_cells <= column.accepted_outside:
+        return
+    what, of = ("place", "pairs of coordinates") if column.place is not None else ("column", "cells")
+    why, remedy, clamps = "outside its declared bounds", "correct the bounds", True
+    if column.domain_values is not None:
+        rule = "tree" if column.categories is None else "categories"
+        why, remedy, clamps = f"outside its declared {rule}", f"correct or complete the {rule}", False
+    elif column.place is not None:
+        why, remedy = "beyond its box", "correct the box"
+    elif column.bounds is None and column.calendar is not None:
+        why, clamps = f"that are no {column.calendar.kind} as it is declared", column.calendar.limits is not None
+        remedy = 'declare their format, as in format = "%d.%m.%Y"' + (", or correct the bounds" if clamps else "")
+    words = 'outside = "clamp" or "missing"' if clamps else 'outside = "missing"'
+    raise GuaranteeError(
+        f"{what} {column.name!r} has {n_outside} of {n_cells} {of} {why}, more than the "
+        f"{100 * column.accepted_outside:g} % that are accepted",
+        f"{remedy}; or say {words} in the policy where all of them are to be read so, or accept_outside, another share",
+    )
 
 
 def with_unit(source: Source, policy: Policy, engine: Engine) -> Source:
@@ -121,7 +151,7 @@ def settled(source: Source, policy: Policy, engine: Engine) -> Source:
 
 @dataclass(frozen=True, kw_only=True)
 class _CountBoth:
-    """Counts in one pass what is not as declared, what is no coordinate, and what is no number among numbers."""
+    """Counts in one pass the rows, what is not as declared or no coordinate, and what is no number among numbers."""
 
     cells: CountCells
     places: Sequence[PlaceCells]
@@ -130,7 +160,8 @@ class _CountBoth:
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
         strange = [count for place in self.places for count in place.strange(batch)]
-        return np.concatenate([self.cells(batch, row), np.array(strange, np.int64), self.numbers(batch, row)])
+        rows = np.array([batch.num_rows, *self.cells(batch, row), *strange], np.int64)
+        return np.concatenate([rows, self.numbers(batch, row)])
 
 
 def unusable_cells(source: Source, policy: Policy, engine: Engine, *, taken: Collection[str] = ()) -> dict[str, Any]:
@@ -149,13 +180,22 @@ def unusable_cells(source: Source, policy: Policy, engine: Engine, *, taken: Col
     -------
     Counted on the source and covered by no promise: for the owner.
     """
-    return _counted(source, policy, engine, taken)[0]
+    return _counted(source, policy, engine, taken).unusable
 
 
-def _counted(
-    source: Source, policy: Policy, engine: Engine, taken: Collection[str]
-) -> tuple[dict[str, Any], dict[str, int]]:
-    """Return what `unusable_cells` does, and the cells that are no coordinates by column, where they refuse the table.
+@dataclass(frozen=True, kw_only=True)
+class _Counted:
+    """The cells of a table that are not as declared."""
+
+    unusable: dict[str, Any]
+    """As `unusable_cells` returns them."""
+    strange: Mapping[str, int]
+    """Cells that are no coordinates by column, where they refuse the table."""
+    n_rows: int
+
+
+def _counted(source: Source, policy: Policy, engine: Engine, taken: Collection[str]) -> _Counted:
+    """Count what is not as declared.
 
     Every batch is counted by itself, and what one row holds changes nothing in another.
     """
@@ -166,24 +206,25 @@ def _counted(
     hidden = {name for name in policy.names(Role.IDENTIFIER) if name not in taken}
     texts = [] if policy.cell_by_cell else [n for n in text_columns(source.schema, policy) if n not in hidden]
     if not columns and not texts:
-        return {}, {}
+        return _Counted(unusable={}, strange={}, n_rows=0)
     refusing = [place for place in places if place.refuses]
     cells, numbers = CountCells(columns=tuple(columns)), CountNumbers(names=tuple(texts))
     n_cells, coordinates = len(_COUNTS) * len(columns), [name for place in refusing for name in place.place.columns]
     n_before = n_cells + len(coordinates)
-    counts = engine.add_up(
+    n_rows, *others = engine.add_up(
         source,
         _CountBoth(cells=cells, places=refusing, numbers=numbers),
         list(dict.fromkeys([*cells.names, *texts])),
-        n_before + numbers.size,
-    )
+        1 + n_before + numbers.size,
+    ).tolist()
+    counts = np.array(others, np.int64)
     mixed = numbers.mixed(counts[n_before:])
     strange = zip(coordinates, counts[n_cells:n_before].tolist(), strict=True)
     unusable = {
         **_not_as_declared(columns, counts[:n_cells], policy),
         **({"cells_among_numbers": mixed, "reading_notes": mixed_notes(mixed)} if mixed else {}),
     }
-    return unusable, {name: count for name, count in strange if count}
+    return _Counted(unusable=unusable, strange={name: count for name, count in strange if count}, n_rows=n_rows)
 
 
 def _not_as_declared(

@@ -2,10 +2,10 @@
 """Type inference for the cells of text files: the declared type, or else the narrowest that fits all cells.
 
 Cells of a column with declared categories, and the names of units, stay strings: each cell is read on its own
-(`anonkit.domains.cell_keys`). Numbers with bounds get one type under k-anonymity, where the strings among them are
-missing. Under differential privacy nothing is guessed. A guess never loses anything: a text column becomes integers or
-dates only when every cell reads back as the same text, and numbers only when no cell looks like a code (01234, or more
-digits than a number keeps).
+(`anonkit.domains.cell_keys`). Numbers with bounds stay strings where one of their cells is no number, so that such
+cells can be counted. Under differential privacy nothing is guessed. A guess never loses anything: a text column becomes
+integers or dates only when every cell reads back as the same text, and numbers only when no cell looks like a code
+(01234, or more digits than a number keeps).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.domains.cell_keys import cell_numbers
 from anonkit.engines.reading.canonical import canonical_array
 from anonkit.engines.reading.decimal_commas import Parse, is_number, reading_commas, with_points
 from anonkit.engines.reading.untyped import NotOfType
@@ -54,7 +53,8 @@ class TextCells:
         if len(cells.parsers) == 1 and cells.parsers[0][0] == pa.string():
             return cls(cells.wanted, ((pa.string(), with_points),)) if is_number(column) else cells
         parsers = [
-            (kind, reading_commas(parse) if pa.types.is_floating(kind) else parse) for kind, parse in cells.parsers
+            (kind, reading_commas(parse) if pa.types.is_floating(kind) or _is_last_resort(kind, column) else parse)
+            for kind, parse in cells.parsers
         ]
         return cls(cells.wanted, parsers)
 
@@ -66,9 +66,7 @@ class TextCells:
             return cls(ColumnType.STRING, (_DECLARED[ColumnType.STRING],))
         if column.bounds is not None and column.outside is not Outside.REFUSE:
             integers = () if column.type is ColumnType.NUMBER else (_DECLARED[ColumnType.INTEGER],)
-            return cls(
-                ColumnType.NUMBER, (*integers, _DECLARED[ColumnType.NUMBER], (pa.float64(), _numbers_among_texts))
-            )
+            return cls(ColumnType.NUMBER, (*integers, _DECLARED[ColumnType.NUMBER], _DECLARED[ColumnType.STRING]))
         if column.type is not None:
             return cls(column.type, (_DECLARED[column.type],))
         if column.bounds is not None or column.ladder is not None:
@@ -83,6 +81,11 @@ class TextCells:
             if typed is not None:
                 return known, typed
         raise NotOfType(_first_misfit(array, self.parsers[-1][1]), self.wanted)
+
+
+def _is_last_resort(kind: pa.DataType, column: Column) -> bool:
+    """Tell whether strings are kept of a column of numbers, because some are none."""
+    return bool(pa.types.is_string(kind)) and is_number(column)
 
 
 def _first_misfit(texts: pa.Array, parse: Parse) -> int:
@@ -151,11 +154,6 @@ def _dates(texts: pa.Array) -> pa.Array | None:
 
 def _booleans(texts: pa.Array) -> pa.Array | None:
     return _cast(texts, pa.bool_())
-
-
-def _numbers_among_texts(texts: pa.Array) -> pa.Array:
-    numbers = cell_numbers(texts)
-    return canonical_array("", pa.array(numbers), pa.float64())
 
 
 def _truth_values(texts: pa.Array) -> pa.Array:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonkit.domains.cell_keys import cell_numbers
 from anonkit.engines import open_engine
 from anonkit.engines.reading.decimal_commas import with_points
 from anonkit.engines.snapshots.addresses import source_at
@@ -60,10 +61,12 @@ def test_a_point_is_neither_a_fraction_nor_a_thousand(tmp_path: Path) -> None:
 
 
 def test_bounded_numbers_are_read_cell_by_cell(tmp_path: Path) -> None:
-    """What is no number is missing, and no other cell is read otherwise for it."""
+    """What is no number stays a text, to be counted and missing, and no other cell is read otherwise for it."""
     policy = _declared(bounds=(0.0, 9.0), outside=Outside.CLAMP)
+    read = _column(tmp_path, ["1,5", "1.5", "x", "3"], policy)
 
-    assert _column(tmp_path, ["1,5", "1.5", "x", "3"], policy).to_pylist() == [1.5, None, None, 3.0]
+    assert read.to_pylist() == ["1.5", "1,5", "x", "3"]
+    assert str(cell_numbers(read.combine_chunks()).tolist()) == "[1.5, nan, nan, 3.0]"
 
 
 def test_under_differential_privacy_declared_numbers_get_points_and_categories_stay(tmp_path: Path) -> None:
