@@ -33,7 +33,8 @@ from anonkit.promises.guarantee import Check
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-_PIECE_ROWS = 1 << 18  # rows that a release draws together
+_PIECE_ROWS = 1 << 18  # most rows that a release draws together
+_PIECE_CELLS = 1 << 23  # and most cells
 _BATCH_ROWS = 1 << 16
 _STEPS_IN_A_CELL = 16
 """Places in a cell at which dp-forest and dp-tree draw numbers."""
@@ -200,12 +201,18 @@ def _counted_tables(data: Path, params: Mapping[str, Any], facts: PublicFacts) -
         drawn=False,
     )
     # rows are drawn piece by piece, classes one after another, and each piece of a class is rounded by itself
-    pieces = np.minimum(by_class // _PIECE_ROWS + 2, max(-(-int(by_class.sum()) // _PIECE_ROWS), 1))
+    together = _rows_together(len(facts.columns))
+    pieces = np.minimum(by_class // together + 2, max(-(-int(by_class.sum()) // together), 1))
     for column, table, rows in zip(facts.attributes, tables, counts, strict=True):
         shares = np.stack([_share(own, size) for own, size in zip(table, sizes, strict=True)])
         expected = shares * by_class[:, np.newaxis]
         allowed = np.broadcast_to(pieces[:, np.newaxis], rows.shape).astype(np.float64)
         yield _Compared(name=column.name, found=rows, expected=expected, allowed=allowed, drawn=False)
+
+
+def _rows_together(n_columns: int) -> int:
+    """Return how many rows of so many columns a release draws together."""
+    return max(1, min(_PIECE_ROWS, _PIECE_CELLS // n_columns))
 
 
 def _variance(rate: int) -> float:
@@ -236,7 +243,7 @@ def _rows_of_mixtures(data: Path, params: Mapping[str, Any], facts: PublicFacts)
     name = split.target.name or "all rows"
     yield _Compared(name=name, found=by_class[:, np.newaxis], expected=rows[:, np.newaxis], allowed=exact, drawn=False)
     for column, found, (expected, allowed) in zip(
-        split.attributes, counts, expected_values(params, split, _PIECE_ROWS), strict=True
+        split.attributes, counts, expected_values(params, split, _rows_together(len(facts.columns))), strict=True
     ):
         yield _Compared(name=column.name, found=found, expected=expected, allowed=allowed, drawn=False)
 

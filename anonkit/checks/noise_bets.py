@@ -19,12 +19,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.checks.noise_laws import FLOOR, Noise, Parts, far_tail, law_of_noise, variance_of
+from anonkit.checks.noise_laws import FLOOR, Noise, Parts, far_tail, kept_within, law_of_noise, variance_of
 
 FloatArray = NDArray[np.float64]
 
@@ -70,13 +69,29 @@ def chance_of_so_little(shown: Iterable[Shown]) -> float:
         In any order in which noise may have been drawn, each draw in one of them at most.
     """
     logs = np.zeros(len(_TIMES_SMALLER))
-    for one in shown:
-        logs += _followed(one) if isinstance(one, Following) else _ratio(one)
+    for won in _won(list(shown)):
+        logs += won
     top = float(logs.max())
     if top == -math.inf:
         return 1.0
     won = top + math.log(float(np.exp(logs - top).mean()))
-    return min(1.0, math.exp(max(-won, -700.0)))
+    return math.exp(min(0.0, max(-won, -700.0)))  # lost bets add up without end, and are evidence of nothing
+
+
+def _won(shown: Sequence[Shown]) -> FloatArray:
+    """Return the logarithms of the bets on each count, shape (counts, smaller noises).
+
+    Those of the same noise one after another: the tables of a wide law are large, and few are kept.
+    """
+    won = np.zeros((len(shown), len(_TIMES_SMALLER)))
+    for at in sorted(range(len(shown)), key=lambda at: _noise_of(shown[at])):
+        one = shown[at]
+        won[at] = _followed(one) if isinstance(one, Following) else _ratio(one)
+    return won
+
+
+def _noise_of(shown: Shown) -> tuple[Parts, ...]:
+    return (shown.noise, shown.noise_before) if isinstance(shown, Following) else shown.noise
 
 
 def _ratio(shown: SameRows) -> FloatArray:
@@ -98,7 +113,7 @@ def _followed(shown: Following) -> FloatArray:
     return ratios[:, min(abs(shown.value - shown.estimate), ratios.shape[1] - 1)]
 
 
-@lru_cache(maxsize=256)
+@kept_within(128)
 def _ratios(stated: Parts, before: Parts | None) -> FloatArray:
     """Return the logarithms of the ratio of smaller laws to the stated one, by size of a difference.
 
@@ -128,7 +143,7 @@ def _smaller(parts: Parts, times: float) -> Parts:
     )
 
 
-@lru_cache(maxsize=512)
+@kept_within(64)
 def _upper(parts: Parts) -> FloatArray:
     """Return logarithms of bounds from above on the probabilities of 0, 1, 2, ...; the last holds beyond.
 
@@ -141,7 +156,7 @@ def _upper(parts: Parts) -> FloatArray:
     return np.log(one_sided + FLOOR)
 
 
-@lru_cache(maxsize=512)
+@kept_within(192)
 def _lower(parts: Parts) -> FloatArray:
     """Return logarithms of bounds from below on the probabilities of 0, 1, 2, ...; nothing is claimed beyond."""
     law = law_of_noise(parts)

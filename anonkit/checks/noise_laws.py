@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from typing import NamedTuple
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from functools import lru_cache, wraps
+from threading import Lock
+from typing import NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +25,45 @@ _NARROW = 4.0
 _LEAST_VARIANCE = 1e-9
 _LEAST_LOG = -700.0
 """Below its exponential there is no normal floating-point number."""
+
+
+P = ParamSpec("P")
+Table = TypeVar("Table", bound=NDArray[np.float64] | None)
+
+_ENTRY = 1 << 10
+"""Bytes that an entry takes besides its table, generously."""
+
+
+def kept_within(megabytes: int) -> Callable[[Callable[P, Table]], Callable[P, Table]]:
+    """Keep the tables that a function made last, in so much memory: a wide law takes that of a thousand narrow ones."""
+
+    def keeping(made: Callable[P, Table]) -> Callable[P, Table]:
+        kept: OrderedDict[Hashable, Table] = OrderedDict()
+        lock, left = Lock(), megabytes << 20
+
+        @wraps(made)
+        def table(*args: P.args, **kwargs: P.kwargs) -> Table:
+            nonlocal left
+            with lock:
+                if args in kept:
+                    kept.move_to_end(args)
+                    return kept[args]
+            new = made(*args, **kwargs)
+            with lock:
+                if args not in kept:
+                    kept[args] = new
+                    left -= _size(new)
+                while left < 0:
+                    left += _size(kept.popitem(last=False)[1])
+            return new
+
+        return table
+
+    return keeping
+
+
+def _size(table: NDArray[np.float64] | None) -> int:
+    return _ENTRY + (0 if table is None else table.nbytes)
 
 
 class Noise(NamedTuple):
@@ -61,7 +103,7 @@ def far_tail(size: int, parts: Parts) -> float:
     return math.exp(max(min([*logs, 0.0]), _LEAST_LOG))
 
 
-@lru_cache(maxsize=256)
+@kept_within(128)
 def law_of_noise(parts: Parts) -> NDArray[np.float64] | None:
     """Return the probabilities of |difference| = 0, 1, 2, ... for noise of these parts; None where it is too wide."""
     grid = 1 << max(8, math.ceil(math.log2(_DEVIATIONS * math.sqrt(variance_of(parts)) + 1)))

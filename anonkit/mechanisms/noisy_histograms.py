@@ -113,9 +113,10 @@ def rows_of(tables: NoisyTables, numbers: IntArray, randomness: Randomness) -> D
     """
     words = Words(randomness)
     codes: list[list[IntArray]] = [[] for _ in tables.tables]
+    by_class = [consistent_counts(tables, table) for table in tables.tables]
     for label, n_rows in enumerate(numbers):
-        for at, table in enumerate(tables.tables):
-            weights = consistent_counts(tables, table)[label]
+        for at, counts in enumerate(by_class):
+            weights = counts[label]
             # noise may leave a class no positive count in this table; its rows are then spread evenly
             weights = weights if weights.sum() > 0 else np.ones(weights.shape)
             dealt = _whole(weights * (n_rows / weights.sum()), words, int(n_rows))

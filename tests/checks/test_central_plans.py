@@ -204,6 +204,16 @@ def test_a_reading_of_the_target_is_rebuilt_too(rows: int, spent: float, is_read
     assert is_read == ("dependence on the target" in [reading["purpose"] for reading in params["readings"]])
 
 
+def test_the_last_of_many_tables_may_have_what_rounding_left_of_all() -> None:
+    """Fifteen hundred columns share so little that rounding is a millionth of a share, and one column has all of it."""
+    columns = {f"c{at}": Column(name=f"c{at}", categories=("a", "b", "c")) for at in range(1500)}
+    target = Column(name="y", role=Role.TARGET, categories=("no", "yes"))
+    policy = Policy(columns={**columns, "y": target})
+    account, params = account_of(DPNB(epsilon=1e-6), policy, 100.0)
+    assert refused(account, params) == []
+    assert len({draw.rate for draw in account.draws[1:]}) == 2
+
+
 def test_a_method_without_an_account_has_none_rebuilt() -> None:
     """A promise by a method that makes none, or by a look without noise, is refused."""
     policy = Policy(

@@ -10,7 +10,7 @@ import pytest
 
 from anonkit.checks import noise_bets
 from anonkit.checks.noise_bets import Following, SameRows, chance_of_so_little
-from anonkit.checks.noise_laws import Noise, law_of_noise
+from anonkit.checks.noise_laws import Noise, kept_within, law_of_noise
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.randomness import Randomness
@@ -137,3 +137,26 @@ def test_nothing_shown_is_nothing_told() -> None:
     assert chance_of_so_little([]) == 1.0
     nothing = [SameRows(values=(0, 0), noise=((Noise(1 << 40, 1),),) * 2)] * 1000
     assert 0 < chance_of_so_little(nothing) < 1e-300
+
+
+def test_bets_that_are_lost_are_no_evidence_however_many() -> None:
+    """Six hundred counts far from each other: what is lost is beyond the range of an exponential."""
+    parts = (Noise(ONE // 100, 1),)
+    lost = [Following(value=0, noise=parts, estimate=900, noise_before=parts)] * 600
+    assert chance_of_so_little(lost) == 1.0
+
+
+def test_tables_of_wide_laws_are_let_go() -> None:
+    """What was made last is kept, and the rest made anew: the same tables, in bounded memory."""
+    made: list[int] = []
+
+    @kept_within(1)
+    def table(number: int) -> np.ndarray | None:
+        made.append(number)
+        return None if number < 0 else np.full(1 << 15, float(number))  # a quarter of a megabyte
+
+    for number in (0, 1, 0, 2, -1, 0, 3, 4, 0, 1, -1):
+        found = table(number)
+        assert (number < 0) is (found is None)
+        assert found is None or found[-1] == number
+    assert made == [0, 1, 2, -1, 3, 4, 1, -1]

@@ -51,7 +51,9 @@ class DrawnPiece:
 
     def __call__(self, piece: int) -> pa.RecordBatch:
         """Return the rows of a piece."""
-        return self._batch(rows_of_piece(self.numbers, piece), self.randomness.child(f"piece {piece}"))
+        return self._batch(
+            rows_of_piece(self.numbers, piece, len(self.domains)), self.randomness.child(f"piece {piece}")
+        )
 
     def empty(self) -> pa.RecordBatch:
         """Return the table without rows: columns, types and categories."""
@@ -73,4 +75,4 @@ class DrawnPiece:
 
     def source(self, engine: Engine) -> Source:
         """Return the table."""
-        return engine.draw(self, piece_sizes(self.numbers), self.empty())
+        return engine.draw(self, piece_sizes(self.numbers, len(self.domains)), self.empty())

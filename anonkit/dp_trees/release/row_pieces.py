@@ -12,16 +12,24 @@ import numpy as np
 from anonkit.domains.array_types import IntArray
 
 PIECE_ROWS = 1 << 18
-"""Rows drawn together."""
+"""Most rows drawn together."""
+_PIECE_CELLS = 1 << 23
+"""Most cells drawn together: from 33 columns on a piece has fewer rows."""
 
 
-def piece_sizes(numbers: IntArray) -> list[int]:
-    """Return the rows of each piece, given the rows of each cell."""
-    n_rows = int(numbers.sum())
-    return [min(PIECE_ROWS, n_rows - first) for first in range(0, n_rows, PIECE_ROWS)]
+def rows_together(n_columns: int) -> int:
+    """Return how many rows of so many columns a full piece has."""
+    return max(1, min(PIECE_ROWS, _PIECE_CELLS // max(n_columns, 1)))
 
 
-def rows_of_piece(numbers: IntArray, piece: int) -> IntArray:
+def piece_sizes(numbers: IntArray, n_columns: int) -> list[int]:
+    """Return the rows of each piece, given the rows of each cell and the columns of the table."""
+    n_rows, full = int(numbers.sum()), rows_together(n_columns)
+    return [min(full, n_rows - first) for first in range(0, n_rows, full)]
+
+
+def rows_of_piece(numbers: IntArray, piece: int, n_columns: int) -> IntArray:
     """Return how many rows of each cell are in a piece, shape (n_cells,)."""
-    first = piece * PIECE_ROWS
-    return np.asarray(np.diff(np.clip(np.cumsum(numbers), first, first + PIECE_ROWS), prepend=first), dtype=np.int64)
+    full = rows_together(n_columns)
+    first = piece * full
+    return np.asarray(np.diff(np.clip(np.cumsum(numbers), first, first + full), prepend=first), dtype=np.int64)
