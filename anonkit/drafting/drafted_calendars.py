@@ -29,7 +29,7 @@ def calendar_lines(profile: ColumnProfile) -> list[str]:
     other = form.replace("%d", "%?").replace("%m", "%d").replace("%?", "%m")
     return [
         '# type = "date"',
-        f'# format = "{form}"   # or "{other}": no cell tells for certain which of them is the day',
+        f'# format = "{form}"   # or "{other}": declare which of them is the day',
         *_levels("date"),
     ]
 

@@ -378,7 +378,8 @@ def _no_target_note(of_target: TargetGuess) -> str:
 def _quasi_identifier_notes(profile: ColumnProfile) -> list[str]:
     notes = [f"{profile.kind.value.capitalize()} that an attacker may know."]
     if profile.is_named_identifier:
-        notes.append('Named like an identifier, but with few values: if it tells people apart, role = "identifier".')
+        how_many = "with many different" if 2 * profile.distinct > profile.filled else "but with repeated"
+        notes.append(f'Named like an identifier, {how_many} values: if it tells people apart, role = "identifier".')
     elif profile.kind is ValueKind.TEXT and profile.filled >= 10 and 2 * profile.distinct > profile.filled:
         notes.append('Nearly as many values as rows: role = "identifier" if it names people, otherwise give a tree.')
     if _is_sensitive(profile.name):

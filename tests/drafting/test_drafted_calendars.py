@@ -35,16 +35,17 @@ def table(**columns: object) -> pa.Table:
     ],
 )
 def test_what_looks_like_dates_is_proposed_as_a_comment(cells: list[object], declared: dict[str, str]) -> None:
-    """The draft is as it was for the machine; uncommented, it is a policy; a format is said to be uncertain."""
+    """The draft is as it was for the machine; uncommented and filled in, it is a policy; a format is asked about."""
     draft = draft_policy(table(born=cells), target="y")
     assert Policy.from_dict(tomllib.loads(draft)).column("born").calendar is None
-    uncommented = tomllib.loads(re.sub(r"^# ((?:type|format|levels|bounds) = )", r"\1", draft, flags=re.MULTILINE))
+    filled = draft.replace("FIRST DAY", "2020-01-01").replace("LAST DAY", "2024-12-31")
+    uncommented = tomllib.loads(re.sub(r"^# ((?:type|format|levels|bounds) = )", r"\1", filled, flags=re.MULTILINE))
     spec = uncommented["columns"]["born"]
     assert {key: spec[key] for key in ("type", "format") if key in spec} == declared
     calendar = Policy.from_dict(uncommented).column("born").calendar
     assert calendar is not None
     assert calendar.levels == tuple(spec["levels"])
-    assert ("no cell tells" in draft) is ("format" in declared)
+    assert ("declare which of them is the day" in draft) is ("format" in declared)
 
 
 def test_other_texts_are_no_dates() -> None:

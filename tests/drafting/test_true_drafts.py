@@ -1,0 +1,36 @@
+"""What a draft says of a table is true of it, and nothing that is to be filled in holds when it is uncommented."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from anonkit.drafting.policy_draft import draft_policy
+from anonkit.errors import PolicyError
+from anonkit.policy.declaration import Policy
+
+BORN = pa.table({"born": [f"{13 + at % 16:02}.{1 + at % 12:02}.1980" for at in range(300)], "y": ["a", "b"] * 150})
+
+
+def test_a_placeholder_does_not_parse(tmp_path: Path) -> None:
+    """Uncommented as it stands it is refused: bounds of an example had turned every date into one."""
+    draft = draft_policy(BORN)
+    assert '# bounds = ["FIRST DAY", "LAST DAY"]' in draft
+    path = tmp_path / "policy.toml"
+    path.write_text(draft.replace('# type = "date"', 'type = "date"').replace("# bounds", "bounds"), encoding="utf-8")
+    with pytest.raises(PolicyError, match="born"):
+        Policy.load(path)
+
+
+def test_no_draft_denies_what_the_cells_tell() -> None:
+    """Days from 13 on do tell which number is the day: the draft asks, and claims nothing."""
+    assert "no cell tells" not in draft_policy(BORN)
+
+
+def test_many_values_are_not_called_few() -> None:
+    """794 of 800 are many."""
+    values = [f"v{at % 794}" for at in range(800)]
+    draft = draft_policy(pa.table({"customer_name": values, "y": ["a", "b"] * 400}))
+    assert "few values" not in draft
