@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from anonkit.parameters import Parameter
 
 _ALONE = "anonkit.method"  # where a context keeps the one method whose options are enough
+_NAMED = "anonkit.named_method"  # and the one that the command line names
+_ALL = "anonkit.help_all"  # and that the help lists everything
 
 Given = str | bool | tuple[str, ...]
 """What stands on the command line, before it is read."""
@@ -67,8 +69,38 @@ def _default_words(parameter: Parameter) -> str:
     return f"default {parameter.default:g}" if isinstance(parameter.default, float) else f"default {parameter.default}"
 
 
+def _show_all(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
 class MethodCommand(click.Command):
-    """A command that has the parameters of all methods as options, after its own."""
+    """A command that has the parameters of all methods as options, after its own.
+
+    Its help lists the options that most people use, and the parameters of the method that is named before `--help`;
+    `--help-all` lists everything.
+
+    Parameters
+    ----------
+    usual : sequence of str
+        Options that `--help` lists: of the command, or parameters of methods.
+    """
+
+    def __init__(self, *args: Any, usual: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.usual = usual
+        self.params.append(
+            click.Option(
+                ["--help-all"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=_show_all,
+                help="Show every option, and the parameters of every method.",
+            )
+        )
 
     def own_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the command's own arguments and options."""
@@ -85,30 +117,46 @@ class MethodCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the command line; the other methods are not even imported when it has none of their options."""
         if not ctx.resilient_parsing:  # a completion offers everything
-            ctx.meta[_ALONE] = self._alone(ctx, args)
+            ctx.meta[_NAMED] = named = _named_method(args)
+            ctx.meta[_ALONE] = self._alone(ctx, args, named)
         return super().parse_args(ctx, args)
 
-    def _alone(self, ctx: click.Context, args: Sequence[str]) -> str | None:
+    def _alone(self, ctx: click.Context, args: Sequence[str], named: str | None) -> str | None:
         """Return the method that has all options given; None when it is not so plain."""
         from anonkit.methods import METHODS, default_method
 
         own = [option for option in self.own_params(ctx) if isinstance(option, click.Option)]
         given = {word.partition("=")[0] for word in args if word.startswith("--")}
-        chosen = default_method([name[2:] for name in given], without_target="--no-target" in given)
-        for word, following in zip(args, [*args[1:], ""], strict=True):
-            name, equals, value = word.partition("=")
-            if name == "--method":
-                chosen = value if equals else following
+        chosen = named or default_method([name[2:] for name in given], without_target="--no-target" in given)
         if chosen not in METHODS:
             return None
         known = {name for option in (*own, *_options_of([_parameters_of(chosen)])) for name in _names(option)}
         return chosen if given <= known else None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the command's own options, then a section a method with what the methods before it do not have."""
-        records = [
-            parameter.get_help_record(ctx) for parameter in self.own_params(ctx) if isinstance(parameter, click.Option)
-        ]
+        """Write the usual options and those of the method that is named; all of them, a section a method, if asked."""
+        if ctx.meta.get(_ALL):
+            return self._format_all(ctx, formatter)
+        own = {name: option for option in self._own_options(ctx) for name in option.opts}
+        with formatter.section("Options most people use"):
+            formatter.write_dl([_usual_record(ctx, own, name) for name in (*self.usual, "--help", "--help-all")])
+        named = ctx.meta.get(_NAMED)
+        if named is not None:
+            with formatter.section(f"Parameters of {named}"):
+                formatter.write_dl([option_record(parameter) for parameter in _parameters_of(named)])
+        else:
+            formatter.write_paragraph()
+            formatter.write_text(
+                f"{len(own) - len(self.usual)} more: {ctx.command_path} --help-all. "
+                f"Parameters of a method: {ctx.command_path} --method NAME --help."
+            )
+        return None
+
+    def _own_options(self, ctx: click.Context) -> list[click.Option]:
+        return [parameter for parameter in self.own_params(ctx) if isinstance(parameter, click.Option)]
+
+    def _format_all(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        records = [option.get_help_record(ctx) for option in self._own_options(ctx)]
         with formatter.section("Options"):
             formatter.write_dl([record for record in records if record is not None])
         seen: set[Parameter] = set()
@@ -121,6 +169,26 @@ class MethodCommand(click.Command):
                     known = ", ".join(parameter.option for parameter in parameters if parameter in seen)
                     formatter.write_text(f"as above: {known}")
             seen.update(new)
+
+
+def _usual_record(ctx: click.Context, own: Mapping[str, click.Option], name: str) -> tuple[str, str]:
+    """Return an option of the command as its help lists it, or a parameter of the default method."""
+    if name in own:
+        return own[name].get_help_record(ctx) or (name, "")
+    from anonkit.methods import default_method
+
+    parameters = _parameters_of(default_method([name[2:]], without_target=False))
+    return next(option_record(parameter) for parameter in parameters if parameter.option == name)
+
+
+def _named_method(args: Sequence[str]) -> str | None:
+    """Return the method that the words of a command line name last; None when they name none."""
+    named = None
+    for word, following in zip(args, [*args[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        if name == "--method":
+            named = value if equals else following
+    return named
 
 
 def read_parameters(method: str, given: Mapping[str, Given | None]) -> dict[str, Any]:

@@ -17,6 +17,21 @@ if TYPE_CHECKING:
     from anonkit.parameters import Parameter
 
 
+_CHOICES = (
+    (
+        "rfka, mondrian",
+        "Colleagues or a named institute will work with the rows: release --k 10. mondrian keeps detail in more "
+        "columns.",
+    ),
+    ("dp-forest", "Anyone may download the table, to predict one column: release --epsilon 1 --target NAME."),
+    ("dp-marginals", "Anyone may download the table, for any question: release --epsilon 1 --no-target."),
+    ("dp-tables", "Only counts, sums and means are published."),
+    ("rr", "People do not trust you with their answers: it acts before the answers are stored."),
+    ("all others", "To repeat a published experiment, or where a page of the documentation points to one."),
+)
+"""Methods with the situation each is for: what a newcomer reads first."""
+
+
 @click.command(name="methods")
 @click.argument("name", metavar="[NAME]", required=False)
 @json_option
@@ -36,11 +51,13 @@ def command(name: str | None) -> Outcome:
         return Outcome(text=_details(document, parameters), document=document)
     documents = [describe(name_of_method) for name_of_method in declared_parameters()]
     formatter = click.HelpFormatter(max_width=100)
+    with formatter.section("Which one to take"):
+        formatter.write_dl(_CHOICES)
     for kind, group in groupby(sorted(documents, key=_kind), key=_kind):
         with formatter.section(f"Promise: {kind}"):
             formatter.write_dl([(document["name"], document["summary"]) for document in group])
     formatter.write_paragraph()
-    formatter.write_text("`anonkit methods NAME` tells promise, parameters and presets.")
+    formatter.write_text("`anonkit methods NAME` shows the promise, parameters and presets of one.")
     return Outcome(text=formatter.getvalue().rstrip("\n"), document={"methods": documents})
 
 

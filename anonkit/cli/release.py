@@ -31,7 +31,23 @@ if TYPE_CHECKING:
     from anonkit.policy.declaration import Policy
 
 
-@click.command(cls=MethodCommand, name="release")
+_USUAL = (
+    "--method",
+    "--k",
+    "--l",
+    "--epsilon",
+    "--policy",
+    "--target",
+    "--no-target",
+    "--unit",
+    "--identifier",
+    "--sensitive",
+    "--dry-run",
+    "--force",
+)
+
+
+@click.command(cls=MethodCommand, name="release", usual=_USUAL)
 @click.argument("source", metavar="IN")
 @click.option(
     "--method",

@@ -32,6 +32,21 @@ if TYPE_CHECKING:
     from anonkit.engines.engine_choice import Local, Spark
     from anonkit.promises.guarantee import Check
 
+_FIGURES = (
+    "k_anonymity",
+    "l_diversity",
+    "entropy_l_diversity",
+    "recursive_c_l_diversity",
+    "t_closeness",
+    "alpha_k_anonymity",
+    "confidence_cap",
+    "basic_beta_likeness",
+    "epsilon",
+    "delta",
+    "shuffle_epsilon",
+    "signature",
+)
+"""Checks that are shown though they passed: their figures are what a release promises."""
 _FILE_CHECKS = ("hash:", "manifest", "signed_files")
 _MEANINGS = {
     "exported_file": "it cannot be read in its form",
@@ -152,6 +167,7 @@ _MEANINGS = {
 @engine_of_checks_options
 @reading_options
 @click.option("--junit", metavar="FILE", help="Write the checks as JUnit test results too; rewritten whatever happens.")
+@click.option("-v", "--verbose", is_flag=True, help="List every check of a release, and not only what failed.")
 @quiet_option
 @json_option
 def command(
@@ -170,6 +186,7 @@ def command(
     engine: Local | Spark,
     how: Mapping[str, Any],
     junit: str | None,
+    verbose: bool,
     quiet: bool,
 ) -> Outcome:
     """Recount a release and compare it with its promise.
@@ -183,7 +200,8 @@ def command(
     anonkit validate out.csv --against out.parquet
     anonkit validate out.parquet --engine spark --spark-master spark://host:7077
 
-    Exits with 1 when a check fails and with 3 when something promised could not be checked. The hashes of all files,
+    Exits with 1 when a check fails and with 3 when something promised could not be checked. Of a release it shows the
+    promised figures and what failed; --verbose lists every check, --json and --junit have all. The hashes of the files,
     the columns, k, l and t, and the figures of the report are looked at; the source table is not needed. With
     --engine spark executors read the files of a release that is a folder, or fetch them from an object store.
     """
@@ -232,9 +250,11 @@ def command(
             )
     if junit is not None:
         write_text(Path(junit), junit_xml(redacted(table), validation.checks, validation.unchecked), force=True)
-    lines = [
-        check_line(column) for column in gathered(check.to_dict() for check in sorted(validation.checks, key=_rank))
-    ]
+    is_release = stored is not None or any(check.name.startswith(_FILE_CHECKS) for check in validation.checks)
+    shown = [check for check in validation.checks if verbose or not is_release or _is_of_interest(check)]
+    lines = [check_line(column) for column in gathered(check.to_dict() for check in sorted(shown, key=_rank))]
+    if len(shown) < len(validation.checks):
+        lines.append(f"        {len(validation.checks) - len(shown)} more passed; --verbose lists them.")
     passed = sum(check.passed for check in validation.checks)
     head = click.style(f"{one_line(redacted(table))}: {passed} of {len(validation.checks)} checks passed", bold=True)
     return Outcome(
@@ -253,6 +273,11 @@ def command(
 def _rank(check: Check) -> tuple[bool, bool]:
     """Order checks for reading: what failed first, the hashes of files last."""
     return check.passed, check.name.startswith(_FILE_CHECKS)
+
+
+def _is_of_interest(check: Check) -> bool:
+    """Return whether a check failed, or its figure is one of the promise."""
+    return not check.passed or check.name.startswith(_FIGURES)
 
 
 def _names(listed: str) -> Sequence[str]:

@@ -115,7 +115,7 @@ def test_a_text_that_is_no_number_is_refused_with_the_range(text: str) -> None:
 @pytest.mark.usefixtures("two_methods")
 def test_the_help_has_a_heading_a_method_and_says_nothing_twice(cli: Any) -> None:
     """Ranges, choices and defaults under each method; what two methods share is listed once and named again."""
-    out = cli("release", "--help").out
+    out = cli("release", "--help-all").out
     left, right = out.index("Parameters of left"), out.index("Parameters of right")
 
     assert left < out.index("--epsilon NUMBER") < right
@@ -124,6 +124,29 @@ def test_the_help_has_a_heading_a_method_and_says_nothing_twice(cli: Any) -> Non
     assert "as above: --choice" in out[right:]
     assert left < out.index("--depth INTEGER") < right < out.index("--depth NUMBER")
     assert "--shuffle / --no-shuffle" in out[right:]
+
+
+def test_the_help_of_release_is_one_screen(cli: Any) -> None:
+    """The options most people use, and how to see the others; no method is described."""
+    lines = cli("release", "--help").out.splitlines()
+
+    assert len(lines) <= 60
+    assert {"--k", "--epsilon", "--target", "--dry-run"} <= {word for line in lines for word in line.split()[:1]}
+    assert not any(line.startswith("Parameters of") for line in lines)
+    assert "release --help-all" in " ".join(lines)
+
+
+@pytest.mark.parametrize("named", [("--method", "dp-nb"), ("--method=dp-nb",)])
+def test_the_help_of_release_has_the_parameters_of_the_named_method(cli: Any, named: tuple[str, ...]) -> None:
+    """After the options most people use; a method that does not exist is refused."""
+    out = cli("release", *named, "--help").out
+
+    assert all(
+        parameter.option in out.partition("Parameters of dp-nb:")[2]
+        for parameter in parameters_of(method_class("dp-nb"))
+    )
+    assert out.count("Parameters of ") == 1
+    assert cli("release", "--method", "no-such", "--help").code == 2
 
 
 @pytest.mark.usefixtures("two_methods")
@@ -143,6 +166,7 @@ def test_methods_lists_and_describes(cli: Any) -> None:
     listed, one, document = cli("methods"), cli("methods", "left"), cli("methods", "left", "--json").document
 
     assert "goes left" in listed.out
+    assert listed.out.index("Which one to take") < listed.out.index("goes left")
     assert "goes right" in listed.out
     assert "privacy loss; (0, inf); required" in one.out
     assert "depth = 1" in one.out
@@ -159,8 +183,8 @@ def test_methods_lists_and_describes(cli: Any) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_parameter_of_every_method_is_an_option(cli: Any, method: str) -> None:
-    """Each stands in the help of `release` and in `methods NAME`, and none is hidden by an option of the command."""
-    help_text, described = cli("release", "--help").out, cli("methods", method).out
+    """Each is in the whole help of `release` and in `methods NAME`; no option of the command hides one."""
+    help_text, described = cli("release", "--help-all").out, cli("methods", method).out
     own = cli("methods", method, "--json").document["parameters"]
 
     assert [one["name"] for one in own] == [one.name for one in parameters_of(method_class(method))]

@@ -21,10 +21,17 @@ from anonkit.errors import MissingDependencyError, ParameterError
 
 
 def test_a_release_validates_as_it_was_made(cli: Any, released: Path) -> None:
-    """Exit code 0, every check a line, and the same in JSON."""
+    """Exit code 0; the promised figures, or with --verbose every check, and these in JSON."""
     plain, document = cli("validate", released), cli("validate", released, "--json").document
+    whole = cli("validate", released, "--verbose").out.splitlines()
 
     assert plain.code == 0
+    assert len(plain.out.splitlines()) <= 5
+    assert "passed  Rows in the smallest equivalence class" in plain.out
+    assert "more passed; --verbose lists them" in plain.out
+    assert plain.out.splitlines()[1] in whole
+    assert len(whole) > 20
+    assert "--verbose" not in "".join(whole)
     assert f"{len(document['checks'])} of {len(document['checks'])} checks passed" in plain.out
     assert document["ok"] is True
     assert document["passed"] is True
