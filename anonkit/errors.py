@@ -245,8 +245,33 @@ def refusing_damage(message: str, *, contradictions: bool = False) -> Iterator[N
         if contradictions and isinstance(error, ParameterError):
             raise ReleaseFormatError(f"the params contradict themselves: {error.told[0]}") from None
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
         raise ReleaseFormatError(message) from None
+
+
+class InternalError(AnonkitError):
+    """A defect of anonkit, or of a library under it."""
+
+    code = "INTERNAL"
+
+    @classmethod
+    def of(cls, error: BaseException) -> InternalError:
+        """Name the type of an exception and the innermost line of anonkit it came through; its text may quote cells."""
+        return cls(
+            f"internal error in {_place(error)} ({type(error).__name__})",
+            "please report this line; ANONKIT_DEBUG=1 shows the traceback, which may quote cells of the table",
+        )
+
+
+def _place(error: BaseException) -> str:
+    """Return the innermost line of anonkit's own code that an exception came through."""
+    place, trace = "anonkit", error.__traceback__
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        if module.split(".")[0] == "anonkit":
+            place = f"{module}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
 
 
 class UncheckedError(AnonkitError, RuntimeError):

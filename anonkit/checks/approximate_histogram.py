@@ -18,13 +18,13 @@ from anonkit.checks.approximate_account import account_of, loss_checks
 from anonkit.checks.central import domain_checks
 from anonkit.checks.central_params import domain_of
 from anonkit.checks.sameness import none_of, repeated, same
-from anonkit.errors import ReleaseFormatError
+from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check
 
 _FORMAT = "anonkit-noisy-histogram-1"
 _COUNT = "count"
 """Type of a column of noisy counts; all others are categories."""
-_DAMAGED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+_DAMAGED = "the params or the report lack a key or have one of the wrong kind"
 
 
 def approximate_checks(data: Path, params: Mapping[str, Any], guarantee: Mapping[str, Any]) -> Iterator[Check]:
@@ -44,7 +44,7 @@ def approximate_checks(data: Path, params: Mapping[str, Any], guarantee: Mapping
     ReleaseFormatError
         The params or the report are damaged, or of a format that cannot be checked.
     """
-    try:
+    with refusing_damage(_DAMAGED):
         if params["format"] != _FORMAT:
             raise ReleaseFormatError("an approximate promise can be checked of a histogram only")
         yield from loss_checks(params, guarantee)
@@ -53,10 +53,6 @@ def approximate_checks(data: Path, params: Mapping[str, Any], guarantee: Mapping
         yield none_of("counted_domains", repeated([column["name"] for column in params["columns"]]))
         yield from domain_checks(data, domains)
         yield _cells_check(data, domains)
-    except ReleaseFormatError:
-        raise
-    except _DAMAGED:
-        raise ReleaseFormatError("the params or the report lack a key or have one of the wrong kind") from None
 
 
 def approximate_report_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:
@@ -67,10 +63,8 @@ def approximate_report_checks(params: Mapping[str, Any], report: Mapping[str, An
     ReleaseFormatError
         One of them is damaged.
     """
-    try:
+    with refusing_damage(_DAMAGED):
         yield from _report_checks(params, report)
-    except _DAMAGED:
-        raise ReleaseFormatError("the params or the report lack a key or have one of the wrong kind") from None
 
 
 def _line_check(params: Mapping[str, Any]) -> Check:

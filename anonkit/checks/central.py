@@ -39,11 +39,11 @@ from anonkit.checks.central_rows import row_checks
 from anonkit.checks.central_rule import rebuilt_rule, rule_checks
 from anonkit.checks.central_target import target_checks
 from anonkit.checks.finding_lines import model_lines
-from anonkit.errors import ReleaseFormatError
+from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check
 
 _BATCH_ROWS = 1 << 16
-_DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, ZeroDivisionError)
+_DAMAGED = "the params or the report lack a key or have one of the wrong kind"
 
 
 def central_checks(
@@ -72,12 +72,8 @@ def central_checks(
     ReleaseFormatError
         The params or the report are damaged.
     """
-    try:
+    with refusing_damage(_DAMAGED):
         yield from _all_checks(data, params, guarantee, is_promised)
-    except ReleaseFormatError:
-        raise
-    except _DAMAGED:
-        raise ReleaseFormatError("the params or the report lack a key or have one of the wrong kind") from None
 
 
 def central_report_checks(
@@ -87,14 +83,10 @@ def central_report_checks(
 
     Parameters and errors are those of `central_checks`, with the whole report.
     """
-    try:
+    with refusing_damage(_DAMAGED):
         aggregated = is_promised and params.get("method") == AGGREGATES
         facts = aggregated_facts(params) if aggregated else facts_of(params)
         yield from report_checks(params, report, facts, is_promised=is_promised)
-    except ReleaseFormatError:
-        raise
-    except _DAMAGED:
-        raise ReleaseFormatError("the params or the report lack a key or have one of the wrong kind") from None
 
 
 def _all_checks(

@@ -19,7 +19,7 @@ from anonkit.checks.central_plans import ExpectedAccount, ExpectedLine
 from anonkit.checks.finding_lines import finding_delta, finding_lines
 from anonkit.checks.gaussian_lines import choice_rho_of, epsilon_of, rho_of
 from anonkit.checks.sameness import same
-from anonkit.errors import ReleaseFormatError
+from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check
 
 ADD_OR_REMOVE = "add or remove one record"
@@ -58,16 +58,12 @@ def published_account(params: Mapping[str, Any]) -> PublishedAccount:
     ReleaseFormatError
         When the account is absent or damaged, or a line states another epsilon than its rate has.
     """
-    try:
+    with refusing_damage("the account of the params lacks a key or has one of the wrong kind"):
         lines = [(line, _pure_cost(line)) for line in params["accounting"]]
         path = max((cost for _, cost in _paths(lines)), default=Fraction(0))
         composition = params["composition"]
         adjacency, (rows,) = str(composition["adjacency"]), integers([composition["rows_per_unit"]])
         loss = path if composition["bootstrap"] is None else _bootstrap_loss(composition["bootstrap"], path)
-    except ReleaseFormatError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        raise ReleaseFormatError("the account of the params lacks a key or has one of the wrong kind") from None
     if adjacency not in (ADD_OR_REMOVE, REPLACE) or rows < 1:
         raise ReleaseFormatError("the composition of the params is not one that anonkit writes")
     total = loss * rows * (2 if adjacency == REPLACE else 1)

@@ -17,7 +17,7 @@ from typing import Any
 
 from anonkit.checks.local_matrices import BlindAndNear, OwnMatrix, loss_of
 from anonkit.checks.local_params import Answer, Cells, PublishedAnswers, stated_loss
-from anonkit.errors import ReleaseFormatError
+from anonkit.errors import refusing_damage
 from anonkit.promises.guarantee import Check
 
 _FIGURES = ("action", "mechanism", "epsilon", "p_keep", "breach", "released_values", "domain", "parameters")
@@ -76,7 +76,7 @@ def promise_checks(table: PublishedAnswers, report: Mapping[str, Any], *, is_pro
         The report lacks a block or has one of the wrong kind.
     """
     loss = published_loss(table)
-    try:
+    with refusing_damage("the report of a randomized table lacks a figure or has one of the wrong kind"):
         claimed = report["guarantee"]["parameters"]
         if is_promised:
             yield from _claims(table, loss, claimed)
@@ -88,10 +88,6 @@ def promise_checks(table: PublishedAnswers, report: Mapping[str, Any], *, is_pro
         yield _budget(loss, report["budget"])
         yield _measures(table, report.get("published_measures", {}))
         yield from _method(table, loss, report["method"])
-    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
-        raise ReleaseFormatError(
-            "the report of a randomized table lacks a figure or has one of the wrong kind"
-        ) from None
 
 
 # --- the claim ---------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 import click
 
 from anonkit.cli.outcome import Outcome, WrongUsage
-from anonkit.errors import UNFINISHED_LOG, AnonkitError, facts_of, on_command_line, warnings_unsaid
+from anonkit.errors import UNFINISHED_LOG, AnonkitError, InternalError, facts_of, on_command_line, warnings_unsaid
 from anonkit.redaction import argument_forms, redacted
 
 COMPLETE = "_ANONKIT_COMPLETE"
@@ -36,12 +36,6 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-
 """Line breaks, terminal control characters, characters that turn the direction of writing."""
 _OWN_STYLE = re.compile("(\x1b\\[(?:0|1|2|3[0-7]|9[0-7])m|\n)")
 """What texts of commands are laid out with: bold, dim and coloured letters, their end, and line breaks."""
-
-
-class InternalError(AnonkitError):
-    """A defect of anonkit, or of a library under it."""
-
-    code = "INTERNAL"
 
 
 class SystemRefusal(AnonkitError):  # noqa: N818 - what it is
@@ -275,10 +269,7 @@ def _unforeseen(error: BaseException) -> AnonkitError:
     if isinstance(error, OSError) and error.errno is not None and error.errno in _known_errors():
         where = f": {os.fspath(error.filename)!r}" if isinstance(error.filename, str | os.PathLike) else ""
         return SystemRefusal(f"{os.strerror(error.errno)}{where}")
-    return InternalError(
-        f"internal error in {_place(error)} ({type(error).__name__})",
-        f"please report this line; {DEBUG}=1 shows the traceback, which may quote cells of the table",
-    )
+    return InternalError.of(error)
 
 
 def _wrong_usage(error: click.ClickException) -> WrongUsage:
@@ -301,17 +292,6 @@ def _known_errors() -> Mapping[int, str]:
     import errno
 
     return errno.errorcode
-
-
-def _place(error: BaseException) -> str:
-    """Return the innermost line of anonkit's own code that the exception came through."""
-    place, trace = "anonkit", error.__traceback__
-    while trace is not None:
-        module = str(trace.tb_frame.f_globals.get("__name__", ""))
-        if module.split(".")[0] == "anonkit":
-            place = f"{module}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return place
 
 
 # --- signals -------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from anonkit.checks.utility import (
     predictive_utility,
 )
 from anonkit.checks.whole_sets import fewest_alike
+from anonkit.errors import InternalError, ReleaseFormatError
 from anonkit.k_anonymity.recoded_sample import has_classes, people_of, recoded_sample
 from anonkit.pipeline.rows_left_out import CountedTable, by_quarter, left_out_by_class
 from anonkit.policy.column_declarations import Role
@@ -97,6 +98,11 @@ def answer_checks(
         The `method` block of the report.
     unit : str, optional
         Column that says whose a row is, which is taken out of the draft before anything is written.
+
+    Raises
+    ------
+    InternalError
+        A check finds the draft damaged, or its arithmetic fails: no other program has written the draft.
     """
     report: dict[str, Any] = {
         **draft.details,
@@ -105,7 +111,13 @@ def answer_checks(
         "columns": draft.columns,
         "budget": {"per_level": [], **draft.details.get("budget", {})},
     }
-    return list(draft_checks(data, draft.params, report, unit=unit))
+    try:
+        return list(draft_checks(data, draft.params, report, unit=unit))
+    except ReleaseFormatError as damage:
+        cause = damage.__context__
+        if isinstance(cause, OSError | pa.ArrowException):  # the draft's file could not be read back
+            raise
+        raise InternalError.of(cause or damage) from None
 
 
 def release_utility(
