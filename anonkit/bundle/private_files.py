@@ -18,6 +18,7 @@ except ImportError:  # Windows: folders of killed processes stay until someone d
     fcntl = None  # type: ignore[assignment]
 
 _PREFIX = "anonkit-raw-"
+_NAMED_BY = ("TMPDIR", "TEMP", "TMP")
 _NEW = "anonkit-new-"
 _LOCK = "owner.lock"
 
@@ -51,9 +52,11 @@ class PrivateFolder:
         Raises
         ------
         EngineError
-            The temporary folder of this machine cannot be written to.
+            The temporary folder of this machine cannot be written to, or another one is named than can be.
         """
         if self._path is None:
+            if self._parent is None:
+                _refuse_another_place()
             sweep(self._parent)
             self._path, lock = _make(self._parent)
             self._delete = weakref.finalize(self, _remove, self._path, lock, os.getpid())
@@ -69,6 +72,23 @@ class PrivateFolder:
 def is_private_folder(path: Path) -> bool:
     """Tell whether a path has the form of a private folder, which goes with its process."""
     return path.name.startswith(_PREFIX)
+
+
+def _refuse_another_place() -> None:
+    """Refuse a folder for temporary files that is named and of no use: Python would take another without a word."""
+    name = next((name for name in _NAMED_BY if os.environ.get(name)), None)
+    if name is None or os.path.abspath(os.environ[name]) == tempfile.gettempdir():
+        return
+    try:
+        os.rmdir(tempfile.mkdtemp(prefix=_NEW, dir=os.environ[name]))
+    except OSError as error:
+        refusal = EngineError(
+            f"{name} is {os.environ[name]!r}, where no temporary file can be made: {error.strerror}",
+            "let it name a folder of yours with room, or unset it",
+        )
+    else:
+        return
+    raise refusal
 
 
 def _make(parent: Path | None) -> tuple[Path, int]:

@@ -283,7 +283,13 @@ def _own(there: Sequence[str], columns: Sequence[str] | None) -> dict[str, str]:
     return {name: own for name, own in own_names(there).items() if columns is None or name in columns}
 
 
-def _failed() -> EngineError:
+def _failed(error: Exception | None = None) -> EngineError:
+    """Return what is said of a count that failed; of the words of DuckDB, which may quote cells, its type alone."""
+    if "OutOfMemory" in type(error).__name__:
+        return EngineError(
+            "recounting the table needs more memory, or room for temporary files, than there is",
+            "close other programs, or let TMPDIR name a folder with more room",
+        )
     return EngineError("recounting the table failed", "is every named column in it?")
 
 
@@ -339,7 +345,7 @@ def scanned(table: Table, *, threads: int | None = None) -> Iterator[tuple[Any, 
     except duckdb.Error as error:
         error.args = ()  # it may quote cells, and stays in the context of ours
         database.forget()  # some failures leave a database that answers nothing any more
-        raise _failed() from None
+        raise _failed(error) from None
     finally:
         connection.close()
         database.forget_spilled()

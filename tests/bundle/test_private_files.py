@@ -112,3 +112,32 @@ def test_no_room_for_private_files_is_told(monkeypatch: pytest.MonkeyPatch, tmp_
     with pytest.raises(EngineError, match="no private folder can be made among temporary files: No such") as caught:
         _ = PrivateFolder().path
     assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("name", ["TMPDIR", "TEMP", "TMP"])
+@pytest.mark.parametrize("place", ["nowhere", "a file"])
+def test_a_named_folder_that_is_of_no_use_is_refused(
+    name: str, place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Raw rows go where their owner said, or nowhere: Python itself would take another folder without a word."""
+    (tmp_path / "a file").touch()
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    for each in ("TMPDIR", "TEMP", "TMP"):
+        monkeypatch.delenv(each, raising=False)
+    monkeypatch.setenv(name, str(tmp_path / place))
+    with pytest.raises(EngineError, match=f"^{name} is '.*{place}', where no temporary file can be made: No") as caught:
+        _ = PrivateFolder().path
+    assert caught.value.__context__ is None
+    monkeypatch.setenv(name, str(tmp_path))
+    PrivateFolder().close()
+    assert PrivateFolder(tmp_path).path.parent == tmp_path
+
+
+def test_a_folder_chosen_in_python_may_differ_from_the_one_that_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """`tempfile.tempdir` counts where the environment names another folder that could be used."""
+    (tmp_path / "own").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "own"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert PrivateFolder().path.parent == tmp_path / "own"

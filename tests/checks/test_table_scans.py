@@ -54,6 +54,16 @@ def test_a_failed_scan_leaves_no_trace(tmp_path: Path) -> None:
     assert _sum(pa.table({"n": [5]})) == 5
 
 
+def test_want_of_memory_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count for which memory and temporary files do not do says so, and not that a column is missing."""
+    monkeypatch.setattr("anonkit.checks.table_scans._MEMORY", "1MB")
+    monkeypatch.setattr("anonkit.checks.table_scans._OPEN", {})
+    table = pa.table({"n": [f"value {at}" for at in range(100_000)]})
+    with pytest.raises(EngineError, match="needs more memory") as refused, scanned(table) as (connection, source):
+        connection.execute(f"SELECT count(*) FROM (SELECT n FROM {source} GROUP BY n ORDER BY n)").fetchall()
+    assert "TMPDIR" in (refused.value.hint or "")
+
+
 def test_rows_that_were_spilled_stay_on_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a scan had no room in memory its rows are in a private folder, which is gone when the scan is over."""
     monkeypatch.setattr("anonkit.checks.table_scans._MEMORY", "12MB")

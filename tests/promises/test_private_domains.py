@@ -143,6 +143,12 @@ def test_a_target_without_classes_is_refused_and_so_is_nothing_else(tmp_path: Pa
         released(table(4), tmp_path / "out.parquet")
 
 
+def test_the_refusal_names_the_threshold_and_not_epsilon_alone(tmp_path: Path) -> None:
+    """A delta that is too small for the rows is the reason as much as a small epsilon."""
+    with pytest.raises(PolicyError, match=r"noise: by epsilon and delta, a value needs about [\d,]+ rows"):
+        released(table(), tmp_path / "out.parquet", epsilon=1.0, delta=1e-290)
+
+
 def test_a_refusal_that_the_draws_led_to_is_charged(tmp_path: Path) -> None:
     """It tells what they told: the loss is booked, and a budget that is used up refuses before any more is told."""
     given: dict[str, Any] = {

@@ -121,7 +121,7 @@ class DomainSearch:
             lines=tuple(self._lines),
             names=tuple(name for name in names if name not in left_out),
             left_out=tuple(left_out),
-            undecided=_undecided(policy, searched),
+            undecided=_undecided(policy, searched, self._lines),
         )
         return replace(searched, found_domains=found.refused_by(refusals[0]) if refusals else found)
 
@@ -185,13 +185,15 @@ class DomainSearch:
         )
 
 
-def _undecided(policy: Policy, searched: Policy) -> str | None:
-    """Return why nothing can be released; None where something can."""
+def _undecided(policy: Policy, searched: Policy, lines: Sequence[FindingLine]) -> str | None:
+    """Return why nothing can be released, with the thresholds, which are public; None where something can."""
+    thresholds = [line.threshold for line in lines if line.threshold is not None]
+    needed = f": by epsilon and delta, a value needs about {max(thresholds):,} rows" if thresholds else ""
     if policy.target is not None and searched.target is None:
-        return f"target {policy.target!r}: no two classes stand out from the noise with so small an epsilon"
+        return f"target {policy.target!r}: no two classes stand out from the noise{needed}"
     if not searched.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE):
         which = "in no column does" if policy.target is None else "in no column but the target does"
-        return f"{which} anything stand out from the noise with so small an epsilon"
+        return f"{which} anything stand out from the noise{needed}"
     return None
 
 

@@ -13,6 +13,8 @@ from anonkit.engines.reading.failures import shielded
 from anonkit.errors import SourceError, spoken
 from anonkit.policy.encodings import UTF8
 
+_CONTROLS = bytes({*range(1, 32), 127} - set(b"\t\n\r\f"))
+_WITH_NUL = "NUL"
 _PART = 8 << 20  # bytes looked at a time
 
 
@@ -70,6 +72,10 @@ class TextFile:
     def not_utf8(self) -> SourceError:
         """Say that the file is in another encoding, and in which, as far as its bytes tell."""
         fitting = shielded(self._fitting, lambda _: self.unreadable())
+        if fitting == _WITH_NUL:
+            return SourceError(
+                f"{self} has NUL characters in its text", "take them out: no cell of a text file has any"
+            )
         if fitting is None:
             hint = "is it a text file?"
         elif fitting == self.encoding:
@@ -79,12 +85,12 @@ class TextFile:
         return SourceError(f"{self} is not {'UTF-8' if self.encoding == UTF8 else self.encoding} text", hint)
 
     def _fitting(self) -> str | None:
-        """Return the encoding that the whole file fits; None where it is no text.
+        """Return the encoding that the whole file fits; None where it is no text, `_WITH_NUL` where NUL alone is none.
 
         UTF-16 is told by its mark, or by zeros in every second byte, as Western texts have. Almost any bytes are text
         of one byte a character: a file with none of the five bytes that cp1252 lacks is proposed to be that.
         """
-        start, zeros, fits = b"", [0, 0], {UTF8: True, "cp1252": True}
+        start, zeros, fits, controls = b"", [0, 0], {UTF8: True, "cp1252": True}, 0
         utf8 = codecs.getincrementaldecoder(UTF8)()
         at = 0
         with self._raw() as stream:
@@ -93,6 +99,7 @@ class TextFile:
                 zeros[at % 2] += part[::2].count(0)
                 zeros[1 - at % 2] += part[1::2].count(0)
                 at += len(part)
+                controls += len(part) - len(part.translate(None, _CONTROLS))
                 for name, decode in ((UTF8, utf8.decode), ("cp1252", lambda raw: raw.decode("cp1252"))):
                     fits[name] = fits[name] and _decodes(decode, part)
         if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
@@ -100,7 +107,9 @@ class TextFile:
         if any(zeros):
             even, odd = zeros
             most = max(even, odd) > at / 4 and min(even, odd) < max(even, odd) / 16
-            return ("utf-16-le" if odd > even else "utf-16-be") if most else None
+            if most:
+                return "utf-16-le" if odd > even else "utf-16-be"
+            return _WITH_NUL if fits[UTF8] and not controls else None
         if self.encoding != UTF8 and fits[UTF8]:
             return UTF8
         return "cp1252" if fits["cp1252"] else "latin-1"

@@ -81,6 +81,17 @@ def test_what_is_late_in_a_file_decides_too(tmp_path: Path) -> None:
     assert refused.value.hint == "is it a text file?"
 
 
+@pytest.mark.parametrize("text", ["a,b\n1,x\0y\n", "a,b\0\n1,x\n", "ä,b\n1,ü\0\n"])
+def test_text_with_nul_is_not_called_another_encoding(text: str, tmp_path: Path) -> None:
+    """It is UTF-8, and what stands in it besides is named; with other control characters it is no text."""
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(SourceError, match="has NUL characters in its text"):
+        read(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text(f"{text}\x15")
+    with pytest.raises(SourceError, match="is not UTF-8 text"):
+        read(tmp_path / "t.csv")
+
+
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_wrong_encoding_is_refused_with_the_right_one(name: str, tmp_path: Path) -> None:
     """UTF-16 that was called Shift JIS."""
