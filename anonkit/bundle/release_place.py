@@ -20,6 +20,10 @@ from anonkit.bundle.store_writing import refuse_unfit
 from anonkit.errors import EngineError, ParameterError, option
 from anonkit.redaction import is_address
 
+_OTHER_FORMS = (
+    "releases are Parquet files; `anonkit export out.parquet out.csv` (or out.xlsx) writes another form of one"
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
@@ -55,7 +59,7 @@ class Place:
         for suffix in NAMED:
             if path.name.endswith(suffix) and path.name != suffix:
                 return cls(folder=path.parent, stem=path.name.removesuffix(suffix))
-        raise ParameterError(f"output ({text}) must end in .parquet, or in / for a folder")
+        raise ParameterError(f"output ({text}) must end in .parquet, or in / for a folder", _OTHER_FORMS)
 
     @classmethod
     def _in_store(cls, address: str) -> Place:
@@ -64,7 +68,7 @@ class Place:
         if not name:
             stem = folder.rstrip("/").rpartition("/")[2] or "release"
         if stem is None:
-            raise ParameterError(f"output ({address}) must end in .parquet, or in / for a folder")
+            raise ParameterError(f"output ({address}) must end in .parquet, or in / for a folder", _OTHER_FORMS)
         store = StorePlace(
             bucket=bucket,
             prefix=folder,

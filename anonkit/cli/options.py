@@ -261,7 +261,7 @@ policy_options = option_group(
         "--sensitive", metavar="COLUMN", multiple=True, help="What must not be learned, maybe the target; repeatable."
     ),
     click.option(
-        "--insensitive", metavar="COLUMN", multiple=True, help="Neither known nor wanted, left as it is; repeatable."
+        "--insensitive", metavar="COLUMN", multiple=True, help="Harmless column, published unchanged; repeatable."
     ),
     release_as_is_option,
     keep_option,
@@ -285,8 +285,8 @@ table_domains_options = option_group(
     click.option(
         "--domains-from-data",
         is_flag=True,
-        help="Read undeclared categories and bounds from the table: the claim is then conditional on their being "
-        "public.",
+        help="Take undeclared categories and bounds from the table. Weakens the guarantee: it then holds only if they "
+        "are public.",
     ),
     domains_min_people_option,
 )

@@ -90,7 +90,7 @@ def _reused_words(release: Release) -> list[str]:
     if not release.reused:
         return []
     version = release.report["anonkit_version"]
-    lines = ["the rows and the request are the same: nothing is drawn, charged or written"]
+    lines = ["the same data and settings were released already: nothing new was made, and no budget spent"]
     return lines if version == __version__ else [*lines, f"made by anonkit {version}; this is {__version__}"]
 
 

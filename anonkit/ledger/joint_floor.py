@@ -83,8 +83,8 @@ class JointFloor:
             )
         if 0 < view.k < self.required:
             raise GuaranteeError(
-                f"together with {numbers(view.releases)} of this dataset the smallest group has {view.k}, and "
-                f"{self._rule()}",
+                f"anyone who holds this release and {numbers(view.releases)} of this dataset finds groups of {view.k}, "
+                f"and {self._rule()}",
                 f"{_withdrawing(view.releases)}; {_APPLY}; {_accepting(view.k)}, and its page says so",
             )
 

@@ -304,7 +304,9 @@ class Column:
         if self.missing is Missing.FIRST and not bounded and listed is None:
             raise PolicyError(f'{where}: missing = "first" needs declared categories or bounds')
         if self.outside is not None and not (bounded or days) and listed is None:
-            raise PolicyError(f"{where}: outside says what lies outside declared categories or bounds", "declare them")
+            raise PolicyError(
+                f"{where}: outside needs declared bounds, categories or a tree", "add them, as in bounds = [0, 100000]"
+            )
         if self.outside is Outside.CLAMP and not bounded:
             raise PolicyError(f'{where}: outside = "clamp" is for bounds', 'outside = "missing", or "refuse"')
         self._check_accepted(where, has_domain=bounded or days or listed is not None)

@@ -55,8 +55,8 @@ def without_target() -> ChoiceError:
     named = f'{option("target", "NAME")}, or role = "target" in the policy'
     return ChoiceError(
         "no column has role target",
-        f"{named}; with {option('no_target', True)} none is needed: under differential privacy by dp-marginals, else "
-        "by mondrian, rfka, datafly and incognito",
+        f"say which column users will predict: {named}; or {option('no_target', True)} for a table of general use "
+        "(dp-marginals, mondrian, rfka, datafly, incognito)",
     )
 
 

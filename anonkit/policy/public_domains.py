@@ -20,7 +20,7 @@ MOST_CLASSES = 1000
 TARGET_BINS = 8
 """Equal bins of a numeric target over its public bounds, unless a method has a rule of its own."""
 
-_INIT_HINT = "`anonkit init` drafts a policy with public domains to fill in; role insensitive leaves a column out"
+_INIT_HINT = "`anonkit init` drafts a policy: fill in bounds and categories; role insensitive leaves a column out"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +144,7 @@ def public_domains(policy: Policy, *, target_required: bool = False) -> PublicDo
         raise without_target()
     names = sorted(policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE))
     if not names:
-        raise PolicyError("no column is declared that could be released with noise", _INIT_HINT)
+        raise PolicyError("noise needs the possible values of each column, and the policy declares none", _INIT_HINT)
     attributes = tuple(public_attribute(policy.column(name), policy.missing) for name in names)
     if policy.target is None:
         return PublicDomains(attributes=attributes, target=None)

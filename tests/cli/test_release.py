@@ -131,7 +131,7 @@ def test_the_same_command_again_makes_nothing(
     plain = cli("release", table, released, *quick)
     assert plain.code == 0, plain.err
     assert plain.out.startswith(f"Reused {released}\n")
-    assert "nothing is drawn, charged or written" in " ".join(plain.out.split())
+    assert "nothing new was made, and no budget spent" in " ".join(plain.out.split())
     document = cli("release", table, released, *quick, "--json").document
     assert (document["ok"], document["reused"], document["dry_run"]) == (True, True, False)
     assert "the release is there already" in cli("release", table, released, *quick, "--dry-run").out

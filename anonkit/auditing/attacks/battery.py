@@ -31,7 +31,7 @@ _SYNTHETIC = "No row of this release belongs to one person, so there is nothing 
 _ASSUMED = "How the table was made is not known: a row that fits in every column is taken for the person's."
 _REDRAWN = "The release hides its row order: scored on a second draw of the published mechanism, which is not written."
 _HIDDEN = "The secret is part of other answers, or released in coarser groups: this attack does not guess it."
-_NO_CONTROL = "Without control rows, what the table teaches about everybody counts as inferred from it."
+_NO_CONTROL = "Without control rows the risk of inference is overstated: general patterns count as leaks."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -140,7 +140,7 @@ class Workbook:
         if len(sheets) != 1:
             raise SourceError(
                 f"{self.address.shown} has {len(sheets)} sheets: {listed}",
-                option("sheet", sheets[0] if sheets else "NAME"),
+                f"say which: {' or '.join(option('sheet', name) for name in sheets[:3]) or option('sheet', 'NAME')}",
             )
         return str(sheets[0])
 
