@@ -62,9 +62,11 @@ def read_capped(path: Path) -> bytes:
     # not blocking: what was put there since must not be waited for
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
             raise ReleaseFormatError(f"{str(path)!r} is not a regular file", _SENT)
-        content = file.read(largest + 1)
+        # by its size: memory for the largest such document would be asked for at once
+        content = file.read(min(found.st_size, largest) + 1)
     if len(content) > largest:
         raise ReleaseFormatError(f"{str(path)!r} has more than {largest:,} bytes", _SENT)
     return content

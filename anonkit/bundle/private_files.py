@@ -76,8 +76,14 @@ def is_private_folder(path: Path) -> bool:
 
 def _refuse_another_place() -> None:
     """Refuse a folder for temporary files that is named and of no use: Python would take another without a word."""
+    try:
+        usual = tempfile.gettempdir()
+    except FileNotFoundError:  # it has tried to write in each
+        usual = None
+    if usual is None:
+        raise EngineError("no folder for temporary files can be written to", "TMPDIR names one; is its disk full?")
     name = next((name for name in _NAMED_BY if os.environ.get(name)), None)
-    if name is None or os.path.abspath(os.environ[name]) == tempfile.gettempdir():
+    if name is None or os.path.abspath(os.environ[name]) == usual:
         return
     try:
         os.rmdir(tempfile.mkdtemp(prefix=_NEW, dir=os.environ[name]))

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 def main() -> NoReturn:
     """Run the command line of this process."""
     args = sys.argv[1:] or ["--help"]
+    _open_what_is_closed()
     for library in _LINEAR_ALGEBRA:  # of small matrices (`anonkit.published.one_thread`); set before it is imported
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     with _forests_beside(args):
@@ -44,6 +45,20 @@ def main() -> NoReturn:
 
         code = run(anonkit, args, "anonkit")
     sys.exit(code)
+
+
+def _open_what_is_closed() -> None:
+    """Give standard streams that are closed to nobody: the next file that is opened would take their place.
+
+    Input that is closed stays so in Python, where whoever asks for it is told.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+            if number:
+                setattr(sys, name, open(number, "w", encoding="utf-8"))  # noqa: SIM115 - as long as the process
 
 
 def __getattr__(name: str) -> Any:

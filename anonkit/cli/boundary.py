@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import re
+import select
 import signal
 import sys
 import warnings
@@ -20,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -78,7 +79,7 @@ def run(command: click.Command, args: Sequence[str], name: str) -> int:
             result = _refusal(error)
             _show(result, as_json, display)
     except BrokenPipeError:  # whoever read the output has seen enough; the work itself is done
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _to_nobody(sys.stdout)
     return result if isinstance(result, int) else result.exit_code
 
 
@@ -87,8 +88,11 @@ def _work(command: click.Command, args: Sequence[str], name: str) -> Outcome | A
     received: list[int] = []
     try:
         with _signals_interrupt(received), _warnings(), _unfinished(quiet=_is_quiet(args)):
+            _refuse_unspeakable(args)
             result = _invoke(command, list(args), name)
     except (Exception, KeyboardInterrupt) as error:
+        if isinstance(error, BrokenPipeError) and _has_no_reader():  # it was shown where it was made, as help texts are
+            return 0
         # compiled libraries turn the interruption into an error of their own
         return _refusal(KeyboardInterrupt() if received else error)
     return result if isinstance(result, Outcome | int) else 0
@@ -113,6 +117,17 @@ def _unfinished(*, quiet: bool) -> Iterator[None]:
 class _Unfinished(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         show_note(record.getMessage())
+
+
+def _refuse_unspeakable(args: Sequence[str]) -> None:
+    """Refuse names that are no text, by their bytes or in this locale: Arrow and DuckDB open files by their text."""
+    for name in (*args, os.getcwd()):
+        if any("\ud800" <= letter <= "\udfff" for letter in name):
+            is_locale = sys.getfilesystemencoding().lower() not in ("utf-8", "utf8")
+            raise SystemRefusal(
+                f"{name!r} is not a name in {'the encoding of this locale' if is_locale else 'UTF-8'}",
+                "PYTHONUTF8=1 reads names as UTF-8" if is_locale else "give the file, or its folder, another name",
+            )
 
 
 def _invoke(command: click.Command, args: list[str], name: str) -> object:
@@ -175,7 +190,7 @@ def _show_outcome(outcome: Outcome, as_json: bool, display: Shown) -> None:
         return
     if outcome.quiet:
         for line in outcome.even_quiet:
-            click.echo(one_line(display.text(line)), err=True, color=_color())
+            _say(one_line(display.text(line)))
     else:
         if outcome.text:
             click.echo(laid_out(display.text(outcome.text)), color=_color())
@@ -185,9 +200,38 @@ def _show_outcome(outcome: Outcome, as_json: bool, display: Shown) -> None:
         _show_refusal(failure, as_json, display)
 
 
+def _has_no_reader() -> bool:
+    """Tell whether whoever read the results has gone."""
+    try:
+        sys.stdout.flush()  # fails again where something is kept for a reader
+        stream = sys.stdout.fileno()
+    except BrokenPipeError:
+        return True
+    except (OSError, ValueError):  # it is no file
+        return False
+    if not hasattr(select, "poll"):  # Windows
+        return False
+    looked_at = select.poll()
+    looked_at.register(stream, 0)
+    return any(event & select.POLLERR for _, event in looked_at.poll(0))
+
+
+def _to_nobody(stream: TextIO) -> None:
+    """Let what is still written to a stream go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _say(line: str) -> None:
+    """Show a line on stderr; where it takes none, the work and its exit code count all the same."""
+    try:
+        click.echo(line, err=True, color=_color())
+    except OSError:
+        _to_nobody(sys.stderr)
+
+
 def show_note(text: str) -> None:
     """Show a note on stderr."""
-    click.echo(f"Note: {one_line(text)}", err=True, color=_color())
+    _say(f"Note: {one_line(text)}")
 
 
 def _show_refusal(refusal: AnonkitError, as_json: bool, display: Shown) -> None:
@@ -196,9 +240,9 @@ def _show_refusal(refusal: AnonkitError, as_json: bool, display: Shown) -> None:
     if as_json:
         _print_json({"ok": False, **_as_document(refusal)})
         return
-    click.echo(f"{click.style('Error:', fg='red', bold=True)} {one_line(refusal.message)}", err=True, color=_color())
+    _say(f"{click.style('Error:', fg='red', bold=True)} {one_line(refusal.message)}")
     if refusal.hint:
-        click.echo(f"{click.style('Hint:', bold=True)} {one_line(refusal.hint)}", err=True, color=_color())
+        _say(f"{click.style('Hint:', bold=True)} {one_line(refusal.hint)}")
 
 
 def _as_document(refusal: AnonkitError) -> dict[str, Any]:
@@ -268,7 +312,7 @@ def _unforeseen(error: BaseException) -> AnonkitError:
         return SystemRefusal("there is not enough memory", "close other programs, or release fewer columns")
     if isinstance(error, OSError) and error.errno is not None and error.errno in _known_errors():
         where = f": {os.fspath(error.filename)!r}" if isinstance(error.filename, str | os.PathLike) else ""
-        return SystemRefusal(f"{os.strerror(error.errno)}{where}")
+        return SystemRefusal(f"{os.strerror(error.errno)}{where}", _of_limit(error.errno))
     return InternalError.of(error)
 
 
@@ -286,6 +330,18 @@ def _show_traceback(error: BaseException) -> None:
         import traceback
 
         click.echo("".join(traceback.format_exception(error)), err=True)
+
+
+def _of_limit(number: int) -> str | None:
+    """Return the hint for an error of the system that a limit of the shell leads to."""
+    import errno
+
+    limits = {
+        errno.EAGAIN: "ulimit -u and ulimit -v say how many threads, and how much memory, there may be",
+        errno.EMFILE: "ulimit -n says how many files may be open",
+        errno.EFBIG: "ulimit -f says how large files may be",
+    }
+    return limits.get(number)
 
 
 def _known_errors() -> Mapping[int, str]:

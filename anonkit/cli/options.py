@@ -312,7 +312,7 @@ def _account(ledger: str | None, no_ledger: bool, **fields: Any) -> Account:
 
 def _may_ask() -> bool:
     """Tell whether somebody sits at a terminal who can answer."""
-    return sys.stdin.isatty() and sys.stderr.isatty() and not os.environ.get("CI")
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not os.environ.get("CI")
 
 
 def _was_handed_out(entry: Entry) -> bool:

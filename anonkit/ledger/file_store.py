@@ -16,7 +16,7 @@ from anonkit.errors import LedgerError, option, spoken
 from anonkit.ledger.ledger_lines import digest_older_params
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.ledger_tables import FROM_THIRD, VERSION, Connection, from_fourth, tables
-from anonkit.ledger.private_key import close_to_others, keep_key, key_file, key_of, sign_of
+from anonkit.ledger.private_key import close_to_others, drop_key, keep_key, key_file, key_of, sign_of
 
 _MAKING = Lock()
 _FIRST_VERSION, _SECOND_VERSION, _THIRD_VERSION, _FOURTH_VERSION = 1, 2, 3, 4
@@ -27,6 +27,16 @@ _SPELLING = {
     "number": "INTEGER PRIMARY KEY AUTOINCREMENT",
     "row_number": "",
 }
+_WORDS = {
+    sqlite3.SQLITE_BUSY: "another process holds it",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
+    sqlite3.SQLITE_FULL: "there is no room for it",
+    sqlite3.SQLITE_IOERR: "it cannot be read or written; is its disk full, or are files limited in size?",
+    sqlite3.SQLITE_NOMEM: "there is not enough memory",
+    sqlite3.SQLITE_NOTADB: "it is not a database",
+    sqlite3.SQLITE_READONLY: "it cannot be written to",
+}
+"""What the primary codes of SQLite say; its own words may quote what is booked."""
 _NAMED = "CREATE TABLE ledger (name TEXT NOT NULL)"
 _FROM_SECOND = ("ALTER TABLE release ADD COLUMN request BLOB", *FROM_THIRD)
 _FROM_FIRST = (
@@ -64,7 +74,7 @@ class FileStore:
             close_to_others(path)
         except OSError as error:
             raise self._refusal(os.strerror(error.errno or 0)) from None
-        with self.transaction() as connection:
+        with self._without_a_key_alone(), self.transaction() as connection:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             if version != 0:
                 self._refuse_damaged(connection)
@@ -76,13 +86,31 @@ class FileStore:
                     )
                 _run(connection, *tables(**_SPELLING), _NAMED)
                 _name(connection)
-                _sign(connection, key_of(self.key_file) or keep_key(self.key_file))
+                _sign(connection, key_of(self.key_file) or self._keep_new_key())
             elif version < VERSION:
                 self._bring_up(connection, version)
             elif version != VERSION:
                 raise LedgerError(f"{str(path)!r} is a ledger of version {version}", f"this is version {VERSION}")
             self.sign: bytes = connection.execute("SELECT sign FROM key_check").fetchone()[0]
             self.name: str = connection.execute("SELECT name FROM ledger").fetchone()[0]
+
+    @contextmanager
+    def _without_a_key_alone(self) -> Iterator[None]:
+        """Take a key that was written back where its tables could not be: an empty file with a key is one that was cut.
+
+        Nobody else has used it: whoever finds a key beside an empty file refuses.
+        """
+        self._new_key: bytes | None = None
+        try:
+            yield
+        except BaseException:
+            if self._new_key is not None:
+                drop_key(self.key_file, self._new_key)
+            raise
+
+    def _keep_new_key(self) -> bytes:
+        self._new_key = keep_key(self.key_file)
+        return self._new_key
 
     @classmethod
     def create(cls, path: Path) -> FileStore:
@@ -117,11 +145,14 @@ class FileStore:
                 try:
                     yield connection
                 except BaseException:
-                    connection.execute("ROLLBACK")
+                    if connection.in_transaction:  # SQLite itself rolls back what it has no room for
+                        connection.execute("ROLLBACK")
                     raise
                 connection.execute("COMMIT")
         except sqlite3.Error as error:
-            raise self._refusal(type(error).__name__) from None
+            raise self._refusal(
+                _WORDS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, type(error).__name__)
+            ) from None
 
     def hold(self, connection: Connection, number: int) -> None:
         """Do nothing: the process itself is seen."""

@@ -98,6 +98,14 @@ def keep_key(beside: Path, key: bytes | None = None) -> bytes:
     return kept
 
 
+def drop_key(beside: Path, key: bytes) -> None:
+    """Delete the private file of a key that nothing was signed with; one with another key stays."""
+    path = _named(beside)
+    with suppress(OSError, UnicodeDecodeError):
+        if path.read_text(encoding="ascii").strip() == key.hex():
+            path.unlink()
+
+
 def close_to_others(path: Path) -> None:
     """Take back what others may do with a private file, where it is ours.
 

@@ -114,6 +114,17 @@ def test_no_room_for_private_files_is_told(monkeypatch: pytest.MonkeyPatch, tmp_
     assert caught.value.__context__ is None
 
 
+def test_a_machine_without_room_for_temporary_files_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python finds no folder in which it could write a byte."""
+
+    def nowhere() -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(tempfile, "gettempdir", nowhere)
+    with pytest.raises(EngineError, match=r"^no folder for temporary files can be written to"):
+        _ = PrivateFolder().path
+
+
 @pytest.mark.parametrize("name", ["TMPDIR", "TEMP", "TMP"])
 @pytest.mark.parametrize("place", ["nowhere", "a file"])
 def test_a_named_folder_that_is_of_no_use_is_refused(

@@ -394,3 +394,62 @@ def test_no_name_of_a_column_moves_the_terminal(tmp_path: Path, capfd: pytest.Ca
             assert not [sign for sign in "\x1b\x07\x9b\u202e\u2066\r" if sign in text], command
             assert not [line for line in text.splitlines() if line.startswith("Error: FORGED")], command
     assert anonkit.validate(output).passed
+
+
+@pytest.mark.parametrize(("args", "unbuffered"), [(["--help"], ""), (["--version"], "1"), (["release", "--help"], "1")])
+def test_a_help_text_without_a_reader_is_no_error(args: list[str], unbuffered: str) -> None:
+    """It is shown while the command line is parsed, and not by the boundary."""
+    read, written = os.pipe()
+    os.close(read)
+    work = [sys.executable, "-m", "anonkit", *args]
+    done = subprocess.run(
+        work, stdout=written, stderr=subprocess.PIPE, check=False, env=environment(PYTHONUNBUFFERED=unbuffered)
+    )
+    os.close(written)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    "closed",
+    ["<&- >&- 2>&-", *(pytest.param(one, marks=pytest.mark.slow) for one in ("<&-", ">&-", "2>&-", ">&2 2>/dev/full"))],
+)
+def test_closed_streams_take_no_part_in_the_exit_code(closed: str, tmp_path: Path) -> None:
+    """No file of the work takes the number of a stream, and what could not be done is told by the same code."""
+    (tmp_path / "rows.csv").write_text("age,ill\n" + "30,no\n31,yes\n" * 10)
+    anonkit = f"{sys.executable} -m anonkit"
+    draft = f"{anonkit} init rows.csv --output drafted.toml {closed}"
+    work = f"{draft}; a=$?; {anonkit} validate nowhere.parquet {closed}; b=$?; exit $((a * 10 + b))"
+    done = subprocess.run(["sh", "-c", work], cwd=tmp_path, capture_output=True, check=False, env=environment())
+    assert done.returncode == 3
+    assert b"Traceback" not in done.stderr
+    assert (tmp_path / "drafted.toml").read_text().startswith("#")
+
+
+@pytest.mark.parametrize("locale", [{}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}])
+def test_names_that_are_no_text_are_refused_in_one_line(locale: dict[str, str], tmp_path: Path) -> None:
+    """Arrow and DuckDB open files by text: a name of other bytes, or in a locale without its letters, is told first."""
+    name = "größe.csv".encode("utf-8" if locale else "latin-1")
+    (Path(os.fsdecode(bytes(tmp_path))) / os.fsdecode(name)).write_text("age\n1\n")
+    work = [sys.executable, "-m", "anonkit", "init", name]
+    done = subprocess.run(work, cwd=tmp_path, capture_output=True, check=False, env=environment(**locale))
+    first, hint = done.stderr.decode("ascii").splitlines()
+    assert done.returncode == 3
+    assert first.startswith("Error: 'gr") == (b"is not a name in" in done.stderr)
+    assert ("PYTHONUTF8=1" in hint) is bool(locale)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", ["-f 0", "-n 5"])
+def test_limits_of_the_shell_are_named(limit: str, tmp_path: Path) -> None:
+    """Neither an internal error nor a table that is damaged."""
+    (tmp_path / "rows.csv").write_text("age,ill\n" + "30,no\n31,yes\n" * 10)
+    work = (
+        f"ulimit {limit}; exec {sys.executable} -m anonkit release --k 2 --no-ledger --target ill rows.csv out.parquet"
+    )
+    given = environment(PYTHONDONTWRITEBYTECODE="1")
+    done = subprocess.run(["sh", "-c", work], cwd=tmp_path, capture_output=True, check=False, env=given)
+    assert done.returncode == 3
+    assert done.stderr.startswith(
+        (b"Error: no folder for temporary files", b"Error: Too many open files\nHint: ulimit")
+    )
+    assert [file.name for file in tmp_path.iterdir()] == ["rows.csv"]

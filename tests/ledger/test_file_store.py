@@ -61,6 +61,33 @@ def test_a_ledger_that_was_cut_is_not_begun_anew(where: Path, size: int) -> None
     assert not LedgerPlace.of(where).may_be_there
 
 
+LIMITED = """
+import resource, sys
+from anonkit.errors import LedgerError
+from anonkit.ledger import Ledger
+usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+refused = ""
+try:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), usual[1]))
+    Ledger(sys.argv[1])
+except LedgerError as error:
+    refused = error.message
+print(refused)
+"""
+
+
+@pytest.mark.parametrize("size", [100, 8_192])
+def test_a_ledger_that_had_no_room_can_be_made_later(where: Path, size: int) -> None:
+    """No key is left beside a file without tables, which would be taken for a ledger that was cut."""
+    made = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(where), str(size)], capture_output=True, check=True, text=True
+    )
+    assert "cannot be used: it cannot be read or written" in made.stdout
+    assert not key_file(where).exists()
+    assert Ledger(where).datasets() == []
+    assert Ledger(where).reserve(claim(), free)
+
+
 def test_a_ledger_of_which_pages_are_gone_or_overwritten_is_refused(where: Path, tmp_path: Path) -> None:
     """Whatever is missing: nothing is booked, and the error is one of ours. What is untouched is read as it was."""
     ledger = Ledger(where)

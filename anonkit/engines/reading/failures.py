@@ -7,6 +7,8 @@ the replacement is raised after the block, so that no attribute leads back to a 
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
@@ -19,19 +21,38 @@ _T = TypeVar("_T")
 Explain = Callable[[Exception], AnonkitError]
 """Turns a foreign error into one of ours; it may read the message, and must not keep it."""
 
+_LIMITS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_NO_THREAD = "Unknown error: Failed to launch worker thread"
 FOREIGN = (pa.ArrowException, OSError, EOFError, ArithmeticError, LookupError, TypeError, ValueError)
 """What pyarrow, numpy and the file system raise over bad data; programming errors and signals pass."""
 
 
 def shielded(action: Callable[[], _T], explain: Explain, foreign: tuple[type[Exception], ...] = FOREIGN) -> _T:
-    """Return what `action` returns; a foreign error is replaced by what `explain` makes of it."""
+    """Return what `action` returns; a foreign error is replaced by what `explain` makes of it.
+
+    Raises
+    ------
+    MemoryError, OSError
+        There is not enough memory, or no file may be opened any more: no fault of what is read.
+    """
     try:
         return action()
     except AnonkitError:
         raise
     except foreign as error:
-        failure = explain(error)
+        failure = _of_machine(error) or explain(error)
     raise failure
+
+
+def _of_machine(error: Exception) -> Exception | None:
+    """Return what is raised where the machine, and not the data, is at fault: without words, which may quote cells."""
+    if isinstance(error, MemoryError):  # Arrow's is an error of data as well
+        return MemoryError()
+    if isinstance(error, OSError) and error.errno in _LIMITS:
+        return OSError(error.errno, os.strerror(error.errno))
+    if type(error) is pa.ArrowException and str(error).startswith(_NO_THREAD):
+        return OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    return None
 
 
 def shielded_iterator(items: Iterable[_T], explain: Explain) -> Iterator[_T]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 import re
@@ -320,3 +321,27 @@ def test_a_shield_passes_our_own_errors_and_programming_errors() -> None:
         with pytest.raises(SourceError, match="replaced") as refused:
             list(shielded_iterator(map(fail, [kind(PLANTED)]), lambda _: SourceError("replaced")))
         assert PLANTED not in shown(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("foreign", "raised"),
+    [
+        (pa.ArrowMemoryError(PLANTED), MemoryError()),
+        (OSError(errno.EMFILE, PLANTED), OSError(errno.EMFILE, os.strerror(errno.EMFILE))),
+        (OSError(errno.ENOMEM, PLANTED, PLANTED), OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))),
+        (
+            pa.ArrowException(f"Unknown error: Failed to launch worker thread: {PLANTED}"),
+            OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)),
+        ),
+    ],
+)
+def test_what_the_machine_lacks_is_no_fault_of_the_file(foreign: Exception, raised: Exception) -> None:
+    """A file that could not be read for want of memory, threads or descriptors is not called damaged."""
+
+    def fail() -> None:
+        raise foreign
+
+    with pytest.raises(type(raised)) as caught:
+        shielded(fail, lambda _: SourceError("it is damaged"))
+    assert caught.value.args == raised.args
+    assert PLANTED not in shown(caught.value)
