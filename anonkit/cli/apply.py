@@ -24,6 +24,7 @@ from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import notes_at_once, progress_bars
 
 if TYPE_CHECKING:
+    from anonkit.cli.options import OwnerAsReader
     from anonkit.engines import Local, Spark
     from anonkit.ledger.account import Account
     from anonkit.pipeline.release_output import Output
@@ -74,7 +75,7 @@ def command(
     account: Account,
     engine: Local | Spark,
     output: Output,
-    owner: bool,
+    reader: OwnerAsReader,
     quiet: bool,
 ) -> Outcome:
     """Recode the next batch as an earlier release was.
@@ -87,7 +88,7 @@ def command(
     batch alone: batches of the same people can be combined, so that a ledger has to know the earlier release.
     """
     from anonkit.cli.arrays import without_pandas
-    from anonkit.cli.summary import guess_of, notes_of, release_document, release_text
+    from anonkit.cli.summary import release_outcome
     from anonkit.engines.snapshots.addresses import source_at
     from anonkit.pipeline.earlier_recoding import applied_recoding, batch_policy, earlier_recoding
     from anonkit.pipeline.release_path import release_table
@@ -103,16 +104,10 @@ def command(
                 release_as_is
             ),
             engine=engine,
-            output=replace(output, for_owner=owner),
+            output=replace(output, for_owner=reader.has_it_measured(quiet=quiet, dry_run=output.dry_run)),
             account=replace(account, applied=applied_recoding(params, adopt=adopt)),
             utility=utility,
             progress=progress,
         )
         release = release_table(source_at(source, **how), request)
-    return Outcome(
-        text=release_text(release, owner=owner),
-        document=release_document(release, owner=owner),
-        notes=notes_of(release, owner=owner),
-        quiet=quiet,
-        even_quiet=guess_of(release),
-    )
+    return release_outcome(release, reader, quiet=quiet)

@@ -187,6 +187,7 @@ def _show_outcome(outcome: Outcome, as_json: bool, display: Shown) -> None:
     if as_json:
         document = {"ok": failure is None, **({} if failure is None else _as_document(failure)), **outcome.document}
         _print_json(display.document(document))
+        _show_owner_lines(outcome.owner_lines, display)
         return
     if outcome.quiet:
         for line in outcome.even_quiet:
@@ -196,6 +197,10 @@ def _show_outcome(outcome: Outcome, as_json: bool, display: Shown) -> None:
             click.echo(laid_out(display.text(outcome.text)), color=_color())
         for note in outcome.notes:
             show_note(display.text(note))
+    for warning in outcome.warnings:
+        label = click.style("Warning:", fg="yellow", bold=True)
+        _say(f"{label} {one_line(display.text(warning))}")
+    _show_owner_lines(outcome.owner_lines, display)
     if failure is not None:
         _show_refusal(failure, as_json, display)
 
@@ -221,12 +226,17 @@ def _to_nobody(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _say(line: str) -> None:
-    """Show a line on stderr; where it takes none, the work and its exit code count all the same."""
+def _say(text: str) -> None:
+    """Show lines on stderr; where it takes none, the work and its exit code count all the same."""
     try:
-        click.echo(line, err=True, color=_color())
+        click.echo(text, err=True, color=_color())
     except OSError:
         _to_nobody(sys.stderr)
+
+
+def _show_owner_lines(lines: Sequence[str], display: Shown) -> None:
+    if lines:
+        _say(laid_out(display.text("\n".join(lines))))
 
 
 def show_note(text: str) -> None:

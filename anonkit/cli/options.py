@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -73,10 +74,6 @@ json_option = click.option(
 """Only declared here: the boundary looks for it, since it must know before the other options are understood."""
 
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Show errors only.")
-
-owner_option = click.option(
-    "--owner", is_flag=True, help="Show the owner's figures and notes too: from the source table, not to be published."
-)
 
 force_option = click.option("--force", is_flag=True, help="Replace what is there already.")
 
@@ -154,6 +151,47 @@ task_option = click.option(
     type=click.Choice(TASKS),
     help="What is done with the target: classes are told apart, or a number is predicted. [default: by its values]",
 )
+
+
+# --- what the owner reads ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnerAsReader:
+    """Whether the owner reads what is shown."""
+
+    is_asked: bool
+    """The owner said so."""
+    is_at_terminal: bool
+    """Nobody said anything, and somebody sits at a terminal whose lines no log keeps."""
+
+    def reads(self, *, quiet: bool) -> bool:
+        """Return whether the owner's measures are shown."""
+        return self.is_asked or (self.is_at_terminal and not quiet)
+
+    def has_it_measured(self, *, quiet: bool, dry_run: bool) -> bool:
+        """Return whether the source is measured for the owner.
+
+        For a dry run only if asked: it draws noise then, and what follows from the draws may end it.
+        """
+        return self.is_asked or (self.reads(quiet=quiet) and not dry_run)
+
+
+def _reader(owner: bool | None) -> OwnerAsReader:
+    return OwnerAsReader(is_asked=owner is True, is_at_terminal=owner is None and _may_ask())
+
+
+owner_option = option_group(
+    "reader",
+    _reader,
+    click.option(
+        "--owner/--no-owner",
+        default=None,
+        help="Show the owner's figures too, on stderr: from the source table, not to be published. [default: where "
+        "stdin and stderr are terminals and CI is not set]",
+    ),
+)
+"""The argument `reader`: an `OwnerAsReader`."""
 
 
 # --- how a source is read ---------------------------------------------------------------------------------------------

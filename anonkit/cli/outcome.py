@@ -31,6 +31,10 @@ class Outcome:
     """True: `text` and `notes` are not shown; `document` is, when it is asked for."""
     even_quiet: Sequence[str] = ()
     """What is shown on stderr in their place all the same: part of `text`."""
+    warnings: Sequence[str] = ()
+    """What costs data, on stderr whether quiet or not; no count of the source, no cell value."""
+    owner_lines: Sequence[str] = ()
+    """What the owner alone reads, laid out, on stderr always: the command has settled that somebody reads it there."""
     failure: AnonkitError | None = None
     """Why the result is bad news although the command worked, such as a check that failed."""
 

@@ -25,6 +25,7 @@ from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import notes_at_once, progress_bars
 
 if TYPE_CHECKING:
+    from anonkit.cli.options import OwnerAsReader
     from anonkit.engines import Local, Spark
     from anonkit.ledger.account import Account
     from anonkit.pipeline.release_output import Output
@@ -82,7 +83,7 @@ def command(
     no_utility: bool,
     seed: int | None,
     not_for_release: bool,
-    owner: bool,
+    reader: OwnerAsReader,
     quiet: bool,
     **given: Given | None,
 ) -> Outcome:
@@ -102,7 +103,7 @@ def command(
     if (seed is not None) != not_for_release:
         raise WrongUsage("--seed and --not-for-release go together", "who knows the seed can undo the noise")
     from anonkit.cli.arrays import without_pandas
-    from anonkit.cli.summary import guess_of, notes_of, release_document, release_text
+    from anonkit.cli.summary import release_outcome
     from anonkit.engines.snapshots.addresses import source_at
     from anonkit.methods import default_method, make_method
     from anonkit.pipeline.owner_files import OWNER_REPORT
@@ -112,6 +113,7 @@ def command(
     without_pandas()
     named = [name for name, value in given.items() if value is not None]
     method = method or default_method(named, without_target=policy.without_target)
+    measured = reader.has_it_measured(quiet=quiet, dry_run=output.dry_run)
     with progress_bars(quiet) as progress, notes_at_once(quiet):
         request = ReleaseRequest(
             method=make_method(method, read_parameters(method, given), preset),
@@ -119,7 +121,7 @@ def command(
             preset=preset,
             domains_min_people=domains_min_people,
             engine=engine,
-            output=replace(output, for_owner=owner, previews=owner),
+            output=replace(output, for_owner=measured, previews=measured),
             account=account,
             seed=seed,
             utility=not no_utility,
@@ -128,10 +130,4 @@ def command(
         release = release_table(source_at(source, **how), request)
     folder = None if output.dry_run else output.owner_report
     owner_report = None if folder is None else folder / OWNER_REPORT
-    return Outcome(
-        text=release_text(release, owner_report, owner=owner),
-        document=release_document(release, owner_report, owner=owner),
-        notes=notes_of(release, owner=owner),
-        quiet=quiet,
-        even_quiet=guess_of(release),
-    )
+    return release_outcome(release, reader, owner_report, quiet=quiet)

@@ -21,6 +21,7 @@ from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import notes_at_once, progress_bars
 
 if TYPE_CHECKING:
+    from anonkit.cli.options import OwnerAsReader
     from anonkit.comparing.experiments.claims import Verdict
     from anonkit.comparing.experiments.experiment_runner import ExperimentReport
     from anonkit.ledger.account import Account
@@ -49,7 +50,7 @@ def command(
     output: Mapping[str, Any],
     experiment: Mapping[str, Any],
     account: Account,
-    owner: bool,
+    reader: OwnerAsReader,
     quiet: bool,
 ) -> Outcome:
     """Make the release or the experiment of a recipe.
@@ -67,23 +68,20 @@ def command(
     from anonkit.comparing.experiments.experiment_recipe import is_experiment
 
     if is_experiment(recipe):
-        _refuse_given({**output, "owner": owner}, ("force",), "an experiment makes no release that could have")
+        _refuse_given(
+            {**output, "owner": reader.is_asked}, ("force",), "an experiment makes no release that could have"
+        )
         return _experiment(recipe, output, experiment, account, quiet)
     _refuse_given(experiment, (), "this recipe describes a release; only an experiment has")
     from anonkit.cli.arrays import without_pandas
-    from anonkit.cli.summary import guess_of, notes_of, release_document, release_text
+    from anonkit.cli.summary import release_outcome
     from anonkit.pipeline.recipe import Recipe
 
     without_pandas()
+    measured = reader.has_it_measured(quiet=quiet, dry_run=output["dry_run"])
     with progress_bars(quiet) as progress, notes_at_once(quiet):
-        release = Recipe.load(recipe).run(**output, for_owner=owner, account=account, progress=progress)
-    return Outcome(
-        text=release_text(release, owner=owner),
-        document=release_document(release, owner=owner),
-        notes=notes_of(release, owner=owner),
-        quiet=quiet,
-        even_quiet=guess_of(release),
-    )
+        release = Recipe.load(recipe).run(**output, for_owner=measured, account=account, progress=progress)
+    return release_outcome(release, reader, quiet=quiet)
 
 
 def _experiment(

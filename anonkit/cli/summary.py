@@ -7,7 +7,7 @@ import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,9 +15,20 @@ from anonkit import __version__
 from anonkit.bundle.release_names import DATA
 from anonkit.bundle.stored_release import Release, class_figures
 from anonkit.cli.boundary import one_line
+from anonkit.cli.outcome import Outcome
+from anonkit.engines.reading.number_columns import mixed_notes
 from anonkit.pipeline.owner_files import dossier_name
 from anonkit.report.document import OWNER_BANNER, is_seeded
-from anonkit.report.first_facts import Sentence, first_facts, guessed_target, text_of
+from anonkit.report.first_facts import (
+    Sentence,
+    Topic,
+    first_facts,
+    guessed_target,
+    remaining_notes,
+    shortened,
+    text_of,
+)
+from anonkit.report.lost_cells import lost_cells
 from anonkit.report.owner_words import IN_WORDS, owner_lines
 from anonkit.report.wording import (
     check_words,
@@ -29,6 +40,9 @@ from anonkit.report.wording import (
     words,
 )
 
+if TYPE_CHECKING:
+    from anonkit.cli.options import OwnerAsReader
+
 _ACTIONS = ("kept", "generalized", "randomized", "synthesized", "dropped")
 _DOCUMENT = ("method", "guarantee", "budget", "rows", "columns", "utility", "disclosure_risk", "notes", "randomness")
 _LABEL = 11
@@ -36,47 +50,84 @@ _WIDTH = 100
 _LISTED = 12
 _SHA256 = 64
 _DRY = "Dry run, nothing was written"
+_SCREEN = 25
+"""Lines on stdout after a release, at most, where no sentence must not be overlooked."""
+_OWNER_LINES = 12
+OWNER_HEADING = "For you only (do not paste or log)"
+_SEEN = "seen in your private table: choosing ε, bounds or bins by it is not covered by the promise"
+_ALL = "--owner with --json, or --owner-report DIR, has all"
 _MORE = "--owner shows what was measured on the source table, for its owner alone."
 
 
-def release_text(release: Release, owner_report: Path | None = None, *, owner: bool = False) -> str:
-    """Return what is told right after a release, or after a dry run.
+def release_outcome(
+    release: Release, reader: OwnerAsReader, owner_report: Path | None = None, *, quiet: bool
+) -> Outcome:
+    """Return the outcome of a command that made a release, or a dry run.
 
     Parameters
     ----------
     release : Release
         As `anonkit.release` returns it, the owner's measures in it.
+    reader : OwnerAsReader
+        Whether the owner reads what is shown.
     owner_report : Path, optional
         Where those measures were written.
-    owner : bool
-        Whether they are shown, and of a dry run the figures of a release that nobody was given.
+    quiet : bool
+        Only what must not be overlooked is shown.
 
     Privacy
     -------
-    Schedulers keep what a command prints. Unless the owner asks, it follows from the files of the release. Those of a
-    dry run would say the same under k-anonymity; where noise is drawn that nobody pays for, it follows from the claim.
+    Schedulers keep what a command prints. Text, document and notes follow from the files of the release, or from the
+    claim where noise is drawn that nobody pays for. Warnings tell, under k-anonymity alone, which columns have cells
+    that were not used as they stand. The owner's lines are apart from all of that.
     """
-    block = _owner_block(release.owner if owner else {}, owner_report, dossier_path(release, owner_report))
-    told = [*block, *([] if owner else ["", _MORE])]
+    is_read = reader.reads(quiet=quiet)
+    is_plan = release.is_plan and not reader.is_asked  # nothing was counted for it
+    return Outcome(
+        text=release_text(release, owner_report, owner=reader.is_asked, more=is_plan or not is_read),
+        document=release_document(release, owner_report, owner=reader.is_asked),
+        notes=notes_of(release, owner=reader.is_asked),
+        owner_lines=owner_block(release) if is_read else [],
+        warnings=[] if is_read else public_warnings(release),
+        quiet=quiet,
+        even_quiet=guess_of(release),
+    )
+
+
+def release_text(release: Release, owner_report: Path | None = None, *, owner: bool = False, more: bool = True) -> str:
+    """Return what is shown on stdout after a release, one screen at most, or after a dry run, in full.
+
+    Parameters
+    ----------
+    release : Release
+    owner_report : Path, optional
+        Where the owner's measures were written.
+    owner : bool
+        Of a dry run under noise: whether the figures of a release that nobody was given are shown.
+    more : bool
+        Whether the option is named that shows the owner's measures.
+    """
     report = release.report
     if not _has_figures(release, owner=owner):
         report = {**report, "rows": {}, "columns": [], "budget": release.to_dict()["budget"]}
     files = [] if release.place is None else list(release.place.shown_files().values())
-    return _lines(
-        *_head(_where(release), report),
-        *_block("Reused", _reused_words(release)),
-        *_topics(report, files),
-        *told,
+    dossier = (
+        [] if owner_report is None else [f"to sign: {dossier_path(release, owner_report)}; in full: {owner_report}"]
     )
+    before = [*_head(_where(release), report), *_block("Reused", _reused_words(release))]
+    after = _block("For you", [*dossier, *([_MORE] if more else [])])
+    for topics in shortened(first_facts(report, files, typed=True)):
+        lines = [*before, *_topics(topics), *after]
+        if release.is_dry_run or len(lines) <= _SCREEN:  # before a release everything is of use to who decides
+            break
+    return _lines(*lines)
 
 
 def _has_figures(release: Release, *, owner: bool) -> bool:
     """Tell whether what the report counts is shown: of a dry run where nothing was spent for it, or to its owner."""
-    from anonkit.promises.promise_kinds import read_promise
-
     if release.is_plan:
         return False
-    return owner or not release.is_dry_run or read_promise(release.report["guarantee"]).loss() is None
+    return owner or not release.is_dry_run or not _promises_noise(release)
 
 
 def _where(release: Release) -> str:
@@ -100,14 +151,14 @@ def report_text(report: Mapping[str, Any]) -> str:
     limits = [*guarantee["not_protected"], *(f"Assumed: {text}" for text in guarantee["assumptions"])]
     return _lines(
         *_head(f"Privacy report of {report['dataset'] or 'an unnamed table'}", report),
-        *_topics(report),
+        *_topics(first_facts(report, typed=True)),
         *_block(
             "Formally", [guarantee["formal"], f"{guarantee['basis']}; unit of protection: {guarantee['unit'] or '–'}"]
         ),
         *_block("File alone", [text] if (text := shuffle_words(report.get("shuffle"))) else []),
         *_block("Limits", [f"- {text}" for text in limits]),
         *_block("Checked", [check_line(check) for check in gathered(report["verification"]["checks"])]),
-        *_block("Notes", [f"- {note}" for note in report["notes"]]),
+        *_block("Notes", [f"- {note}" for note in remaining_notes(report)]),
         *_block("Made", [f"{date_text(report['created'])}, anonkit {report['anonkit_version']}"]),
     )
 
@@ -117,6 +168,7 @@ def release_document(release: Release, owner_report: Path | None = None, *, owne
     document = {
         **release.to_dict(),
         "reused": release.reused,
+        "warnings": public_warnings(release),
         "owner_report": None if owner_report is None else str(owner_report),
         **({} if owner_report is None else {"dossier": str(dossier_path(release, owner_report))}),
     }
@@ -129,15 +181,49 @@ def release_document(release: Release, owner_report: Path | None = None, *, owne
 
 
 def notes_of(release: Release, *, owner: bool = False) -> list[str]:
-    """Return what deserves attention after a release, with what the owner alone is told if asked."""
-    published = list(release.report["notes"]) if _has_figures(release, owner=owner) or owner else []
-    if not owner:
-        return published
-    of_ledger = release.owner.get("ledger", {}).get("notes", ())
-    left_out = release.owner.get("rows_left_out", {})
-    of_target = release.owner.get("target", {})
-    of_rows = [block["note"] for block in (of_target, left_out) if "note" in block]
-    return [*published, *release.owner.get("reading_notes", ()), *of_rows, *of_ledger]
+    """Return the notes of the report of a release; of a dry run under noise if its owner asks."""
+    return remaining_notes(release.report) if _has_figures(release, owner=owner) else []
+
+
+def public_warnings(release: Release) -> list[str]:
+    """Return which columns have cells that were not used as they stand; nothing under a promise of noise."""
+    return [] if _promises_noise(release) else list(lost_cells(release.owner, counted=False))
+
+
+def owner_block(release: Release) -> list[str]:
+    """Return what the owner alone is shown, the most costly first: at most as many lines as fit; none without measures.
+
+    Privacy
+    -------
+    Computed from the source, in no file of the release. It is shown where no log is kept, or to who asks for it.
+    """
+    owner = release.owner
+    ledger, target = owner.get("ledger", {}), owner.get("target", {})
+    mixed = mixed_notes(owner.get("cells_among_numbers", {}))
+    said = [
+        *lost_cells(owner, counted=True),
+        *(note for note in owner.get("reading_notes", ()) if note not in mixed),
+        *ledger.get("notes", ()),
+        *(block["note"] for block in (target, owner.get("rows_left_out", {})) if "note" in block),
+        *owner_lines(owner),
+    ]
+    shown = ("cells_among_numbers", "cells_not_as_declared", "utility_of_source", *IN_WORDS)
+    figures = _measures({key: value for key, value in owner.items() if key not in shown})
+    lines = _indented([one_line(line) for line in (*said, *figures)])
+    if not lines:
+        return []
+    heading = [click.style(OWNER_HEADING, fg="yellow", bold=True)]
+    heading += _indented([_SEEN] if _promises_noise(release) else [])
+    space = _OWNER_LINES - len(heading)
+    if len(lines) > space:
+        lines = [*lines[: space - 1], f"  … {number(len(lines) - space + 1)} more lines: {_ALL}"]
+    return [*heading, *lines]
+
+
+def _promises_noise(release: Release) -> bool:
+    from anonkit.promises.promise_kinds import read_promise
+
+    return read_promise(release.report["guarantee"]).loss() is not None
 
 
 def guess_of(release: Release) -> list[str]:
@@ -196,8 +282,8 @@ def _head(title: str, report: Mapping[str, Any]) -> list[str]:
 # --- the parts of a report -----------------------------------------------------------------------------------
 
 
-def _topics(report: Mapping[str, Any], files: Sequence[str] = ()) -> Iterator[str]:
-    for topic in first_facts(report, files, typed=True):
+def _topics(topics: Sequence[Topic]) -> Iterator[str]:
+    for topic in topics:
         yield from _block(topic.label, [line for sentence in topic.sentences for line in _styled(sentence)])
 
 
@@ -212,16 +298,6 @@ def dossier_path(release: Release, owner_report: Path | None) -> Path | None:
     if owner_report is None:
         return None
     return owner_report.with_name(dossier_name(None if release.place is None else release.place.stem))
-
-
-def _owner_block(owner: Mapping[str, Any], owner_report: Path | None, dossier: Path | None) -> list[str]:
-    files = [] if owner_report is None else [f"to sign: {dossier}", f"in full: {owner_report}"]
-    figures = {key: value for key, value in owner.items() if key not in (*IN_WORDS, "utility_of_source")}
-    lines = [*_measures(figures), *(one_line(line) for line in owner_lines(owner)), *files]
-    if not lines:
-        return []
-    title = "For the owner only: computed from the source table, not in the release, not to be published"
-    return ["", click.style(title, fg="yellow", bold=True), *_indented(lines)]
 
 
 def _indented(lines: Sequence[str]) -> list[str]:

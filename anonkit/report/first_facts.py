@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from anonkit.errors import in_python, on_command_line, spoken
+from anonkit.errors import in_python, on_command_line, option, spoken
 from anonkit.report.promise_words import words_of
 from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, listed_with_and, named, plain
 from anonkit.report.tabulation import measures
@@ -37,6 +37,10 @@ _SECRETS = 4
 """Columns of which the values are told in sentences."""
 _FEW = 3
 """Measures of a kind that has no sentence of its own."""
+_LISTED = 12
+"""Names of columns in a list of a short text."""
+_LEFT_OUT = ("Secrets", "Usefulness", "Promise", "Files", "Risk")
+"""Topics that a short text is without the details of, the first of them soonest."""
 _TREATED = {
     "kept": "is released unchanged",
     "generalized": "is released in ranges or groups",
@@ -55,6 +59,8 @@ class Topic:
     label: str
     """At most ten letters: it stands beside its sentences on the terminal."""
     sentences: Sequence[Sentence]
+    details: frozenset[int] = frozenset()
+    """Positions of the sentences that a short text can do without; none that must not be overlooked."""
 
 
 def text_of(sentence: Sentence) -> str:
@@ -90,7 +96,68 @@ def first_facts(report: Json, files: Sequence[str] = (), *, typed: bool = False)
     order = ("Table", "Target", "Whose rows", "Promise", "Risk", "Secrets", "Usefulness", "Files")
     spelled = on_command_line if typed else in_python
     said = ((label, [_spelled(sentence, spelled) for sentence in topics[label]]) for label in order if label in topics)
-    return [Topic(label=label, sentences=sentences) for label, sentences in said if sentences]
+    return [
+        Topic(label=label, sentences=sentences, details=frozenset(_details(label, sentences)))
+        for label, sentences in said
+        if sentences
+    ]
+
+
+def _details(label: str, sentences: Sequence[Sentence]) -> Iterator[int]:
+    """Yield the positions of sentences that say more of what another one says; none that must not be overlooked."""
+    for at, sentence in enumerate(sentences):
+        if any(phrase.is_bad for phrase in sentence):
+            continue
+        if label == "Files":
+            is_detail = at == 0
+        elif label == "Promise":
+            is_detail = at == 1
+        elif label == "Secrets":  # the first of a column begins with its name
+            is_detail = not sentence[0].is_name and at > 0
+        else:
+            is_detail = label in _LEFT_OUT and at > 0
+        if is_detail:
+            yield at
+
+
+def shortened(topics: Sequence[Topic]) -> Iterator[list[Topic]]:
+    """Yield the topics whole, with long lists of columns cut, and then with ever fewer details.
+
+    Never without a sentence that must not be overlooked, and never with such a sentence cut.
+    """
+    yield list(topics)
+    cut = [replace(topic, sentences=[_cut(sentence) for sentence in topic.sentences]) for topic in topics]
+    yield cut
+    for n_without in range(1, len(_LEFT_OUT) + 1):
+        yield [_without_details(topic) if topic.label in _LEFT_OUT[:n_without] else topic for topic in cut]
+
+
+def _without_details(topic: Topic) -> Topic:
+    return replace(
+        topic, sentences=[sentence for at, sentence in enumerate(topic.sentences) if at not in topic.details]
+    )
+
+
+def _cut(sentence: Sentence) -> Sentence:
+    """Return a sentence with the first names of a long list, and how many more there are."""
+    names = [at for at, phrase in enumerate(sentence) if phrase.is_name]
+    if len(names) <= _LISTED or any(phrase.is_bad for phrase in sentence):
+        return sentence
+    begin, end = names[_LISTED] - 1, names[-1] + 1
+    if sentence[end : end + 1] and sentence[end].text.startswith(" ("):
+        end += 1
+    more = Phrase(f" and {number(len(names) - _LISTED)} more")
+    return [*sentence[:begin], more, *sentence[end:]]
+
+
+def remaining_notes(report: Json) -> list[str]:
+    """Return the notes of a report but what is said first already: how a target came about that nobody declared."""
+    guessed = tuple(
+        f"Target {column['name']!r}:"
+        for column in report["columns"]
+        if column["role"] == "target" and column.get("declared") is False
+    )
+    return [note for note in report["notes"] if not (guessed and note.startswith(guessed))]
 
 
 def _spelled(sentence: Sentence, spelled: Callable[[str], str]) -> Sentence:
@@ -163,6 +230,11 @@ def _target(report: Json) -> Iterator[Sentence]:
     targets = [column for column in columns if column["role"] == "target"]
     for column in targets:
         yield list(_of_target(column))
+        if column.get("declared") is False:
+            yield plain(
+                f"Say {option('target', column['name'])} if it is one, {option('no_target', True)} if nothing is to be "
+                "predicted."
+            )
     if columns and not targets:
         yield plain("No column was named as the one to predict.")
     others = [column["name"] for column in columns if _is_kept_beside(column)]

@@ -16,7 +16,7 @@ import click
 import pytest
 
 import anonkit
-from anonkit.cli.summary import notes_of, release_document, release_text
+from anonkit.cli.summary import OWNER_HEADING, notes_of, release_document, release_text
 from anonkit.errors import EmptyReleaseError
 from anonkit.ledger.users_ledger import users_ledger
 from anonkit.methods import make_method
@@ -131,7 +131,7 @@ def test_what_a_release_prints_follows_from_its_files(
 
 
 def test_the_owner_sees_the_figures_who_asks_for_them(cli: Any, table: Path, policy: Path, planted: None) -> None:
-    """--owner shows figures and notes on the terminal, and JSON has them apart, under the banner."""
+    """--owner shows figures and notes on stderr, apart from the rest, and JSON has them under the banner."""
     asked = (
         "release",
         "--method",
@@ -146,9 +146,10 @@ def test_the_owner_sees_the_figures_who_asks_for_them(cli: Any, table: Path, pol
         table.with_name("out.parquet"),
     )
     ran = cli(*asked, "--owner")
-    assert "For the owner only" in ran.out
-    assert "7531.25" in ran.out
-    assert ran.err.count(f"Note: {PLANTED}") == 2
+    block = ran.err[ran.err.index(OWNER_HEADING) :]
+    assert block.count(PLANTED) == 3
+    assert "7531.25" in block
+    assert PLANTED not in ran.out + ran.err.removesuffix(block)
     told = cli(*asked, "--owner", "--json").document["owner_only"]
     assert told["banner"].startswith("DO NOT PUBLISH")
     assert told["source"]["rows"] == 75317531
@@ -231,7 +232,8 @@ def test_apply_and_run_keep_to_it(cli: Any, table: Path, policy: Path, planted: 
             ran = cli(*asked, *more)
             assert (ran.code, PLANTED in ran.out + ran.err) == (0, False), ran.err
             shown = cli(*asked, *more, "--owner")
-            assert (shown.code, PLANTED in shown.out) == (0, True), shown.err
+            assert (shown.code, PLANTED in shown.err) == (0, True), shown.err
+            assert (PLANTED in shown.out) is bool(more)
 
 
 # --- who may read the files -----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonkit
-from anonkit.cli.summary import notes_of
+from anonkit.cli.summary import notes_of, public_warnings
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.domains.cell_keys import cell_numbers
 from anonkit.engines.local.local_engine import LocalEngine
@@ -23,6 +23,7 @@ from anonkit.engines.reading.number_columns import CountNumbers
 from anonkit.engines.reading.settled_tables import unusable_cells
 from anonkit.policy.column_declarations import Column, ColumnType
 from anonkit.policy.declaration import Policy
+from anonkit.report.lost_cells import lost_cells
 
 WORD = "Zwischensumme"
 N_ROWS = 400
@@ -62,8 +63,12 @@ def test_words_among_numbers_are_counted_for_the_owner_and_never_quoted(words: i
     assert note.startswith(f"{words} of {N_ROWS} cells ({share}) of column 'age' ")
     assert 'missing_values = ["", "TEXT"]' in note
     assert WORD not in str(release.owner)
-    assert note in notes_of(release, owner=True)
-    assert note not in notes_of(release)
+    (warning,) = public_warnings(release)
+    assert "column 'age'" in warning.lower()
+    assert str(words) not in warning
+    (counted,) = lost_cells(release.owner, counted=True)
+    assert f"{words} of {N_ROWS} cells" in counted
+    assert note not in notes_of(release, owner=True)
     assert note not in release.report["notes"]
     files = [path.read_text() for path in tmp_path.glob("out.*") if path.suffix != ".parquet"]
     assert not any(FIGURE in text or NOTES in text or "read as categories" in text for text in files)
