@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -242,3 +243,14 @@ def test_a_release_with_two_secrets_is_one_screen(table: Path, policy: Path, mon
     assert len(lines) <= 25
     for label in ("Table", "Target", "Whose rows", "Promise", "Risk", "Secrets", "Usefulness", "Files"):
         assert any(line.startswith(label) for line in lines)
+
+
+def test_what_to_expect_of_the_next_batch_is_the_owners(terminal: Terminal, policy: Path, table: Path) -> None:
+    """In the block alone: neither on stdout, nor in the document, nor in any file that is handed out."""
+    _, out, err = terminal(*asked(policy, table, *K))
+    assert any(line.strip().startswith("next batch: ") for line in block_of(err))
+    _, document, _ = terminal(*asked(policy, table, *K, "--json"))
+    files = [path.read_text(encoding="utf-8") for path in table.parent.glob("out.*") if path.suffix != ".parquet"]
+    assert len(files) == 4
+    for text in (out, document, *files):
+        assert not re.search("next.batch|share_in_groups_too_small", text, re.IGNORECASE)

@@ -6,10 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from report.test_page import REPORTS, Report, _k_anonymous, _page
 
 from anonkit.cli.summary import report_text
-from anonkit.report.first_facts import first_facts, guessed_target, text_of
+from anonkit.report.first_facts import first_facts, guessed_target, shortened, text_of
 
 ORDER = ("Table", "Target", "Whose rows", "Promise", "Risk", "Secrets", "Usefulness", "Files")
 FILES = ("out.parquet", "out.params.json")
@@ -110,3 +112,48 @@ def test_usefulness_stands_beside_guessing() -> None:
     ]
     report = _k_anonymous(details={"utility": {"prediction_of_target": "not measured"}})
     assert texts(report, "Usefulness") == ["How well the target can be predicted: not measured."]
+
+
+def _report_of(names: list[str], n_secrets: int) -> Report:
+    """A report with more columns, and with secrets of which each has details."""
+    report = _k_anonymous()
+    columns = [{"name": name, "role": "quasi_identifier", "action": "generalized"} for name in names]
+    told = {"value": "a", "highest_confidence": 0.7, "lift": 1.5, "base_rate": 0.4, "share_above_half": 0.2}
+    secrets = [f"secret {at}" for at in range(n_secrets)]
+    report["guarantee"]["parameters"]["sensitive"] = secrets
+    report["disclosure_risk"]["by_value"] = {name: [told] for name in secrets}
+    return {**report, "columns": [*report["columns"], *columns]}
+
+
+@given(
+    names=st.lists(st.text("ab, (", min_size=1, max_size=9), unique=True, max_size=40),
+    n_secrets=st.integers(0, 6),
+    declared=st.booleans(),
+)
+def test_a_short_text_leaves_out_nothing_that_must_not_be_overlooked(
+    names: list[str], n_secrets: int, declared: bool
+) -> None:
+    """Each step is shorter or as long, has every topic and every stressed sentence whole, and counts what it cuts."""
+    report = _report_of(names, n_secrets)
+    next(column for column in report["columns"] if column["role"] == "target").update(declared=declared)
+    topics = first_facts(report, FILES)
+    bad = [sentence for topic in topics for sentence in topic.sentences if any(phrase.is_bad for phrase in sentence)]
+    n_before = None
+    for short in shortened(topics):
+        sentences = [sentence for topic in short for sentence in topic.sentences]
+        assert [topic.label for topic in short] == [topic.label for topic in topics]
+        assert all(topic.sentences for topic in short)
+        assert [one for one in sentences if any(phrase.is_bad for phrase in one)] == bad
+        assert n_before is None or len(sentences) <= n_before
+        n_before = len(sentences)
+    assert short != topics
+
+
+def test_a_long_list_of_columns_is_cut_with_a_count() -> None:
+    """Twelve names and how many more there are; what stands behind the list stays."""
+    report = _report_of([f"x{at}" for at in range(20)], 0)
+    whole, cut, *_ = shortened(first_facts(report, FILES))
+    listed, short = (text_of(topics[0].sentences[1]) for topics in (whole, cut))
+    assert listed.startswith(short[: short.index(" and ")])
+    assert short.endswith(" and 21 more.")
+    assert len([phrase for phrase in cut[0].sentences[1] if phrase.is_name]) == 12
