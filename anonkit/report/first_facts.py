@@ -37,6 +37,7 @@ _SECRETS = 4
 """Columns of which the values are told in sentences."""
 _FEW = 3
 """Measures of a kind that has no sentence of its own."""
+_PAIRS = "Pairs of columns: "
 _LISTED = 12
 """Names of columns in a list of a short text."""
 _LEFT_OUT = ("Secrets", "Usefulness", "Promise", "Files", "Risk")
@@ -97,25 +98,28 @@ def first_facts(report: Json, files: Sequence[str] = (), *, typed: bool = False)
     spelled = on_command_line if typed else in_python
     said = ((label, [_spelled(sentence, spelled) for sentence in topics[label]]) for label in order if label in topics)
     return [
-        Topic(label=label, sentences=sentences, details=frozenset(_details(label, sentences)))
+        Topic(label=label, sentences=sentences, details=frozenset(_details(label, sentences, report)))
         for label, sentences in said
         if sentences
     ]
 
 
-def _details(label: str, sentences: Sequence[Sentence]) -> Iterator[int]:
+def _details(label: str, sentences: Sequence[Sentence], report: Json) -> Iterator[int]:
     """Yield the positions of sentences that say more of what another one says; none that must not be overlooked."""
+    has_condition = bool(report["guarantee"]["parameters"].get("domains_from_data"))
     for at, sentence in enumerate(sentences):
         if any(phrase.is_bad for phrase in sentence):
             continue
         if label == "Files":
             is_detail = at == 0
         elif label == "Promise":
-            is_detail = at == 1
+            is_detail = at == 1 and not has_condition  # the statement, which names the condition
         elif label == "Secrets":  # the first of a column begins with its name
             is_detail = not sentence[0].is_name and at > 0
+        elif label == "Usefulness":
+            is_detail = at > 0 and not text_of(sentence).startswith(_PAIRS)
         else:
-            is_detail = label in _LEFT_OUT and at > 0
+            is_detail = label == "Risk" and at > 0
         if is_detail:
             yield at
 
@@ -427,7 +431,7 @@ def usefulness_sentences(report: Json) -> Iterator[Sentence]:
     told = report.get("marginals")
     pairs = "" if told is None else pairs_words(told["columns"], told["pairs"], anchored=told["anchored"])
     if pairs:
-        yield plain(f"Pairs of columns: {pairs}.")
+        yield plain(f"{_PAIRS}{pairs}.")
 
 
 def _scores(scores: Json, target: str) -> Iterator[Sentence]:
