@@ -315,7 +315,7 @@ def _diverse(diversity: Mapping[str, float], key: str, holds: Callable[[float], 
 
 
 def suite_from(
-    policy: Policy | str | Path,
+    policy: Policy | Mapping[str, Any] | str | Path,
     *,
     k: int,
     l: float | None = None,  # noqa: E741
@@ -326,7 +326,7 @@ def suite_from(
 
     Parameters
     ----------
-    policy : Policy or path
+    policy : Policy, mapping or path
         With every released column declared: its quasi-identifiers and sensitive attributes are looked at, and people
         are counted where it declares a unit, whose column must then be in the batch.
     k, l, t
@@ -334,7 +334,7 @@ def suite_from(
     name : str
         Name of the suite.
     """
-    declared = policy if isinstance(policy, Policy) else Policy.load(policy)
+    declared = Policy.given(policy)
     classes = {"columns": list(declared.quasi_identifiers), "unit": declared.unit}
     expectations: list[Any] = [ExpectTableToBeKAnonymous(**classes, k=k)]
     for sensitive in declared.sensitive:

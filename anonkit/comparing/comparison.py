@@ -198,7 +198,7 @@ def compare(
     methods: Sequence[str],
     k: Sequence[int] = (2, 5, 10, 50),
     epsilon: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
-    policy: Policy | str | Path | None = None,
+    policy: Policy | Mapping[str, Any] | str | Path | None = None,
     identifiers: Sequence[str] = (),
     domains_from_data: bool = False,
     domains_min_people: int = Policy.domains_min_people,
@@ -267,7 +267,7 @@ def compare(
                 f"method {name!r} publishes tables, and models are compared on rows",
                 "leave it out; see anonkit methods",
             )
-    declared = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
+    declared = Policy() if policy is None else Policy.given(policy)
     target = declared.target if target is None else target
     if target is None:
         raise ParameterError("no column is named as the target, which models predict", option("target", "COLUMN"))

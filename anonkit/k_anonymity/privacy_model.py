@@ -13,7 +13,7 @@ import numpy as np
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.errors import ParameterError, PolicyError, option
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement, check_k
-from anonkit.parameters import check_number, parameter, settle_numbers
+from anonkit.parameters import check_number, parameter, python_number, settle_numbers
 from anonkit.policy.column_declarations import Missing, Role
 from anonkit.policy.declaration import Policy
 from anonkit.promises.anonymous_classes import ALL_ROWS, INDEPENDENT, ONE_ROW, CountedCandidate, Diversity, KAnonymity
@@ -79,6 +79,7 @@ class AnonymityModel:
 
     def __post_init__(self) -> None:
         settle_numbers(self)
+        object.__setattr__(self, "recursive", _as_text(self.recursive))
         check_k(self.k)
         for name, value in (("l", self.l), ("entropy_l", self.entropy_l)):
             if value is not None:
@@ -163,6 +164,16 @@ def _of_columns(policy: Policy) -> dict[str, Diversity]:
     columns = ((name, policy.column(name)) for name in policy.sensitive)
     asked = {name: Diversity(l=column.l, t=column.t, alpha=column.alpha) for name, column in columns}
     return {name: own for name, own in asked.items() if own.asked()}
+
+
+def _as_text(recursive: object) -> str | None:
+    """Return c and l as they are written on the command line; in Python they may be a pair of numbers."""
+    if recursive is None or isinstance(recursive, str):
+        return recursive
+    numbers = [python_number(one) for one in recursive] if isinstance(recursive, list | tuple) else [recursive]
+    if any(isinstance(one, bool) or not isinstance(one, int | float) for one in numbers):
+        raise ParameterError("recursive must be C,L", "for instance 3,2, or (3, 2) in Python")
+    return ",".join(str(one) for one in numbers)
 
 
 def _recursive(text: str | None) -> tuple[float, int] | None:

@@ -29,7 +29,7 @@ def release(
     method: str | Method | None = None,
     output: str | Path | None = None,
     preset: str | None = None,
-    policy: Policy | str | Path | None = None,
+    policy: Policy | Mapping[str, Any] | str | Path | None = None,
     target: str | None = None,
     no_target: bool = False,
     task: str | None = None,
@@ -93,7 +93,7 @@ def release(
         `NAME.parquet`, or a folder when it ends in a slash. Without it the release stays in memory.
     preset : str, optional
         A named set of choices, such as "paper"; `parameters` go on top.
-    policy : Policy or path, optional
+    policy : Policy, mapping or path, optional
         What the owner declares. Undeclared columns are quasi-identifiers, unless they look like identifiers. The last
         one is taken for the target only where it is evidently a class label; under central differential privacy, where
         no label is released, by its place.
@@ -227,7 +227,7 @@ def release(
     The promise, its unit and its limits are in `Release.report["guarantee"]`. Shuffling and noise use a secure
     generator unless `seed` is given.
     """
-    declared = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
+    declared = Policy() if policy is None else Policy.given(policy)
     declared = declared.with_roles(
         target=target,
         no_target=no_target,
@@ -316,7 +316,7 @@ def apply(
     max_suppression: float | None = None,
     utility: bool = False,
     release_as_is: Iterable[str] = (),
-    policy: Policy | str | Path | None = None,
+    policy: Policy | Mapping[str, Any] | str | Path | None = None,
     encoding: str | None = None,
     engine: str | Engine | Local | Spark = "local",
     spark_master: str | None = None,
@@ -354,7 +354,7 @@ def apply(
         recoding a small batch.
     release_as_is : iterable of str
         As for `release`; columns that the earlier release shows so need not be named again.
-    policy : Policy or path, optional
+    policy : Policy, mapping or path, optional
         What the owner declares. Of it hold where the ledger is and whether one is required, `joint_k`, and the
         encoding; roles, types and domains are those of the earlier release.
     encoding : str, optional
@@ -370,7 +370,7 @@ def apply(
     k is counted in the new batch alone. Batches of the same people can be combined by an attacker.
     """
     method = earlier_recoding(params, max_suppression=max_suppression)
-    declared = policy if policy is None or isinstance(policy, Policy) else Policy.load(policy)
+    declared = None if policy is None else Policy.given(policy)
     request = ReleaseRequest(
         method=method,
         policy=batch_policy(method, declared, encoding).releasing_as_is(release_as_is),

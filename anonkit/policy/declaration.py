@@ -182,6 +182,26 @@ class Policy:
         refuse_contradicting(target, self.task, without_target=self.without_target)
 
     @classmethod
+    def given(cls, policy: Policy | Mapping[str, Any] | str | Path) -> Policy:
+        """Return a policy that is given as it is, as what a policy file holds, or by the path of such a file.
+
+        Raises
+        ------
+        PolicyError
+            It is none of these, or contradicts itself.
+        """
+        if isinstance(policy, Policy):
+            return policy
+        if isinstance(policy, Mapping):
+            return cls.from_dict(policy)
+        if isinstance(policy, str | Path):
+            return cls.load(policy)
+        raise PolicyError(
+            f"policy is of type {type(policy).__name__}, which declares nothing",
+            'a path, a Policy, or what a policy file holds: {"columns": {"age": {"role": "quasi_identifier"}}}',
+        )
+
+    @classmethod
     def load(cls, path: str | Path) -> Policy:
         """Read a policy from a TOML file; `tree` files are looked up beside it."""
         path = Path(path)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import anonkit
 from anonkit.errors import PolicyError
 from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outside, Role
 from anonkit.policy.declaration import Policy, TargetUse
@@ -248,3 +249,20 @@ def test_a_unit_beside_independent_rows_is_refused() -> None:
         Policy.from_dict({"unit": "who"})
     with pytest.raises(PolicyError, match="unit must be"):
         Policy().with_roles(unit=["who", "who"])
+
+
+def test_a_policy_is_given_as_itself_by_its_document_or_by_its_file(tmp_path: Path) -> None:
+    """All three say the same to whoever takes a policy."""
+    (tmp_path / "policy.toml").write_text('[columns]\nage = { role = "quasi_identifier" }\n')
+    document = {"columns": {"age": {"role": "quasi_identifier"}}}
+    made = Policy.from_dict(document)
+    assert Policy.given(made) is made
+    assert Policy.given(document) == Policy.given(tmp_path / "policy.toml") == Policy.given(f"{tmp_path}/policy.toml")
+
+
+@pytest.mark.parametrize("wrong", [3, [1], b"policy.toml", {"columns": 3}, {"colums": {}}])
+def test_what_is_no_policy_is_refused_in_one_line(wrong: Any) -> None:
+    """By `release` too, before its table is looked at."""
+    for take in (Policy.given, lambda policy: anonkit.release("nowhere.csv", method="rfka", k=5, policy=policy)):
+        with pytest.raises(PolicyError, match="policy"):
+            take(wrong)

@@ -54,9 +54,15 @@ def canonical_type(name: str, given: pa.DataType) -> pa.DataType:
             return pa.decimal128(digits, scale)
     if _is_plain(given):
         return given
-    raise SourceError(
-        f"column {name!r} holds values of type {_kind(given)}", "flatten or convert it, or leave it out of the table"
-    )
+    raise SourceError(f"column {name!r} holds values of type {_kind(given)}", _advice(given))
+
+
+_AS_TEXT = {
+    "arrow.uuid": "str() of each value",
+    "pandas.interval": 'frame["…"].astype(str)',
+    "pandas.period": 'frame["…"].astype(str), or frame["…"].dt.to_timestamp() for dates',
+}
+"""How texts are made of the values of extension types that people meet, by the name of the type."""
 
 
 def _is_text(given: pa.DataType) -> bool:
@@ -77,7 +83,21 @@ def _kind(given: pa.DataType) -> str:
     """Name a type without its parameters: field names of a struct are data in some tables."""
     if pa.types.is_nested(given):
         return "list, struct or map"
-    return "extension" if isinstance(given, pa.BaseExtensionType) else str(given).split("[")[0].split("(")[0]
+    if isinstance(given, pa.BaseExtensionType):
+        return given.extension_name if given.extension_name in _AS_TEXT else "extension"
+    return str(given).split("[")[0].split("(")[0]
+
+
+def _advice(given: pa.DataType) -> str:
+    """Return what makes a column of a type that is refused readable."""
+    if pa.types.is_decimal(given):
+        return f"cast it to decimal128 of up to {_MAX_DECIMAL_DIGITS} digits, or to float64"
+    if pa.types.is_interval(given):
+        return "cast it to a duration, or to whole numbers of months or days"
+    name = given.extension_name if isinstance(given, pa.BaseExtensionType) else ""
+    if name in _AS_TEXT:
+        return f"cast it to text: {_AS_TEXT[name]}"
+    return "flatten or convert it, or leave it out of the table"
 
 
 def canonical_schema(given: pa.Schema) -> pa.Schema:

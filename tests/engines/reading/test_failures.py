@@ -188,7 +188,7 @@ FRAMES: dict[str, tuple[Callable[[], Any], str]] = {
         "column 'a' mixes types",
     ),
     "pandas: large integers": (lambda: pd.DataFrame({"a": [2**80]}), "column 'a' mixes types"),
-    "pandas: periods": (lambda: pd.DataFrame({"a": pd.period_range("2024", periods=2)}), "values of type extension"),
+    "pandas: periods": (lambda: pd.DataFrame({"a": pd.period_range("2024", periods=2)}), "type pandas.period"),
     "pandas: a name twice": (lambda: pd.DataFrame([[1, PLANTED]], columns=["a", "a"]), "columns 1 and 2 have the same"),
     "pandas: numbered columns": (lambda: pd.DataFrame([[PLANTED]]), "the name of column 1 is not a text"),
     "pandas: no columns": (lambda: pd.DataFrame(index=[PLANTED]), "the table has no columns"),
@@ -345,3 +345,22 @@ def test_what_the_machine_lacks_is_no_fault_of_the_file(foreign: Exception, rais
         shielded(fail, lambda _: SourceError("it is damaged"))
     assert caught.value.args == raised.args
     assert PLANTED not in shown(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "advice"),
+    [
+        (pa.array([1], pa.decimal256(50, 2)), "decimal256", "cast it to decimal128 of up to 38 digits, or to float64"),
+        (pa.array([pa.MonthDayNano([1, 2, 3])]), "month_day_nano_interval", "cast it to a duration, or"),
+        (pa.array([b"0" * 16], pa.uuid()), "arrow.uuid", "cast it to text: str() of each value"),
+        (pd.arrays.IntervalArray.from_tuples([(0, 1)]), "pandas.interval", r'cast it to text: frame["…"].astype(str)'),
+        (pd.PeriodIndex(["2020-01"], freq="M"), "pandas.period", r'cast it to text: frame["…"].astype(str), or'),
+    ],
+)
+def test_types_that_are_refused_say_what_to_cast_them_to(cells: Any, kind: str, advice: str) -> None:
+    """By the name that their users know them by."""
+    table = pa.table({"a": cells}) if isinstance(cells, pa.Array) else pd.DataFrame({"a": cells})
+    with pytest.raises(SourceError) as refused:
+        LocalEngine().scan(table, Policy())
+    assert refused.value.message == f"column 'a' holds values of type {kind}"
+    assert (refused.value.hint or "").startswith(advice)
