@@ -28,7 +28,7 @@ from anonkit.report.first_facts import (
     shortened,
     text_of,
 )
-from anonkit.report.lost_cells import lost_cells
+from anonkit.report.lost_cells import LOST_CELLS, lost_cells
 from anonkit.report.owner_words import IN_WORDS, owner_lines
 from anonkit.report.wording import (
     check_words,
@@ -207,7 +207,7 @@ def owner_block(release: Release) -> list[str]:
         *(block["note"] for block in (target, owner.get("rows_left_out", {})) if "note" in block),
         *owner_lines(owner),
     ]
-    shown = ("cells_among_numbers", "cells_not_as_declared", "utility_of_source", *IN_WORDS)
+    shown = (*LOST_CELLS, "utility_of_source", *IN_WORDS)
     figures = _measures({key: value for key, value in owner.items() if key not in shown})
     lines = _indented([one_line(line) for line in (*said, *figures)])
     if not lines:

@@ -8,14 +8,21 @@ from typing import Any
 
 from anonkit.report.wording import number, percent
 
+LOST_CELLS = ("cells_among_numbers", "cells_in_another_form", "cells_not_as_declared")
+"""Keys of the owner's measures that `lost_cells` puts into words."""
 _OUTSIDE = "outside its declared bounds, categories or form, clamped or missing as its `outside` says"
 _NO_NUMBERS = (
     'no numbers, so that it is read as categories: list their text in missing_values, or declare type = "text"'
 )
 
+_FORM = (
+    "numbers with a decimal comma, thousands, a per cent sign or a currency, so that it is read as categories: declare "
+    'decimal, thousands, percent or currency, or type = "text"'
+)
+
 
 def lost_cells(owner: Mapping[str, Any], *, counted: bool) -> Iterator[str]:
-    """Yield a sentence for each column with cells outside its declaration, or with texts among its numbers.
+    """Yield a sentence for each column with texts among numbers, numbers in an undeclared form, or cells outside.
 
     Parameters
     ----------
@@ -26,13 +33,16 @@ def lost_cells(owner: Mapping[str, Any], *, counted: bool) -> Iterator[str]:
 
     Privacy
     -------
-    Computed from the source and covered by no promise. Without counts it tells of a column that one such cell is there,
-    which k-anonymity does not deny; under differential privacy no such sentence may leave.
+    Computed from the source and covered by no promise. Without counts it has a bit for each column, of which
+    k-anonymity says nothing; under differential privacy no such sentence may leave.
     """
     for name, cells in owner.get("cells_among_numbers", {}).items():
         odd, of = cells["no_numbers"], cells["cells"]
         which = f"{number(odd)} of {number(of)} cells ({percent(odd / of)})" if counted else "cells"
         yield f"Column {name!r} has {which} that are {_NO_NUMBERS}."
+    for name, cells in owner.get("cells_in_another_form", {}).items():
+        which = f"{number(cells['numbers'])} of {number(cells['cells'])} cells" if counted else "cells"
+        yield f"Column {name!r} has {which} that are {_FORM}."
     for name, cells in owner.get("cells_not_as_declared", {}).items():
         if cells.get("outside"):
             count = f"{number(cells['outside'])} " if counted else ""

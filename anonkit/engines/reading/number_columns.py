@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""String columns that would be numeric but for a few cells: one word among thousands of ages makes them categories.
+"""String columns that would be numeric but for a few cells, or but for the form in which numbers are written.
 
-The owner is told, with a count and never the word itself. Counted where columns are typed by all their cells: under
-differential privacy each cell is read by itself, and no other cell changes what it means.
+One word among thousands of ages makes them categories. The owner is told, with a count and never the word itself.
+Counted where columns are typed by all their cells: under differential privacy each cell is read by itself, and no other
+cell changes what it means.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +29,14 @@ MANY = 8
 _BUCKETS = 256  # of numbers, by a fixed hash: how many are used tells about how many numbers there are
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 by the golden ratio, Fibonacci hashing (Knuth, volume 3, section 6.4)
 _NUMBER = r"^\s*[+-]?(0|[1-9][0-9]{0,14})(\.[0-9]*)?([eE][+-]?[0-9]+)?\s*$"
-_FIGURES = 3 + _BUCKETS
+_CURRENCY = r"(?:\p{Sc}|EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|CAD|AUD|BRL|kr|zł|Kč|Ft)"
+_WRITTEN = (
+    rf"^\s*[+−-]?\s*{_CURRENCY}?\s*[+−-]?(?:[0-9]+|[0-9]{{1,3}}(?:[.,'’ \x{{a0}}\x{{2009}}\x{{202f}}][0-9]{{3}})+)"
+    rf"(?:[.,][0-9]+)?\s*(?:%|{_CURRENCY})?\s*$"
+)
+"""A number with a decimal comma, groups of thousands, a per cent sign or a currency; RE2 has `\\p{Sc}`."""
+_HEAD = 4  # counts of a column before those of its buckets
+_FIGURES = _HEAD + _BUCKETS
 _LOOKED_AT = 4096  # cells, by which is told whether texts repeat
 
 
@@ -46,7 +54,7 @@ def text_columns(schema: pa.Schema, policy: Policy) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class CountNumbers:
-    """Counts cells of text columns: filled, no numbers, numbers spelled as only codes are, and each bucket's."""
+    """Counts cells of text columns: filled, no numbers, numbers as codes are spelled, in other forms, each bucket's."""
 
     names: Sequence[str]
 
@@ -65,11 +73,23 @@ class CountNumbers:
         A column with a code in it (01234, or more than 15 digits) is one of codes, whatever its other cells are.
         """
         out = {}
-        for name, (filled, others, codes, *used) in zip(self.names, counts.reshape(-1, _FIGURES).tolist(), strict=True):
+        for name, (filled, others, codes, _, *used) in self._by_column(counts):
             many = sum(n > 0 for n in used) >= MANY
             if others and not codes and many and filled - others >= NEARLY_ALL * filled:
                 out[name] = {"cells": filled, "no_numbers": others}
         return out
+
+    def in_another_form(self, counts: NDArray[np.int64]) -> dict[str, dict[str, int]]:
+        """Return, of the summed counts, of the other columns those in which nearly all cells are numbers."""
+        mixed = self.mixed(counts)
+        return {
+            name: {"cells": filled, "numbers": written}
+            for name, (filled, others, codes, written, *_) in self._by_column(counts)
+            if written and not codes and name not in mixed and filled - others + written >= NEARLY_ALL * filled
+        }
+
+    def _by_column(self, counts: NDArray[np.int64]) -> Iterator[tuple[str, list[int]]]:
+        return zip(self.names, counts.reshape(-1, _FIGURES).tolist(), strict=True)
 
 
 def _counts(texts: pa.Array) -> NDArray[np.int64]:
@@ -78,11 +98,13 @@ def _counts(texts: pa.Array) -> NDArray[np.int64]:
     plain = pc.match_substring_regex(entries, _NUMBER).to_numpy(zero_copy_only=False)
     no_number = np.isnan(cell_numbers(entries.filter(pa.array(~plain))))
     odd = of_text[~plain]
+    written = pc.match_substring_regex(entries.filter(pa.array(~plain)), _WRITTEN).to_numpy(zero_copy_only=False)
     bits = (cell_numbers(entries.filter(pa.array(plain))) + 0.0).view(np.uint64)
     buckets = ((bits * _ODD) >> np.uint64(56)).astype(np.int64)
     used = np.zeros(_BUCKETS, dtype=np.int64)
     np.add.at(used, buckets, of_text[plain])
-    return np.concatenate([np.array([of_text.sum(), odd[no_number].sum(), odd[~no_number].sum()]), used])
+    head = [of_text.sum(), odd[no_number].sum(), odd[~no_number].sum(), odd[no_number & written].sum()]
+    return np.concatenate([np.array(head), used])
 
 
 def _weighted(texts: pa.Array) -> tuple[pa.StringArray, NDArray[np.int64]]:

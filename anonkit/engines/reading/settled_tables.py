@@ -218,11 +218,12 @@ def _counted(source: Source, policy: Policy, engine: Engine, taken: Collection[s
         1 + n_before + numbers.size,
     ).tolist()
     counts = np.array(others, np.int64)
-    mixed = numbers.mixed(counts[n_before:])
+    mixed, in_form = numbers.mixed(counts[n_before:]), numbers.in_another_form(counts[n_before:])
     strange = zip(coordinates, counts[n_cells:n_before].tolist(), strict=True)
     unusable = {
         **_not_as_declared(columns, counts[:n_cells], policy),
         **({"cells_among_numbers": mixed, "reading_notes": mixed_notes(mixed)} if mixed else {}),
+        **({"cells_in_another_form": in_form} if in_form else {}),
     }
     return _Counted(unusable=unusable, strange={name: count for name, count in strange if count}, n_rows=n_rows)
 

@@ -154,6 +154,27 @@ def test_cells_are_counted_alike_however_they_arrive(texts: tuple[str | None, ..
     assert counted(cells.dictionary_encode()) == counted(coded.slice(0, len(cells))) == expected.tolist()
 
 
+@pytest.mark.parametrize("form", ["{},5", "{} %", "{}%", "€ {}", "{} EUR", "-{}.000,25", "1 {}0,5", "1'{}0"])
+def test_numbers_in_a_form_that_nobody_declared_are_a_warning(form: str) -> None:
+    """Decimal comma, thousands, per cent, currency: named everywhere without a count, and counted for the owner."""
+    cells = [form.format(10 + at % 80) for at in range(99)]
+    release = anonkit.release(
+        pa.table({"pay": [*cells, WORD], "y": ["u", "v"] * 50}), method="mondrian", k=5, target="y", ledger=None
+    )
+    assert release.owner["cells_in_another_form"] == {"pay": {"cells": 100, "numbers": 99}}
+    (warning,) = public_warnings(release)
+    assert "'pay'" in warning
+    assert "99" not in warning
+    assert "99 of 100 cells" in "".join(lost_cells(release.owner, counted=True))
+
+
+@pytest.mark.parametrize("form", ["{}", "A{}", "{}-{}", "01.{}.2020", "{}.1.2.3", "0{}", "{} or more", "SKU{}", "x"])
+def test_other_texts_are_no_numbers_in_another_form(form: str) -> None:
+    """Plain numbers, codes, ranges, dates, addresses and words."""
+    count, cells = CountNumbers(names=["a"]), pa.array([form.format(at % 80, at) for at in range(10, 99)])
+    assert count.in_another_form(count(pa.record_batch([cells], ["a"]), 0)) == {}
+
+
 def test_a_text_that_repeats_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a column of categories a batch holds few, and reading each cell was a tenth of a large release."""
     read: list[int] = []
