@@ -201,9 +201,9 @@ def owner_block(release: Release) -> list[str]:
     ledger, target = owner.get("ledger", {}), owner.get("target", {})
     mixed = mixed_notes(owner.get("cells_among_numbers", {}))
     said = [
+        *ledger.get("notes", ()),
         *lost_cells(owner, counted=True),
         *(note for note in owner.get("reading_notes", ()) if note not in mixed),
-        *ledger.get("notes", ()),
         *(block["note"] for block in (target, owner.get("rows_left_out", {})) if "note" in block),
         *owner_lines(owner),
     ]
