@@ -131,7 +131,7 @@ def test_checks_of_a_validation_are_a_table_with_failures_first() -> None:
         {"name": "epsilon", "passed": False, "observed": 2.0, "required": 1.0},
     ]
     cells = _texts(validation_markdown(checks))[4:]
-    assert cells[:4] == ["FAILED", "Privacy loss, from the published parameters", "2", "at most 1"]
+    assert cells[:4] == ["FAILED", "Privacy loss ε, computed again from the published parameters", "2", "at most 1"]
     assert cells[4:] == ["passed", "Rows in the smallest equivalence class", "7", "at least 5"]
 
 
