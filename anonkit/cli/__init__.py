@@ -7,7 +7,7 @@ command computes, and none prints or exits: the boundary does.
 ``commands``
     The group of them all. Nothing of it is imported before `main` has started the process for forests, if there is one.
 ``boundary``, ``outcome``, ``progress``, ``summary``
-    Results, errors, exit codes and progress bars, once for all commands.
+    Results, errors, exit codes and the line of progress, once for all commands.
 ``options``, ``method_options``, ``files``
     Options shared by commands, those of every method, and text files that commands write.
 ``release``, ``apply``, ``run``, ``demo``, ``init``

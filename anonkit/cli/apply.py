@@ -21,7 +21,7 @@ from anonkit.cli.options import (
     release_as_is_option,
 )
 from anonkit.cli.outcome import Outcome
-from anonkit.cli.progress import notes_at_once, progress_bars
+from anonkit.cli.progress import notes_at_once, progress_line
 
 if TYPE_CHECKING:
     from anonkit.cli.options import OwnerAsReader
@@ -96,7 +96,7 @@ def command(
     from anonkit.policy.declaration import Policy
 
     without_pandas()
-    with progress_bars(quiet) as progress, notes_at_once(quiet):
+    with progress_line(quiet) as progress, notes_at_once(quiet):
         method = earlier_recoding(params, max_suppression=max_suppression)
         request = ReleaseRequest(
             method=method,

@@ -22,7 +22,7 @@ from anonkit.cli.options import (
     task_option,
 )
 from anonkit.cli.outcome import Outcome, WrongUsage
-from anonkit.cli.progress import progress_bars
+from anonkit.cli.progress import progress_line
 from anonkit.errors import on_command_line
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def command(
     if output is not None:
         refuse_existing(Path(output), force, made_from=source)
         _refuse_losing(given["charge"], Path(output))
-    with progress_bars(quiet) as progress:
+    with progress_line(quiet) as progress:
         comparison = compare(
             source,
             target=target,

@@ -10,7 +10,7 @@ import click
 from anonkit.cli.files import refuse_existing, write_text
 from anonkit.cli.options import force_option, json_option, quiet_option
 from anonkit.cli.outcome import Outcome
-from anonkit.cli.progress import progress_bars
+from anonkit.cli.progress import progress_line
 from anonkit.cli.typed_commands import typed
 
 TABLE, POLICY, RELEASE = "customers.csv", "policy.toml", "release.parquet"
@@ -50,7 +50,7 @@ def command(*, folder: str, rows: int, force: bool, quiet: bool) -> Outcome:
     place.mkdir(parents=True, exist_ok=True)
     _simulate(table, policy, rows)
     _withdraw_earlier(output, policy)
-    with progress_bars(quiet) as progress:
+    with progress_line(quiet) as progress:
         released = release(table, policy=policy, output=output, force=force, ledger=Where.BESIDE, progress=progress)
     assert released.place is not None  # noqa: S101 - it was written
     page = released.place.by_role()["page"]

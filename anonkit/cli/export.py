@@ -8,7 +8,7 @@ import click
 from anonkit.cli.boundary import one_line
 from anonkit.cli.options import force_option, json_option, quiet_option
 from anonkit.cli.outcome import Outcome
-from anonkit.cli.progress import progress_bars
+from anonkit.cli.progress import progress_line
 
 _REMAINS = (
     "the file of the database holds other tables, so that it was not written anew: DuckDB may keep cells of the table "
@@ -39,7 +39,7 @@ def command(release: str, target: str, *, force: bool, quiet: bool) -> Outcome:
     """
     from anonkit.pipeline.exporting import export
 
-    with progress_bars(quiet) as progress:
+    with progress_line(quiet) as progress:
         made = export(release, target, force=force, progress=progress)
     text = f"Wrote {made.rows:,} rows and {made.columns} columns to {one_line(made.target)}\nSidecars   {made.sidecars}"
     if made.cut:

@@ -12,7 +12,7 @@ import click
 from anonkit.cli.files import refuse_existing, write_text
 from anonkit.cli.options import encoding_option, force_option, json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome
-from anonkit.cli.progress import progress_bars
+from anonkit.cli.progress import progress_line
 from anonkit.cli.typed_commands import release_command
 
 STDOUT = "-"
@@ -56,7 +56,7 @@ def command(
     from anonkit.drafting.policy_draft import draft_policy
 
     sweep()
-    with progress_bars(quiet) as progress:
+    with progress_line(quiet) as progress:
         draft = draft_policy(source, target=target, encoding=encoding, progress=progress, **how)
     if output == STDOUT:
         return Outcome(text=draft.rstrip("\n"), document={"file": None, "policy": draft})

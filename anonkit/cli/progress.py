@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress bars, on stderr, only on a terminal, only for work of more than a second; and notes while work is done."""
+"""A line of progress on stderr, on a terminal alone, for work of more than a second; and notes while work is done."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
-
-import click
+from typing import TextIO
 
 from anonkit.cli.boundary import show_note
 from anonkit.errors import UNFINISHED_LOG
 
-_PARTS = 100
+_CLEARED = "\r\x1b[K"
+"""What empties the line of a terminal, and goes back to its begin."""
 
 
 @contextmanager
-def progress_bars(
+def progress_line(
     quiet: bool, stream: TextIO | None = None, *, delay: float = 1.0, tick: float = 0.2
 ) -> Iterator[Callable[[str, float], None]]:
-    """Show a bar a step until the block ends.
+    """Show one line that says which step is done, and for how long, until the block ends; then it is gone.
 
     Parameters
     ----------
@@ -32,29 +31,29 @@ def progress_bars(
     stream : text stream, optional
         Where to draw; stderr by default. Nothing is drawn unless it is a terminal.
     delay : float
-        Seconds before the first bar appears.
+        Seconds before the line appears.
     tick : float
         Seconds between two looks at the clock.
     """
     stream = sys.stderr if stream is None else stream
-    bars = _Bars(stream, delay)
+    line = _Line(stream, delay)
     if quiet or not stream.isatty():
-        yield bars.note
+        yield line.note
         return
     ended = threading.Event()
 
     def draw() -> None:
         while not ended.wait(tick):
-            bars.draw()
+            line.draw()
 
     clock = threading.Thread(target=draw, daemon=True)
     clock.start()
     try:
-        yield bars.note
+        yield line.note
     finally:
         ended.set()
         clock.join()
-        bars.end()
+        line.end()
 
 
 @contextmanager
@@ -83,50 +82,36 @@ class _Notes(logging.Handler):
             show_note(record.getMessage())
 
 
-class _Bars:
-    """What is being done, and the bar that shows it. A clock draws, since a step may report only at its begin."""
+class _Line:
+    """The step that is being done. A clock draws, since a step may report only at its begin."""
 
     def __init__(self, stream: TextIO, delay: float) -> None:
         self._stream = stream
         self._first = time.monotonic() + delay
         self._step: str | None = None
+        self._number = 0
         self._share = 0.0
         self._begin = 0.0
-        self._bar: Any = None
+        self._is_drawn = False
 
     def note(self, step: str, share: float) -> None:
         """Take note of how far a step is; a `Progress`."""
         if step != self._step:
-            self._begin = time.monotonic()
+            self._begin, self._number = time.monotonic(), self._number + 1
         self._step, self._share = step, share
 
     def draw(self) -> None:
-        """Draw the bar of the current step."""
-        step, share = self._step, self._share
-        if step is None or time.monotonic() < self._first:
+        """Draw the line of the current step."""
+        now = time.monotonic()
+        if self._step is None or now < self._first:
             return
-        if self._bar is None or self._bar.label != step:
-            self._finish(done=True)
-            begin = self._begin
-            self._bar = click.progressbar(
-                length=_PARTS,
-                label=step,
-                file=self._stream,
-                show_eta=False,
-                item_show_func=lambda _: f"{time.monotonic() - begin:.0f} s",
-            )
-        self._render(share)
+        share = f", {self._share:.0%}" if self._share else ""  # a step that does not say how far it is has none
+        self._stream.write(f"{_CLEARED}step {self._number}: {self._step}{share}, {now - self._begin:.0f} s")
+        self._stream.flush()
+        self._is_drawn = True
 
     def end(self) -> None:
-        """Leave the line of the last bar behind, as far as it came."""
-        self._finish(done=False)
-
-    def _finish(self, *, done: bool) -> None:
-        if self._bar is not None:
-            self._render(1.0 if done else self._share)
-            self._bar.render_finish()
-
-    def _render(self, share: float) -> None:
-        self._bar.make_step(max(0, int(share * _PARTS) - self._bar.pos))
-        self._bar.show_percent = self._bar.pos > 0  # a step that does not tell how far it is shows its seconds only
-        self._bar.render_progress()
+        """Empty the line."""
+        if self._is_drawn:
+            self._stream.write(_CLEARED)
+            self._stream.flush()

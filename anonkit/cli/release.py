@@ -22,7 +22,7 @@ from anonkit.cli.options import (
     table_domains_options,
 )
 from anonkit.cli.outcome import Outcome, WrongUsage
-from anonkit.cli.progress import notes_at_once, progress_bars
+from anonkit.cli.progress import notes_at_once, progress_line
 
 if TYPE_CHECKING:
     from anonkit.cli.options import OwnerAsReader
@@ -114,7 +114,7 @@ def command(
     named = [name for name, value in given.items() if value is not None]
     method = method or default_method(named, without_target=policy.without_target)
     measured = reader.has_it_measured(quiet=quiet, dry_run=output.dry_run)
-    with progress_bars(quiet) as progress, notes_at_once(quiet):
+    with progress_line(quiet) as progress, notes_at_once(quiet):
         request = ReleaseRequest(
             method=make_method(method, read_parameters(method, given), preset),
             policy=policy,

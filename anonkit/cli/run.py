@@ -18,7 +18,7 @@ from anonkit.cli.options import (
     quiet_option,
 )
 from anonkit.cli.outcome import Outcome, WrongUsage
-from anonkit.cli.progress import notes_at_once, progress_bars
+from anonkit.cli.progress import notes_at_once, progress_line
 
 if TYPE_CHECKING:
     from anonkit.cli.options import OwnerAsReader
@@ -79,7 +79,7 @@ def command(
 
     without_pandas()
     measured = reader.has_it_measured(quiet=quiet, dry_run=output["dry_run"])
-    with progress_bars(quiet) as progress, notes_at_once(quiet):
+    with progress_line(quiet) as progress, notes_at_once(quiet):
         release = Recipe.load(recipe).run(**output, for_owner=measured, account=account, progress=progress)
     return release_outcome(release, reader, quiet=quiet)
 
@@ -89,7 +89,7 @@ def _experiment(
 ) -> Outcome:
     from anonkit.comparing.experiments.experiment_runner import run_experiment
 
-    with progress_bars(quiet) as progress, notes_at_once(quiet):
+    with progress_line(quiet) as progress, notes_at_once(quiet):
         report = run_experiment(
             recipe,
             data=given["data"],

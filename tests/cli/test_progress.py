@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress bars: on a terminal only, and only for what takes longer than a second."""
+"""The line of progress: on a terminal only, and only for what takes longer than a second."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from anonkit.cli.progress import progress_bars
+from anonkit.cli.progress import progress_line
 
 
 class Terminal(io.StringIO):
@@ -24,26 +24,26 @@ class Terminal(io.StringIO):
             time.sleep(0.01)
 
 
-def test_a_bar_a_step_on_a_terminal() -> None:
-    """Every step has its bar; one that is followed by another is done."""
+def test_one_line_moves_on_a_terminal() -> None:
+    """Every step has its number, how far it is, and its seconds; nothing is left of it."""
     terminal = Terminal()
-    with progress_bars(False, terminal, delay=0.0, tick=0.01) as progress:
+    with progress_line(False, terminal, delay=0.0, tick=0.01) as progress:
         progress("reading", 0.25)
-        terminal.wait_for("25%")
+        terminal.wait_for("step 1: reading, 25%, 0 s")
         progress("checking", 0.5)
-        terminal.wait_for("50%")
+        terminal.wait_for("step 2: checking, 50%, 0 s")
     drawn = terminal.getvalue()
 
-    assert drawn.index("reading") < drawn.index("100%") < drawn.index("checking")
-    assert drawn.count("100%") == 1
+    assert "\n" not in drawn
+    assert drawn.endswith("\r\x1b[K")
 
 
 def test_a_step_that_only_said_that_it_began_is_shown() -> None:
     """The clock draws, not the work."""
     terminal = Terminal()
-    with progress_bars(False, terminal, delay=0.0, tick=0.01) as progress:
+    with progress_line(False, terminal, delay=0.0, tick=0.01) as progress:
         progress("reading", 0.0)
-        terminal.wait_for("reading")
+        terminal.wait_for("step 1: reading, 0 s")
 
 
 @pytest.mark.parametrize(
@@ -51,19 +51,19 @@ def test_a_step_that_only_said_that_it_began_is_shown() -> None:
 )
 def test_nothing_is_drawn_elsewhere_or_for_short_work(terminal: io.StringIO, quiet: bool, delay: float) -> None:
     """Neither into a pipe, nor with --quiet, nor before the delay is over."""
-    with progress_bars(quiet, terminal, delay=delay, tick=0.01) as progress:
+    with progress_line(quiet, terminal, delay=delay, tick=0.01) as progress:
         progress("reading", 0.5)
         time.sleep(0.1)
 
     assert terminal.getvalue() == ""
 
 
-def test_an_error_passes_through_and_ends_the_line() -> None:
-    """The clock stops when the work fails, and the bar does not claim that it was done."""
+def test_an_error_passes_through_and_empties_the_line() -> None:
+    """The clock stops when the work fails; what is said next begins a line."""
     terminal = Terminal()
 
     def fail() -> None:
-        with progress_bars(False, terminal, delay=0.0, tick=0.01) as progress:
+        with progress_line(False, terminal, delay=0.0, tick=0.01) as progress:
             progress("reading", 0.25)
             terminal.wait_for("25%")
             raise ValueError("broken")
@@ -71,5 +71,4 @@ def test_an_error_passes_through_and_ends_the_line() -> None:
     with pytest.raises(ValueError, match="broken"):
         fail()
 
-    assert terminal.getvalue().endswith("\n")
-    assert "100%" not in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")
