@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Minimal sample uniques, SUDA and DIS-SUDA scores: which few columns make a row unique, and how special it is.
+
+A minimal sample unique is a set of columns by whose values a row is alone, while it is not by any smaller part of them.
+
+References
+----------
+M. J. Elliot, A. M. Manning and R. W. Ford (2002). A computational algorithm for handling the special uniques problem.
+Int. J. Uncertainty, Fuzziness and Knowledge-Based Systems 10(5), 493-509.
+C. J. Skinner and M. J. Elliot (2002). A measure of disclosure risk for microdata. J. Royal Statistical Society B 64(4),
+855-867.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.domains.coded_columns import combine, distinct_in_groups
+from anonkit.estimators.population.distinguishing_columns import distinction_and_separation
+
+LARGEST_SET = 3
+"""Columns of the largest sets that are looked at."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistinguishingSet:
+    """How well some columns tell the rows of a table apart."""
+
+    columns: tuple[int, ...]
+    """Their places, ascending."""
+    unique_rows: int
+    """Rows that are alone by these columns; people where these are counted."""
+    minimal: int
+    """Those of them that are not alone by a smaller part of the columns."""
+    distinction: float
+    """Classes over rows, in (0, 1]."""
+    separation: float
+    """Share of the pairs of rows that differ in one of the columns, in [0, 1]."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MinimalUniques:
+    """The minimal sample uniques of a table, up to a size."""
+
+    sets: Sequence[DistinguishingSet]
+    """Every set that was looked at, small ones first; none that contains columns by which every row is alone."""
+    scores: NDArray[np.float64]
+    """SUDA score of each row, shape (n_rows,): (M - m)! for each of its minimal sample uniques of m of M columns."""
+    column_scores: NDArray[np.float64]
+    """For each column the sum of the scores of those minimal sample uniques that hold it, shape (M,)."""
+
+    def of_size(self, size: int) -> int:
+        """Return the number of minimal sample uniques of so many columns."""
+        return sum(each.minimal for each in self.sets if len(each.columns) == size)
+
+    @property
+    def column_shares(self) -> NDArray[np.float64]:
+        """Share of each column in the scores of all rows, in [0, 1], shape (M,); zeros where no row is unique.
+
+        A minimal sample unique counts for each of its columns, so that the shares add up to more than 1.
+        """
+        total = float(self.scores.sum())
+        return self.column_scores / total if total else np.zeros_like(self.column_scores)
+
+
+def minimal_sample_uniques(
+    columns: Sequence[NDArray[np.int32]],
+    rows: NDArray[np.int64],
+    people: NDArray[np.int32] | None = None,
+    *,
+    largest: int = LARGEST_SET,
+    progress: Callable[[float], None] = lambda share: None,
+) -> MinimalUniques:
+    """Find the minimal sample uniques of a table, and score its rows.
+
+    Parameters
+    ----------
+    columns : sequence of int arrays, shape (n_rows,)
+        Codes of each column, at least 0; at least one column and one row. Missing is a code like any other.
+    rows : int64 array, shape (n_rows,)
+        How many rows of the table each stands for, at least 1: equal rows may be handed over once.
+    people : int array, shape (n_rows,), optional
+        Codes of the person whom each row belongs to: a set then makes somebody unique by whose values nobody else has
+        rows. Each of `rows` is 1 then.
+    largest : int
+        Columns of the largest sets.
+    progress : callable
+        Called with the share of the sets that have been looked at.
+
+    Notes
+    -----
+    A row that is alone by some columns is alone by more of them, and no other row is counted with it there. Such rows
+    are left out where larger sets are counted, and a set is not counted at all where every row has been left out.
+    """
+    search = _Search(columns=columns, rows=rows, people=people)
+    number = len(columns)
+    sizes = range(1, min(largest, number) + 1)
+    total, done = sum(math.comb(number, size) for size in sizes), 0
+    scores, of_columns = np.zeros(rows.size), np.zeros(number)
+    sets: list[DistinguishingSet] = []
+    smaller: dict[tuple[int, ...], NDArray[np.uint8]] = {}
+    for size in sizes:
+        alone_by: dict[tuple[int, ...], NDArray[np.uint8]] = {}
+        worth = math.factorial(number - size)
+        for chosen in combinations(range(number), size):
+            parts = [smaller[part] for part in combinations(chosen, size - 1)] if size > 1 else []
+            before = search.unpacked(parts)
+            done += 1
+            if before.all():
+                alone_by[chosen] = np.packbits(before)
+                continue
+            found, alone = search.look(chosen, before)
+            new = alone & ~before
+            scores[new] += worth
+            sets.append(found)
+            of_columns[list(chosen)] += worth * int(np.count_nonzero(new))
+            if size < sizes[-1]:
+                alone_by[chosen] = np.packbits(alone | before)
+            progress(done / total)
+        smaller = alone_by
+    return MinimalUniques(sets=sets, scores=scores, column_scores=of_columns)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Search:
+    """Rows, and how many of them are alone by some columns."""
+
+    columns: Sequence[NDArray[np.int32]]
+    rows: NDArray[np.int64]
+    people: NDArray[np.int32] | None
+
+    def unpacked(self, parts: Sequence[NDArray[np.uint8]]) -> NDArray[np.bool_]:
+        """Return which rows are alone by any of some sets."""
+        packed: NDArray[np.uint8] = np.zeros((self.rows.size + 7) // 8, np.uint8)
+        for part in parts:
+            packed = packed | part
+        return np.unpackbits(packed, count=self.rows.size).astype(bool)
+
+    def look(self, chosen: tuple[int, ...], before: NDArray[np.bool_]) -> tuple[DistinguishingSet, NDArray[np.bool_]]:
+        """Return the figures of a set, and which rows are alone by it."""
+        if self.people is not None:
+            return self._look_at_people(chosen, before, self.people)
+        left: Any = slice(None) if not before.any() else np.flatnonzero(~before)
+        rows = self.rows[left]
+        groups, n_groups = combine([self.columns[at][left] for at in chosen], rows.size)
+        sizes = np.bincount(groups, weights=rows, minlength=n_groups).astype(np.int64)
+        alone = before.copy()
+        alone[left] = sizes[groups] == 1
+        left_out = int(np.count_nonzero(before))
+        return _figures(chosen, sizes, left_out, int(np.count_nonzero(sizes == 1))), alone
+
+    def _look_at_people(
+        self, chosen: tuple[int, ...], before: NDArray[np.bool_], people: NDArray[np.int32]
+    ) -> tuple[DistinguishingSet, NDArray[np.bool_]]:
+        """Count people: several rows of one person may be alone together, so that none is left out."""
+        groups, n_groups = combine([self.columns[at] for at in chosen], self.rows.size)
+        sizes = distinct_in_groups(groups, n_groups, people.astype(np.int64))
+        alone = sizes[groups] == 1
+        new = np.zeros(n_groups, bool)
+        new[groups[alone & ~before]] = True
+        return _figures(chosen, sizes, 0, int(np.count_nonzero(new))), alone
+
+
+def _figures(chosen: tuple[int, ...], sizes: NDArray[np.int64], left_out: int, minimal: int) -> DistinguishingSet:
+    values, counts = np.unique(sizes, return_counts=True)
+    histogram = [*zip(values.tolist(), counts.tolist(), strict=True), (1, left_out)]
+    distinction, separation = distinction_and_separation(histogram)
+    return DistinguishingSet(
+        columns=chosen,
+        unique_rows=int(np.count_nonzero(sizes == 1)) + left_out,
+        minimal=minimal,
+        distinction=distinction,
+        separation=separation,
+    )
+
+
+def dis_score(uniques: int, pairs: int, fraction: float) -> float:
+    """Return DIS: the estimated probability that a match with a sample unique is right, in [0, 1].
+
+    Parameters
+    ----------
+    uniques, pairs : int
+        Classes of one and of two rows, by all columns.
+    fraction : float
+        Sampling fraction, in (0, 1].
+
+    Returns
+    -------
+    float
+        f n1 / (f n1 + 2 (1 - f) n2); 0 where no row is unique.
+    """
+    if not uniques:
+        return 0.0
+    return fraction * uniques / (fraction * uniques + 2 * (1 - fraction) * pairs)
+
+
+def dis_suda_scores(scores: NDArray[np.float64], dis: float, n_columns: int) -> NDArray[np.float64]:
+    """Return the DIS-SUDA score of each row: DIS shared out among unique rows by their SUDA scores.
+
+    Parameters
+    ----------
+    scores : float64 array, shape (n_rows,)
+        SUDA scores; 0 where a row is not unique.
+    dis : float
+        `dis_score` of the table, in [0, 1].
+    n_columns : int
+        M, the columns that were looked at.
+
+    Returns
+    -------
+    float64 array, shape (n_rows,)
+        1 / (1 + (U / DIS - U) / (S^Q sum_j S_j^-Q)) with U unique rows and Q = 1 + (8 - M) / 20; 0 for a row without a
+        score. In [0, 1].
+    """
+    shared, unique = np.zeros_like(scores), scores > 0
+    if not unique.any() or not dis:
+        return shared
+    number, power = int(np.count_nonzero(unique)), 1 + (8 - n_columns) / 20
+    relative = scores[unique] / scores[unique].max()  # the largest is 1: factorials to a power stay finite
+    weight = relative**power * float((relative**-power).sum())
+    shared[unique] = 1 / (1 + (number / dis - number) / weight)
+    return shared

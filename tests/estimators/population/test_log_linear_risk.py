@@ -1,0 +1,89 @@
+"""Risk by log-linear models: against populations whose samples were drawn, and what the models fit."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonkit.estimators.population.log_linear_risk import MOST_CELLS, all_pairs, main_effects, sample_unique_risk
+
+
+def test_a_small_table_by_hand() -> None:
+    """Expected rows over the fraction: nine cells whose fitted counts are known, at one per cent and at all of it."""
+    expected = np.array([0.5] * 4 + [1.0] + [0.4] * 2 + [0.2])
+    tau1, tau2 = sample_unique_risk(expected, 0.5)
+    assert tau1 == pytest.approx(4 * math.exp(-0.5) + math.exp(-1) + 2 * math.exp(-0.4) + math.exp(-0.2))
+    assert tau2 == pytest.approx(sum((1 - math.exp(-v)) / v for v in expected))
+    assert sample_unique_risk(expected, 0.01)[0] == pytest.approx(float(np.exp(-99 * expected).sum()))
+    assert sample_unique_risk(expected, 1.0) == (8.0, 8.0)
+
+
+@given(st.lists(st.floats(1e-9, 50), min_size=1, max_size=20), st.floats(0.001, 1))
+def test_right_matches_are_no_fewer_than_population_uniques(expected: list[float], fraction: float) -> None:
+    """Tau 1 is at most tau 2, and that at most the number of sample uniques."""
+    tau1, tau2 = sample_unique_risk(np.array(expected), fraction)
+    assert 0 <= tau1 <= tau2 * (1 + 1e-9) <= len(expected) * (1 + 1e-9)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 1)), min_size=1, max_size=60))
+def test_the_models_have_the_margins_of_the_table(rows: list[tuple[int, int, int]]) -> None:
+    """Main effects are products of shares; two columns, or one, fit exactly."""
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    by_hand = [len(rows) * math.prod(float((c == c[at]).mean()) for c in columns) for at in range(len(rows))]
+    assert main_effects(columns) == pytest.approx(by_hand)
+    two = all_pairs(columns[:2])
+    assert two is not None
+    counts = [sum(other[:2] == row[:2] for other in rows) for row in rows]
+    assert two == pytest.approx(counts, abs=1e-3)
+    one = all_pairs(columns[:1])
+    assert one is not None
+    assert one == pytest.approx([float((columns[0] == value).sum()) for value in columns[0]])
+
+
+def test_all_pairs_meet_the_pairs_of_three_columns() -> None:
+    """Summed over the cells of a pair, the expected rows are those of the table."""
+    draw = np.random.default_rng(3)
+    first = draw.integers(0, 3, 4000)
+    columns = [first, (first + draw.integers(0, 2, 4000)) % 3, draw.integers(0, 2, 4000) | (first == 2)]
+    cells = np.array([(a, b, c) for a in range(3) for b in range(3) for c in range(2)])
+    every = [np.concatenate([column, cells[:, at]]) for at, column in enumerate(columns)]
+    fitted = all_pairs(every)  # the cells once more, so that each is read
+    assert fitted is not None
+    of_cells = fitted[4000:]
+    for pair in ((0, 1), (0, 2), (1, 2)):
+        wanted = np.zeros((3, 3))
+        np.add.at(wanted, tuple(every[at] for at in pair), 1)
+        reached = np.zeros((3, 3))
+        np.add.at(reached, tuple(cells[:, at] for at in pair), of_cells)
+        assert reached == pytest.approx(wanted, abs=1e-2)
+
+
+def test_too_many_cells_are_not_fitted() -> None:
+    """The full table has no room: the model says so."""
+    wide = np.arange(int(math.sqrt(MOST_CELLS)) + 1)
+    assert all_pairs([wide, wide]) is None
+    assert main_effects([wide, wide]) == pytest.approx(1 / wide.size)
+
+
+def test_uniques_of_a_population_that_is_independent() -> None:
+    """Of a sample from independent columns, main effects find how many sample uniques are population uniques."""
+    draw = np.random.default_rng(11)
+    n, fraction = 40_000, 0.1
+    population = [
+        np.minimum(draw.geometric(0.15, n), 30),
+        draw.integers(0, 40, n),
+        np.minimum(draw.geometric(0.4, n), 9),
+    ]
+    key = np.ravel_multi_index(population, (31, 40, 10))
+    sizes = np.bincount(key)
+    taken = draw.permutation(n)[: int(n * fraction)]
+    alone = np.bincount(key[taken], minlength=sizes.size)[key[taken]] == 1
+    truth1 = int((sizes[key[taken]][alone] == 1).sum())
+    truth2 = float((1 / sizes[key[taken]][alone]).sum())
+    tau1, tau2 = sample_unique_risk(main_effects([column[taken] for column in population])[alone], fraction)
+    assert tau1 == pytest.approx(truth1, rel=0.25)
+    assert tau2 == pytest.approx(truth2, rel=0.1)
