@@ -15,6 +15,7 @@ from anonkit.report import review
 from anonkit.report.charts import Bar, Fill, bar_chart, class_size_bins, histogram, size_ticks
 from anonkit.report.document import OWNER_BANNER, is_seeded
 from anonkit.report.first_facts import first_facts
+from anonkit.report.label_legend import label_legend
 from anonkit.report.page_templates import rendered
 from anonkit.report.promise_words import words_of
 from anonkit.report.tabulation import bounded, budget_tables, column_row, measures, row_counts
@@ -120,6 +121,9 @@ def _view(report: Mapping[str, Any]) -> dict[str, Any]:
         "parameters": _parameters(promise["parameters"]),
         "risk": _risk(report["disclosure_risk"]),
         "columns": [column_row(block) for block in report["columns"]],
+        "legend": label_legend(report["columns"]),
+        "is_recoded": any(block["action"] == "generalized" for block in report["columns"]),
+        "target": next((block["name"] for block in report["columns"] if block["role"] == "target"), None),
         "importance": _importance(report["columns"], report["method"]),
         "rows": row_counts(report["rows"]),
         "utility": list(measures(report["utility"])),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import json
 import shutil
@@ -263,6 +264,23 @@ def test_a_secure_and_checked_release_raises_no_alarm() -> None:
     assert page.alerts == 0
     assert "NOT FOR RELEASE" not in page.text
     assert "4 of 4 checks passed" in page.text
+
+
+def test_the_receiver_reads_how_to_use_the_table() -> None:
+    """The labels that columns show are explained; names that are code or HTML stay strings."""
+    report = _k_anonymous()
+    report["columns"][0].update(action="generalized", values=["[30, 40)", "*"])
+    name, target = 'o"ut<b>', next(column["name"] for column in report["columns"] if column["role"] == "target")
+    page = render_page(report, name=name)
+
+    assert "from 30 up to 40, without 40" in page
+    assert "ReleaseFeatures(" in page
+    code = unescape(page.partition("pd.read_parquet(")[2].partition(")</code>")[0])
+    assert ast.literal_eval(code) == f"{name}.parquet"
+    assert ast.literal_eval(unescape(page.partition("model.fit(table, table[")[2].partition("])")[0])) == target
+    assert "ReleaseFeatures(" not in render_page(
+        {**report, "columns": [{**column, "action": "kept"} for column in report["columns"]]}, name=name
+    )
 
 
 def test_a_seeded_release_is_marked() -> None:
