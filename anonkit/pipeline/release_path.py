@@ -46,6 +46,9 @@ from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
 
+_NO_ROW = "No row is released: the noise is larger than what it left. A larger epsilon, or fewer columns, leaves rows."
+"""A note on a release without rows, which follows from the release alone."""
+
 
 def release_table(source: object, request: ReleaseRequest) -> Release:
     """Release a table: perturb it, check the promise on the output, and write all files together.
@@ -369,7 +372,13 @@ def _recounted(
             randomness if request.utility else None,
         ),
         owner={**draft.owner, **batch_outlook(draft, counted, classes)},
-        notes=[*source.notes, *source.clear.notes(), *draft.notes, *bounds_notes(bounds)],
+        notes=[
+            *source.notes,
+            *source.clear.notes(),
+            *draft.notes,
+            *bounds_notes(bounds),
+            *([] if n_rows else [_NO_ROW]),
+        ],
         randomness=randomness.label,
         bounds=bounds,
         cluster=workspace.cluster,

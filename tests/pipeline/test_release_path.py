@@ -399,3 +399,19 @@ def test_a_recoding_that_was_changed_is_not_applied(first: Path, tmp_path: Path)
     params.write_text(text.replace('"k": 4', '"k": 2'), encoding="utf-8")
     with pytest.raises(GuaranteeError):
         anonkit.apply(params, Untouchable(), ledger=None)
+
+
+def test_a_release_without_rows_says_why() -> None:
+    """Noise that leaves nothing is an outcome like any other: whoever opens the release is told, and no other."""
+    columns = {
+        "sex": {"role": "quasi_identifier", "categories": ["a", "b"]},
+        "ill": {"role": "target", "categories": ["x", "y"]},
+    }
+    asked: dict[str, Any] = {"method": "dp-nb", "epsilon": 0.001, "policy": {"columns": columns}, "ledger": None}
+    table = pa.table({"sex": ["a", "b"], "ill": ["x", "y"]})
+    seen = set()
+    for seed in range(12):
+        report = anonkit.release(table, seed=seed, **asked).report
+        seen.add(is_empty := report["rows"]["out"] == 0)
+        assert any(note.startswith("No row is released: the noise") for note in report["notes"]) is is_empty
+    assert seen == {True, False}
