@@ -124,7 +124,7 @@ def _python_values(values: pa.Array, ordered: bool) -> list[Any]:
 def _unfit(name: str) -> SourceError:
     return SourceError(
         f"column {name!r} holds values finer or farther than Python's numbers, dates and times reach",
-        'round them to 15 digits, to the years 1 to 9999; type = "datetime" tells hours; or declare it insensitive',
+        'round them to 15 digits, to the years 1 to 9999; type = "datetime" tells hours',
     )
 
 
