@@ -310,7 +310,7 @@ class RFKA(RecodingMethod):
                 return f"fewer than two of its values are shared by {self.k} or more"
             return "it has one value"
         if drop.reason is DropReason.SUPPRESSION:
-            return "even its coarsest division in two would leave out more rows than the limit still allows"
+            return "even split into two groups it would force out more rows than the limit still allows"
         return "what it tells about the target is not worth the rows it costs"
 
     def _first_bins(self, prepared: Prepared, column: CodedColumn) -> CodedColumn:

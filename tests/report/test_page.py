@@ -33,6 +33,7 @@ from anonkit.promises.no_guarantee import NoGuarantee
 from anonkit.randomness import SECURE, SEEDED
 from anonkit.report.charts import safe_text
 from anonkit.report.document import build_report
+from anonkit.report.label_legend import label_legend
 from anonkit.report.page import SHOWN_BARS, render_page
 from anonkit.report.schemas import report_schema
 from anonkit.report.tabulation import SHOWN_VALUES
@@ -539,6 +540,7 @@ def _named(text: str) -> Report:
 def test_untrusted_text_stays_text(text: str) -> None:
     """Names, labels and notes change no element of the page, whatever is in them, and can be read as they are."""
     assume(text not in ("name", "role", "action", "reason", "detail", "importance", "values"))  # would take its place
+    assume(not label_legend([{"action": "generalized", "values": [text]}]))  # it would be explained below the table
     found, plain = _page(_named(text)), _page(_named("x"))
 
     def shape(page: _Page) -> list[tuple[str, list[str]]]:
@@ -549,6 +551,12 @@ def test_untrusted_text_stays_text(text: str) -> None:
     page = render_page(_named(text))
     page.encode()
     assert safe_text(page) == page
+
+
+def test_an_untrusted_label_is_explained_as_text() -> None:
+    """A label of two values that are elements of a page makes none."""
+    tags = {tag for tag, _ in _page(_named("<marquee>|<blink>")).elements}
+    assert not tags & {"marquee", "blink"}
 
 
 def test_the_page_is_cheap_to_import() -> None:
