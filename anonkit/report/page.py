@@ -40,7 +40,7 @@ SHOWN_BARS = 30
 _FILLS = {"generalized": Fill.HATCHED, "dropped": Fill.OPEN}
 _PAIRS = "Share of the pairs of rows of different classes that differ in the column, 0 to 1; to two digits."
 _UNITS = {
-    "rf-oob": "How many more rows a tree predicts wrongly when the column is shuffled: mean over the trees, to two digits.",
+    "rf-oob": "How many more rows a tree predicts wrongly when the column is shuffled: mean over trees, to two digits.",
     "rf-gini": "Share of the trees' gain that is the column's, 0 to 1; to two digits.",
     "mondrian": "Share of all divisions of the rows that are by the column, 0 to 1.",
     "hamdist": _PAIRS,

@@ -14,8 +14,8 @@ SHOWN_VALUES = 60
 _LONGEST_FIGURE = 24
 _NO_DETAIL = ("full", "generalized", "dropped", "boxes", "")
 _COLUMN_KEYS = (
-    "name", "role", "declared", "sensitive", "action", "reason", "detail", "values", "released_values", "importance", "domain",
-    "parameters",
+    "name", "role", "declared", "sensitive", "action", "reason", "detail", "values", "released_values", "importance",
+    "domain", "parameters",
 )  # fmt: skip
 
 

@@ -56,7 +56,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "missing refused": (rows("u,3,1"), policy(a=A + '\nmissing = "error"'), "column 'a': a refusal tells"),
     "strangers refused": (rows("u,3,1"), policy(n=N + '\noutside = "refuse"'), "column 'n': a refusal tells"),
     "a class without categories": (rows("u,3,1"), policy(y='role = "target"\ntype = "text"'), "column 'y' has no"),
-    "no attribute": ("y\n1\n0\n", policy(a="", n=""), "no column is declared"),
+    "no attribute": ("y\n1\n0\n", policy(a="", n=""), "the policy declares none"),
 }
 
 

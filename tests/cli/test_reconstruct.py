@@ -86,7 +86,7 @@ def test_without_public_domains_the_release_is_refused(cli: Any, table: Path) ->
     output = table.with_name("o.parquet")
     ran = cli("release", "--method", "rr", "--epsilon", "1", "--identifier", "name", table, output)
     assert ran.code == 3
-    assert "no column is declared" in ran.err
+    assert "the policy declares none" in ran.err
     assert "anonkit init" in ran.err
     assert not output.exists()
 

@@ -109,7 +109,7 @@ def test_domains_of_a_method_with_k_and_an_epsilon_are_read_where_that_is_asked_
     given: dict[str, Any] = {**FEW, "policy": None, "methods": ["safepub"], "epsilon": [1.0], "rows": 2000}
     found = anonkit.compare(table, domains_from_data=True, **given)
     assert found.points[0].refused is None
-    with pytest.raises(PolicyError, match="no column is declared"):
+    with pytest.raises(PolicyError, match="the policy declares none"):
         anonkit.compare(table, **given)
 
 
@@ -144,7 +144,7 @@ def test_a_method_that_cannot_handle_the_table_is_a_refused_point() -> None:
 
 def test_what_no_method_can_handle_is_an_error() -> None:
     """A policy without domains for local privacy alone, or a target that is not there."""
-    with pytest.raises(PolicyError, match="no column is declared"):
+    with pytest.raises(PolicyError, match="the policy declares none"):
         anonkit.compare(bank_customers(200, seed=1), methods=["rr"], epsilon=[1.0], target="customer_value")
     with pytest.raises(PolicyError, match="is not in the table"):
         anonkit.compare(bank_customers(200, seed=1), methods=["mondrian"], target="customer_worth")
