@@ -132,6 +132,17 @@ PAGES = {
         },
         quick=False,
     ),
+    "docs/how-to/keep-a-column.md": Page(
+        inputs={
+            "adult.csv": table(
+                2_000,
+                **{"native-country": one_of("Canada", "India", "Italy")},
+                age=whole(18, 80),
+                sex=one_of("f", "m"),
+                income=one_of("low", "high"),
+            )
+        },
+    ),
     "docs/how-to/learn-from-a-k-anonymous-release.md": Page(
         inputs={"people.csv": PEOPLE, "test.csv": PEOPLE},
         first="anonkit release --method mondrian --k 10 people.csv out.parquet",
