@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from anonkit.report.notebook_view import FirstRows
 
 SUFFIX = ".parquet"
+_BATCH_CELLS = 1 << 22
+"""Most cells of a batch: from 33 columns on it has fewer rows than readers ask for."""
 
 
 def part_name(number: int) -> str:
@@ -106,12 +108,13 @@ def first_rows(data: Path | bytes, n_rows: int = 5, n_columns: int = 20) -> Firs
 
 
 def iter_batches(data: Path, columns: Sequence[str] | None = None, *, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows, in order, in batches of at most so many; no two files are open at a time."""
+    """Yield the rows, in order, in batches of at most so many, fewer of a wide table; one file is open at a time."""
     import pyarrow.parquet as pq
 
     for part in whole_parts(data):
         with pq.ParquetFile(part) as file:
-            yield from file.iter_batches(batch_rows, columns=columns)
+            n_columns = len(file.schema_arrow if columns is None else columns)
+            yield from file.iter_batches(max(1, min(batch_rows, _BATCH_CELLS // max(n_columns, 1))), columns=columns)
 
 
 def count_rows(data: Path) -> int:

@@ -43,6 +43,8 @@ from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check
 
 _BATCH_ROWS = 1 << 16
+_ROUNDINGS = 4
+"""Roundings, each half a distance of doubles, that the middle of a cell and its place may have together, at most."""
 _DAMAGED = "the params or the report lack a key or have one of the wrong kind"
 
 
@@ -236,7 +238,9 @@ def _outside(cells: pa.Array, described: Mapping[str, Any]) -> int:
     else:
         numbers, (low, high) = _numbers(values), domain["bounds"]
         places = (np.where(absent, low, numbers) - low) / (high - low) * domain["cells"] - 0.5
-        known = (np.abs(places - np.round(places)) < 1e-6) & (places > -0.5) & (places < domain["cells"] - 0.5)
+        # a middle is rounded to the doubles near the bounds, which may be far from 0 for their distance
+        rounded = 1e-6 + _ROUNDINGS * np.spacing(max(abs(low), abs(high))) / (high - low) * domain["cells"]
+        known = (np.abs(places - np.round(places)) < rounded) & (places > -0.5) & (places < domain["cells"] - 0.5)
     return int(np.where(absent, not domain["has_missing"], ~known).sum())
 
 

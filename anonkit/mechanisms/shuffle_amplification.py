@@ -37,6 +37,8 @@ _MOST_CELLS, _FEWER_CELLS = 1 << 19, 1 << 16
 _LARGE = 6.0
 """Loss of a row above which the order of the rows adds little, and the grid is coarse: the bound is then larger, not
 wrong."""
+MOST_LOSS = 300.0
+"""Loss of a row above which nothing is worked out: products of its likelihood ratios are beyond double precision."""
 _FINEST = 1 / 8
 """Width of a cell of the grid, in standard deviations of one draw: it adds less than .4 % to their variance."""
 _NOTHING = 1e-300

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -32,7 +33,7 @@ from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.exact_losses import RATE_BITS
-from anonkit.published.noisy_tables import GAUSSIAN, NoisyTables
+from anonkit.published.noisy_tables import GAUSSIAN, NoisyTables, noise_variance
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
 
@@ -115,6 +116,19 @@ class DPNB(DeltaMethod):
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
         )
+
+    def rows_of_noise(self, policy: Policy) -> float:
+        """Return the deviation of the number of rows, which all tables together tell."""
+        if policy.found_domains is not None:  # of unknown sizes
+            return super().rows_of_noise(policy)
+        schema = self.schema(policy)
+        account = self._account_of(schema, policy)
+        law = GAUSSIAN if isinstance(account.draws[0], GaussianDraw) else LAPLACE
+        sizes = [1, *(attribute.codes for attribute in schema.attributes)]
+        precision = sum(
+            1 / (noise_variance(draw.rate, law) * size) for draw, size in zip(account.draws, sizes, strict=True)
+        )
+        return math.sqrt(schema.n_classes / precision)
 
     def guarantee(self, policy: Policy) -> CentralDP | ApproximateDP:
         """State the promise: what the planned draws add up to, never above the epsilon and the delta asked for."""

@@ -229,6 +229,8 @@ def declared_source(
         policy = replace(policy, identifiers_from_data=tuple(undeclared.taken))
         policy = with_domains_of(policy, with_unit(table, policy, engine), engine, min_people)
         undeclared = undeclared.with_rare(policy.identifiers_from_data)
+    if hasattr(method, "check_cells"):
+        method.check_cells(method.with_domains_to_find(policy) if finds else policy)  # type: ignore[attr-defined]
     failure: Exception | None = None
     if finds and request.output.dry_run:  # a plan is not charged: nothing is drawn for it
         policy = method.with_domains_to_find(policy)  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from math import inf
+from math import inf, ulp
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +244,8 @@ class Column:
             raise PolicyError(f"{where}: bounds and categories exclude each other", "a domain is one or the other")
         if self.bounds is not None and not self.bounds[0] < self.bounds[1]:
             raise PolicyError(f"{where}: bounds must be [low, high] with low < high")
+        if self.bounds is not None:
+            _check_resolution(where, *self.bounds)
         if self.categories is not None and len(set(self.categories)) != len(self.categories):
             raise PolicyError(f"{where}: categories must be distinct")
         if self.categories is not None and not self.categories:
@@ -331,6 +333,30 @@ class Column:
             )
         if not has_domain:
             raise PolicyError(f"{where}: accept_outside needs declared categories or bounds", "declare them")
+
+
+_FEWEST_STEPS = 1 << 20
+"""Doubles that there must be between bounds: a column has up to 16,384 cells, and each its middle."""
+_LARGEST_BOUND, _LEAST_RANGE = 1e100, 1e-100
+"""What is added up and squared stays within the range of doubles."""
+
+
+def _check_resolution(where: str, low: float, high: float) -> None:
+    """Refuse bounds between which there are too few numbers in double precision to divide them into cells."""
+    size = max(abs(low), abs(high))
+    if size == inf:
+        return  # bounds that are never a domain; who needs a domain refuses them
+    if size > _LARGEST_BOUND or high - low < _LEAST_RANGE:
+        raise PolicyError(
+            f"{where}: bounds must be within ±{_LARGEST_BOUND:g} and at least {_LEAST_RANGE:g} apart",
+            "the column in another unit",
+        )
+    if high - low < _FEWEST_STEPS * ulp(size):
+        raise PolicyError(
+            f"{where}: bounds are too close together for their size: double precision has only "
+            f"{(high - low) / ulp(size):,.0f} numbers between them",
+            "take the lower bound off every value, such as 0 to 40 for 10000000000000000 to 10000000000000040",
+        )
 
 
 def place_of(name: str, spec: Mapping[str, Any]) -> Column:

@@ -6,18 +6,26 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
+_LARGEST_LOG = 700.0
+"""Beyond its exponential there is no double."""
+
 
 def times_words(epsilon: float) -> str:
     """Return e to the power of epsilon as text, never below what it is."""
+    if epsilon > _LARGEST_LOG:
+        return f"{_two_digits_up(Decimal(epsilon).exp()):.1e}"
     factor = math.exp(epsilon)
     return f"{math.ceil(factor * 100) / 100:,.2f}" if factor < 1e6 else rounded_up_words(factor)
 
 
 def rounded_up_words(value: float) -> str:
     """Return a positive number with two digits and a power of ten, never below what it is."""
-    digit = Decimal(10) ** (Decimal(value).adjusted() - 1)
-    up = (Decimal(value * (1 - 1e-12)) / digit).to_integral_value(ROUND_CEILING) * digit
-    return f"{float(up):.1e}"
+    return f"{float(_two_digits_up(Decimal(value * (1 - 1e-12)))):.1e}"
+
+
+def _two_digits_up(value: Decimal) -> Decimal:
+    digit = Decimal(10) ** (value.adjusted() - 1)
+    return (value / digit).to_integral_value(ROUND_CEILING) * digit
 
 
 def exact_words(value: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from anonkit.mechanisms.shuffle_amplification import Answers, RowAnswers, default_delta, uniform_shares
+from anonkit.mechanisms.shuffle_amplification import MOST_LOSS, Answers, RowAnswers, default_delta, uniform_shares
 from anonkit.policy.declaration import Policy
 from anonkit.promises.pure_local_dp import FEWEST_SHUFFLED, SHUFFLE_ASSUMPTION, SHUFFLE_BOUND, shuffle_obstacle
 from anonkit.published.channels.response_channel import Channel
@@ -34,7 +34,7 @@ def shuffled_view(table: PublishedTable, policy: Policy, n_rows: int, delta: flo
         return {"applies": False, "reason": reason}
     target_delta = default_delta(n_rows) if delta is None else delta
     epsilon = table.record_epsilon
-    if n_rows >= FEWEST_SHUFFLED:
+    if n_rows >= FEWEST_SHUFFLED and epsilon <= MOST_LOSS:
         row = _row_answers(table)
         amplified = row.amplified(target_delta, n_rows)
         if amplified < row.epsilon:  # else the local promise to its last digit, which sums of logarithms do not have

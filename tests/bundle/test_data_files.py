@@ -151,3 +151,12 @@ def test_parts_need_a_place_and_rows() -> None:
     for part_rows, why in ((10, "in memory is one file"), (0, "must be an integer in")):
         with pytest.raises(ParameterError, match=why):
             anonkit.release(table, k=5, part_rows=part_rows)
+
+
+def test_batches_of_a_wide_table_have_fewer_rows(tmp_path: Path) -> None:
+    """Whoever reads a release holds a bounded number of cells, all rows come, and narrow tables as before."""
+    for columns, most in ((64, 1 << 16), (600, (1 << 22) // 600)):
+        table = pa.table({f"c{at}": np.zeros(66_000, dtype=np.int8) for at in range(columns)})
+        pq.write_table(table, tmp_path / "x.parquet")
+        sizes = [batch.num_rows for batch in iter_batches(tmp_path / "x.parquet", batch_rows=1 << 16)]
+        assert (max(sizes), sum(sizes)) == (most, 66_000)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import anonkit
@@ -12,6 +14,8 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError
 from anonkit.methods import make_method, method_class, method_names, method_parameters
 from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.declaration import Policy
 
 TARGET = "customer_value"
 CENTRAL = [name for name in method_names() if "adjacency" in {one.name for one in method_parameters(name)}]
@@ -58,3 +62,38 @@ def test_tables_are_as_long_whatever_the_noise_is() -> None:
     """Methods without rows take any epsilon that the noise can be drawn at."""
     assert set(CENTRAL) - set(OF_ROWS) == {"dp-tables"}
     asked("dp-tables", epsilon=1e-9, aggregate=("deposit",)).declared()
+
+
+def wide_request(name: str, columns: int, epsilon: float) -> dict[str, Any]:
+    """A release of so many columns, of few rows."""
+    given = [f"c{at}" for at in range(columns - 1)]
+    policy = Policy(
+        columns={name: Column(name=name, categories=("a", "b", "c")) for name in given}
+        | {"y": Column(name="y", role=Role.TARGET, categories=("a", "b"))}
+    )
+    table = pa.table(dict.fromkeys((*given, "y"), ["a", "b"] * 10))
+    return {"source": table, "method": name, "policy": policy, "epsilon": epsilon, "dataset": "d"}
+
+
+@pytest.mark.parametrize(("name", "columns", "epsilon"), [("dp-nb", 1250, 1e-5), ("dp-tree", 150, 5e-6)])
+def test_a_wide_table_of_noise_is_refused_before_a_draw(
+    name: str, columns: int, epsilon: float, tmp_path: Path
+) -> None:
+    """By epsilon and the columns: nothing is booked, and the epsilon of the hint is taken."""
+    ledger = tmp_path / "l.sqlite"
+    with pytest.raises(ParameterError, match=rf"is too small for {columns:,} columns") as refused:
+        anonkit.release(**wide_request(name, columns, epsilon), ledger=ledger)
+    assert not ledger.exists()
+    least = float(re.findall(r"epsilon=(\S+) or more", refused.value.hint or "")[0])
+    policy = wide_request(name, columns, least)["policy"]
+    make_method(name, {"epsilon": least}).check_cells(policy)
+    with pytest.raises(ParameterError, match="is too small"):
+        make_method(name, {"epsilon": least / 1.1}).check_cells(policy)
+
+
+def test_the_noise_of_columns_to_be_found_is_judged_before_they_are(tmp_path: Path) -> None:
+    """With a delta, domains are found by draws: the names of the columns are enough to refuse."""
+    given = wide_request("dp-nb", 300, 2e-6) | {"policy": None, "target": "y"}
+    with pytest.raises(ParameterError, match="for 300 columns"):
+        anonkit.release(**given, delta=1e-9, domains_from_data=True, ledger=tmp_path / "l.sqlite")
+    assert not (tmp_path / "l.sqlite").exists()

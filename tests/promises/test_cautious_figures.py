@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from anonkit.promises.anonymous_classes import Diversity, KAnonymity
 from anonkit.promises.approximate_dp import ApproximateDP
-from anonkit.promises.cautious_figures import allowance_words, loss_words
+from anonkit.promises.cautious_figures import allowance_words, loss_words, times_words
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.promises.pure_local_dp import LocalDP
 from anonkit.report.wording import shuffle_words
@@ -128,3 +128,10 @@ def test_no_loss_and_a_loss_without_bound_have_words() -> None:
     """Zero stays zero, and infinity is not a number."""
     assert (loss_words(0.0), allowance_words(0.0)) == ("0", "0")
     assert (loss_words(math.inf), allowance_words(math.inf)) == ("without bound", "without bound")
+
+
+@given(st.floats(700, 1e5))
+def test_a_factor_beyond_doubles_is_not_below_what_it_is(epsilon: float) -> None:
+    """A row that answers a thousand questions loses more than a double can say."""
+    stated = Decimal(times_words(epsilon))
+    assert factor_of(epsilon) <= stated <= factor_of(epsilon) * Decimal("1.11")

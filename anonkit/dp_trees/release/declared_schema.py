@@ -16,6 +16,7 @@ from anonkit.dp_trees.release.coded_rows import drawn_rows_of_units, first_rows_
 from anonkit.errors import ParameterError, option
 from anonkit.mechanisms.accounting import rounded_up, units_of
 from anonkit.parameters import check_choice, check_integer, check_number, parameter, settle_numbers, told_parameters
+from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, PublicDomains, conditions_of
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE, changed_rows
@@ -29,6 +30,9 @@ FORMS = ("microdata", "cells")
 MOST_NOISE = 1_000_000
 """Scale of the noise, in rows, of a count that has all of epsilon, at most, where rows are drawn. Shares of epsilon and
 sums of counts make a hundred times as many rows of it: what is drawn in minutes."""
+_SHARES_OF_EPSILON = 100
+MOST_CELLS_OF_NOISE = 1_000_000_000
+"""Cells of a table of noise alone, at most, where rows are drawn: gigabytes, and minutes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +111,35 @@ class CentralMethod:
                 f"epsilon ({self.epsilon:g}) is too small for this method, which would draw millions of rows of noise",
                 f"{option('epsilon', least)} or more",
             )
+
+    def rows_of_noise(self, policy: Policy) -> float:
+        """Return about how many rows noise alone makes, in a table that has none; a public figure."""
+        return _SHARES_OF_EPSILON * self.changed_rows / self.epsilon
+
+    def check_cells(self, policy: Policy) -> None:
+        """Refuse an epsilon at which noise alone would be too large a table for the columns; `check_rows` for all.
+
+        By public facts alone: epsilon, the columns and their domains.
+
+        Parameters
+        ----------
+        policy : Policy
+            With the role of every column.
+
+        Raises
+        ------
+        ParameterError
+            Noise alone would make more than `MOST_CELLS_OF_NOISE` cells.
+        """
+        columns = sum(len(policy.names(role)) for role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET))
+        if not self.draws_rows or (cells := self.rows_of_noise(policy) * columns) <= MOST_CELLS_OF_NOISE:
+            return
+        least = float(f"{1.01 * self.epsilon * cells / MOST_CELLS_OF_NOISE:.1e}")
+        raise ParameterError(
+            f"epsilon ({self.epsilon:g}) is too small for {columns:,} columns: rows of noise alone would have about "
+            f"{cells:.0e} cells",
+            f"{option('epsilon', least)} or more, or fewer columns",
+        )
 
     def check_unit(self, policy: Policy) -> None:
         """Refuse several rows a unit where no column is the unit."""
