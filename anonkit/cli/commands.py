@@ -12,6 +12,7 @@ from anonkit.cli.outcome import WrongUsage
 from anonkit.errors import did_you_mean
 
 COMMANDS = {
+    "risk": "Find what makes people unique, before any release.",
     "release": "Release a table under a promise that is checked first.",
     "reconstruct": "Learn a model from a release with noise.",
     "validate": "Recount a release and compare it with its promise.",

@@ -52,12 +52,12 @@ def command(
     path = Path(output)
     if output != STDOUT:
         refuse_existing(path, force, made_from=source)
+    import anonkit
     from anonkit.bundle.private_files import sweep
-    from anonkit.drafting.policy_draft import draft_policy
 
     sweep()
     with progress_line(quiet) as progress:
-        draft = draft_policy(source, target=target, encoding=encoding, progress=progress, **how)
+        draft = anonkit.draft_policy(source, target=target, encoding=encoding, progress=progress, **how)
     if output == STDOUT:
         return Outcome(text=draft.rstrip("\n"), document={"file": None, "policy": draft})
     write_text(path, draft, force=force, private=True)  # it tells of the rows until its owner has read it

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 MOST_CELLS = 4_000_000
 """Cells of the full table above which the model of all pairs is not fitted."""
 _MOST_ROUNDS = 60
+_CLOSE_ENOUGH = 1e-4  # rows by which a margin may be off
 
 
 def sample_unique_risk(expected: NDArray[np.float64], fraction: float) -> tuple[float, float]:
@@ -50,51 +52,54 @@ def sample_unique_risk(expected: NDArray[np.float64], fraction: float) -> tuple[
     return float(np.exp(-v).sum()), float(right.sum())
 
 
-def main_effects(columns: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
-    """Return the rows expected in the cell of each row, were all columns independent, shape (n_rows,).
+def main_effects(columns: Sequence[NDArray[np.int64]], at: Sequence[NDArray[np.integer[Any]]]) -> NDArray[np.float64]:
+    """Return the rows that independent columns would have in some cells, shape (n_cells,).
 
     Parameters
     ----------
     columns : sequence of int64 arrays, shape (n_rows,)
-        Codes of each column, at least 0; at least one column.
+        Codes of each column, at least 0; at least one column and one row.
+    at : sequence of int arrays, shape (n_cells,)
+        The cells, as codes of each column that its rows have.
     """
     n_rows = columns[0].size
-    expected = np.full(n_rows, float(n_rows))
-    for codes in columns:
-        expected *= (np.bincount(codes) / n_rows)[codes]
+    expected = np.full(at[0].size, float(n_rows))
+    for codes, cells in zip(columns, at, strict=True):
+        expected *= (np.bincount(codes) / n_rows)[cells]
     return expected
 
 
-def all_pairs(columns: Sequence[NDArray[np.int64]]) -> NDArray[np.float64] | None:
-    """Return the rows expected in the cell of each row by the model with all interactions of two columns.
+def all_pairs(
+    columns: Sequence[NDArray[np.int64]], at: Sequence[NDArray[np.integer[Any]]]
+) -> NDArray[np.float64] | None:
+    """Return the rows that the model with all interactions of two columns has in some cells, shape (n_cells,).
 
-    Fitted by iterative proportional fitting of the full table; None where that has more than `MOST_CELLS` cells. A
-    table of one or two columns fits exactly.
+    Fitted by iterative proportional fitting of the full table; None where that has more than `MOST_CELLS` cells. One or
+    two columns fit exactly.
 
     Parameters
     ----------
-    columns : sequence of int64 arrays, shape (n_rows,)
-        Codes of each column, at least 0; at least one column.
+    columns, at
+        As for `main_effects`.
     """
-    shape = tuple(int(codes.max(initial=0)) + 1 for codes in columns)
+    shape = tuple(int(codes.max()) + 1 for codes in columns)
     if math.prod(shape) > MOST_CELLS:
         return None
-    n_rows, axes = columns[0].size, range(len(shape))
-    pairs: list[tuple[int, ...]] = list(combinations(axes, min(2, len(shape))))
+    axes = range(len(shape))
     margins = []
-    for pair in pairs:
+    for pair in combinations(axes, min(2, len(shape))):
         others = tuple(axis for axis in axes if axis not in pair)
         sizes = [shape[axis] for axis in pair]
-        counted = np.bincount(np.ravel_multi_index([columns[a] for a in pair], sizes), minlength=math.prod(sizes))
+        cells = np.ravel_multi_index([columns[axis] for axis in pair], sizes)
         kept = [shape[axis] if axis in pair else 1 for axis in axes]
-        margins.append((others, counted.reshape(kept).astype(np.float64)))
-    fitted = np.full(shape, n_rows / math.prod(shape))
+        margins.append((others, np.bincount(cells, minlength=math.prod(sizes)).reshape(kept).astype(np.float64)))
+    fitted = np.full(shape, columns[0].size / math.prod(shape))
     for _ in range(_MOST_ROUNDS):
         worst = 0.0
         for others, wanted in margins:
             reached = fitted.sum(axis=others, keepdims=True)
             worst = max(worst, float(np.abs(reached - wanted).max()))
             fitted *= np.divide(wanted, reached, out=np.zeros_like(wanted), where=reached > 0)
-        if worst < 1e-4:
+        if worst < _CLOSE_ENOUGH:
             break
-    return np.asarray(fitted[tuple(columns)], np.float64)
+    return np.asarray(fitted[tuple(at)], np.float64)

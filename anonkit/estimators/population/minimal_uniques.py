@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.coded_columns import combine, distinct_in_groups
+from anonkit.domains.coded_columns import combine, count_combinations, distinct_in_groups
 from anonkit.estimators.population.distinguishing_columns import distinction_and_separation
 
 LARGEST_SET = 3
@@ -68,6 +68,24 @@ class MinimalUniques:
         """
         total = float(self.scores.sum())
         return self.column_scores / total if total else np.zeros_like(self.column_scores)
+
+
+def distinct_rows(columns: Sequence[NDArray[np.int32]]) -> tuple[list[NDArray[np.int32]], NDArray[np.int64]]:
+    """Return the distinct rows of coded columns, and how many rows of the table each stands for."""
+    return count_combinations(columns, columns[0].size)
+
+
+def class_sizes(
+    columns: Sequence[NDArray[np.integer[Any]]], rows: NDArray[np.int64], people: NDArray[np.int32] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the class of each row by some columns, shape (n_rows,), and the size of each class, shape (n_classes,).
+
+    The size is in rows of the table or, where they are given, in people. By no columns all rows are one class.
+    """
+    groups, n_groups = combine(columns, rows.size)
+    if people is not None:
+        return groups, distinct_in_groups(groups, n_groups, people.astype(np.int64))
+    return groups, np.bincount(groups, weights=rows, minlength=n_groups).astype(np.int64)
 
 
 def minimal_sample_uniques(
@@ -145,27 +163,18 @@ class _Search:
 
     def look(self, chosen: tuple[int, ...], before: NDArray[np.bool_]) -> tuple[DistinguishingSet, NDArray[np.bool_]]:
         """Return the figures of a set, and which rows are alone by it."""
-        if self.people is not None:
-            return self._look_at_people(chosen, before, self.people)
-        left: Any = slice(None) if not before.any() else np.flatnonzero(~before)
-        rows = self.rows[left]
-        groups, n_groups = combine([self.columns[at][left] for at in chosen], rows.size)
-        sizes = np.bincount(groups, weights=rows, minlength=n_groups).astype(np.int64)
+        columns = [self.columns[at] for at in chosen]
+        if self.people is not None:  # several rows of one person may be alone together, so that none is left out
+            groups, sizes = class_sizes(columns, self.rows, self.people)
+            alone = sizes[groups] == 1
+            new = np.unique(groups[alone & ~before]).size
+            return _figures(chosen, sizes, 0, new), alone
+        left: Any = np.flatnonzero(~before) if before.any() else slice(None)
+        groups, sizes = class_sizes([codes[left] for codes in columns], self.rows[left])
         alone = before.copy()
         alone[left] = sizes[groups] == 1
-        left_out = int(np.count_nonzero(before))
-        return _figures(chosen, sizes, left_out, int(np.count_nonzero(sizes == 1))), alone
-
-    def _look_at_people(
-        self, chosen: tuple[int, ...], before: NDArray[np.bool_], people: NDArray[np.int32]
-    ) -> tuple[DistinguishingSet, NDArray[np.bool_]]:
-        """Count people: several rows of one person may be alone together, so that none is left out."""
-        groups, n_groups = combine([self.columns[at] for at in chosen], self.rows.size)
-        sizes = distinct_in_groups(groups, n_groups, people.astype(np.int64))
-        alone = sizes[groups] == 1
-        new = np.zeros(n_groups, bool)
-        new[groups[alone & ~before]] = True
-        return _figures(chosen, sizes, 0, int(np.count_nonzero(new))), alone
+        left_out, new = int(np.count_nonzero(before)), int(np.count_nonzero(sizes == 1))
+        return _figures(chosen, sizes, left_out, new), alone
 
 
 def _figures(chosen: tuple[int, ...], sizes: NDArray[np.int64], left_out: int, minimal: int) -> DistinguishingSet:

@@ -120,6 +120,10 @@ PAGES = {
         first="anonkit release --method mondrian --k 10 in.csv out.parquet",
         leaves=("out.csv", "out.xlsx", "out.arrow", "out.sqlite", "open.db", "open.duckdb"),
     ),
+    "docs/how-to/find-what-makes-people-unique.md": Page(
+        inputs={"in.csv": customers(), "register.csv": customers(2_000), "policy.toml": customers_policy()},
+        quick=True,
+    ),
     "docs/how-to/github-action.md": Page(
         covered={"*": "tests/integrations/test_github_action.py::test_the_workflow_of_the_page_calls_the_action"}
     ),

@@ -1,0 +1,424 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Risk of a table before any release: what makes people unique, in it and in the population that it was drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.bundle.private_files import PrivateFolder
+from anonkit.engines.engine_choice import EngineChoice, Local
+from anonkit.engines.reading.settled_tables import settled
+from anonkit.engines.snapshots.addresses import ReadAs, source_at
+from anonkit.engines.snapshots.dispatch import Snapshot
+from anonkit.errors import ParameterError, PolicyError, SourceError, did_you_mean, option
+from anonkit.estimators.population.individual_risk import individual_risk
+from anonkit.estimators.population.log_linear_risk import all_pairs, main_effects, sample_unique_risk
+from anonkit.estimators.population.minimal_uniques import (
+    LARGEST_SET,
+    MinimalUniques,
+    class_sizes,
+    dis_score,
+    dis_suda_scores,
+    distinct_rows,
+    minimal_sample_uniques,
+)
+from anonkit.estimators.population.population_uniques import (
+    SampleClasses,
+    by_rule,
+    pitman,
+    slide_negative_binomial,
+    zayatz,
+)
+from anonkit.methods import make_method
+from anonkit.pipeline.coarsening_effects import Coarsening, CodedRows, coarsenings, levels_of
+from anonkit.pipeline.declared_source import DeclaredSource, declared_source
+from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.policy.declaration import Policy
+from anonkit.protocols import Engine, Progress, Source, no_progress
+
+SIMPLE_SAMPLE = "the table is a simple random sample of the population"
+"""What every estimate assumes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgainstPopulation:
+    """What is known of the population: a file of it, its size, or the share of it that the table is; or nothing.
+
+    Raises
+    ------
+    ParameterError
+        More than one is given, or one that is no size or no share.
+    """
+
+    file: object = None
+    """A path, an address or a table: a row is a person. It has the quasi-identifiers, under the same names."""
+    size: int | None = None
+    """People of the population, at least as many as the table has."""
+    fraction: float | None = None
+    """Share of the population that the table is, in (0, 1]."""
+
+    def __post_init__(self) -> None:
+        names = ("population", "population_size", "sampling_fraction")
+        given = [
+            name for name, value in zip(names, (self.file, self.size, self.fraction), strict=True) if value is not None
+        ]
+        if len(given) > 1:
+            raise ParameterError(f"{option(given[0])} and {option(given[1])} say the same thing", "give one of them")
+        if self.size is not None and self.size < 1:
+            raise ParameterError(f"population_size ({self.size}) must be at least 1", "people of the population")
+        if self.fraction is not None and not 0 < self.fraction <= 1:
+            raise ParameterError(
+                f"sampling_fraction ({self.fraction}) must be in (0, 1]", "0.01 for one per cent of the population"
+            )
+
+    @property
+    def basis(self) -> str:
+        """What the estimates rest on."""
+        if self.file is not None:
+            return "file"
+        return "size" if self.size is not None else "fraction" if self.fraction is not None else "none"
+
+    def fraction_of(self, n_people: int, in_file: int | None) -> float | None:
+        """Return the share of the population that so many people are; None where it is not known.
+
+        Raises
+        ------
+        ParameterError
+            The population is said to be smaller than the table.
+        """
+        if self.size is not None and self.size < n_people:
+            raise ParameterError(
+                f"population_size ({self.size}) is smaller than the table ({n_people})", "it counts everybody"
+            )
+        size = in_file if self.file is not None else self.size
+        if size is None:
+            return self.fraction
+        return n_people / size if size >= n_people else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceRisk:
+    """The risk of a table before any release.
+
+    Privacy
+    -------
+    Counted on the source and covered by no promise: for the owner. It names columns and holds no cell.
+    """
+
+    quasi_identifiers: tuple[str, ...]
+    rows: int
+    counted: str
+    """What is counted: rows, or people."""
+    people: int
+    """How many of them there are."""
+    sample: Mapping[str, Any]
+    """`k`, and `uniques`: classes of one row, or person."""
+    population: Mapping[str, Any]
+    """`basis`, `assumption`, `estimates`; with a file also `file`."""
+    suda: Mapping[str, Any]
+    """`minimal_uniques`, `dis`, `max_score`, `columns`."""
+    sets: Sequence[Mapping[str, Any]]
+    """`columns`, `unique_rows`, `distinction`, `separation` of sets of up to three columns."""
+    coarsenings: Sequence[Coarsening]
+    """The best one of each column, the cheapest first."""
+    notes: Sequence[str]
+    """What the owner should know of roles that nobody declared."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON types."""
+        return {
+            "sample": dict(self.sample),
+            "population": dict(self.population),
+            "suda": dict(self.suda),
+            "sets": [dict(each) for each in self.sets],
+            "coarsenings": [asdict(each) for each in self.coarsenings],
+        }
+
+
+def risk(
+    source: object,
+    *,
+    policy: Policy | Mapping[str, Any] | str | Path | None = None,
+    against: AgainstPopulation | None = None,
+    engine: EngineChoice | None = None,
+    progress: Progress = no_progress,
+    **how: Unpack[ReadAs],
+) -> SourceRisk:
+    """Look at the risk of a table before any release: what makes people unique, in it and in a population.
+
+    Parameters
+    ----------
+    source : path or table
+        As for `anonkit.release`.
+    policy : Policy, mapping or path, optional
+        Roles of the columns. Those without a role are treated as a release would treat them.
+    against : AgainstPopulation, optional
+        What is known of the population. Without it nothing is estimated.
+    engine : optional
+        What reads the rows; `Local()` by default. Their codes are counted on this machine.
+    progress : callable
+        Called with the step and the share done.
+    **how
+        `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`, `delimiter` and
+        `skip_rows`, as for `anonkit.release`; of the source alone.
+
+    Returns
+    -------
+    SourceRisk
+
+    Raises
+    ------
+    ParameterError
+        The population is said to be smaller than the table.
+    PolicyError
+        No column is a quasi-identifier, or the population has not all of them.
+    SourceError
+        A table cannot be read, or has no rows.
+
+    Privacy
+    -------
+    The result is computed from the source: for the owner, never to be published. It holds no cell. Estimates assume a
+    simple random sample, and none is a promise.
+    """
+    request = ReleaseRequest(
+        method=make_method("mondrian", {}, None), policy=Policy() if policy is None else Policy.given(policy)
+    )
+    with closing(PrivateFolder()) as private, (engine or Local()).opened() as opened:
+        progress("reading", 0.0)
+        table = declared_source(source_at(source, **how), request, request.declared(), opened, private)
+        return _risk_of(
+            table, against or AgainstPopulation(), partial(_population_rows, declared=table, private=private), progress
+        )
+
+
+def _risk_of(table: DeclaredSource, against: AgainstPopulation, read: Any, progress: Progress) -> SourceRisk:
+    names, unit = table.policy.quasi_identifiers, table.policy.unit
+    if not names:
+        raise PolicyError("no column is a quasi-identifier: nothing is known to an attacker", "correct the roles")
+    rows = table.table.n_rows
+    if not rows:
+        raise SourceError("the table has no rows")
+    encoded = table.engine.encode(table.table, names)
+    codes = [column.codes for column in encoded]
+    people = None if unit is None else table.engine.encode(table.table, [unit])[0].codes
+    coded = _coded_rows(codes, people)
+    n_people = rows if people is None else np.unique(people).size
+    progress("counting classes", 0.0)
+    groups, sizes = class_sizes(coded.columns, coded.rows, coded.people)
+    beside = None if against.file is None else read(against.file, encoded)
+    fraction = against.fraction_of(n_people, None if beside is None else beside.rows)
+    uniques = int(np.count_nonzero(sizes == 1))
+    found = minimal_sample_uniques(
+        coded.columns, coded.rows, coded.people, progress=lambda share: progress("looking at sets of columns", share)
+    )
+    progress("trying coarser columns", 0.0)
+    levels = [levels_of(column, table.policy.column(column.name)) for column in encoded]
+    return SourceRisk(
+        quasi_identifiers=tuple(names),
+        rows=rows,
+        counted="rows" if people is None else "people",
+        people=n_people,
+        sample={"k": int(sizes.min()), "uniques": uniques},
+        population={
+            "basis": against.basis,
+            "assumption": None if fraction is None else SIMPLE_SAMPLE,
+            **({} if beside is None else {"file": beside.figures(sizes, groups, coded)}),
+            **_estimates(sizes, fraction, None if people is not None else (codes, coded, groups)),
+        },
+        suda=_suda(found, names, uniques, int(np.count_nonzero(sizes == 2)), fraction),
+        sets=[
+            {
+                "columns": [names[at] for at in each.columns],
+                "unique_rows": each.unique_rows,
+                "distinction": each.distinction,
+                "separation": each.separation,
+            }
+            for each in sorted(found.sets, key=lambda each: (len(each.columns), -each.unique_rows))
+        ],
+        coarsenings=coarsenings(coded, names, levels, uniques),
+        notes=[*table.notes],
+    )
+
+
+def _coded_rows(codes: Sequence[NDArray[np.int32]], people: NDArray[np.int32] | None) -> CodedRows:
+    """Return rows that are equal, or equal rows of one person, once."""
+    if people is None:
+        columns, rows = distinct_rows(codes)
+        return CodedRows(columns=columns, rows=rows, people=None)
+    (*columns, whose), rows = distinct_rows([*codes, people])
+    return CodedRows(columns=columns, rows=np.ones_like(rows), people=whose)
+
+
+# --- estimates -------------------------------------------------------------------------------------------------------
+
+
+def _estimates(
+    sizes: NDArray[np.int64],
+    fraction: float | None,
+    of_rows: tuple[Sequence[NDArray[np.int32]], CodedRows, NDArray[np.int64]] | None,
+) -> dict[str, Any]:
+    """Return the estimates under the assumption of a simple random sample; nulls where no fraction is known.
+
+    Parameters
+    ----------
+    of_rows : tuple or None
+        Codes of all rows, the distinct ones, and the class of each of these; None where people are counted.
+    """
+    if fraction is None:
+        models = {"pitman": None, "zayatz": None, "snb": None, "rule": None, "tau": None}
+        return {"estimates": models, "individual": None, "household": None}
+    values, counts = np.unique(sizes, return_counts=True)
+    sample = SampleClasses.of(zip(values.tolist(), counts.tolist(), strict=True), fraction)
+    each = individual_risk(values, values / fraction)
+    return {
+        "estimates": {
+            "pitman": pitman(sample),
+            "zayatz": zayatz(sample),
+            "snb": slide_negative_binomial(sample),
+            "rule": by_rule(sample),
+            "tau": None if of_rows is None else _tau(*of_rows, sizes, fraction),
+        },
+        "individual": {"sum": float((values * counts) @ each), "max": float(each.max())},
+        "household": None,
+    }
+
+
+def _tau(
+    codes: Sequence[NDArray[np.int32]],
+    coded: CodedRows,
+    groups: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    fraction: float,
+) -> list[dict[str, Any]]:
+    """Return tau 1 and tau 2 by both models; nulls where the full table of one is too large to be fitted."""
+    alone = sizes[groups] == 1
+    at = [column[alone] for column in coded.columns]
+    found = []
+    for name, model in (("main effects", main_effects), ("all pairs", all_pairs)):
+        expected = model([column.astype(np.int64) for column in codes], at)
+        tau1, tau2 = (None, None) if expected is None else sample_unique_risk(expected, fraction)
+        found.append({"model": name, "tau1": tau1, "tau2": tau2})
+    return found
+
+
+def _suda(
+    found: MinimalUniques, names: Sequence[str], uniques: int, pairs: int, fraction: float | None
+) -> dict[str, Any]:
+    dis = None if fraction is None else dis_score(uniques, pairs, fraction)
+    scores = None if dis is None else dis_suda_scores(found.scores, dis, len(names))
+    return {
+        "minimal_uniques": [
+            {"size": size, "count": found.of_size(size)} for size in range(1, min(LARGEST_SET, len(names)) + 1)
+        ],
+        "dis": dis,
+        "max_score": None if scores is None else float(scores.max(initial=0.0)),
+        "columns": [
+            {"column": name, "share": float(share)} for name, share in zip(names, found.column_shares, strict=True)
+        ],
+    }
+
+
+# --- a file of the population ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _PopulationRows:
+    """Those rows of a population file whose values all stand in the table, as the table's codes."""
+
+    rows: int
+    """Of the whole file."""
+    uniques: int
+    """Rows of the whole file that are alone in their class."""
+    columns: Sequence[NDArray[np.int32]]
+
+    def figures(self, sizes: NDArray[np.int64], groups: NDArray[np.int64], coded: CodedRows) -> dict[str, Any]:
+        """Return how the classes of the table stand in the file.
+
+        Parameters
+        ----------
+        sizes, groups
+            Sizes of the table's classes, and the class of each of its distinct rows.
+        """
+        example = np.zeros(sizes.size, np.int64)
+        example[groups] = np.arange(groups.size)
+        n_classes = sizes.size
+        both = [
+            np.concatenate([column[example], theirs])
+            for column, theirs in zip(coded.columns, self.columns, strict=True)
+        ]
+        joined, counted = class_sizes(
+            both, np.append(np.zeros(n_classes, np.int64), np.ones(both[0].size - n_classes, np.int64))
+        )
+        people = counted[joined[:n_classes]]
+        met = people > 0
+        small, large = sizes[met].astype(np.float64), people[met].astype(np.float64)
+        n = float(small.sum())
+        if not n:
+            return {"rows": self.rows, "uniques": self.uniques, "unmatched_classes": n_classes, "k_map": None}
+        present = np.minimum(small / large, 1.0)  # above 1 where the file lacks somebody
+        return {
+            "rows": self.rows,
+            "uniques": self.uniques,
+            "unmatched_classes": int(n_classes - np.count_nonzero(met)),
+            "k_map": int(large.min()),
+            "journalist": {
+                "max": float((1 / large).max()),
+                "mean": float(max(small.size / large.sum(), present.sum() / n)),
+            },
+            "marketer": float(present.sum() / n),
+            "delta_presence": {"max": float(present.max()), "mean": float((small @ present) / n)},
+        }
+
+
+def _population_rows(
+    file: object, encoded: Sequence[Any], *, declared: DeclaredSource, private: PrivateFolder
+) -> _PopulationRows:
+    """Read the quasi-identifiers of a population file, its cells settled as those of the table."""
+    policy, engine = declared.policy, declared.engine
+    names = [column.name for column in encoded]
+    own = replace(policy, columns={name: policy.column(name) for name in names}, candidates=())
+    scanned = Snapshot(source=source_at(file), private=private).scan(engine, own)
+    for name in names:
+        if name not in scanned.schema.names and policy.column(name).place is None:
+            raise PolicyError(
+                f"column {name!r} is not in the population file", did_you_mean(name, scanned.schema.names)
+            )
+    table: Source = settled(scanned, own, engine)
+    theirs = engine.encode(table, names)
+    codes = [_as_codes_of(column, other) for column, other in zip(encoded, theirs, strict=True)]
+    inside = np.logical_and.reduce([column >= 0 for column in codes])
+    return _PopulationRows(
+        rows=table.n_rows,
+        uniques=_alone(engine, table, names),
+        columns=[column[inside] for column in codes],
+    )
+
+
+def _alone(engine: Engine, table: Source, names: Sequence[str]) -> int:
+    return dict(engine.class_sizes(table, names, 2).histogram).get(1, 0)
+
+
+def _as_codes_of(column: Any, other: Any) -> NDArray[np.int32]:
+    """Return the values of one column as codes of another, -1 for a value that it does not have.
+
+    Raises
+    ------
+    SourceError
+        One holds numbers and the other texts: no value would be found.
+    """
+    if column.ordered != other.ordered and {len(column.values), len(other.values)} - {0}:
+        raise SourceError(
+            f"column {column.name!r} is one of numbers or dates in one file, and of texts in the other",
+            "declare its type in the policy",
+        )
+    code = {value: at for at, value in enumerate(column.values)}
+    places = np.array([code.get(value, -1) for value in other.values], np.int32)
+    return places[other.codes] if places.size else np.zeros(0, np.int32)
