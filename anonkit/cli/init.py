@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from anonkit.cli.files import refuse_existing, write_text
+from anonkit.cli.init_questions import GivenAnswers, recommended_options
 from anonkit.cli.options import encoding_option, force_option, json_option, quiet_option, reading_options
-from anonkit.cli.outcome import Outcome
+from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import progress_line
-from anonkit.cli.typed_commands import release_command
+from anonkit.cli.typed_commands import release_command, typed
+
+if TYPE_CHECKING:
+    from anonkit.drafting.owner_answers import Answers, GuessedRoles
 
 STDOUT = "-"
 
@@ -21,6 +26,15 @@ STDOUT = "-"
 @click.command(name="init")
 @click.argument("source", metavar="IN")
 @click.option("--target", metavar="COLUMN", help="The class label; default: the last column, if it evidently is one.")
+@click.option("--ask", is_flag=True, help="Ask eight questions, and recommend a release; options answer them too.")
+@click.option("--yes", is_flag=True, help="With --ask: take the default of every question that no option answers.")
+@click.option("--recipient", metavar="WHO", help="Who receives the table: anyone, named (the default) or secure.")
+@click.option("--unit", metavar="A,B", help="Whose a row is; none: no person has several rows.")
+@click.option("--identifier", metavar="A,B", help="What names a person.")
+@click.option("--sensitive", metavar="A,B", help="What nobody may learn about a person.")
+@click.option("--keep", metavar="A,B", help="What must stay in the table.")
+@click.option("--sample", metavar="SHARE", help="Share of the population that is in the table; all: not a sample.")
+@click.option("--dataset", metavar="NAME", help="Under which name all releases of these people add up.")
 @encoding_option
 @reading_options
 @click.option(
@@ -33,11 +47,14 @@ def command(
     source: str,
     *,
     target: str | None,
+    ask: bool,
+    yes: bool,
     encoding: str | None,
     how: Mapping[str, Any],
     output: str,
     force: bool,
     quiet: bool,
+    **given: str | None,
 ) -> Outcome:
     """Draft a policy.toml to read and correct.
 
@@ -45,10 +62,13 @@ def command(
     anonkit init in.csv
     anonkit init in.csv --target income -o policies/adult.toml
     anonkit init in.csv -o -
+    anonkit init in.csv --ask
+    anonkit init in.csv --ask --recipient anyone --unit none --sensitive illness --target outcome --yes
 
     Roles are guessed, domains left for you to declare. The draft holds no rare values and no minimum or maximum, but
     it still describes the table: keep it to yourself until every line is confirmed.
     """
+    answered = _questions(ask=ask, yes=yes, target=target, given=given)
     path = Path(output)
     if output != STDOUT:
         refuse_existing(path, force, made_from=source)
@@ -56,10 +76,53 @@ def command(
     from anonkit.bundle.private_files import sweep
 
     sweep()
-    with progress_line(quiet) as progress:
-        draft = anonkit.draft_policy(source, target=target, encoding=encoding, progress=progress, **how)
+    answers: list[Answers] = []
+
+    def keeping(guessed: GuessedRoles) -> Answers:
+        answers.append(answered.ask(guessed))
+        return answers[0]
+
+    with progress_line(quiet or (ask and not yes)) as progress:
+        draft = anonkit.draft_policy(
+            source,
+            target=None if ask else target,
+            encoding=encoding,
+            ask=keeping if ask else None,
+            progress=progress,
+            **how,
+        )
     if output == STDOUT:
         return Outcome(text=draft.rstrip("\n"), document={"file": None, "policy": draft})
     write_text(path, draft, force=force, private=True)  # it tells of the rows until its owner has read it
-    text = f"Wrote {path}\n{release_command(path, source, how)}"
-    return Outcome(text=text, document={"file": str(path), "policy": draft}, quiet=quiet)
+    document: dict[str, Any] = {"file": str(path), "policy": draft}
+    options: list[str] = []
+    if answers:
+        options = recommended_options(answers[0])
+        document["command"] = ["anonkit", "release", *options, "--policy", str(path), source, "OUT.parquet"]
+    text = f"Wrote {path}\n{_risk_of_sample(answers, source)}{release_command(path, source, how, options)}"
+    return Outcome(text=text, document=document, quiet=quiet)
+
+
+def _questions(*, ask: bool, yes: bool, target: str | None, given: Mapping[str, str | None]) -> GivenAnswers:
+    """Return the answers that stand on the command line.
+
+    Raises
+    ------
+    WrongUsage
+        They are given without --ask, or somebody has to be asked and no terminal is there.
+    """
+    named = [name for name, value in given.items() if value is not None]
+    if not ask and (yes or named):
+        raise WrongUsage(f"--{named[0] if named else 'yes'} answers a question of --ask", "add --ask")
+    answered = GivenAnswers(**given, target=target, yes=yes)
+    if ask and not (yes or sys.stdin.isatty() or answered.is_complete):
+        raise WrongUsage("--ask asks at a terminal", "answer by options, and --yes takes the default of the others")
+    return answered
+
+
+def _risk_of_sample(answers: Sequence[Answers], source: str) -> str:
+    if not answers or answers[0].sample is None:
+        return ""
+    return (
+        f"Risk against the population:  {typed('anonkit', 'risk', source, '--sampling-fraction', answers[0].sample)}\n"
+    )

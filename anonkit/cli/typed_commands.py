@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anonkit.redaction import argument_forms
@@ -18,7 +18,7 @@ def typed(*words: object) -> str:
     return " ".join(shlex.quote(str(word)) for word in words)
 
 
-def release_command(policy: object, source: str, how: Mapping[str, Any]) -> str:
+def release_command(policy: object, source: str, how: Mapping[str, Any], options: Sequence[str] = ()) -> str:
     """Return a sentence with the command that releases a source by a policy, to be typed as it stands.
 
     Parameters
@@ -29,13 +29,15 @@ def release_command(policy: object, source: str, how: Mapping[str, Any]) -> str:
         As it was given: a path, a pattern, an address, or `-`.
     how : mapping
         The options that say how it is read; None: not given.
+    options : sequence of str
+        More options of the release.
 
     Privacy
     -------
     What may hold a secret is a variable of the shell in the command, which the reader sets.
     """
     given = {name: value for name, value in how.items() if value is not None and name not in _OF_POLICY}
-    words = ["anonkit", "release", "--policy", shlex.quote(_as_path(str(policy)))]
+    words = ["anonkit", "release", *options, "--policy", shlex.quote(_as_path(str(policy)))]
     unset: list[str] = []
     for name, value in given.items():
         words += [f"--{name.replace('_', '-')}", _word(name, str(value), unset)]
@@ -45,7 +47,7 @@ def release_command(policy: object, source: str, how: Mapping[str, Any]) -> str:
     first = f"Read and correct it, set {hidden} to what you gave, then:" if hidden else "Read and correct it, then:"
     if piped:
         first = f"{first[:-1]} with the same rows through the pipe:"
-    return f"{first}  {' '.join(words)}"
+    return f"{first}{chr(10) if options else '  '}{' '.join(words)}"
 
 
 def _as_path(text: str) -> str:

@@ -11,7 +11,7 @@ import json
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from anonkit.drafting.drafted_calendars import calendar_lines, place_sections
 from anonkit.drafting.guessed_target import TargetGuess, guess_target
 from anonkit.drafting.identifying.header_words import vocabulary, words_of
 from anonkit.drafting.identifying.topic_words import looks_like_secret
+from anonkit.drafting.owner_answers import Answers, GuessedRoles
 from anonkit.drafting.profiling import (
     MISSING_MARKERS,
     ColumnProfile,
@@ -64,6 +65,7 @@ def draft_policy(
     *,
     target: str | None = None,
     encoding: str | None = None,
+    ask: Callable[[GuessedRoles], Answers] | None = None,
     engine: Engine | None = None,
     progress: Progress = no_progress,
     **how: Unpack[ReadAs],
@@ -78,6 +80,8 @@ def draft_policy(
         The class label; otherwise the last column, where it is evidently one (`anonkit.drafting.guessed_target`).
     encoding : str, optional
         What a text file is written in; UTF-8 by default. The draft declares it.
+    ask : callable, optional
+        Given what was guessed, returns what the owner answers; answers go before guesses.
     engine : Engine, optional
         Where the values are counted; a new local engine by default.
     progress : callable
@@ -108,17 +112,25 @@ def draft_policy(
     """
     if engine is None:
         with closing(open_engine("local")) as opened:
-            return draft_policy(table, target=target, encoding=encoding, engine=opened, progress=progress, **how)
+            return draft_policy(
+                table, target=target, encoding=encoding, ask=ask, engine=opened, progress=progress, **how
+            )
     written_in = UTF8 if encoding is None else encoding_named(encoding)
     with snapshot(source_at(table, **how)) as stays:
         source = stays.scan(engine, Policy(encoding=written_in))
         lines = [f"# {note}" for note in stays.notes]
         lines += [*([] if written_in == UTF8 else [f'encoding = "{written_in}"']), *_decimal_line(how.get("decimal"))]
-        return _drafted(table, source, target, lines, engine, progress)
+        return _drafted(table, source, target, lines, ask, engine, progress)
 
 
 def _drafted(
-    table: object, source: Source, target: str | None, form: Sequence[str], engine: Engine, progress: Progress
+    table: object,
+    source: Source,
+    target: str | None,
+    form: Sequence[str],
+    ask: Callable[[GuessedRoles], Answers] | None,
+    engine: Engine,
+    progress: Progress,
 ) -> str:
     """Return the draft of a table that is open."""
     names = source.schema.names
@@ -131,14 +143,19 @@ def _drafted(
     unit = _guess_unit(profiles, candidates, target)
     guess = None if target is not None else _guess_target(source, profiles, unit, engine)
     roles = _guess_roles(profiles, target if guess is None else guess.target, unit)
+    answers = None
+    if ask is not None:
+        persons = [name for candidate in candidates for name in candidate.columns]
+        answers = ask(GuessedRoles(roles=roles, secrets=[n for n in names if _is_sensitive(n)], persons=persons))
+        roles, guess = answers.roles(roles), None
     safe = _safe_rows(engine, source, roles)
     guesses: list[_Guess] = []
     for at, profile in enumerate(profiles):
         progress("drafting", at / len(profiles))
         guesses.append(_guess(engine, source, profile, roles[profile.name], safe))
     blocks = [
-        _head(table, profiles, form, _whose_lines(candidates, unit)),
-        *(_section(each, guess) for each in guesses),
+        _head(table, profiles, form, _whose_lines(candidates, unit, answers), answers),
+        *(_section(each, guess, answers) for each in guesses),
         *place_sections(profiles),
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
@@ -190,8 +207,10 @@ def _guess_unit(profiles: Sequence[ColumnProfile], candidates: Sequence[Candidat
     return next((name for candidate in candidates for name in candidate.columns if name in numbers), None)
 
 
-def _whose_lines(candidates: Sequence[Candidate], unit: str | None) -> list[str]:
-    """Ask whose the rows are, where the draft does not choose."""
+def _whose_lines(candidates: Sequence[Candidate], unit: str | None, answers: Answers | None) -> list[str]:
+    """Ask whose the rows are, where neither the draft nor the owner chooses."""
+    if answers is not None:
+        return [] if answers.unit else ['unit = "none"   # no person has several rows, as answered']
     if not candidates or unit is not None:
         return ['# unit = "none"   # no person has several rows']
     names = "; ".join(" with ".join(candidate.columns) for candidate in candidates)
@@ -260,8 +279,15 @@ def _decimal_line(mark: str | None) -> list[str]:
     return [] if mark in (None, POINT) else [f'decimal = "{mark}"']
 
 
-def _head(table: object, profiles: Iterable[ColumnProfile], form: Sequence[str], whose: Sequence[str]) -> list[str]:
+def _head(
+    table: object,
+    profiles: Iterable[ColumnProfile],
+    form: Sequence[str],
+    whose: Sequence[str],
+    answers: Answers | None,
+) -> list[str]:
     stem = table_name(table) if isinstance(table, str | Path) else ""
+    stem = answers.dataset if answers is not None and answers.dataset else stem
     markers = sorted({marker for profile in profiles for marker in profile.markers})
     return [
         "# A draft: every role below is a guess. Read each line, correct it, and keep the file private until then.",
@@ -286,7 +312,7 @@ def _head(table: object, profiles: Iterable[ColumnProfile], form: Sequence[str],
     ]
 
 
-def _section(guess: _Guess, of_target: TargetGuess | None) -> list[str]:
+def _section(guess: _Guess, of_target: TargetGuess | None, answers: Answers | None) -> list[str]:
     profile, role = guess.profile, guess.role
     lines = [
         f"[columns.{_key(profile.name)}]",
@@ -295,7 +321,11 @@ def _section(guess: _Guess, of_target: TargetGuess | None) -> list[str]:
     ]
     if role in (Role.IDENTIFIER, Role.UNIT):
         return lines
-    if role is Role.TARGET and _is_sensitive(profile.name):
+    if answers is not None and profile.name in answers.keep and answers.recipient != "anyone":
+        lines.append("keep = true")
+    if role is Role.TARGET and answers is not None and profile.name in answers.sensitive:
+        lines.append("sensitive = true")
+    elif role is Role.TARGET and _is_sensitive(profile.name):
         lines.append("# sensitive = true")
     if role is not Role.TARGET and (calendar := calendar_lines(profile)):
         return [*lines, *calendar]
@@ -323,12 +353,15 @@ def _notes(guess: _Guess, of_target: TargetGuess | None) -> list[str]:
     """Return the reasons for a guess, and what the owner may want to change."""
     profile = guess.profile
     if guess.role is Role.IDENTIFIER:
-        notes = [f"Identifier: {profile.identifier_reason}."]
+        notes = [f"Identifier: {profile.identifier_reason or 'as answered'}."]
         if profile.repeats:
             notes.append('Values repeat: if one person has several rows, role = "unit" makes k count people.')
     elif guess.role is Role.UNIT:
-        notes = [f"Identifier: {profile.identifier_reason}. Values repeat, so one person seems to have several rows"]
+        reason = f"Identifier: {profile.identifier_reason}. " if profile.identifier_reason else ""
+        notes = [f"{reason}Values repeat, so one person seems to have several rows"]
         notes.append('and k counts people; otherwise role = "identifier".')
+    elif guess.role is Role.SENSITIVE:
+        notes = ["Secret, as answered: nobody may learn it about a person."]
     elif guess.role is Role.TARGET:
         notes = _target_notes(profile, target_is_given=of_target is None)
     else:

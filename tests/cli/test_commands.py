@@ -21,7 +21,16 @@ from anonkit.policy.declaration import Policy
 def test_the_report_is_shown_in_plain_words(cli: Any, released: Path) -> None:
     """The claim, its limits and the key figures, from the data file, a sidecar, or the report alone."""
     out = cli("report", released).out
-    for words in ("Privacy report", "Promise", "narrow", "Limits", "Homogeneity", "Checked", "Columns", "Risk"):
+    for words in (
+        "Privacy report",
+        "Promise",
+        "narrow",
+        "Limits",
+        "Homogeneity",
+        "Checked",
+        "columns are released",
+        "Risk",
+    ):
         assert words in out
     assert cli("report", released.with_name("out.params.json")).out == out
     released.unlink()
