@@ -222,7 +222,7 @@ def _validate_documents(
 ) -> Validation:
     params, report, manifest = release.params, release.report, manifest_of(schema)
     checks = [*manifest_checks(place, schema)]
-    if len(set(schema.names)) < len(schema.names):
+    if len(set(schema.names)) < len(schema.names) or _has_twice(report):
         # readers do not agree on which column is meant
         return Validation(checks=(*checks, *_column_checks(schema, report)), disclosure=None)
     with read_as_labels(place.file(DATA), schema, params) as labels:
@@ -245,10 +245,19 @@ def _validate_documents(
         return replace(validation, notes=tuple(dict.fromkeys((*found.notes, *stated))))
 
 
+def _has_twice(report: Mapping[str, Any]) -> bool:
+    """Tell whether a report lists a column twice; each is looked at, which a forger could ask for without end."""
+    names = [column["name"] for column in report["columns"]]
+    return len(set(names)) < len(names)
+
+
 def _column_checks(schema: pa.Schema, report: Mapping[str, Any]) -> Iterator[Check]:
     released = sorted(column["name"] for column in report["columns"] if column["action"] != "dropped")
     yield Check(
-        name="columns", passed=released == sorted(schema.names), observed=len(schema.names), required=len(released)
+        name="columns",
+        passed=released == sorted(schema.names) and not _has_twice(report),
+        observed=len(schema.names),
+        required=len(released),
     )
     hidden = {c["name"] for c in report["columns"] if c["role"] in ("identifier", "unit")} & set(schema.names)
     yield Check(name="identifiers_absent", passed=not hidden, observed=len(hidden), required=0)

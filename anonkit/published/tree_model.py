@@ -50,6 +50,9 @@ from anonkit.domains.number_bins import classes_from_params, classes_to_params
 from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 
+_MOST_ROWS = 1 << 62
+"""Noise included: what is added up stays an integer of 64 bits."""
+
 FORMATS = ("anonkit-forest-1", "anonkit-forest-2")
 """Of forests with discrete Laplace noise alone, and with discrete Gaussian noise on what stands beside the trees.
 
@@ -218,6 +221,9 @@ def _check_leaf(leaf: LeafContent | None, schema: TreeSchema) -> None:
         raise ParameterError("a leaf must have counts or a label")
     if leaf.counts is not None and len(leaf.counts) != schema.n_classes:
         raise ParameterError("a leaf must count every class")
+    told = [*(leaf.counts or ()), *(count for table in leaf.histograms or () for row in table for count in row)]
+    if any(abs(count) >= _MOST_ROWS for count in told):
+        raise ParameterError("a leaf counts more rows than any table has")
     if leaf.label is not None and not 0 <= leaf.label < schema.n_classes:
         raise ParameterError("the label of a leaf must be a class")
     if leaf.histograms is not None:

@@ -6,6 +6,7 @@ process that may take one gigabyte more than it has: it ends with a verdict or a
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -216,6 +217,31 @@ def test_a_few_numbers_and_lengths(family: str, tmp_path: Path) -> None:
 def test_every_number_and_every_length(family: str, tmp_path: Path) -> None:
     """Each place of each document, with every change of it."""
     assert _fuzzed(family, tmp_path, int(os.environ.get("ANONKIT_FUZZED", "1500"))) == []
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_a_column_that_a_report_lists_twice_is_refused_before_it_is_looked_at(dropped: bool, tmp_path: Path) -> None:
+    """Hundreds of them were looked at one after another, 10 ms each."""
+    files = made("k-anonymous", tmp_path)
+    columns = files.report["columns"]
+    again = [one for one in columns if (one["action"] == "dropped") is dropped]
+    files.report["columns"] = columns + again * 400
+    (tmp_path / "forged").mkdir()
+    data, begun = files.write(tmp_path / "forged"), time.process_time()
+    found = validate(data)
+    assert "columns" in [check.name for check in found.checks if not check.passed]
+    assert time.process_time() - begun < 2
+
+
+def test_bounds_of_a_forger_are_no_arithmetic_error(tmp_path: Path) -> None:
+    """Bounds a hair apart: every place between them is infinite, and outside."""
+    files = made("forest", tmp_path)
+    for column in files.params["columns"]:
+        if "bounds" in column["domain"]:
+            column["domain"]["bounds"] = [0, 1e-308]
+    (tmp_path / "forged").mkdir()
+    with contextlib.suppress(AnonkitError):
+        assert not validate(files.write(tmp_path / "forged")).passed
 
 
 # --- kinds and sizes of files, before anything is read ---------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from anonkit.dp_trees.grower import grow
-from anonkit.errors import ReleaseFormatError
+from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.published.tree_attributes import Split
 from anonkit.published.tree_model import LeafContent, Node, PublishedForest
 from anonkit.randomness import Randomness
@@ -43,6 +43,15 @@ def test_histograms_of_a_leaf_survive() -> None:
     broken["trees"][0][0]["histograms"][0].pop()
     with pytest.raises(ReleaseFormatError, match="histograms"):
         PublishedForest.from_params(broken)
+
+
+def test_counts_beyond_any_table_are_refused() -> None:
+    """Receivers add them up as integers of 64 bits."""
+    schema = schema_of(attribute("c", 2))
+    for counts, histograms in (((10**40, 4), None), ((1, -(2**62)), None), ((1, 2), (((1, 2), (3, 10**40)),))):
+        leaf = LeafContent(counts=counts, histograms=histograms)
+        with pytest.raises(ParameterError, match="more rows than any table"):
+            PublishedForest(schema=schema, trees=((Node(leaf=leaf),),), rows_per_tree={"kind": "disjoint"})
 
 
 @pytest.mark.parametrize("damage", ["format", "loop", "orphan", "attribute", "counts", "children", "label", "target"])
