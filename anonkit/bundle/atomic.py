@@ -91,7 +91,12 @@ class Staging:
         _OWN.discard(os.path.realpath(self.folder))
 
     def commit(
-        self, names: Sequence[str], *, absent: Sequence[str] = (), digests: Mapping[str, str] | None = None
+        self,
+        names: Sequence[str],
+        *,
+        absent: Sequence[str] = (),
+        digests: Mapping[str, str] | None = None,
+        guarded: Mapping[str, str | None] | None = None,
     ) -> None:
         """Put the files in place, in the order given, after what must not stand beside them has been removed.
 
@@ -103,6 +108,13 @@ class Staging:
             Files of an earlier generation that the new one does not have, such as a signature of the old files.
         digests : mapping, optional
             SHA-256 of files that were hashed when they were written, by path: they are not read once more.
+        guarded : mapping, optional
+            Names that may be another's: the SHA-256 of the only file that is removed or replaced; None: none is.
+
+        Raises
+        ------
+        EngineError
+            It cannot be written, or another's file stands under a guarded name; nothing was put in place then.
         """
         assert self._record is not None  # noqa: S101 - what is private is put in no place
         try:
@@ -111,7 +123,12 @@ class Staging:
                 _sync(self.folder / name)
             put = {name: files_of(self.folder / name, digests) or {} for name in names}
             # before the mark: a mark without a record is nobody's
-            record = replace(self._record, put=put, remove=tuple(absent))
+            record = replace(self._record, put=put, remove=tuple(absent), guarded=dict(guarded or {}))
+            if others := record.in_the_way(self.folder, self.target):
+                raise EngineError(
+                    f"{str(self.target / others[0])!r} is no file of a release, and is not replaced",
+                    "move it away, or choose another name",
+                )
             record.write()
             mark = self.folder / f"{_MARK}.new"
             mark.touch()
@@ -192,6 +209,8 @@ def finish(folder: Path, stem: str) -> None:
                 _say(staged, "was left alone: the process that puts its files in place may still be at work")
         elif not is_marked(staged):
             _say(staged, "is of an interrupted run and was never put in place; the next release there clears it away")
+        elif record.in_the_way(staged, folder):
+            _say(staged, "was left alone: a file that is none of a release stands where one of its files would be put")
         elif not record.fits(staged, folder):
             _say(staged, "was left alone: its files are not those that an interrupted run had prepared")
         else:
@@ -246,6 +265,12 @@ def is_marked(staged: Path) -> bool:
     return os.path.lexists(staged / _MARK)
 
 
+def is_waiting(folder: Path, stem: str, name: str) -> bool:
+    """Tell whether a run of this user was interrupted before it had put a file of this name in its place."""
+    records = (StagingRecord.of(staged) for staged in _staged(folder, stem) if is_marked(staged))
+    return any(name in (record.put or ()) for record in records if record is not None)
+
+
 def unmarked(folder: Path, stem: str) -> list[Path]:
     """Return the folders in which files were prepared that are not marked complete: none of them was put in place."""
     return [staged for staged in _staged(folder, stem) if not is_marked(staged)]
@@ -282,8 +307,11 @@ def _say(staged: Path, what: str) -> None:
 
 
 def _finish(staged: Path, target: Path, record: StagingRecord) -> None:
+    if record.in_the_way(staged, target):
+        raise FileExistsError(errno.EEXIST, "a file of others is in the way")
     for name in record.remove:
-        (target / name).unlink(missing_ok=True)
+        if not record.is_anothers(target / name):
+            (target / name).unlink(missing_ok=True)
     for name in record.put or ():
         # absent when an interrupted run had renamed it already: every step may be repeated
         if (staged / name).exists():

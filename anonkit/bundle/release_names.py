@@ -14,6 +14,13 @@ EMITTED = {"croissant": ".croissant.json", "registry": ".registry.yaml"}
 """Suffixes of the entries for catalogues and registries, by the word that asks for them; a release may have none."""
 NAMED = (DATA, *SIDECARS, *EMITTED.values(), SIGNATURE)
 """Suffixes of all files that a release may have."""
+COPIES = {"csv": ".csv", "tsv": ".tsv", "xlsx": ".xlsx", "arrow": ".arrow", "sqlite": ".sqlite"}
+"""Suffixes of the copies of the data in other forms, by form; a release has those that its descriptor lists.
+
+They are not among `NAMED`: a file of such a name beside a release may be anybody's, such as the source itself.
+"""
+BESIDE_SQLITE = ("-wal", "-shm", "-journal")
+"""Suffixes, behind a file of SQLite, of the files that SQLite reads with it."""
 METADATA_KEY = "anonkit"
 ROLES = {
     "data": DATA,
@@ -25,6 +32,18 @@ ROLES = {
     "signature": SIGNATURE,
 }
 """What each file of a release is for, in the order they are told."""
+
+
+def copy_of(name: str) -> tuple[str, str] | None:
+    """Return the stem of a file's name and the form that its suffix means; None where it is no name of a copy."""
+    return next(
+        (
+            (name.removesuffix(suffix), form)
+            for form, suffix in COPIES.items()
+            if name.endswith(suffix) and name != suffix
+        ),
+        None,
+    )
 
 
 def package_name(stem: str) -> str:

@@ -9,10 +9,22 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from anonkit.bundle.atomic import finish, refuse_without_renames
+from anonkit.bundle.atomic import finish, is_waiting, refuse_without_renames
 from anonkit.bundle.capped_files import refuse_irregular
 from anonkit.bundle.data_files import is_data_folder, sha256
-from anonkit.bundle.release_names import DATA, DESCRIPTOR, EMITTED, NAMED, ROLES, SIDECARS, SIGNATURE
+from anonkit.bundle.release_copies import listed_copies
+from anonkit.bundle.release_names import (
+    BESIDE_SQLITE,
+    COPIES,
+    DATA,
+    DESCRIPTOR,
+    EMITTED,
+    NAMED,
+    ROLES,
+    SIDECARS,
+    SIGNATURE,
+    copy_of,
+)
 from anonkit.bundle.s3_store import SCHEME
 from anonkit.bundle.size_limits import LARGEST_FILES
 from anonkit.bundle.store_reading import StorePlace, place_in_store
@@ -21,7 +33,8 @@ from anonkit.errors import EngineError, ParameterError, option
 from anonkit.redaction import is_address
 
 _OTHER_FORMS = (
-    "releases are Parquet files; `anonkit export out.parquet out.csv` (or out.xlsx) writes another form of one"
+    f"on this machine {', '.join([*COPIES.values()])} write that form beside the Parquet file; "
+    "`anonkit export` writes the others, such as tables of databases"
 )
 
 
@@ -36,10 +49,11 @@ class Place:
 
     @classmethod
     def of(cls, output: str | Path) -> Place:
-        """Read an output argument: a name that ends in .parquet, or a folder that ends in a slash.
+        """Read the name of a release: one of its files, or a folder that ends in a slash.
 
-        A folder of data is known by its first part, with and without a slash. `s3://BUCKET/NAME.parquet` is a place in
-        an object store, which is not asked yet.
+        A folder of data is known by its first part, with and without a slash. A name such as `x.csv` is that of a
+        release where the descriptor beside it lists this copy, or an interrupted run was putting it there.
+        `s3://BUCKET/NAME.parquet` is a place in an object store, which is not asked yet.
 
         Raises
         ------
@@ -59,7 +73,28 @@ class Place:
         for suffix in NAMED:
             if path.name.endswith(suffix) and path.name != suffix:
                 return cls(folder=path.parent, stem=path.name.removesuffix(suffix))
+        stem, form = copy_of(path.name) or ("", "")
+        if stem and (form in listed_copies(path.parent, stem) or is_waiting(path.parent, stem, path.name)):
+            return cls(folder=path.parent, stem=stem)
         raise ParameterError(f"output ({text}) must end in .parquet, or in / for a folder", _OTHER_FORMS)
+
+    @classmethod
+    def asked(cls, output: str | Path) -> tuple[Place, str | None]:
+        """Read where a release is to be written, and in which form its data are to stand there beside the Parquet file.
+
+        Returns
+        -------
+        tuple
+            The place, and one of `COPIES`; None for the Parquet file alone.
+
+        Raises
+        ------
+        ParameterError
+            As `of`.
+        """
+        text, path = str(output), Path(output)
+        copy = None if is_address(text) or text.endswith("/") or path.is_dir() else copy_of(path.name)
+        return (cls.of(output), None) if copy is None else (cls(folder=path.parent, stem=copy[0]), copy[1])
 
     @classmethod
     def _in_store(cls, address: str) -> Place:
@@ -131,8 +166,24 @@ class Place:
         return f"{self.stem}{suffix}"
 
     def on_this_machine(self) -> list[Path]:
-        """Return where the files of a release would stand, whether they are there or not; none in a store."""
-        return [] if self.store is not None else [self.folder / self.name(suffix) for suffix in NAMED]
+        """Return where the files of a release would stand, whether they are there or not; none in a store.
+
+        Of copies those that the release which is there lists.
+        """
+        suffixes = (*NAMED, *(COPIES[form] for form in self.copies()))
+        return [] if self.store is not None else [self.folder / self.name(suffix) for suffix in suffixes]
+
+    def copies(self) -> dict[str, str]:
+        """Return the SHA-256 of the copies that the descriptor lists, by form; none in a store."""
+        return {} if self.store is not None else listed_copies(self.folder, self.stem)
+
+    def guarded(self) -> dict[str, str | None]:
+        """Return the names of all copies with the SHA-256 of the file that is this release's; None: none is.
+
+        Any other file of the name is not the release's to remove or replace.
+        """
+        listed = self.copies()
+        return {self.name(suffix): listed.get(form) for form, suffix in COPIES.items()}
 
     def existing(self) -> list[Path]:
         """Return the files of a release that are there; a store is looked at anew."""
@@ -146,21 +197,36 @@ class Place:
         """Return the suffixes of the files that are there and that not every release has."""
         return tuple(suffix for suffix in (*EMITTED.values(), SIGNATURE) if self.file(suffix).exists())
 
+    def of_copies(self) -> tuple[str, ...]:
+        """Return the suffixes of the copies that are there and that the descriptor lists."""
+        return tuple(COPIES[form] for form in self.copies() if self.file(COPIES[form]).exists())
+
     def absent(self, suffixes: Collection[str]) -> list[str]:
-        """Return the names that must not stand beside a release of some files: those of another one would lie."""
-        return [self.name(suffix) for suffix in NAMED if suffix not in suffixes]
+        """Return the names that must not stand beside a release of some files: those of another one would lie.
+
+        Of copies those that the release which is there lists; see `guarded` for which of them may be removed.
+        """
+        listed = (COPIES[form] for form in self.copies())
+        return [self.name(suffix) for suffix in (*NAMED, *listed) if suffix not in suffixes]
 
     def by_role(self) -> dict[str, Path]:
         """Return the files that are there by their role."""
-        return {role: path for role, suffix in ROLES.items() if (path := self.file(suffix)).exists()}
+        suffixes = {**ROLES, **{form: COPIES[form] for form in self.copies()}}
+        return {role: path for role, suffix in suffixes.items() if (path := self.file(suffix)).exists()}
 
-    def files(self) -> dict[str, Path]:
+    def files(self, copies: Collection[str] | None = None) -> dict[str, Path]:
         """Return every file of the release by its name seen from the folder, the files of a folder of data one by one.
 
         The signature is not among them. A file that is absent is not, either.
+
+        Parameters
+        ----------
+        copies : collection of str, optional
+            Forms of the copies among them; by default those that the descriptor lists, which is read for it.
         """
         digests: dict[str, Path] = {}
-        for suffix in (DATA, *SIDECARS, *EMITTED.values()):
+        forms = self.copies() if copies is None else copies
+        for suffix in (DATA, *SIDECARS, *EMITTED.values(), *(COPIES[form] for form in forms)):
             path = self.file(suffix)
             inner = (
                 sorted(inner_path for inner_path in path.rglob("*") if inner_path.is_file())
@@ -211,6 +277,31 @@ def refuse_existing(place: Place, force: bool, difference: str | None = None) ->
         hint = f"{option('force', True)} replaces the old release by the new one"
         there = str(existing[0]) if place.store is None else place.shown(DESCRIPTOR)
         raise ParameterError(f"{there!r} exists", hint if difference is None else f"{difference}; {hint}")
+
+
+def refuse_taken_by_others(place: Place, form: str) -> None:
+    """Refuse to write a copy where a file stands that the release there does not list, or that was changed since.
+
+    Parameters
+    ----------
+    place : Place
+    form : str
+        One of `COPIES`.
+
+    Raises
+    ------
+    ParameterError
+    """
+    path, expected = place.folder / place.name(COPIES[form]), place.copies().get(form)
+    if os.path.lexists(path) and (not path.is_file() or path.is_symlink() or sha256(path) != expected):
+        raise ParameterError(
+            f"{str(path)!r} exists, and is no file of the release there", "move it away, or choose another name"
+        )
+    for more in BESIDE_SQLITE if form == "sqlite" else ():
+        if os.path.lexists(other := path.with_name(path.name + more)):
+            raise ParameterError(
+                f"{str(other)!r} exists, and would be read with {path.name!r}", "move it away, or choose another name"
+            )
 
 
 def refuse_unwritable_folder(place: Place) -> None:

@@ -14,7 +14,7 @@ import stat
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from anonkit.bundle.data_files import file_digest
@@ -38,6 +38,8 @@ class StagingRecord:
     """SHA-256 of every file by path, for each name that is put in place, in this order; None until all are prepared."""
     remove: Sequence[str] = ()
     """Names that must not stand beside them."""
+    guarded: Mapping[str, str | None] = field(default_factory=dict)
+    """Names that may be another's: the SHA-256 of the only file that is removed or replaced; None: none is."""
 
     @classmethod
     def begin(cls, folder: Path) -> StagingRecord:
@@ -72,6 +74,7 @@ class StagingRecord:
                 "process": self.process.to_text(),
                 "put": None if self.put is None else {name: dict(files) for name, files in self.put.items()},
                 "remove": list(self.remove),
+                "guarded": dict(self.guarded),
             }
         )
         for path in _places(self.folder):
@@ -100,6 +103,18 @@ class StagingRecord:
             elif not os.path.lexists(target / name):
                 return False
         return self.put is not None
+
+    def is_anothers(self, path: Path) -> bool:
+        """Tell whether a file stands under a guarded name that is not the one that may be removed or replaced."""
+        if path.name not in self.guarded or not os.path.lexists(path):
+            return False
+        expected = self.guarded[path.name]
+        return expected is None or files_of(path) != {_ITSELF: expected}
+
+    def in_the_way(self, prepared: Path, target: Path) -> list[str]:
+        """Return the names of files of others that stand where prepared ones are still to be put."""
+        waiting = [name for name in self.put or () if os.path.lexists(prepared / name)]
+        return [name for name in waiting if self.is_anothers(target / name)]
 
 
 def files_of(path: Path, known: Mapping[str, str] | None = None) -> dict[str, str] | None:
@@ -181,6 +196,7 @@ def _read(path: Path, folder: str | None) -> StagingRecord | None:
             process=Process.from_text(raw["process"]),
             put=raw["put"],
             remove=raw["remove"],
+            guarded=dict(raw.get("guarded", {})),  # records of earlier versions guard nothing
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

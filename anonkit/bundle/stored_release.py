@@ -14,12 +14,26 @@ from weakref import WeakKeyDictionary, WeakSet
 from anonkit.bundle.atomic import Staging, finish
 from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.data_files import data_paths, first_rows, read_rows, sha256
+from anonkit.bundle.exports.opened_targets import write_copy
 from anonkit.bundle.json_documents import parse_json, read_json, to_json
 from anonkit.bundle.release_hashes import stated_hashes
-from anonkit.bundle.release_names import DATA, DESCRIPTOR, EMITTED, PAGE, PARAMS, REPORT, ROLES, SIDECARS, package_name
-from anonkit.bundle.release_place import Place, refuse_existing, refuse_unfit_files
+from anonkit.bundle.release_names import (
+    COPIES,
+    DATA,
+    DESCRIPTOR,
+    EMITTED,
+    PAGE,
+    PARAMS,
+    REPORT,
+    ROLES,
+    SIDECARS,
+    SIGNATURE,
+    package_name,
+)
+from anonkit.bundle.release_place import Place, refuse_existing, refuse_taken_by_others, refuse_unfit_files
 from anonkit.bundle.store_writing import put_release
 from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.report.descriptor import with_resources
 from anonkit.report.listed_files import FILES
 
 if TYPE_CHECKING:
@@ -165,28 +179,46 @@ class Release:
 
         A signature is copied when the files keep their names. Under other names the descriptor changes, and what was
         signed would not be what stands there: the copy is unsigned. Entries for catalogues name the files, and are
-        copied with their names too.
+        copied with their names too, and so are the data in other forms.
+
+        Parameters
+        ----------
+        output : path
+            `NAME.parquet`, or a folder when it ends in a slash. With `NAME.csv`, or another form of `COPIES`, the data
+            stand there in this form too, and the descriptor, which lists it, changes.
+        force : bool
+            Replace a release that is there.
 
         Raises
         ------
         ParameterError
-            There is a release already and `force` is not set.
+            There is a release already and `force` is not set; or the form cannot hold the data, or a file that is of no
+            release stands in its place.
         """
         if self.is_dry_run:
             raise ParameterError("a dry run has no files to save", "release without dry_run")
-        place = Place.of(output)
+        place, copy = Place.asked(output)
         refuse_existing(place, force)
+        if copy is not None:
+            refuse_taken_by_others(place, copy)
         staging = Staging(place.folder, place.stem, private=place.store is not None)
         renamed = self.place is None or self.place.stem != place.stem
-        more = () if self.place is None or renamed else self.place.of_choice()
-        suffixes = (*SIDECARS, *more, DATA)
+        kept = None if renamed or place.store is not None else self.place
+        more, copies = ((), ()) if kept is None else (kept.of_choice(), kept.of_copies())
+        made = None if copy is None or COPIES[copy] in copies else COPIES[copy]
+        # copies last, as when a release is made
+        suffixes = (*SIDECARS, *(suffix for suffix in more if made is None or suffix != SIGNATURE), DATA, *copies)
         try:
             for suffix in suffixes:
                 self._copy(suffix, staging.folder / place.name(suffix))
             if renamed:
                 _rename_in_descriptor(staging.folder / place.name(DESCRIPTOR), place)
+            if made is not None:
+                _make_copy(staging.folder, place, made)
+                suffixes = (*suffixes, made)
             if place.store is None:
-                staging.commit([place.name(suffix) for suffix in suffixes], absent=place.absent(suffixes))
+                names, absent = [place.name(suffix) for suffix in suffixes], place.absent(suffixes)
+                staging.commit(names, absent=absent, guarded=place.guarded())
             else:
                 put_release(place.store, staging.folder)
         finally:
@@ -272,7 +304,8 @@ def _rename_in_descriptor(path: Path, place: Place) -> None:
     """Point the descriptor's resources to the files' new names; their hashes stay the same."""
     document = parse_json(read_capped(path), repr(str(path)))
     document["name"] = package_name(place.stem)
-    document["resources"] = [resource for resource in document["resources"] if resource["name"] not in EMITTED]
+    named = (*EMITTED, *COPIES)
+    document["resources"] = [resource for resource in document["resources"] if resource["name"] not in named]
     for resource in document["resources"]:
         if resource["name"] == "data":
             resource["path"] = data_paths(path.parent / place.name(DATA))
@@ -281,3 +314,12 @@ def _rename_in_descriptor(path: Path, place: Place) -> None:
         else:
             resource["path"] = place.name(next(s for s in (PARAMS, REPORT, PAGE) if resource["path"].endswith(s)))
     path.write_bytes(to_json(document))
+
+
+def _make_copy(folder: Path, place: Place, suffix: str) -> None:
+    """Write the data in another form among the files of a release that are prepared, and name it in the descriptor."""
+    path, described = folder / place.name(suffix), folder / place.name(DESCRIPTOR)
+    write_copy(folder / place.name(DATA), path)
+    form = next(form for form, known in COPIES.items() if known == suffix)
+    document = parse_json(read_capped(described), repr(str(described)))
+    described.write_bytes(to_json(with_resources(document, {form: (path.name, sha256(path), path.stat().st_size)})))

@@ -40,6 +40,14 @@ _ENTRIES = {
     "registry": (EMITTED["registry"], "yaml", "application/yaml"),
 }
 """Files that a release may have."""
+_COPIES = {
+    "csv": (".csv", "csv", "text/csv"),
+    "tsv": (".tsv", "tsv", "text/tab-separated-values"),
+    "xlsx": (".xlsx", "xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    "arrow": (".arrow", "arrow", "application/vnd.apache.arrow.file"),
+    "sqlite": (".sqlite", "sqlite", "application/vnd.sqlite3"),
+}
+"""Copies of the data, which are a release's where the descriptor names them; their cells are compared elsewhere."""
 
 
 def description_checks(
@@ -122,7 +130,9 @@ def _wrong_in(
     wrong += not same(descriptor.get("licenses", []), licenses)
     resources = descriptor["resources"]
     forms = {**_FORMS, **{role: form for role, form in _ENTRIES.items() if place.file(form[0]).exists()}}
-    wrong += [resource["name"] for resource in resources] != ["data", *forms]
+    names = [resource["name"] for resource in resources]
+    forms |= {role: form for role, form in _COPIES.items() if role in names}
+    wrong += names != ["data", *forms]
     for resource in resources:
         if resource["name"] in forms:
             suffix, form, kind = forms[resource["name"]]

@@ -17,7 +17,7 @@ from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.data_files import digests_of
 from anonkit.bundle.json_documents import parse_json
 from anonkit.bundle.key_files import read_key
-from anonkit.bundle.release_names import SIGNATURE
+from anonkit.bundle.release_names import COPIES, SIGNATURE
 from anonkit.bundle.release_place import Place
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
@@ -127,7 +127,10 @@ def signature_checks(place: Place, key: Ed25519PublicKey | None) -> Iterator[Che
             state = "by this key" if envelope.is_signed_by(key) else "not by this key"
         yield Check(name="signature", passed=state == "by this key", observed=state, required="by this key")
     listed = None if envelope is None else envelope.files()
-    standing = digests_of(place.files())
+    # the statement says which copies there are: the descriptor is not read before it is known to be the signed one
+    standing = digests_of(
+        place.files([form for form, suffix in COPIES.items() if place.name(suffix) in (listed or ())])
+    )
     if listed is None:
         yield Check(name="signed_files", passed=False, observed="no list of files", required=0)
         return

@@ -27,6 +27,7 @@ from anonkit.checks.disclosure import measure
 from anonkit.checks.known_keys import key_checks
 from anonkit.checks.plain_bounds import read_as_labels
 from anonkit.checks.promise_checkers import checker_of
+from anonkit.checks.released_copies import copy_checks
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
 from anonkit.checks.signature import read_public_key, signature_checks
 from anonkit.checks.table_scans import columns_of, read_once, refuse_first_record
@@ -231,6 +232,7 @@ def _validate_documents(
             checks += agreement_checks(params, report, manifest)
             checks += description_checks(place, schema, descriptor, report, manifest)
             checks += catalogue_checks(place, schema, report, manifest.get("license"))
+        checks += copy_checks(place, descriptor)
         checks += [*key_checks(params, report), *row_checks(report, n_rows)]
         if not labels.readable:
             return Validation(checks=tuple(checks), disclosure=None)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonkit.bundle.capped_files import read_capped
+from anonkit.bundle.capped_files import read_capped, refuse_irregular
 from anonkit.bundle.data_files import sha256
 from anonkit.bundle.json_documents import parse_json
 from anonkit.bundle.release_names import DATA, DESCRIPTOR, METADATA_KEY, PAGE, PARAMS, REPORT
@@ -128,6 +128,8 @@ def hash_checks(place: Place, descriptor: Mapping[str, Any]) -> Iterator[Check]:
     for resource in descriptor["resources"]:
         is_data = resource["name"] == "data"
         path = place.file(DATA) if is_data else place.folder / Path(resource["path"]).name
+        if not is_data:
+            refuse_irregular(path)
         actual = sha256(path) if path.exists() else None
         stated = str(resource["hash"]).removeprefix("sha256:")
         yield Check(name=f"hash:{resource['name']}", passed=actual == stated, observed=actual, required=stated)

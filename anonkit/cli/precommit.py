@@ -45,11 +45,13 @@ def declaration_problem(path: Path) -> str | None:
 
 
 def table_problem(path: Path) -> str | None:
-    """Return why a file must not be committed; None for the data file of a release."""
+    """Return why a file must not be committed; None for the data of a release, and for a copy that it lists."""
     from anonkit.bundle.release_hashes import refuse_changed
     from anonkit.bundle.release_names import DATA, DESCRIPTOR, PARAMS, REPORT
     from anonkit.bundle.release_place import Place
 
+    if _is_listed_copy(path):
+        return None
     name = path.name.lower()
     if _LEDGER.search(name):
         return "looks like a ledger or its key, which are their owner's private files"
@@ -66,6 +68,24 @@ def table_problem(path: Path) -> str | None:
     except AnonkitError:
         return "is not the table of the release whose files stand beside it"
     return None
+
+
+def _is_listed_copy(path: Path) -> bool:
+    """Tell whether a file is a copy of the data, such as a CSV file, as the release beside it lists it."""
+    from anonkit.bundle.capped_files import refuse_irregular
+    from anonkit.bundle.data_files import sha256
+    from anonkit.bundle.release_copies import listed_copies
+    from anonkit.bundle.release_names import DATA, copy_of
+
+    stem, form = copy_of(path.name) or ("", "")
+    listed = listed_copies(path.parent, stem).get(form) if stem else None
+    if listed is None or table_problem(path.with_name(f"{stem}{DATA}")) is not None:
+        return False
+    try:
+        refuse_irregular(path)
+        return sha256(path) == listed
+    except (AnonkitError, OSError):
+        return False
 
 
 def _data_of(path: Path) -> Path:

@@ -49,6 +49,7 @@ _FIGURES = (
 """Checks that are shown though they passed: their figures are what a release promises."""
 _FILE_CHECKS = ("hash:", "manifest", "signed_files")
 _MEANINGS = {
+    "copy": "a copy of its data in another form does not hold what the data hold",
     "exported_file": "it cannot be read in its form",
     "exported_columns": "it has other columns than the release, or in another order",
     "exported_types": "its columns are of other types than the release was exported with",

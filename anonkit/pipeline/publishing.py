@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,11 +16,13 @@ from anonkit import __version__
 from anonkit.bundle.atomic import Staging, put_folder, reason_of, recover
 from anonkit.bundle.bound_columns import KEY, bound_columns
 from anonkit.bundle.data_files import data_paths, digests_of, joint_digest, parts_of, sha256
+from anonkit.bundle.exports.opened_targets import ReleasedTable, copy_at, write_copy
 from anonkit.bundle.json_documents import refuse_unreadable, to_json
 from anonkit.bundle.labelled_parts import labelled_rows
 from anonkit.bundle.part_workers import HasWorkers, each_part, read_by, workers_of
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.release_names import (
+    COPIES,
     DATA,
     DESCRIPTOR,
     EMITTED,
@@ -36,6 +39,7 @@ from anonkit.bundle.signing import Signer, write_signature
 from anonkit.bundle.store_writing import put_release
 from anonkit.bundle.stored_release import Release, load_place
 from anonkit.checks.disclosure import Disclosure, measure
+from anonkit.checks.exported_rows import export_checks
 from anonkit.checks.people import PeopleCounts
 from anonkit.engines.writing.relabelling import RelabelInto, relabelled
 from anonkit.errors import AnonkitError, EngineError, GuaranteeError
@@ -90,6 +94,8 @@ class VerifiedDraft:
     """Named set of choices that the method was made with."""
     bounds: Mapping[str, Any] | None = None
     """What is written in place of labels, by column; None where labels are written."""
+    copy: Path | None = None
+    """Private file with these rows in the form that stands beside the Parquet file; None where none does."""
     cluster: HasWorkers | None = None
     """Engine whose workers see the spool, and read and write the files of the release; None: this machine does."""
 
@@ -213,6 +219,41 @@ def planned_release(
     return Release(params={}, report=report, contents={}).with_owner(position.owner)
 
 
+def with_copy(work: VerifiedDraft, engine: Engine, private: Path) -> VerifiedDraft:
+    """Return a draft with the copy of its rows in another form, where one is asked for.
+
+    It is written before the release is booked: whether a form can hold the rows follows from them, and a refusal that
+    follows from noise is charged like a release.
+
+    Parameters
+    ----------
+    engine : Engine
+        Reads the draft.
+    private : Path
+        Private folder that the copy is written into.
+
+    Raises
+    ------
+    ParameterError
+        The form cannot hold a cell, or as many rows.
+    EngineError
+        It cannot be written.
+    MissingDependencyError
+        The part that writes this form is not installed.
+    """
+    output = work.output
+    if output.place is None or output.copy is None:
+        return work
+    shown = shown_as_bounds(work.data, work.params, engine)
+    rows = work.spool
+    if rows is None or shown is not work.data:
+        rows = private / f"shown{DATA}"
+        output.write(engine, shown, rows)
+    copy = private / f"copy{COPIES[output.copy]}"
+    write_copy(rows, copy)
+    return replace(work, copy=copy)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prepared:
     """Where the files of a release are prepared."""
@@ -275,9 +316,11 @@ def publish(
             with read_by(workers_of(work.cluster)), _handed_out():
                 put_release(place.store, staging.folder)
         else:
-            suffixes = (*SIDECARS, *Place(folder=staging.folder, stem=target.stem).of_choice(), DATA)
+            made = Place(folder=staging.folder, stem=target.stem)
+            # copies last: what somebody puts in their way meanwhile keeps nothing else from its place
+            suffixes = (*SIDECARS, *made.of_choice(), DATA, *made.of_copies())
             names, absent = [place.name(suffix) for suffix in suffixes], place.absent(suffixes)
-            staging.commit(names, absent=absent, digests=digests)
+            staging.commit(names, absent=absent, digests=digests, guarded=place.guarded())
     except OSError as error:
         raise EngineError(f"cannot write to {str(target.folder)!r}: {reason_of(error)}") from None
     finally:
@@ -342,13 +385,18 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
         content = public.entry(word)
         (folder / place.name(EMITTED[word])).write_bytes(content)
         hashes[EMITTED[word]] = sha256(content)
+    if work.copy is not None and work.output.copy is not None:
+        suffix = COPIES[work.output.copy]
+        shutil.copyfile(work.copy, folder / place.name(suffix))
+        refuse_different(folder / place.name(suffix), data)
+        hashes[suffix] = sha256(folder / place.name(suffix))
     listed = {**digests, **{place.name(suffix): digest for suffix, digest in hashes.items() if suffix != DATA}}
     descriptor = build_descriptor(
         name=package_name(place.stem),
         schema=written.schema,
         files={
             role: (place.name(suffix), hashes[suffix])
-            for role, suffix in {"data": DATA, **_DESCRIBED, **EMITTED}.items()
+            for role, suffix in {"data": DATA, **_DESCRIBED, **EMITTED, **COPIES}.items()
             if suffix in hashes
         },
         data_paths=data_paths(data),
@@ -358,6 +406,23 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
     )
     (folder / place.name(DESCRIPTOR)).write_bytes(to_json(descriptor))
     return digests
+
+
+def refuse_different(copy: Path, data: Path) -> None:
+    """Read a copy back: it must hold what the data hold.
+
+    Raises
+    ------
+    GuaranteeError
+        It holds anything else.
+    """
+    with closing(copy_at(copy)) as form:
+        broken = [check.name for check in export_checks(form, ReleasedTable(data=data)) if not check.passed]
+    if broken:
+        what = copy.suffix.lstrip(".")
+        raise GuaranteeError(
+            f"the {what} copy does not hold the release: {broken[0]}", "nothing was written; check the disk"
+        )
 
 
 def _write_data(

@@ -196,10 +196,11 @@ class Recipe:
         """
         changed: dict[str, Any] = {
             **how,
-            "place": self.output.place if output is None else Place.of(output),
             "sign": self.output.sign if sign is None else Path(sign),
             "emit": tuple(emit) or self.output.emit,
         }
+        if output is not None:
+            changed["place"], changed["copy"] = Place.asked(output)
         request = ReleaseRequest(
             method=make_method(self.method, self.parameters, self.preset),
             policy=self.policy,

@@ -3,23 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
+from anonkit.bundle.atomic import finish
 from anonkit.bundle.data_files import part_name
+from anonkit.bundle.exports.opened_targets import copy_at
 from anonkit.bundle.kept_files import refuse_replacing
-from anonkit.bundle.release_names import DATA, EMITTED
-from anonkit.bundle.release_place import Place, refuse_existing
+from anonkit.bundle.release_names import COPIES, DATA, EMITTED
+from anonkit.bundle.release_place import Place, refuse_existing, refuse_taken_by_others
 from anonkit.bundle.signing import Signer
 from anonkit.engines.snapshots.addresses import files_of
 from anonkit.errors import ParameterError, option
 from anonkit.ledger.settling import PlaceTakenError
 from anonkit.parameters import check_choice, check_integer
 from anonkit.pipeline.owner_files import OWNER_REPORT, dossier_name
+from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Guarantee
+from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
 from anonkit.protocols import Engine, Source
 from anonkit.randomness import Randomness
 from anonkit.report.registry_entry import has_entry
@@ -40,6 +44,8 @@ class Output:
 
     place: Place | None = None
     """Where its files stand; None: the release stays in memory."""
+    copy: str | None = None
+    """Form in which the data stand there too, beside the Parquet file, such as "csv" (one of `COPIES`)."""
     part_rows: int | None = None
     """Rows of each file of a folder of data, about, 1 or more; None: the data are one file."""
     force: bool = False
@@ -97,7 +103,8 @@ class Output:
         Parameters
         ----------
         output : path, optional
-            `NAME.parquet`, or a folder when it ends in a slash; None: in memory.
+            `NAME.parquet`, or a folder when it ends in a slash; `NAME.csv` and the other forms of `COPIES` are written
+            beside the Parquet file of that name; None: in memory.
         owner_report, sign : path, optional
         emit : iterable of str
             Any of "croissant" and "registry".
@@ -112,8 +119,10 @@ class Output:
             The name is neither, or a field is out of its range.
         """
         words = (emit,) if isinstance(emit, str) else tuple(emit)
+        place, copy = (None, None) if output is None else Place.asked(output)
         return cls(
-            place=None if output is None else Place.of(output),
+            place=place,
+            copy=copy,
             owner_report=None if owner_report is None else Path(owner_report),
             sign=None if sign is None else Path(sign),
             emit=tuple(word for word in EMITTED if word in words)
@@ -121,6 +130,14 @@ class Output:
             cells=cells,
             **options,  # type: ignore[arg-type]
         )
+
+    @property
+    def files_there(self) -> list[Path]:
+        """Where files of the release stand, or would stand, on this machine: what stands there is replaced."""
+        if self.place is None:
+            return []
+        copies = [] if self.copy is None else [self.place.folder / self.place.name(COPIES[self.copy])]
+        return [*self.place.on_this_machine(), *copies]
 
     @property
     def is_folder(self) -> bool:
@@ -168,7 +185,7 @@ class Output:
         """
         if self.place is None:
             return
-        written = self.place.on_this_machine()
+        written = self.files_there
         parts = [] if self.part_rows is None else [path / part_name(0) for path in written if path.suffix == DATA]
         refuse_replacing([*written, *parts], chain.from_iterable(map(files_of, sources)))
 
@@ -183,7 +200,36 @@ class Output:
             return
         stem, folder = None if self.place is None else self.place.stem, self.owner_report
         owned = [] if folder is None else [folder / OWNER_REPORT, folder / dossier_name(stem)]
-        refuse_replacing([*([] if self.place is None else self.place.on_this_machine()), *owned], [ledger])
+        refuse_replacing([*self.files_there, *owned], [ledger])
+
+    def refuse_unheld(self, policy: Policy, promise: Guarantee, n_rows: Callable[[], int]) -> None:
+        """Refuse columns, categories and rows that the form of a copy cannot hold, before anything is drawn.
+
+        Rows are counted here only where a release has as many as its source and their number is no secret: else what is
+        refused would tell it. Cells are looked at when they are there.
+
+        Parameters
+        ----------
+        policy : Policy
+            With a role for every column.
+        n_rows : callable
+            Counts the rows of the source.
+
+        Raises
+        ------
+        ParameterError
+        """
+        if self.place is None or self.copy is None:
+            return
+        form = copy_at(self.place.folder / self.place.name(COPIES[self.copy]))
+        released = [column for column in policy.columns.values() if column.is_released]
+        texts = {column.name: column.categories for column in released if column.categories is not None}
+        form.refuse_unheld([column.name for column in released], texts)
+        loss = promise.loss()
+        # where a row is replaced by another, their number is public; a promise that shows rows then shows all of them
+        replaced = loss is not None and loss.neighbours == Neighbours(adjacency=REPLACE)
+        if replaced and promise.shows_rows and policy.unit is None:
+            form.refuse_size(n_rows())
 
     def refuse_unfit(self, promise: Guarantee) -> None:
         """Refuse an entry for the registry where no epsilon is promised, and bounds where nothing is generalized.
@@ -222,6 +268,19 @@ class Output:
         if self.place is None or self.dry_run:
             return
         refuse_existing(self.place, self.force, difference)
+        self.refuse_taken_by_others()
+
+    def refuse_taken_by_others(self) -> None:
+        """Refuse to write a copy in the place of a file that is none of the release there, forced or not.
+
+        Raises
+        ------
+        ParameterError
+        """
+        if self.place is None or self.copy is None or self.dry_run:
+            return
+        finish(self.place.folder, self.place.stem)  # what an interrupted run was putting there is the release's
+        refuse_taken_by_others(self.place, self.copy)
 
     def refuse_taken(self) -> None:
         """Refuse to put files where others stand that were not there when the work began.

@@ -31,7 +31,7 @@ from anonkit.pipeline.mondrian_preview import mondrian_preview
 from anonkit.pipeline.new_people import with_new_people
 from anonkit.pipeline.output_measures import ReleasedRows, answer_checks, recount, release_utility
 from anonkit.pipeline.owner_files import is_dossier_of
-from anonkit.pipeline.publishing import VerifiedDraft, method_block, planned_release, prepared, publish
+from anonkit.pipeline.publishing import VerifiedDraft, method_block, planned_release, prepared, publish, with_copy
 from anonkit.pipeline.release_output import BOUNDS, Output
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.released_values import as_written
@@ -86,6 +86,7 @@ def _released(source: object, request: ReleaseRequest) -> Release:
     output = request.output
     output.refuse_unwritable(seeded=request.seed is not None)
     output.refuse_replacing(source.sources if isinstance(source, SeveralTables) else [source])
+    output.refuse_taken_by_others()
     signer = output.signer()
     try:
         declared = request.declared()
@@ -100,6 +101,7 @@ def _released(source: object, request: ReleaseRequest) -> Release:
         request.progress("reading", 0.0)
         opened = declared_source(source, request, declared, engine, workspace.private)
         output.refuse_unfit(opened.promise)
+        output.refuse_unheld(opened.policy, opened.promise, lambda: opened.rows.table.n_rows)
         if account.only_new:
             opened, account = with_new_people(opened, account, workspace.private)
         spending = Spending(account, opened.promise, opened.rows, opened.name, opened.asked(request))
@@ -228,6 +230,7 @@ class _Making:
                 counts = self.source.counts(self.randomness if self.request.utility else None)
             before = self.randomness.draws  # those of a sample of the source are no noise
             draft = _verified(self.source, self.request, self.workspace, self.randomness)
+            draft = with_copy(draft, self.workspace.files, self.workspace.private.path)
             draft = replace(draft, owner={**draft.owner, **self._previewed(draft)})
             return replace(draft, owner=self.source.figures(draft.owner, self.workspace.released(draft), counts))
         except Exception as failure:  # once noise was drawn it may follow from it, whatever it says

@@ -21,7 +21,7 @@ from anonkit.checks.validation import validate
 from anonkit.errors import AnonkitError, EngineError, GuaranteeError, ParameterError, ReleaseFormatError, option
 from anonkit.ledger.repeated_requests import Earlier
 from anonkit.ledger.standing import Entry
-from anonkit.pipeline.catalogue_files import add_entries
+from anonkit.pipeline.catalogue_files import add_copy, add_entries
 from anonkit.pipeline.release_output import Output
 from anonkit.pipeline.step_log import LOG
 from anonkit.promises.cautious_figures import loss_words
@@ -105,6 +105,9 @@ def _handed_back(place: Place, entry: Entry, output: Output, signer: Signer | No
     is_vouched_for = signer is None or _is_signed_by(signer, place)
     # of what another version wrote validation knows one sentence: it is made again before the owner's key is on it
     anew = not is_vouched_for and release.report["anonkit_version"] != __version__
+    if output.copy is not None and output.copy not in place.copies():
+        add_copy(place, output.copy, before, signer)
+        before, release = digests(place), load_place(place)
     add_entries(place, output.emit, before, signer, anew=anew)
     if signer is not None and not _is_signed_by(signer, place):
         _put_signature(place, signer.sign(before))

@@ -18,6 +18,16 @@ _SIDECARS = {
 }
 _ENTRIES = {"croissant": ("json", "application/ld+json"), "registry": ("yaml", "application/yaml")}
 """Format and media type of the entries for catalogues, which a release may have."""
+MEDIA_TYPES = {
+    "csv": "text/csv",
+    "tsv": "text/tab-separated-values",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "arrow": "application/vnd.apache.arrow.file",
+    "sqlite": "application/vnd.sqlite3",
+}
+"""Media type of the data in other forms than Parquet, by form."""
+_COPIES = {form: (form, kind) for form, kind in MEDIA_TYPES.items()}
+"""Format and media type of the copies of the data in other forms, which a release may have."""
 _RESOURCE_PROFILE = "https://datapackage.org/profiles/2.0/dataresource.json"
 
 
@@ -40,8 +50,9 @@ def build_descriptor(
     schema : pyarrow.Schema
         Columns of the data file.
     files : mapping
-        Role of a file ("data", "params", "report", "page", and entries for catalogues) to its name and SHA-256; that of
-        a folder of data is the SHA-256 of the hashes of its files (`anonkit.bundle.data_files.digest`).
+        Role of a file ("data", "params", "report", "page", entries for catalogues, forms of copies) to its name and its
+        SHA-256; that of a folder of data is the SHA-256 of the hashes of its files
+        (`anonkit.bundle.data_files.digest`).
     data_paths : str or list of str
         The data file, or the files of a folder of data in their order.
     listed : mapping
@@ -73,7 +84,7 @@ def build_descriptor(
             },
             *(
                 _sidecar(role, files[role], listed[files[role][0]][0], *kind)
-                for role, kind in {**_SIDECARS, **_ENTRIES}.items()
+                for role, kind in {**_SIDECARS, **_ENTRIES, **_COPIES}.items()
                 if role in files
             ),
         ],
@@ -96,9 +107,23 @@ def _license_id(text: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "-._" else "-" for letter in text)
 
 
-def entry_resource(role: str, file: tuple[str, str], size: int) -> dict[str, Any]:
-    """Return how a descriptor names an entry for catalogues, by its name, its SHA-256 and its bytes."""
-    return _sidecar(role, file, size, *_ENTRIES[role])
+def with_resources(document: Mapping[str, Any], added: Mapping[str, tuple[str, str, int]]) -> dict[str, Any]:
+    """Return a descriptor that names more files, in the order in which `build_descriptor` names them.
+
+    Parameters
+    ----------
+    document : mapping
+        A descriptor.
+    added : mapping
+        Role of a file, that of an entry for catalogues or of a copy, to its name, its SHA-256 and its bytes.
+    """
+    kinds = {**_ENTRIES, **_COPIES}
+    resources = {resource["name"]: resource for resource in document["resources"]}
+    resources |= {
+        role: _sidecar(role, (name, digest), size, *kinds[role]) for role, (name, digest, size) in added.items()
+    }
+    order = [*(role for role in resources if role not in kinds), *(role for role in kinds if role in resources)]
+    return {**document, "resources": [resources[role] for role in order]}
 
 
 def _sidecar(name: str, file: tuple[str, str], size: int, form: str, mediatype: str) -> dict[str, Any]:

@@ -185,6 +185,7 @@ _CHECKS = {
     "randomness": ("Source of the random numbers, the same in all files", ""),
     "unit": ("Person column, the same in all files", ""),
     "hash": ("SHA-256 of ‘{}’, against the descriptor", ""),
+    "copy": ("Cells of the copy in the form ‘{}’, against the data", ""),
     "manifest": ("SHA-256 of ‘{}’, against the metadata of the data", ""),
     "signature": ("Signature of the release by the owner's key", ""),
     "signed_files": ("SHA-256 of the files, against the signed statement", ""),

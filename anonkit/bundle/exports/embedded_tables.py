@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,6 +20,7 @@ from anonkit.bundle.exports.column_types import DUCKDB, SQLITE, sql_type
 from anonkit.bundle.exports.export_targets import SIDECAR_TABLE, Target
 from anonkit.bundle.exports.exported_form import BATCH_ROWS, Rows
 from anonkit.bundle.exports.held_names import RULES, refuse_column_names
+from anonkit.bundle.release_names import BESIDE_SQLITE
 from anonkit.bundle.sql_names import in_quotes
 from anonkit.errors import EngineError, ParameterError, ReleaseFormatError
 
@@ -132,13 +134,17 @@ class EmbeddedTable(ABC):
             self.remains = self.keeps_what_is_dropped and self.holds(self.tables(), self.target.table)
             self._connection.execute(f"DROP TABLE IF EXISTS {table}")
             self._connection.execute(f"DROP TABLE IF EXISTS {beside}")
-            listed = ", ".join(f"{in_quotes(field.name)} {self.type_of(field.type)}" for field in rows.schema)
-            self._connection.execute(f"CREATE TABLE {table} ({listed}){self.suffix}")
+            self._connection.execute(self.created((field.name, self.type_of(field.type)) for field in rows.schema))
             self.insert(rows)
             kind = self.types["string"]
             self._connection.execute(f"CREATE TABLE {beside} (name {kind}, content {kind}){self.suffix}")
             for name, content in sidecars.items():
                 self._connection.execute(f"INSERT INTO {beside} VALUES (?, ?)", [name, content.decode()])
+
+    def created(self, columns: Iterable[tuple[str, str]]) -> str:
+        """Return the statement that makes the table, of columns by name and type."""
+        listed = ", ".join(f"{in_quotes(name)} {kind}" for name, kind in columns)
+        return f"CREATE TABLE {self.named()} ({listed}){self.suffix}"
 
     def _holds_nothing_else(self) -> bool:
         """Tell whether a file holds the two tables of an export alone: it is written anew then, and no old cell stays.
@@ -205,7 +211,7 @@ class SqliteTable(EmbeddedTable):
     """A strict table of SQLite: truth values are 0 and 1, dates and times are texts as in ISO 8601."""
 
     types: ClassVar[Mapping[str, str]] = SQLITE
-    kept_beside: ClassVar[tuple[str, ...]] = ("-wal", "-shm", "-journal")
+    kept_beside: ClassVar[tuple[str, ...]] = BESIDE_SQLITE
     suffix: ClassVar[str] = " STRICT"
 
     def connect(self, path: str, *, read_only: bool) -> sqlite3.Connection:
@@ -254,6 +260,64 @@ class SqliteTable(EmbeddedTable):
             names = [str(at) for at in range(len(cursor.description))]
             while rows := cursor.fetchmany(BATCH_ROWS):
                 yield pa.RecordBatch.from_arrays([_as_array(cells) for cells in zip(*rows, strict=True)], names=names)
+
+
+class SqliteCopy(SqliteTable):
+    """The rows of a release as the only table of an SQLite file, `released`, that stands among the release's files.
+
+    The file comes from others when it is read: it is opened as one that nobody changes, so that nothing is made beside
+    it, and nothing of it is evaluated but the rows of the one plain table that anonkit makes.
+    """
+
+    def refuse_unheld(self, names: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
+        """Refuse columns that SQLite cannot hold; it holds any text."""
+        refuse_column_names(self.target.form, names)
+
+    def refuse_size(self, n_rows: int) -> None:
+        """Refuse nothing: SQLite holds any number of rows."""
+
+    def connect(self, path: str, *, read_only: bool) -> sqlite3.Connection:
+        """Open the file; one that is read is taken for one that stays as it is."""
+        if not read_only:
+            return super().connect(path, read_only=False)
+        return sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
+
+    def write_table(self, rows: Rows, path: Path) -> None:
+        """Write the rows into a file that is not there yet."""
+        self.refuse_unheld(rows.schema.names, {})
+        with self.saying_what_failed():
+            self._connection = self.connect(str(path), read_only=False)
+            self._connection.execute("BEGIN")
+            self._connection.execute(self.created((field.name, self.type_of(field.type)) for field in rows.schema))
+            self.insert(rows)
+            self._connection.execute("COMMIT")
+        self.close()
+
+    def opened(self) -> Any:
+        """Return the connection to a file that holds this table, as anonkit makes it, and nothing else.
+
+        Raises
+        ------
+        ReleaseFormatError
+            It holds something else, or files stand beside it that SQLite would read with it.
+        """
+        if self._connection is not None:
+            return self._connection
+        beside = any(os.path.lexists(f"{self.path}{more}") for more in self.kept_beside)
+        if beside or not self.path.is_file():
+            raise ReleaseFormatError(f"{self.target.named!r} is not one file of SQLite")
+        try:
+            connection = self._connection = self.connect(str(self.path), read_only=True)
+            held = connection.execute("SELECT type, name, sql FROM sqlite_master LIMIT 2").fetchall()
+            [(kind, name, statement)] = held
+            plain = (kind, name) == ("table", self.target.table) and statement.startswith("CREATE TABLE ")
+            columns = connection.execute(f"PRAGMA table_info({self.named()})").fetchall() if plain else ()
+            if not columns or statement != self.created((column[1], column[2]) for column in columns):
+                raise ValueError
+        except (sqlite3.Error, ValueError, AttributeError):
+            self.close()
+            raise ReleaseFormatError(f"{self.target.named!r} is not one plain table of SQLite") from None
+        return self._connection
 
 
 def _as_sqlite(cells: pa.Array, name: str) -> pa.Array:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
@@ -18,15 +18,10 @@ from anonkit.bundle.atomic import Staging, finish, reason_of
 from anonkit.bundle.exports.export_targets import Target
 from anonkit.bundle.exports.exported_form import Rows
 from anonkit.errors import EngineError, ReleaseFormatError
+from anonkit.report.descriptor import MEDIA_TYPES
 
 DESCRIPTOR = "datapackage.json"
 """The sidecar that describes the exported file, with the hash of each file."""
-MEDIA_TYPES = {
-    "csv": "text/csv",
-    "tsv": "text/tab-separated-values",
-    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    "arrow": "application/vnd.apache.arrow.file",
-}
 
 
 class ExportFile(ABC):
@@ -48,6 +43,12 @@ class ExportFile(ABC):
     def readable(self) -> Path:
         """The file that is read: the one written aside, else the one in place."""
         return self.path if self._staging is None else self._staging.folder / self.path.name
+
+    def refuse_unheld(self, names: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:  # noqa: B027
+        """Refuse nothing: the form holds any columns."""
+
+    def refuse_size(self, n_rows: int) -> None:  # noqa: B027
+        """Refuse nothing: the form holds any number of rows."""
 
     @abstractmethod
     def write_table(self, rows: Rows, path: Path) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
 BATCH_ROWS = 1 << 15
@@ -72,4 +74,37 @@ class ExportedForm(Protocol):
 
     def close(self) -> None:
         """Take back what was not put in place."""
+        ...
+
+
+class CopyForm(ExportedForm, Protocol):
+    """A form in which the data may stand among the files of a release, as one file without sidecars of its own."""
+
+    def refuse_unheld(self, names: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
+        """Refuse columns that the form cannot hold, before there are rows.
+
+        Parameters
+        ----------
+        names : sequence of str
+            All columns.
+        texts : mapping
+            Texts that a column may have, by its name, as far as they are declared.
+
+        Raises
+        ------
+        ParameterError
+        """
+        ...
+
+    def refuse_size(self, n_rows: int) -> None:
+        """Refuse more rows than the form can hold.
+
+        Raises
+        ------
+        ParameterError
+        """
+        ...
+
+    def write_table(self, rows: Rows, path: Path) -> None:
+        """Write the rows into a file that is not there yet."""
         ...

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -12,15 +12,17 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonkit.bundle.atomic import reason_of
 from anonkit.bundle.data_files import count_rows, iter_batches, read_schema
 from anonkit.bundle.exports.column_types import exported_type
-from anonkit.bundle.exports.embedded_tables import DuckdbTable, SqliteTable
+from anonkit.bundle.exports.embedded_tables import DuckdbTable, SqliteCopy, SqliteTable
 from anonkit.bundle.exports.export_targets import Target
-from anonkit.bundle.exports.exported_form import BATCH_ROWS, ExportedForm
+from anonkit.bundle.exports.exported_form import BATCH_ROWS, CopyForm, ExportedForm
 from anonkit.bundle.exports.server_tables import ServerTable
 from anonkit.bundle.exports.sheets import Sheet
 from anonkit.bundle.exports.text_tables import ArrowTable, TabTable, TextTable
-from anonkit.errors import ParameterError
+from anonkit.bundle.release_names import COPIES
+from anonkit.errors import EngineError, ParameterError
 
 _FORMS: dict[str, type[ExportedForm]] = {
     "csv": TextTable,
@@ -31,8 +33,13 @@ _FORMS: dict[str, type[ExportedForm]] = {
     "duckdb": DuckdbTable,
     "postgresql": ServerTable,
 }
-
-
+_COPIES: dict[str, Callable[[Target], CopyForm]] = {
+    "csv": TextTable,
+    "tsv": TabTable,
+    "xlsx": Sheet,
+    "arrow": ArrowTable,
+    "sqlite": SqliteCopy,
+}
 _TICKS = 1000
 """Nanoseconds of a microsecond."""
 _DAYS = tuple((day - date(1970, 1, 1)).days for day in (date.min, date.max))
@@ -42,6 +49,43 @@ _DAYS = tuple((day - date(1970, 1, 1)).days for day in (date.min, date.max))
 def form_of(target: Target) -> ExportedForm:
     """Return the form of a target, nothing opened yet."""
     return _FORMS[target.form](target)  # type: ignore[call-arg]
+
+
+def copy_at(path: Path) -> CopyForm:
+    """Return the form of a copy of a release, at its place or where it is prepared; nothing is opened yet.
+
+    Parameters
+    ----------
+    path : Path
+        Ends in one of `COPIES`.
+    """
+    form = next(form for form, suffix in COPIES.items() if path.name.endswith(suffix))
+    return _COPIES[form](Target(form=form, path=path, named=str(path)))
+
+
+def write_copy(data: Path, path: Path) -> None:
+    """Write the data of a release in another form, without sidecars: those of the release are the copy's too.
+
+    Parameters
+    ----------
+    data : Path
+        The Parquet file, or the folder of them.
+    path : Path
+        Of a file that is not there yet; ends in one of `COPIES`.
+
+    Raises
+    ------
+    ParameterError
+        The form cannot hold a name, a cell, or as many rows or columns.
+    EngineError
+        It cannot be written.
+    MissingDependencyError
+        The part that writes this form is not installed.
+    """
+    try:
+        copy_at(path).write_table(ReleasedTable(data=data), path)
+    except OSError as error:
+        raise EngineError(f"cannot write {str(path)!r}: {reason_of(error)}") from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ than 15 digits, decimals and numbers beyond 1e308 are texts too, because Excel c
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, ClassVar
@@ -42,6 +42,32 @@ class Sheet(ExportFile):
     typed_cells: ClassVar[bool] = True
     digits: ClassVar[int | None] = 15
 
+    def refuse_unheld(self, names: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
+        """Refuse more columns than a sheet has, and names and texts that no cell can hold.
+
+        Raises
+        ------
+        ParameterError
+        MissingDependencyError
+            xlsxwriter is not installed.
+        """
+        _writing_library()
+        if len(names) > MOST_COLUMNS:
+            raise ParameterError(
+                f"the release has {len(names)} columns, a sheet of Excel holds {MOST_COLUMNS}", _CSV_INSTEAD
+            )
+        for at, name in enumerate(names):
+            _refuse_text(f"the name of column {at + 1}", [name])
+        for name, found in texts.items():
+            _refuse_text(f"column {name!r}", found)
+
+    def refuse_size(self, n_rows: int) -> None:
+        """Refuse more rows than a sheet has."""
+        if n_rows + 1 > MOST_ROWS:
+            raise ParameterError(
+                f"the release has {n_rows} rows, a sheet of Excel holds {MOST_ROWS - 1} and a header", _CSV_INSTEAD
+            )
+
     def write_table(self, rows: Rows, path: Path) -> None:
         """Write the rows, holding one at a time.
 
@@ -52,11 +78,9 @@ class Sheet(ExportFile):
         MissingDependencyError
             xlsxwriter is not installed.
         """
-        try:
-            import xlsxwriter
-        except ImportError:
-            raise MissingDependencyError.of_extra("xlsxwriter, which Excel files need,", "excel") from None
-        _refuse_size(rows)
+        xlsxwriter = _writing_library()
+        self.refuse_size(rows.n_rows)
+        self.refuse_unheld(rows.schema.names, {})
         plain = {f"strings_to_{kind}": False for kind in ("numbers", "formulas", "urls")}
         book = xlsxwriter.Workbook(str(path), {"constant_memory": True, "tmpdir": str(path.parent), **plain})
         try:
@@ -64,7 +88,6 @@ class Sheet(ExportFile):
             text = book.add_format({"num_format": "@", "quote_prefix": True})
             day = book.add_format({"num_format": "yyyy-mm-dd"})
             for at, name in enumerate(rows.schema.names):
-                _refuse_text(f"the name of column {at + 1}", [name])
                 sheet.write_string(0, at, name, text)
             number = 0
             for batch in rows.batches():
@@ -127,6 +150,14 @@ class Sheet(ExportFile):
                     if any(not 0 <= at < MOST_COLUMNS for at in found):  # "ZZZZZZ1" would make 300 million columns
                         raise ValueError
                     yield found
+
+
+def _writing_library() -> Any:
+    try:
+        import xlsxwriter
+    except ImportError:
+        raise MissingDependencyError.of_extra("xlsxwriter, which Excel files need,", "excel") from None
+    return xlsxwriter
 
 
 def _elements(file: Any, tag: str) -> Iterator[ElementTree.Element]:
@@ -198,17 +229,6 @@ def _writer(sheet: Any, kind: pa.DataType, text: Any, day: Any) -> Callable[[int
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return number
     return calendar if pa.types.is_date(kind) else texts
-
-
-def _refuse_size(rows: Rows) -> None:
-    if rows.n_rows + 1 > MOST_ROWS:
-        raise ParameterError(
-            f"the release has {rows.n_rows} rows, a sheet of Excel holds {MOST_ROWS - 1} and a header", _CSV_INSTEAD
-        )
-    if len(rows.schema) > MOST_COLUMNS:
-        raise ParameterError(
-            f"the release has {len(rows.schema)} columns, a sheet of Excel holds {MOST_COLUMNS}", _CSV_INSTEAD
-        )
 
 
 def _refuse_text(where: str, texts: Sequence[str | None]) -> None:
