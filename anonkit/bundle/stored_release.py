@@ -203,7 +203,8 @@ class Release:
             refuse_taken_by_others(place, copy)
         staging = Staging(place.folder, place.stem, private=place.store is not None)
         renamed = self.place is None or self.place.stem != place.stem
-        kept = None if renamed or place.store is not None else self.place
+        renamed = renamed or (place.store is not None and bool(self.place and self.place.copies()))
+        kept = None if renamed else self.place
         more, copies = ((), ()) if kept is None else (kept.of_choice(), kept.of_copies())
         made = None if copy is None or COPIES[copy] in copies else COPIES[copy]
         # copies last, as when a release is made

@@ -35,7 +35,7 @@ def copy_checks(place: Place, descriptor: Mapping[str, Any]) -> Iterator[Check]:
     named = {resource["name"] for resource in descriptor["resources"]}
     for form, suffix in COPIES.items():
         if form in named:
-            path = place.file(suffix)
+            path = place.folder / place.name(suffix)  # a store has no copies, and is asked for none
             found = _difference(place, suffix) if path.is_file() else "absent"
             yield Check(name=f"copy:{form}", passed=found == _SAME, observed=found, required=_SAME)
 

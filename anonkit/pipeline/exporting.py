@@ -14,7 +14,8 @@ from anonkit.bundle.data_files import sha256
 from anonkit.bundle.exports.export_files import DESCRIPTOR as DESCRIPTOR_NAME
 from anonkit.bundle.exports.export_targets import SIDECAR_TABLE, Target
 from anonkit.bundle.exports.opened_targets import ReleasedTable, form_of
-from anonkit.bundle.release_names import DATA, DESCRIPTOR, PARAMS, REPORT
+from anonkit.bundle.release_copies import listed_copies
+from anonkit.bundle.release_names import DATA, DESCRIPTOR, PARAMS, REPORT, copy_of
 from anonkit.bundle.release_place import Place, refuse_unfit_files
 from anonkit.checks.exported_rows import export_checks
 from anonkit.checks.requirements import Validation
@@ -78,6 +79,7 @@ def export(release: str | Path, target: str | Path, *, force: bool = False, prog
     The release as it was published, and nothing else, leaves. No secret of an address is shown anywhere.
     """
     to, place = Target.of(target), _place_of(release)
+    _refuse_listed(to)
     with closing(form_of(to)) as form:
         if form.exists() and not force:
             raise ParameterError(f"{to.named!r} exists", f"{option('force', True)} replaces it")
@@ -143,6 +145,13 @@ def _place_of(release: str | Path) -> Place:
     if not place.has(DATA):
         raise ParameterError(f"{place.shown(DATA)!r} does not exist")
     return place
+
+
+def _refuse_listed(target: Target) -> None:
+    """Refuse to write over a copy that a release lists with its hash: it would validate no more."""
+    stem, form = (None if target.path is None else copy_of(target.path.name)) or ("", "")
+    if target.path is not None and stem and form in listed_copies(target.path.parent, stem):
+        raise ParameterError(f"{target.named!r} is a file of the release beside it", "choose another name")
 
 
 def _refuse_unverified(place: Place) -> None:

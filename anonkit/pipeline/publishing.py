@@ -316,9 +316,9 @@ def publish(
             with read_by(workers_of(work.cluster)), _handed_out():
                 put_release(place.store, staging.folder)
         else:
-            made = Place(folder=staging.folder, stem=target.stem)
+            there = Place(folder=staging.folder, stem=target.stem)
             # copies last: what somebody puts in their way meanwhile keeps nothing else from its place
-            suffixes = (*SIDECARS, *made.of_choice(), DATA, *made.of_copies())
+            suffixes = (*SIDECARS, *there.of_choice(), DATA, *there.of_copies())
             names, absent = [place.name(suffix) for suffix in suffixes], place.absent(suffixes)
             staging.commit(names, absent=absent, digests=digests, guarded=place.guarded())
     except OSError as error:

@@ -202,7 +202,7 @@ class Output:
         owned = [] if folder is None else [folder / OWNER_REPORT, folder / dossier_name(stem)]
         refuse_replacing([*self.files_there, *owned], [ledger])
 
-    def refuse_unheld(self, policy: Policy, promise: Guarantee, n_rows: Callable[[], int]) -> None:
+    def refuse_unheld(self, policy: Policy, declared: Policy, promise: Guarantee, n_rows: Callable[[], int]) -> None:
         """Refuse columns, categories and rows that the form of a copy cannot hold, before anything is drawn.
 
         Rows are counted here only where a release has as many as its source and their number is no secret: else what is
@@ -212,6 +212,8 @@ class Output:
         ----------
         policy : Policy
             With a role for every column.
+        declared : Policy
+            As its owner wrote it: categories that were read or drawn from the table are looked at among the cells.
         n_rows : callable
             Counts the rows of the source.
 
@@ -222,9 +224,9 @@ class Output:
         if self.place is None or self.copy is None:
             return
         form = copy_at(self.place.folder / self.place.name(COPIES[self.copy]))
-        released = [column for column in policy.columns.values() if column.is_released]
-        texts = {column.name: column.categories for column in released if column.categories is not None}
-        form.refuse_unheld([column.name for column in released], texts)
+        released = [name for name, column in policy.columns.items() if column.is_released]
+        texts = {name: column.categories or () for name, column in declared.columns.items() if name in released}
+        form.refuse_unheld(released, texts)
         loss = promise.loss()
         # where a row is replaced by another, their number is public; a promise that shows rows then shows all of them
         replaced = loss is not None and loss.neighbours == Neighbours(adjacency=REPLACE)

@@ -101,7 +101,7 @@ def _released(source: object, request: ReleaseRequest) -> Release:
         request.progress("reading", 0.0)
         opened = declared_source(source, request, declared, engine, workspace.private)
         output.refuse_unfit(opened.promise)
-        output.refuse_unheld(opened.policy, opened.promise, lambda: opened.rows.table.n_rows)
+        output.refuse_unheld(opened.policy, declared, opened.promise, lambda: opened.rows.table.n_rows)
         if account.only_new:
             opened, account = with_new_people(opened, account, workspace.private)
         spending = Spending(account, opened.promise, opened.rows, opened.name, opened.asked(request))

@@ -31,6 +31,7 @@ from anonkit.cli.precommit import main as precommit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import EngineError, MissingDependencyError, ParameterError
 from anonkit.ledger import NAME, Ledger
+from anonkit.pipeline.exporting import export
 from anonkit.pipeline.recipe import Recipe
 from anonkit.policy import Column, Policy
 
@@ -226,6 +227,13 @@ def test_a_copy_is_no_place_for_its_own_source(copied: Path) -> None:
         with pytest.raises(ParameterError):
             anonkit.release(copied, method="mondrian", k=5, output=output, force=True, ledger=None)
     assert passed(copied)["copy:csv"]
+
+
+def test_an_export_replaces_no_copy(copied: Path) -> None:
+    """The release lists its hash: what is exported goes elsewhere, forced or not."""
+    with pytest.raises(ParameterError, match="is a file of the release beside it"):
+        export(copied, copied, force=True)
+    assert export(copied, copied.with_name("more.csv")).rows == anonkit.load(copied).report["rows"]["out"]
 
 
 @pytest.mark.parametrize("more", ["-wal", "-journal"])

@@ -71,6 +71,15 @@ def test_one_file_is_a_release_too(bucket: Bucket, tmp_path: Path) -> None:
     assert made.to_arrow().num_rows == 200
 
 
+def test_copies_stay_on_this_machine(bucket: Bucket, tmp_path: Path) -> None:
+    """In a store the data have one form: a release with a CSV file is put there without it, and validates."""
+    there = anonkit.release(
+        TABLE, method="mondrian", k=5, policy=bank_customers_policy(), output=tmp_path / "out.csv", ledger=None
+    )
+    assert anonkit.validate(there.save(OUT)).passed
+    assert not any(key.endswith(".csv") for key in bucket.objects)
+
+
 def test_what_is_signed_is_signed_in_the_store_too(
     bucket: Bucket, tmp_path: Path, signing_keys: tuple[Path, Path]
 ) -> None:
