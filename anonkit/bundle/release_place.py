@@ -33,8 +33,8 @@ from anonkit.errors import EngineError, ParameterError, option
 from anonkit.redaction import is_address
 
 _OTHER_FORMS = (
-    f"on this machine {', '.join([*COPIES.values()])} write that form beside the Parquet file; "
-    "`anonkit export` writes the others, such as tables of databases"
+    f"or in {', '.join(COPIES.values())} for a copy of the data beside the Parquet file, on this machine; "
+    "`anonkit export` writes tables of databases"
 )
 
 

@@ -15,6 +15,15 @@ from anonkit.errors import AnonkitError
 from anonkit.promises.guarantee import Check
 
 _SAME = "the same"
+_UNREADABLE = "unreadable"
+_DIFFERENCES = {
+    "exported_file": _UNREADABLE,
+    "exported_columns": "other columns",
+    "exported_types": "other types",
+    "exported_rows": "another number of rows",
+    "exported_cells": "other cells",
+}
+"""What the first comparison that fails has found; see `anonkit.checks.exported_rows`."""
 
 
 def copy_checks(place: Place, descriptor: Mapping[str, Any]) -> Iterator[Check]:
@@ -29,8 +38,8 @@ def copy_checks(place: Place, descriptor: Mapping[str, Any]) -> Iterator[Check]:
     Yields
     ------
     Check
-        `copy:csv` and so on: the copy holds what the data hold. What is observed is "the same", or the comparison that
-        failed (see `anonkit.checks.exported_rows`).
+        `copy:csv` and so on: the copy holds what the data hold. What is observed is "the same", "absent", or the first
+        difference in words.
     """
     named = {resource["name"] for resource in descriptor["resources"]}
     for form, suffix in COPIES.items():
@@ -45,6 +54,6 @@ def _difference(place: Place, suffix: str) -> str:
     try:
         with closing(copy_at(place.file(suffix))) as form:
             checks = export_checks(form, ReleasedTable(data=place.file(DATA)))
-            return next((check.name for check in checks if not check.passed), _SAME)
+            return next((_DIFFERENCES[check.name] for check in checks if not check.passed), _SAME)
     except AnonkitError:  # no file of its form, or data of which there can be no copy
-        return "unreadable"
+        return _UNREADABLE

@@ -70,7 +70,7 @@ def test_one_other_cell_is_found_though_its_hash_is_stated(folder: Path) -> None
     """The first comparison that fails is told."""
     copy = folder / "out.csv"
     copy.write_bytes(copy.read_bytes().replace(b"high", b"low", 1))
-    assert forged(folder, "csv") == {"copy:csv": "exported_cells"}
+    assert forged(folder, "csv") == {"copy:csv": "other cells"}
 
 
 def test_a_copy_that_is_gone_is_missed(folder: Path) -> None:
@@ -111,13 +111,13 @@ def test_only_the_plain_table_of_an_sqlite_copy_is_read(statements: list[str], f
         for statement in statements:
             connection.execute(statement)
         connection.commit()
-    assert forged(folder, "sqlite") == {"copy:sqlite": "exported_file"}
+    assert forged(folder, "sqlite") == {"copy:sqlite": "unreadable"}
 
 
 def test_a_log_beside_an_sqlite_copy_is_no_part_of_the_release(folder: Path) -> None:
     """SQLite would read it with the file that was hashed: other rows than those that were checked."""
     (folder / "out.sqlite-wal").write_bytes(b"")
-    assert forged(folder, "sqlite") == {"copy:sqlite": "exported_file"}
+    assert forged(folder, "sqlite") == {"copy:sqlite": "unreadable"}
 
 
 def test_nothing_is_made_beside_a_copy_that_is_read(folder: Path) -> None:
