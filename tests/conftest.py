@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 import pytest
 from compiled_ahead import compile_ahead
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from memory_folder import keep_files_in_memory
 from own_ledgers import OwnLedgers
 from postgresql import Server, programs
@@ -26,11 +26,11 @@ from quick_cases import QuickCases
 from remembered_forests import remember_forests
 from repeatable_draws import MARK, RepeatableDraws
 
-# a deadline is a timed assertion; the gate draws the same examples each time, a sixth of
-# what a developer has who runs one file, and `make test-random` draws others, as many as he
-settings.register_profile("anonkit", deadline=None, derandomize=True)
-settings.register_profile("fewer", deadline=None, derandomize=True, max_examples=16)
-settings.register_profile("random", deadline=None)
+# a deadline is a timed assertion, and so is the check of slow draws; the gate draws the same examples each time, a
+# sixth of what a developer has who runs one file, and `make test-random` draws others, as many as he
+settings.register_profile("anonkit", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("fewer", settings.get_profile("anonkit"), max_examples=16)
+settings.register_profile("random", settings.get_profile("anonkit"), derandomize=False)
 settings.load_profile("anonkit")
 
 for _name in ("ANONKIT_LEDGER", "ANONKIT_LEDGER_REQUIRED", "ANONKIT_LEDGER_KEY", "ANONKIT_LEDGER_KEY_FILE"):
@@ -259,6 +259,7 @@ SMALL_SPARK = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.memory": "1g",
+    "spark.python.authenticate.socketTimeout": "300s",  # 15 otherwise: Java gives up a Python that gets no processor
     # Java lives for minutes here: compiling what it runs a second time, and collecting garbage beside it, took
     # three eighths of its processor time
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",

@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,7 @@ class Server:
         """Make a cluster and start it; passwords are asked for on every connection."""
         # not below a test's folder, which another user may not enter, and whose path a socket's name has no room for
         folder = Path(tempfile.mkdtemp(prefix="anonkit-pg-"))
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            server = cls(folder, free.getsockname()[1])
+        server = cls(folder, _free_port())
         if os.geteuid() == 0:
             owner = pwd.getpwnam(_user())
             os.chown(folder, owner.pw_uid, owner.pw_gid)
@@ -79,11 +78,11 @@ class Server:
     def resume(self) -> None:
         """Start it, and wait until it answers."""
         data, log = str(self.folder / "data"), str(self.folder / "log")
-        self._run("pg_ctl", "-D", data, "-l", log, "-w", "-t", "60", "start")
+        self._run("pg_ctl", "-D", data, "-l", log, "-w", "-t", "600", "start")
 
     def stop(self, how: str = "fast") -> None:
         """Stop it: `fast` ends all sessions, `immediate` is a crash."""
-        self._run("pg_ctl", "-D", str(self.folder / "data"), "-w", "-m", how, "stop")
+        self._run("pg_ctl", "-D", str(self.folder / "data"), "-w", "-t", "600", "-m", how, "stop")
 
     def remove(self) -> None:
         """Stop it and delete its folder."""
@@ -102,6 +101,20 @@ class Server:
             check=False, text=True, **more,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
+
+
+def _free_port() -> int:
+    """Return a port that nothing listens on, below those that the kernel gives to whoever asks for any.
+
+    Making a cluster takes seconds, and longer on a busy machine: one of the kernel's own was taken meanwhile. Each
+    process of the tests looks from another port on.
+    """
+    first = os.getpid() * 37
+    for port in (20_000 + (first + at) % 12_000 for at in range(12_000)):
+        with socket.socket() as free, suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no port is free")
 
 
 def _user() -> str:

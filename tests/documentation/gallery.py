@@ -205,7 +205,7 @@ def photographed(picture: Picture, page: Path, into: Path) -> None:
             f"--user-data-dir={folder}", f"--blink-settings=preferredColorScheme={0 if picture.dark else 1}",
             f"--window-size={picture.width},{picture.height}", f"--screenshot={raw}", page.as_uri() + picture.anchor,
         ]  # fmt: skip
-        subprocess.run(command, check=True, capture_output=True, timeout=120)
+        subprocess.run(command, check=True, capture_output=True)
         with Image.open(raw) as image:
             few = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
             few.save(into, optimize=True)

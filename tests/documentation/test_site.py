@@ -154,7 +154,7 @@ def in_browser(folder: Path, address: str) -> str:
         chromium(), "--headless", "--no-sandbox", f"--user-data-dir={folder}", "--host-resolver-rules=MAP * ~NOTFOUND",
         "--virtual-time-budget=20000", "--dump-dom", address,
     ]  # fmt: skip
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=200).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.slow

@@ -78,7 +78,7 @@ def seen(site: Path, profile: Path, pages: list[str]) -> dict[str, Any]:
             chromium(), "--headless", "--no-sandbox", f"--user-data-dir={profile}", "--disable-gpu",
             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--dump-dom", f"{address}/probe.html",
         ]  # fmt: skip
-        shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=200).stdout
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     (site / "probe.html").unlink()
     body = re.search(r"<body>(.*)</body>", shown, re.DOTALL)
     assert body is not None

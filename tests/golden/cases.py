@@ -107,7 +107,6 @@ def _command(folder: Path, *arguments: str, policy: str, table: pa.Table) -> Pat
         [sys.executable, "-m", "anonkit", "release", *arguments, *options, str(source), str(place)],
         check=True,
         capture_output=True,
-        timeout=250,
     )
     return place
 

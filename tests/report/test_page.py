@@ -617,7 +617,7 @@ def _in_browser(folder: Path, pages: list[tuple[str, int]]) -> tuple[list[dict[s
                 chromium, "--headless", "--no-sandbox", "--disable-gpu", *quiet.split(),
                 f"--user-data-dir={folder / 'profile'}", "--dump-dom", f"http://127.0.0.1:{server.server_port}/probe.html",
             ],
-            capture_output=True, text=True, check=True, timeout=120,
+            capture_output=True, text=True, check=True,
         )  # fmt: skip
         server.shutdown()
     body = done.stdout[done.stdout.index("<body>") + len("<body>") : done.stdout.index("</body>")]

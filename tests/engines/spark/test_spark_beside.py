@@ -54,9 +54,7 @@ def _counted(engine: Any, customers: Path, began: Path, seconds: float = 0.0) ->
 
 
 def _wait_for(there: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while not there():
-        assert time.monotonic() < until, "it does not happen beside"
+    while not there():  # the test's own time limit ends a wait in vain
         time.sleep(0.02)
 
 
