@@ -136,6 +136,8 @@ COMMANDS: dict[str, Callable[[str, str], list[str]]] = {
         f"{at}/o.parquet",
     ],
     "init": lambda url, at: ["init", url, "--output", f"{at}/policy.toml"],
+    "risk": lambda url, at: ["risk", url],
+    "risk population": lambda url, at: ["risk", f"{at}/in.csv", "--population", url],
     "audit": lambda url, at: ["audit", url, "--original", f"{at}/in.csv"],
     "audit original": lambda url, at: ["audit", f"{at}/out.parquet", "--original", url],
     "compare": lambda url, at: ["compare", url, "--target", "y", "--methods", "mondrian"],

@@ -4,12 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from anonkit.cli.boundary import one_line
-from anonkit.cli.options import engine_of_checks_options, json_option, policy_options, quiet_option, reading_options
+from anonkit.cli.files import refuse_existing, write_text
+from anonkit.cli.options import (
+    engine_of_checks_options,
+    force_option,
+    json_option,
+    policy_options,
+    quiet_option,
+    reading_options,
+)
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import progress_line
 
@@ -17,6 +26,7 @@ if TYPE_CHECKING:
     from anonkit.engines import Local, Spark
     from anonkit.pipeline.risk_before_release import SourceRisk
     from anonkit.policy.declaration import Policy
+    from anonkit.report.risk_page import RiskTable
 
 OWNER_LINE = "For you only: counted on the source table, covered by no promise, not to be published."
 _SETS_SHOWN = 4  # of each size above one
@@ -32,6 +42,8 @@ _COARSENINGS_SHOWN = 5
 @click.option(
     "--sampling-fraction", type=float, metavar="NUMBER", help="Share of the population that IN is, such as 0.01."
 )
+@click.option("--html", "page", metavar="PAGE", help="Write the figures as a page there; it is for the owner.")
+@force_option
 @reading_options
 @policy_options
 @engine_of_checks_options
@@ -46,6 +58,8 @@ def command(
     how: Mapping[str, Any],
     policy: Policy,
     engine: Local | Spark,
+    page: str | None,
+    force: bool,
     quiet: bool,
 ) -> Outcome:
     """Find what makes people unique, before any release.
@@ -59,6 +73,8 @@ def command(
     for the population assume a simple random sample; none is a promise. What is shown is counted on the table: for its
     owner.
     """
+    if page is not None:
+        refuse_existing(Path(page), force, made_from=source)
     from anonkit.pipeline.risk_before_release import AgainstPopulation, risk
 
     with progress_line(quiet) as progress:
@@ -70,24 +86,58 @@ def command(
             progress=progress,
             **how,
         )
-    return Outcome(text="\n".join(_lines(source, found)), document=found.to_dict(), notes=found.notes, quiet=quiet)
+    tables = _tables(found)
+    if page is not None:
+        from anonkit.redaction import source_names
+        from anonkit.report.risk_page import risk_page
+
+        write_text(Path(page), risk_page(source_names(source)[1], tables), force=force, private=True)
+    written = [] if page is None else ["", f"Wrote {one_line(page)}"]
+    return Outcome(
+        text="\n".join([*_lines(source, tables), *written]),
+        document={**found.to_dict(), **({} if page is None else {"page": page})},
+        notes=found.notes,
+        quiet=quiet,
+    )
 
 
-def _lines(source: str, found: SourceRisk) -> Iterator[str]:
+def _tables(found: SourceRisk) -> list[RiskTable]:
+    """Return the figures as tables of texts, for the terminal and the page."""
+    from anonkit.report.risk_page import RiskTable
+
+    tables = [
+        RiskTable(
+            heading="The table, and the population", names=("figure", ""), rows=[*_sample(found), *_population(found)]
+        ),
+        RiskTable(
+            heading="What makes people unique",
+            names=("columns", f"unique {found.counted}", "distinction", "separation", "share of the scores"),
+            rows=list(_sets(found)),
+        ),
+        RiskTable(
+            heading="Coarser columns that would help",
+            names=("column", "to", f"unique {found.counted} then", "k then", "bits lost"),
+            rows=list(_coarsenings(found)),
+        ),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def _lines(source: str, tables: Sequence[RiskTable]) -> Iterator[str]:
     yield click.style(OWNER_LINE, fg="yellow")
     yield click.style(f"Risk of {one_line(source)}, before any release", bold=True)
-    yield ""
-    yield from _aligned([*_sample(found), *_population(found)])
-    yield ""
-    yield from _aligned(list(_sets(found)))
-    if found.coarsenings:
+    for table in tables:
         yield ""
-        yield from _aligned(list(_coarsenings(found)))
+        names = [] if not table.names[-1] else [table.names]
+        rows = [[*map(one_line, row)] for row in (*names, *table.rows)]
+        widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+        for row in rows:
+            yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def _sample(found: SourceRisk) -> Iterator[tuple[str, str]]:
     uniques, k = found.sample["uniques"], found.sample["k"]
-    yield "quasi-identifiers", ", ".join(map(one_line, found.quasi_identifiers))
+    yield "quasi-identifiers", ", ".join(found.quasi_identifiers)
     yield f"{found.counted} in the table", f"{found.people:,}"
     yield "k", f"{k:,}"
     yield f"unique {found.counted} in the table", f"{uniques:,} ({_percent(uniques / found.people)})"
@@ -128,7 +178,6 @@ def _in_file(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _sets(found: SourceRisk) -> Iterator[tuple[str, ...]]:
     shares = {each["column"]: each["share"] for each in found.suda["columns"]}
-    yield "columns", f"unique {found.counted}", "distinction", "separation", "share of the scores"
     by_size: dict[int, list[Mapping[str, Any]]] = {}
     for each in found.sets:
         by_size.setdefault(len(each["columns"]), []).append(each)
@@ -136,7 +185,7 @@ def _sets(found: SourceRisk) -> Iterator[tuple[str, ...]]:
         shown = sets if size == 1 else [each for each in sets[:_SETS_SHOWN] if each["unique_rows"]]
         for each in shown:
             yield (
-                ", ".join(map(one_line, each["columns"])),
+                ", ".join(each["columns"]),
                 f"{each['unique_rows']:,}",
                 f"{each['distinction']:.4f}",
                 f"{each['separation']:.4f}",
@@ -145,9 +194,8 @@ def _sets(found: SourceRisk) -> Iterator[tuple[str, ...]]:
 
 
 def _coarsenings(found: SourceRisk) -> Iterator[tuple[str, ...]]:
-    yield "coarser", "to", f"unique {found.counted} then", "k then", "bits lost"
     for each in found.coarsenings[:_COARSENINGS_SHOWN]:
-        yield one_line(each.column), each.to, f"{each.uniques:,}", f"{each.k:,}", f"{each.lost_bits:.2f}"
+        yield each.column, each.to, f"{each.uniques:,}", f"{each.k:,}", f"{each.lost_bits:.2f}"
 
 
 def _range(fitted: Sequence[Mapping[str, Any]], key: str) -> str:
@@ -161,9 +209,3 @@ def _models(fitted: Sequence[Mapping[str, Any]]) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.2f} %"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

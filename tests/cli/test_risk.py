@@ -89,3 +89,18 @@ def test_quiet_shows_nothing(cli: Any, table: Path) -> None:
     """But errors."""
     ran = cli("risk", table, *ROLES, "--quiet")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
+
+
+def test_the_page_is_for_the_owner(cli: Any, table: Path) -> None:
+    """--html writes the same figures under the banner, for its owner's eyes, and replaces with --force only."""
+    page = table.with_name("risk.html")
+    ran = cli("risk", table, *ROLES, "--html", page, "--json")
+    assert ran.document["page"] == str(page)
+    text = page.read_text(encoding="utf-8")
+    for words in ("DO NOT PUBLISH", "Coarser columns that would help", "separation", "age, zip"):
+        assert words in text
+    assert page.stat().st_mode & 0o777 == 0o600
+    assert cli("risk", table, *ROLES, "--html", page).code == 2
+    assert "Wrote" in cli("risk", table, *ROLES, "--html", page, "--force").out
+    assert cli("risk", table, *ROLES, "--html", table, "--force").code == 2
+    assert table.read_text(encoding="utf-8").startswith("name,age")

@@ -140,6 +140,7 @@ def headerless(tmp_path: Path) -> Path:
 
 COMMANDS: dict[str, Callable[[Path], tuple[object, ...]]] = {
     "init": lambda path: ("init", path, "-o", "-"),
+    "risk": lambda path: ("risk", path, "--no-target"),
     "compare": lambda path: ("compare", path, "--methods", "mondrian", "--target", "income", "--quiet"),
     "apply": lambda path: (
         "apply",
@@ -155,7 +156,7 @@ COMMANDS: dict[str, Callable[[Path], tuple[object, ...]]] = {
 }
 
 
-@pytest.mark.quick_cases("init", "apply", "validate", "reconstruct")
+@pytest.mark.quick_cases("init", "risk", "apply", "validate", "reconstruct")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_refuses_and_reads(cli: Any, headerless: Path, command: str) -> None:
     """The same words and the same exit code wherever a table is read, and no cell."""
