@@ -52,9 +52,10 @@ class AnswerDesign:
             raise PolicyError(f"{self.where}: response_matrix must be square", "a row and a column for every category")
         for number, row in enumerate(matrix, start=1):
             _refuse_not_finite(self.where, "response_matrix", row)
-            if abs(math.fsum(row) - 1) > _ROW_SUM_TOLERANCE:
+            total = math.fsum(row) if max(row) <= 2 else sum(row)  # an exact sum beyond doubles is an error
+            if abs(total - 1) > _ROW_SUM_TOLERANCE:
                 raise PolicyError(
-                    f"{self.where}: row {number} of response_matrix adds up to {math.fsum(row):g}, not to 1",
+                    f"{self.where}: row {number} of response_matrix adds up to {total:g}, not to 1",
                     "row i holds the probabilities of the answers when category i is true",
                 )
 

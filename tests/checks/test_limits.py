@@ -7,6 +7,7 @@ process that may take one gigabyte more than it has: it ends with a verdict or a
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import multiprocessing
 import os
@@ -42,6 +43,7 @@ MEMORY = 1 << 30
 """Bytes that looking at a forged release may take, beyond what the process has when it begins."""
 SECONDS = 20
 NUMBERS = (0, -1, 1, 2, 255, 2**20 + 1, 2**31, 4 * 10**8, 10**18, 10**40, -(10**18), 0.5, -0.5, 1e-308, 1e308, 1e18)
+FEW = 12
 LONG = 100_000
 
 
@@ -80,10 +82,10 @@ def _changes(value: Any) -> Iterator[tuple[str, Any]]:
 # --- looked at by a process with a limit ----------------------------------------------------------------------------
 
 
-def _looked_at(data: Path) -> str:
+def _looked_at(data: Path, *, commands_too: bool) -> str:
     """Do what a receiver does, and return how it ended."""
     said = []
-    for look in (validate, _read_as_a_receiver, lambda path: run(commands, ["report", str(path), "--json"], "anonkit")):
+    for look in (validate, _read_as_a_receiver, _report, *((_reconstruct, _apply) if commands_too else ())):
         try:
             look(data)
             said.append("looked at")
@@ -94,6 +96,31 @@ def _looked_at(data: Path) -> str:
         except Exception as error:
             return f"{getattr(look, '__name__', 'report')}: {type(error).__name__} at {_place_of(error)}"
     return ", ".join(said)
+
+
+def _report(data: Path) -> None:
+    _asked("report", data, "--json")
+
+
+def _reconstruct(data: Path) -> None:
+    _asked("reconstruct", data, "--json")
+
+
+def _apply(data: Path) -> None:
+    """Recode a batch as the forged params say."""
+    batch = data.with_name("batch.csv")
+    batch.write_text(
+        "who,age,sex,ward,ill\n" + "".join(f"p{at},{at % 80},{'fm'[at % 2]},east,no\n" for at in range(40))
+    )
+    _asked("apply", data.with_name("out.params.json"), batch, data.with_name("new.parquet"), "--dry-run", "--json")
+
+
+def _asked(*words: object) -> None:
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        run(commands, [str(word) for word in words], "anonkit")
+    if '"INTERNAL"' in said.getvalue():
+        raise RuntimeError(said.getvalue()[-300:])
 
 
 def _place_of(error: BaseException) -> str:
@@ -187,7 +214,7 @@ def _fuzzed(family: str, folder: Path, most: int | None, seed: int = 1) -> list[
                 descriptor = json.loads((place / "out.datapackage.json").read_text())
                 mutant.change_in(descriptor)
                 (place / "out.datapackage.json").write_text(json.dumps(descriptor))
-            return _looked_at(data)
+            return _looked_at(data, commands_too=most != FEW)
 
         said, seconds, kilobytes = _in_child(work)
         worst, largest = max(worst, seconds), max(largest, kilobytes)
@@ -207,7 +234,7 @@ needs_limits = pytest.mark.skipif(sys.platform != "linux", reason="limits of mem
 @pytest.mark.parametrize("family", ["k-anonymous", "forest"])
 def test_a_few_numbers_and_lengths(family: str, tmp_path: Path) -> None:
     """Drawn places of two families."""
-    assert _fuzzed(family, tmp_path, 12) == []
+    assert _fuzzed(family, tmp_path, FEW) == []
 
 
 @needs_limits
@@ -217,6 +244,41 @@ def test_a_few_numbers_and_lengths(family: str, tmp_path: Path) -> None:
 def test_every_number_and_every_length(family: str, tmp_path: Path) -> None:
     """Each place of each document, with every change of it."""
     assert _fuzzed(family, tmp_path, int(os.environ.get("ANONKIT_FUZZED", "1500"))) == []
+
+
+SIDE_FILES: dict[str, tuple[str, str]] = {
+    "matrix of a long row": ("m.csv", "1" + ",0" * LONG + "\n"),
+    "matrix of many rows": ("m.csv", ".5,.5\n" * (LONG // 10)),
+    "matrix of one number": ("m.csv", "1" + "0" * LONG + ",0\n0,1\n"),
+    "matrix beyond doubles": ("m.csv", "1e308,1e308\n0,1\n"),
+    "matrix in TOML": ("m.toml", "matrix = [" + "[.5, .5]," * LONG + "]\n"),
+    "tree of many levels": ("t.csv", "no" + ",all" * (LONG // 10) + "\nyes" + ",all" * (LONG // 10) + "\n"),
+    "tree of many values": ("t.csv", "no,all\nyes,all\n" + "".join(f"v{at},all\n" for at in range(LONG // 10))),
+}
+
+
+@needs_limits
+@pytest.mark.parametrize("what", SIDE_FILES)
+def test_what_a_policy_names_is_read_within_limits(what: str, tmp_path: Path) -> None:
+    """Matrices and trees that a file holds: a long row, many rows, a number of many digits."""
+    name, text = SIDE_FILES[what]
+    (tmp_path / name).write_text(text)
+    key = "tree" if name[0] == "t" else "response_matrix"
+    (tmp_path / "p.toml").write_text(
+        f'[columns]\na = {{ role = "quasi_identifier", categories = ["no", "yes"], {key} = "{name}" }}\n'
+        'y = { role = "target", categories = ["no", "yes"] }\n'
+    )
+    (tmp_path / "in.csv").write_text("a,y\n" + "no,yes\nyes,no\n" * 20)
+    given = ["--policy", tmp_path / "p.toml", "--no-ledger", "--json", tmp_path / "in.csv", tmp_path / "out.parquet"]
+    method = ["--method", "mondrian", "--k", "2"] if key == "tree" else ["--method", "rr", "--epsilon", "1"]
+
+    def work() -> str:
+        _asked("release", *method, *given)
+        return "looked at"
+
+    said, _, kilobytes = _in_child(work)
+    assert _is_fine(said)
+    assert kilobytes <= MEMORY >> 10
 
 
 @pytest.mark.parametrize("dropped", [False, True])
