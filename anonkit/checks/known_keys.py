@@ -187,6 +187,7 @@ _REPORT: Shape = {
     "domains_declared_by": _words,
     "randomness": _plain,
     "notes": _texts,
+    "recipients": _texts,
     "method": {"name": _plain, "preset": _plain, "parameters": ANY, "paper": _words, "summary": _text},
     "guarantee": ANY,
     "budget": {

@@ -18,6 +18,7 @@ from anonkit.cli.options import (
     owner_option,
     quiet_option,
     reading_options,
+    recipients_option,
     release_as_is_option,
 )
 from anonkit.cli.outcome import Outcome
@@ -43,10 +44,11 @@ if TYPE_CHECKING:
     "--utility", is_flag=True, help="Train models to say how well the batch predicts the target; it takes seconds."
 )
 @release_as_is_option
+@recipients_option
 @click.option(
     "--policy",
     metavar="FILE",
-    help="What the owner declares (TOML); of it hold `ledger`, `ledger_required`, `joint_k` and `encoding`.",
+    help="What the owner declares (TOML); of it hold ledger, `ledger_required`, `joint_k`, `encoding` and recipients.",
 )
 @click.option(
     "--adopt",
@@ -68,6 +70,7 @@ def command(
     max_suppression: float | None,
     utility: bool,
     release_as_is: tuple[str, ...],
+    recipients: tuple[str, ...],
     policy: str | None,
     adopt: bool,
     encoding: str | None,
@@ -98,11 +101,10 @@ def command(
     without_pandas()
     with progress_line(quiet) as progress, notes_at_once(quiet):
         method = earlier_recoding(params, max_suppression=max_suppression)
+        declared = batch_policy(method, None if policy is None else Policy.load(policy), encoding)
         request = ReleaseRequest(
             method=method,
-            policy=batch_policy(method, None if policy is None else Policy.load(policy), encoding).releasing_as_is(
-                release_as_is
-            ),
+            policy=declared.releasing_as_is(release_as_is).meant_for(recipients),
             engine=engine,
             output=replace(output, for_owner=reader.has_it_measured(quiet=quiet, dry_run=output.dry_run)),
             account=replace(account, applied=applied_recoding(params, adopt=adopt)),

@@ -131,6 +131,14 @@ keep_option = click.option(
 )
 
 
+recipients_option = click.option(
+    "--recipients",
+    metavar="TEXT",
+    multiple=True,
+    help="Whom the table is meant for, as report and page will say; repeatable. [default: the policy's]",
+)
+
+
 def _encoding(context: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
     from anonkit.policy.encodings import encoding_named
 
@@ -254,6 +262,7 @@ def _policy(
     insensitive: tuple[str, ...],
     release_as_is: tuple[str, ...],
     keep: tuple[str, ...],
+    recipients: tuple[str, ...],
     missing: str | None,
     encoding: str | None,
 ) -> Policy:
@@ -275,7 +284,7 @@ def _policy(
         sensitive=sensitive,
         insensitive=insensitive,
     )
-    return with_roles.releasing_as_is(release_as_is).keeping(keep)
+    return with_roles.releasing_as_is(release_as_is).keeping(keep).meant_for(recipients)
 
 
 policy_options = option_group(
@@ -303,6 +312,7 @@ policy_options = option_group(
     ),
     release_as_is_option,
     keep_option,
+    recipients_option,
     click.option(
         "--missing",
         type=click.Choice(MISSING),

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
+from anonkit.cli.boundary import one_line
 from anonkit.cli.options import (
     account_options,
     json_option,
@@ -19,12 +21,14 @@ from anonkit.cli.options import (
 )
 from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import notes_at_once, progress_line
+from anonkit.errors import AnonkitError
 
 if TYPE_CHECKING:
     from anonkit.cli.options import OwnerAsReader
     from anonkit.comparing.experiments.claims import Verdict
     from anonkit.comparing.experiments.experiment_runner import ExperimentReport
     from anonkit.ledger.account import Account
+    from anonkit.pipeline.changed_defaults import Change
 
 _experiment_options = option_group(
     "experiment",
@@ -37,7 +41,12 @@ _experiment_options = option_group(
 
 
 @click.command(name="run")
-@click.argument("recipe", metavar="RECIPE")
+@click.argument("recipes", metavar="RECIPE", nargs=-1, required=True)
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Run nothing: say which of these recipes behave otherwise under the defaults of 0.2, and what restores it.",
+)
 @other_output_options
 @_experiment_options
 @account_options
@@ -45,8 +54,9 @@ _experiment_options = option_group(
 @quiet_option
 @json_option
 def command(
-    recipe: str,
+    recipes: tuple[str, ...],
     *,
+    check: bool,
     output: Mapping[str, Any],
     experiment: Mapping[str, Any],
     account: Account,
@@ -59,12 +69,21 @@ def command(
     anonkit run recipes/bank-rfka.toml
     anonkit run recipes/adult-rfka.toml --output /tmp/adult.parquet --force
     anonkit run recipes/papers/004-ppnb.toml --quick --out /tmp/ppnb
+    anonkit run --check recipes/*.toml
 
     A recipe is a TOML file with method, input (or simulate, or several tables), output, policy and parameters; its
     paths are relative to its own folder. One with a table [experiment] is an experiment: every system at every point of
     its grid, then a table, a plot and a verdict on the claims of a paper. An experiment that is interrupted goes on
     where it was; --force begins anew. It touches no ledger but the one that --ledger names.
+
+    --check takes several recipes, opens no table and no ledger, and ends with exit code 0 where all could be read.
     """
+    if check:
+        _refuse_beside_check()
+        return _check(recipes, quiet)
+    if len(recipes) > 1:
+        raise WrongUsage("one recipe at a time; --check takes several", "anonkit run --help")
+    (recipe,) = recipes
     from anonkit.comparing.experiments.experiment_recipe import is_experiment
 
     if is_experiment(recipe):
@@ -82,6 +101,55 @@ def command(
     with progress_line(quiet) as progress, notes_at_once(quiet):
         release = Recipe.load(recipe).run(**output, for_owner=measured, account=account, progress=progress)
     return release_outcome(release, reader, quiet=quiet)
+
+
+def _refuse_beside_check() -> None:
+    """Refuse every option that is about a run."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in ("recipes", "check", "quiet", "as_json", "help"):
+            continue
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise WrongUsage(f"--check runs nothing, and has no {parameter.opts[-1]}", "anonkit run --help")
+
+
+def _check(paths: Sequence[str], quiet: bool) -> Outcome:
+    """Say what each recipe does otherwise under the defaults of 0.2."""
+    from anonkit.cli.arrays import without_pandas
+    from anonkit.comparing.experiments.experiment_recipe import is_experiment
+    from anonkit.pipeline.changed_defaults import changes_of
+    from anonkit.pipeline.recipe import Recipe
+
+    without_pandas()
+    lines: list[str] = []
+    entries: list[dict[str, Any]] = []
+    failure: AnonkitError | None = None
+    for path in paths:
+        lines.append(click.style(one_line(path), bold=True))
+        entry: dict[str, Any] = {"recipe": path}
+        entries.append(entry)
+        if is_experiment(path):
+            lines.append("  an experiment: it makes no release")
+            entry |= {"method": None, "changes": []}
+            continue
+        try:
+            recipe = Recipe.load(path)
+            changes = changes_of(recipe)
+        except AnonkitError as error:
+            lines.append(f"  cannot be read: {one_line(str(error))}")
+            entry |= {"method": None, "changes": None, "message": str(error)}
+            failure = failure or error
+            continue
+        entry |= {"method": recipe.method, "changes": [change.to_dict() for change in changes]}
+        lines += [line for change in changes for line in _change_lines(change)] or ["  nothing changed"]
+    return Outcome(text="\n".join(lines), document={"recipes": entries}, quiet=quiet, failure=failure)
+
+
+def _change_lines(change: Change) -> list[str]:
+    certain = click.style("differs", fg="yellow") if change.is_certain else "may differ"
+    about = f" ({one_line(', '.join(change.columns))})" if change.columns else ""
+    return [f"  {certain}: {change.seen}{about}", f"    as before: {change.restored_by}"]
 
 
 def _experiment(

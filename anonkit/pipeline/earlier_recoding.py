@@ -62,8 +62,9 @@ def batch_policy(method: Recoded, declared: Policy | None, encoding: str | None)
     ----------
     method : Recoded
     declared : Policy, optional
-        Of it hold where the ledger is and whether one is required, `joint_k`, and the encoding. Not its budget, since
-        nothing is spent, and not its name for the data: the next batch is of other people, and a dataset of its own.
+        Of it hold where the ledger is and whether one is required, `joint_k`, the encoding and the recipients. Not its
+        budget, since nothing is spent, and not its name for the data: the next batch is of other people, and a dataset
+        of its own.
     encoding : str, optional
         Of the batch, when it is a text file; the declared one, else UTF-8, by default.
     """
@@ -75,4 +76,5 @@ def batch_policy(method: Recoded, declared: Policy | None, encoding: str | None)
         remember_people=declared.bookkeeping.remember_people,
     )
     read = method.policy(declared.encoding if encoding is None else encoding)
-    return replace(read, bookkeeping=bookkeeping, joint_k=declared.joint_k)
+    with_books = replace(read, bookkeeping=bookkeeping, joint_k=declared.joint_k)
+    return with_books.meant_for(declared.publication.recipients)

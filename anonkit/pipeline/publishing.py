@@ -170,6 +170,7 @@ class VerifiedDraft:
                 **({"ledger": self.ledger} if self.ledger else {}),
             },
             dataset=self.policy.dataset,
+            recipients=self.policy.publication.recipients,
             domains_declared_by=self.policy.declared_by,
             notes=self.notes,
         )
@@ -213,6 +214,7 @@ def planned_release(
         disclosure_risk={},
         details={"budget": budget, **({"ledger": position.public} if position.public else {})},
         dataset=policy.dataset,
+        recipients=policy.publication.recipients,
         domains_declared_by=policy.declared_by,
         notes=position.notes,
     )

@@ -39,6 +39,7 @@ def release(
     insensitive: Iterable[str] = (),
     release_as_is: Iterable[str] = (),
     keep: Iterable[str] = (),
+    recipients: str | Sequence[str] = (),
     engine: str | Engine | Local | Spark = "local",
     spark_master: str | None = None,
     spark_conf: Mapping[str, str] | None = None,
@@ -107,6 +108,8 @@ def release(
     keep : iterable of str
         Columns of which a k-anonymous release shows at least two values, ranges or groups, or is refused
         (`keep = true` in the policy).
+    recipients : str or sequence of str
+        Whom the table is meant for, as report and page will say; by default the policy's (`[publication]`).
     no_target : bool
         Nothing is predicted: no column is taken for the target, and detail is kept for all columns together.
     task : str, optional
@@ -238,7 +241,7 @@ def release(
         sensitive=sensitive,
         insensitive=insensitive,
     )
-    declared = declared.releasing_as_is(release_as_is).keeping(keep)
+    declared = declared.releasing_as_is(release_as_is).keeping(keep).meant_for(recipients)
     if method is None:
         method = default_method(parameters, without_target=declared.without_target)
     if isinstance(method, str):
@@ -317,6 +320,7 @@ def apply(
     max_suppression: float | None = None,
     utility: bool = False,
     release_as_is: Iterable[str] = (),
+    recipients: str | Sequence[str] = (),
     policy: Policy | Mapping[str, Any] | str | Path | None = None,
     encoding: str | None = None,
     engine: str | Engine | Local | Spark = "local",
@@ -355,9 +359,11 @@ def apply(
         recoding a small batch.
     release_as_is : iterable of str
         As for `release`; columns that the earlier release shows so need not be named again.
+    recipients : str or sequence of str
+        As for `release`; those of the earlier release are not taken over.
     policy : Policy, mapping or path, optional
-        What the owner declares. Of it hold where the ledger is and whether one is required, `joint_k`, and the
-        encoding; roles, types and domains are those of the earlier release.
+        What the owner declares. Of it hold where the ledger is and whether one is required, `joint_k`, the
+        encoding and the recipients; roles, types and domains are those of the earlier release.
     encoding : str, optional
         What the next batch is written in, where it is a text file; the policy's, else UTF-8, by default.
     adopt : bool
@@ -374,7 +380,7 @@ def apply(
     declared = None if policy is None else Policy.given(policy)
     request = ReleaseRequest(
         method=method,
-        policy=batch_policy(method, declared, encoding).releasing_as_is(release_as_is),
+        policy=batch_policy(method, declared, encoding).releasing_as_is(release_as_is).meant_for(recipients),
         engine=_engine(engine, source, master=spark_master, conf=spark_conf, search_rows=search_rows),
         output=Output.at(output, part_rows=part_rows, force=force, dry_run=dry_run, sign=sign, emit=emit, cells=cells),
         account=Account(

@@ -25,6 +25,7 @@ from anonkit.pipeline.several_tables import SeveralTables, bounded
 from anonkit.pipeline.simulated_source import SimulatedSource
 from anonkit.policy.declaration import Policy
 from anonkit.policy.person_rows import PersonRows
+from anonkit.policy.publication import recipients_of
 from anonkit.policy.side_files import read_side_toml
 from anonkit.policy.toml_values import named_lines
 from anonkit.protocols import Progress, no_progress
@@ -41,6 +42,7 @@ _KEYS = (
         "domains_from_data",
         "domains_min_people",
         "utility",
+        "recipients",
         *_OF_ENGINES,
         *Output.IN_RECIPES,
         *_OF_ACCOUNTS,
@@ -127,7 +129,8 @@ class Recipe:
                 *given.get("aggregate", ()),
                 *named_lines(f"recipe {path.name!r}", "aggregates", raw["aggregates"]),
             )
-        policy = _policy(raw.get("policy"), path.parent, simulate)
+        recipients = recipients_of(where, raw.get("recipients", []))
+        policy = _policy(raw.get("policy"), path.parent, simulate).meant_for(recipients)
         tables, rows = _tables(raw, path)
         if tables is not None:
             policy, given = tables.declared(policy, rows), bounded(raw["method"], given, rows)

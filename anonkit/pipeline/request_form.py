@@ -27,7 +27,7 @@ from anonkit.protocols import Engine, sample_size
 _FORM = 2
 """Raised when what is asked in the same words comes to mean something else."""
 _IN_NO_FILE = ("bookkeeping", "publication", "joint_k")
-"""Fields of a policy for the ledger, and for the owner's page; of `joint_k` the value that holds is taken."""
+"""Fields of a policy for the ledger, and for the owner's page; of `joint_k` and the recipients, what holds is taken."""
 
 
 def request_form(request: ReleaseRequest, columns: pa.Schema, engine: Engine, n_rows: int) -> bytes | None:
@@ -50,6 +50,7 @@ def request_form(request: ReleaseRequest, columns: pa.Schema, engine: Engine, n_
         return None
     account = request.account
     joint_k = request.policy.joint_k if account.accept_joint_k is None else account.accept_joint_k
+    recipients = request.policy.publication.recipients
     try:
         document = {
             "form": [_FORM, FORMAT],
@@ -58,6 +59,7 @@ def request_form(request: ReleaseRequest, columns: pa.Schema, engine: Engine, n_
             "dataset": account.dataset,
             "joint_k": joint_k,
             **({"only_new": True} if account.only_new else {}),
+            **({"recipients": list(recipients)} if recipients else {}),
             "domains_min_people": request.domains_min_people,
             "data": request.output.form,
             "utility": request.utility,

@@ -22,7 +22,7 @@ from anonkit.policy.column_declarations import Column, Missing, Role, column_of,
 from anonkit.policy.encodings import POINT, UTF8, declared_decimal, declared_encoding
 from anonkit.policy.person_candidates import Candidate, joined_name
 from anonkit.policy.person_rows import PersonRows
-from anonkit.policy.publication import Publication, declared_publication
+from anonkit.policy.publication import Publication, declared_publication, recipients_of
 from anonkit.policy.side_files import read_side_toml
 from anonkit.policy.target_task import KEYS as TARGET_KEYS
 from anonkit.policy.target_task import Task, declared_task, declares_no_target, named_task, refuse_contradicting
@@ -433,6 +433,17 @@ class Policy:
         for name in _names("keep", names):
             columns[name] = replace(columns.get(name) or self.column(name), keep=True)
         return replace(self, columns=columns)
+
+    def meant_for(self, recipients: str | Sequence[str]) -> Policy:
+        """Return the policy of a release for these recipients, texts; for those it declares itself where none is given.
+
+        Raises
+        ------
+        PolicyError
+            One of them is no text, or an empty one.
+        """
+        named = recipients_of("policy", recipients)
+        return replace(self, publication=replace(self.publication, recipients=named)) if named else self
 
     @property
     def kept(self) -> tuple[str, ...]:

@@ -21,11 +21,11 @@ class Publication:
 
     Privacy
     -------
-    Nothing of it is read from a table, and nothing of it enters the files of the release.
+    Nothing of it is read from a table. Of it the recipients alone enter the files of the release.
     """
 
     recipients: tuple[str, ...] = ()
-    """Who receives the release."""
+    """Who receives the release: the one declaration of these that report and page of the release repeat."""
     purpose: str | None = None
     """What they may use it for."""
     legal_basis: str | None = None
@@ -47,7 +47,7 @@ class Publication:
         refuse_unknown(_WHERE, raw, _KEYS)
         recipients = raw.get("recipients", [])
         return cls(
-            recipients=tuple(texts(_WHERE, "recipients", [recipients] if isinstance(recipients, str) else recipients)),
+            recipients=recipients_of(_WHERE, recipients),
             purpose=optional_text(_WHERE, "purpose", raw),
             legal_basis=optional_text(_WHERE, "legal_basis", raw),
             contact=optional_text(_WHERE, "contact", raw),
@@ -68,6 +68,21 @@ class Publication:
 def declared_publication(raw: Mapping[str, Any]) -> Publication:
     """Return the publication of a parsed policy file; one in which nothing is said where it has none."""
     return Publication.from_dict(expect("policy", _WHERE, raw.get(_WHERE, {}), dict))
+
+
+def recipients_of(where: str, given: object) -> tuple[str, ...]:
+    """Return whom a table is meant for: one text, or several.
+
+    Raises
+    ------
+    PolicyError
+        It is anything else, or a text of blanks.
+    """
+    listed = [given] if isinstance(given, str) else list(given) if isinstance(given, tuple) else given
+    named = tuple(texts(where, "recipients", listed))
+    if any(not name.strip() for name in named):
+        raise PolicyError(f"{where}: recipients has an empty text", 'recipients = ["University of Example"]')
+    return named
 
 
 def _day(value: object) -> str:

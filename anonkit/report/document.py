@@ -33,6 +33,7 @@ def build_report(
     disclosure_risk: Mapping[str, Any],
     details: Mapping[str, Any],
     dataset: str | None,
+    recipients: Sequence[str] = (),
     domains_declared_by: str | None,
     notes: Sequence[str],
 ) -> dict[str, Any]:
@@ -40,6 +41,8 @@ def build_report(
 
     Parameters
     ----------
+    recipients : sequence of str
+        Whom the table is meant for, as declared; the key is absent where nobody is.
     details : mapping
         Blocks the method adds or fills: `budget`, `utility`, `search`.
     """
@@ -48,6 +51,7 @@ def build_report(
         "anonkit_version": version,
         "created": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "dataset": dataset,
+        **({"recipients": list(recipients)} if recipients else {}),
         "method": dict(method),
         "guarantee": promise.to_dict(),
         "budget": {"epsilon": None, "delta": None, "per_level": [], "per_attribute": []},

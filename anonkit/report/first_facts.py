@@ -2,7 +2,8 @@
 """What is said first of a release, on the terminal and on the page: one order of topics, and their sentences.
 
 Rows and columns in and out; the target and how it came about; whose rows they are; the promise; the risk; the secrets;
-the usefulness; the files and what to do next. Everything follows from the report: nothing is judged anew.
+the usefulness; whom it is meant for; the files and what to do next. Everything follows from the report: nothing is
+judged anew.
 """
 
 from __future__ import annotations
@@ -83,6 +84,7 @@ def first_facts(report: Json, files: Sequence[str] = (), *, typed: bool = False)
     """
     topics = {
         "Promise": _promise(report),
+        "Recipients": _recipients(report),
         "Files": _files(files),
     }
     if report["rows"] or report["columns"]:
@@ -94,7 +96,7 @@ def first_facts(report: Json, files: Sequence[str] = (), *, typed: bool = False)
             "Secrets": _secrets(report),
             "Usefulness": usefulness_sentences(report),
         }
-    order = ("Table", "Target", "Whose rows", "Promise", "Risk", "Secrets", "Usefulness", "Files")
+    order = ("Table", "Target", "Whose rows", "Promise", "Risk", "Secrets", "Usefulness", "Recipients", "Files")
     spelled = on_command_line if typed else in_python
     said = ((label, [_spelled(sentence, spelled) for sentence in topics[label]]) for label in order if label in topics)
     return [
@@ -472,6 +474,11 @@ def _other_measures(utility: Json) -> str:
 
 
 # --- files ---------------------------------------------------------------------------------------------------
+
+
+def _recipients(report: Json) -> Iterator[Sentence]:
+    if meant := report.get("recipients"):
+        yield [Phrase("The table is meant for "), *listed_with_and(meant), Phrase(", as its owner declares.")]
 
 
 def _files(files: Sequence[str]) -> Iterator[Sentence]:

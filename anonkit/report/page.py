@@ -50,7 +50,7 @@ _UNITS = {
 """What an importance is counted in, by its measure, or by the method that has one alone."""
 _FILES = (".parquet", ".params.json", ".report.json", ".report.html", ".datapackage.json")
 _REPORT_KEYS = (
-    "format", "anonkit_version", "created", "dataset", "method", "guarantee", "budget", "columns", "rows",
+    "format", "anonkit_version", "created", "dataset", "recipients", "method", "guarantee", "budget", "columns", "rows",
     "disclosure_risk", "utility", "verification", "randomness", "domains_declared_by", "notes",
     "shuffle",
 )  # fmt: skip

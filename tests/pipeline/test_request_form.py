@@ -72,6 +72,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "form of the data": {"output": Output.at("x.parquet", part_rows=10)},
     "cells": {"output": Output.at("x.parquet", cells="bounds")},
     "dataset": {"account": Account(dataset="bank")},
+    "whom it is meant for": {"policy": bank_customers_policy().meant_for("the archive")},
     "joint view": {"account": Account(accept_joint_k=3)},
     "new people": {"account": Account(only_new=True)},
     "models that are trained": {"utility": False},

@@ -39,6 +39,7 @@ def test_nothing_declared_is_nothing_said() -> None:
     [
         ({"purposes": "x"}, "unknown key 'purposes'"),
         ({"recipients": [1]}, "recipients must be a list"),
+        ({"recipients": ["A", " "]}, "recipients has an empty text"),
         ({"purpose": 3}, "purpose must be a text"),
         ({"retain_until": "some day"}, "retain_until must be a day"),
         ({"retain_until": 2031}, "retain_until must be a day"),

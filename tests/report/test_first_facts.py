@@ -13,7 +13,7 @@ from report.test_page import REPORTS, Report, _k_anonymous, _page
 from anonkit.cli.summary import report_text
 from anonkit.report.first_facts import first_facts, guessed_target, shortened, text_of
 
-ORDER = ("Table", "Target", "Whose rows", "Promise", "Risk", "Secrets", "Usefulness", "Files")
+ORDER = ("Table", "Target", "Whose rows", "Promise", "Risk", "Secrets", "Usefulness", "Recipients", "Files")
 FILES = ("out.parquet", "out.params.json")
 
 

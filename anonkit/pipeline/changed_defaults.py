@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recipes of version 0.1 under the defaults of 0.2: what each does otherwise, and the line that restores it.
+
+The rows are those of `docs/how-to/move-to-0.2.md` that a recipe can tell of. Everything follows from the recipe, its
+policy and its trees: no table is opened, nothing is released, and no ledger is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from anonkit.engines.snapshots.addresses import SUFFIXES
+from anonkit.k_anonymity.privacy_model import AnonymityModel
+from anonkit.methods import make_method
+from anonkit.pipeline.recipe import Recipe
+from anonkit.policy.column_declarations import Column, ColumnType, Role
+from anonkit.policy.declaration import Policy, TargetUse
+from anonkit.protocols import Method
+
+_EXACT = 2**53
+"""From here on two whole numbers may be one float."""
+_NO_NUMBERS = (
+    *(ColumnType.STRING, ColumnType.TEXT, ColumnType.CATEGORY, ColumnType.BOOLEAN),
+    *(ColumnType.DATE, ColumnType.DATETIME, ColumnType.TIME),
+)
+_WITH_HEADER = ("csv", "tsv", "excel")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """What a recipe does otherwise."""
+
+    seen: str
+    """What its owner sees, as the page on 0.2 has it."""
+    restored_by: str
+    """The line that restores what was before."""
+    columns: tuple[str, ...]
+    """The columns of the policy that it is about; empty where it is about none, or about those of no policy."""
+    is_certain: bool
+    """False: the cells of the table, or the ledgers of the machine, decide whether it happens."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "seen": self.seen,
+            "restored_by": self.restored_by,
+            "columns": list(self.columns),
+            "certain": self.is_certain,
+        }
+
+
+def changes_of(recipe: Recipe) -> list[Change]:
+    """Return what a recipe does otherwise under the defaults of 0.2, in the order of the page.
+
+    Raises
+    ------
+    ParameterError
+        The recipe asks for a method that is not known, or for parameters that it does not have.
+    """
+    asked = _Asked(recipe=recipe, method=make_method(recipe.method, recipe.parameters, recipe.preset))
+    found = ((row, row.applies(asked)) for row in ROWS)
+    return [
+        Change(seen=row.seen, restored_by=row.restored_by, columns=columns, is_certain=row.is_certain)
+        for row, columns in found
+        if columns is not None
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """A recipe and its method, asked for what decides about a default."""
+
+    recipe: Recipe
+    method: Method
+
+    @property
+    def policy(self) -> Policy:
+        return self.recipe.policy
+
+    @property
+    def counts_classes(self) -> bool:
+        """True of k-anonymous methods: under noise no cell decides, and defaults that look at cells do not apply."""
+        return isinstance(self.method, AnonymityModel)
+
+    @property
+    def names_target(self) -> bool:
+        return self.policy.target is not None or self.policy.without_target
+
+    @property
+    def dataset(self) -> str | None:
+        return self.recipe.account.dataset or self.policy.dataset
+
+    @property
+    def formats(self) -> set[str]:
+        """Formats of the tables, as their names say them; an unknown one may be any."""
+        recipe = self.recipe
+        if recipe.simulate is not None:
+            return set()
+        if recipe.tables is not None:
+            return {_format(str(source)) for source in recipe.tables.sources}
+        return {recipe.how.get("format") or _format(str(recipe.input))}
+
+    def columns(self, applies: Callable[[Column], bool]) -> tuple[str, ...] | None:
+        """Return the declared columns of which something holds; None where there is none."""
+        return tuple(name for name, column in self.policy.columns.items() if applies(column)) or None
+
+
+Found = tuple[str, ...] | None
+"""Columns a change is about; None: it does not happen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A row of the page, and how a recipe tells of it."""
+
+    seen: str
+    restored_by: str
+    applies: Callable[[_Asked], Found]
+    is_certain: bool = False
+
+
+def _format(place: str) -> str:
+    suffixes = [suffix.lower() for suffix in PurePath(place).suffixes]
+    return next((SUFFIXES[suffix] for suffix in reversed(suffixes) if suffix in SUFFIXES), "")
+
+
+def _where(condition: bool, columns: Iterable[str] = ()) -> Found:
+    return tuple(columns) if condition else None
+
+
+# --- which default decides -------------------------------------------------------------------------------------------
+
+
+def _may_have_no_target(asked: _Asked) -> Found:
+    wanted = asked.method.target_use in (TargetUse.OPTIONAL, TargetUse.EXPECTED)
+    return _where(asked.counts_classes and wanted and not asked.names_target)
+
+
+def _may_lack_target(asked: _Asked) -> Found:
+    needed = asked.method.target_use is TargetUse.REQUIRED and asked.counts_classes
+    return _where((needed or getattr(asked.method, "needs_declared_target", False)) and not asked.names_target)
+
+
+def _may_guess_other_target(asked: _Asked) -> Found:
+    return None if asked.dataset is None else _may_have_no_target(asked)
+
+
+def _released_as_they_are(asked: _Asked) -> Found:
+    shown = (Role.TARGET, Role.SENSITIVE, Role.INSENSITIVE) if asked.counts_classes else (Role.INSENSITIVE,)
+    if getattr(asked.method, "needs_declared_target", False):
+        shown = (*shown, Role.TARGET)
+    return asked.columns(lambda column: column.role in shown and not column.release_as_is)
+
+
+def _undeclared_are_judged(asked: _Asked) -> Found:
+    return _where(asked.counts_classes or asked.recipe.domains_min_people is not None)
+
+
+def _nobody_says_whose(asked: _Asked) -> Found:
+    policy = asked.policy
+    identifiers = policy.names(Role.IDENTIFIER)
+    return _where(asked.counts_classes and policy.unit is None and not policy.independent_rows, identifiers)
+
+
+def _key_by_structure(asked: _Asked) -> Found:
+    return _where(_nobody_says_whose(asked) is not None)
+
+
+def _sensitive(asked: _Asked, applies: Callable[[Column], bool]) -> Found:
+    if not isinstance(asked.method, AnonymityModel):
+        return None
+    return asked.columns(lambda column: column.is_sensitive and applies(column))
+
+
+def _has_cap(asked: _Asked) -> Found:
+    rows = asked.policy.person_rows
+    if not isinstance(asked.method, AnonymityModel) or (rows is not None and rows.whole_set):
+        return None
+    wanted = asked.method.asked_of(asked.policy)
+    return _sensitive(asked, lambda column: not wanted[column.name].asked())
+
+
+def _has_marks(asked: _Asked) -> Found:
+    return _sensitive(asked, lambda column: column.domain_values is None)
+
+
+def _may_be_measured(asked: _Asked) -> Found:
+    def applies(column: Column) -> bool:
+        return column.tolerance is None and column.domain_values is None and column.type not in _NO_NUMBERS
+
+    return _sensitive(asked, applies)
+
+
+def _may_lie_outside(asked: _Asked) -> Found:
+    def applies(column: Column) -> bool:
+        declared = (column.bounds, column.domain_values, column.calendar, column.number_form)
+        decided = column.outside is not None or column.accept_outside is not None
+        return column.is_released and not decided and any(each is not None for each in declared)
+
+    return asked.columns(applies) if asked.counts_classes else None
+
+
+def _header_is_looked_at(asked: _Asked) -> Found:
+    how = asked.recipe.how
+    given = how.get("header") is not None or how.get("names") is not None
+    return _where(not given and not asked.formats.isdisjoint(_WITH_HEADER))
+
+
+def _may_be_rounded(asked: _Asked) -> Found:
+    def applies(column: Column) -> bool:
+        large = column.bounds is not None and max(map(abs, column.bounds)) >= _EXACT
+        return column.role is Role.UNIT or large
+
+    typed = not asked.formats <= {"csv", "tsv", "jsonl"}
+    return asked.columns(applies) if typed and not asked.counts_classes else None
+
+
+def _is_booked_elsewhere(asked: _Asked) -> Found:
+    return _where(asked.recipe.simulate is None and asked.policy.bookkeeping.ledger is None)
+
+
+def _people_are_known(asked: _Asked) -> Found:
+    keys = asked.policy.names(Role.UNIT, Role.IDENTIFIER)
+    return _where(asked.dataset is None and bool(keys), keys)
+
+
+def _sums_name_neighbours(asked: _Asked) -> Found:
+    return _where(not asked.counts_classes and asked.dataset is not None)
+
+
+def _may_meet_old_budget(asked: _Asked) -> Found:
+    return _where(not asked.counts_classes)
+
+
+def _has_default_shuffle_delta(asked: _Asked) -> Found:
+    return _where(getattr(asked.method, "shuffle_delta", 0) is None)
+
+
+ROWS = (
+    Row(
+        seen="the release has no target; a note says that none was guessed",
+        restored_by='role = "target" in the column',
+        applies=_may_have_no_target,
+    ),
+    Row(
+        seen="exit code 2 of a method that needs a target",
+        restored_by='role = "target" in the column',
+        applies=_may_lack_target,
+    ),
+    Row(
+        seen="exit code 2: the guess is not the target of the last release",
+        restored_by='role = "target" in the column, or target = false',
+        applies=_may_guess_other_target,
+    ),
+    Row(
+        seen="exit code 1: a column has the form of identifiers, or numbers the rows",
+        restored_by="release_as_is = true in the column",
+        applies=_released_as_they_are,
+    ),
+    Row(
+        seen="more columns are left out as identifiers",
+        restored_by='role = "quasi_identifier" in the column',
+        applies=_undeclared_are_judged,
+    ),
+    Row(
+        seen="fewer columns are left out",
+        restored_by='role = "identifier" in the column',
+        applies=_undeclared_are_judged,
+    ),
+    Row(
+        seen="coarser groups; the report lists guarantee.parameters.candidates",
+        restored_by='unit = "none" in the policy: rows are independent',
+        applies=_nobody_says_whose,
+    ),
+    Row(
+        seen="exit code 2 that names candidates",
+        restored_by='role = "unit" in the column counts people, unit = "none" in the policy counts rows',
+        applies=_nobody_says_whose,
+    ),
+    Row(
+        seen="a column is left out as a key by structure",
+        restored_by='role = "quasi_identifier" in the column',
+        applies=_key_by_structure,
+    ),
+    Row(
+        seen="coarser groups where a column is sensitive and nothing else is asked of it",
+        restored_by="alpha = 1 in the column",
+        applies=_has_cap,
+        is_certain=True,
+    ),
+    Row(
+        seen="l, t and α come out smaller",
+        restored_by="declare the marks as categories",
+        applies=_has_marks,
+    ),
+    Row(
+        seen="l of a measured number comes out smaller",
+        restored_by="tolerance = 0 in the column",
+        applies=_may_be_measured,
+    ),
+    Row(
+        seen="exit code 2: the first line looks like a record",
+        restored_by="header = true in the recipe insists; header = false and names read it",
+        applies=_header_is_looked_at,
+    ),
+    Row(
+        seen="exit code 1 of a float column under noise",
+        restored_by="whole numbers or texts in the table",
+        applies=_may_be_rounded,
+    ),
+    Row(
+        seen="exit code 1: more than 5 % of a column's cells outside its declared bounds, categories or form, "
+        "under k-anonymity",
+        restored_by='accept_outside = 1 in the column, or outside = "clamp" or "missing"',
+        applies=_may_lie_outside,
+    ),
+    Row(
+        seen="releases are booked in your own ledger, no longer beside the output",
+        restored_by='ledger = "PLACE" in the policy',
+        applies=_is_booked_elsewhere,
+    ),
+    Row(
+        seen='"looks like dataset …"',
+        restored_by='dataset = "NAME"',
+        applies=_people_are_known,
+    ),
+    Row(
+        seen="ledger.epsilon_of_all_releases is gone from the report",
+        restored_by="read ledger.totals[]",
+        applies=_sums_name_neighbours,
+    ),
+    Row(
+        seen="a budget of an older ledger is refused once",
+        restored_by="give the budget once more when it is run",
+        applies=_may_meet_old_budget,
+    ),
+    Row(
+        seen="the stated ε of a shuffled release above 10,000 rows is slightly larger",
+        restored_by="shuffle_delta = 1/(10 n) in the parameters",
+        applies=_has_default_shuffle_delta,
+    ),
+)
+"""In the order of the page."""
