@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,8 @@ def _text(value: Any) -> str | None:
     """Return what a value that is neither number nor text is called in `params.json`."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC)
     return None if value is None else value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 

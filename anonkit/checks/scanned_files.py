@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from anonkit.bundle.data_files import parts_of
 from anonkit.bundle.part_workers import bring_here
 from anonkit.bundle.sql_names import alike_names, in_quotes, own_names
+from anonkit.checks.exact_cells import exact_columns, exact_source, has_oldest_times
 from anonkit.errors import EngineError
 
 Files: TypeAlias = str | Path | Sequence[Path]
@@ -59,7 +60,7 @@ def scan_of(connection: Any, table: Files) -> str:
         if not _is_whole(str(path), compression, (stat.st_size, stat.st_mtime_ns)):
             raise EngineError(f"{str(path)!r} is not a whole {compression} file", "was it copied to its end?")
     if is_text(path):
-        return f"read_csv({literal(path)}, header = true, sample_size = -1)"
+        return exact_source(connection, f"read_csv({literal(path)}, header = true, sample_size = -1)")
     if _is_json(path):
         return f"read_json({literal(path)}, format = 'newline_delimited', sample_size = -1)"
     return _parquet(connection, [path])
@@ -75,7 +76,8 @@ def first_rows_of(connection: Any, table: object) -> list[tuple[str | None, ...]
 
 def _parquet(connection: Any, parts: Sequence[Path], *, partitioned: bool = False, at: int = 0) -> str:
     """Return what stands in FROM for Parquet files; `at` is how many others have been named so."""
-    if any("\\" in (whole := os.path.abspath(part)) and _WILD.search(whole) for part in parts):
+    unspelled = any("\\" in (whole := os.path.abspath(part)) and _WILD.search(whole) for part in parts)
+    if unspelled or any(map(has_oldest_times, parts[:1])):
         import pyarrow.dataset
 
         # DuckDB spells no such name: in a pattern, which brackets make of it, a backslash parts folders
@@ -167,7 +169,8 @@ def renamed(connection: Any, files: Files, source: str, there: Sequence[str], na
         The columns that are looked at, each with its own name: that of `own_names(there)`.
     """
     if not alike_names(there):
-        return _selected({in_quotes(name): own for name, own in names.items()}, source)
+        exact = exact_columns(_schema_of(files))
+        return _selected({exact.get(name, in_quotes(name)): own for name, own in names.items()}, source)
     path, places = _path(files), own_names(there)
     if path is not None and is_text(path):
         return f"(SELECT * FROM {source} AS own({', '.join(places.values())}))"
@@ -204,6 +207,13 @@ def _parts(files: Files) -> list[Path]:
 def _keys(files: Files) -> list[str]:
     path = _path(files)
     return _folder_keys(path) if path is not None and path.is_dir() else []
+
+
+def _schema_of(files: Files) -> pa.Schema:
+    """Return the schema of the first file of Parquet; nothing of others."""
+    path = _path(files)
+    is_other = path is not None and (is_text(path) or _is_json(path))
+    return pa.schema([]) if is_other else pq.read_schema(_parts(files)[0])
 
 
 def _names_of_part(part: Path) -> list[str]:

@@ -25,6 +25,7 @@ from anonkit.bundle.header_lines import refuse_record
 from anonkit.bundle.part_workers import PartWorkers, runs_of, workers_for
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.bundle.sql_names import alike_names, in_quotes, own_names
+from anonkit.checks.exact_cells import exact_table
 from anonkit.checks.scanned_files import (
     IN_MEMORY,
     UNREADABLE,
@@ -258,7 +259,7 @@ def opened(table: Table, columns: Sequence[str] | None = None, *, threads: int |
     if isinstance(table, pa.Table):
         names = _own(table.column_names, columns)
         kept = table.select(list(names) or table.column_names[:1])  # DuckDB takes no table without columns
-        own = kept.rename_columns(list(names.values()) or ["c0"])
+        own = exact_table(kept).rename_columns(list(names.values()) or ["c0"])
         with scanned(own, threads=threads) as (connection, source):
             yield Lines(connection=connection, source=source, names=names)
         return

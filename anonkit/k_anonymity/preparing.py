@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.folded_values import folded_column
-from anonkit.errors import GuaranteeError, PolicyError
+from anonkit.errors import GuaranteeError, PolicyError, SourceError
 from anonkit.k_anonymity.declared_detail import Hierarchy
 from anonkit.k_anonymity.found_detail import Holders, cut_parts, pool_rare
 from anonkit.k_anonymity.guiding_target import GuidingTarget, guiding_target
@@ -138,12 +138,15 @@ def prepare(
         No column is a quasi-identifier, or a column has a hierarchy of bin widths and no numbers.
     GuaranteeError
         There are fewer than k rows (people): k cannot be reached.
+    SourceError
+        A quasi-identifier or the target has times of day finer than microseconds.
     """
     names = policy.quasi_identifiers
     if not names:
         raise PolicyError("no column is a quasi-identifier", "k-anonymity protects the columns an attacker may know")
     usable = _usable_rows(source, policy, engine)
     coded = engine.encode(usable, names)
+    _refuse_uncut(coded)
     units = None if policy.unit is None else engine.encode(usable, [policy.unit])[0].codes.astype(np.int64)
     _refuse_few(model.k, coded[0].codes.size, units)
     candidates = [engine.encode(usable, [candidate.key])[0] for candidate in policy.candidates]
@@ -151,6 +154,7 @@ def prepare(
         _refuse_few_values(model.k, name.name, column)
     holders = [*([] if units is None else [units]), *map(_values_of, candidates)]
     target = None if policy.target is None else engine.encode(usable, [policy.target])[0]
+    _refuse_uncut([] if target is None else [target])
     guide = (
         GuidingTarget.none(coded[0].codes.size)
         if target is None
@@ -215,6 +219,13 @@ def _values_of(candidate: CodedColumn) -> NDArray[np.int64]:
     """Return the value of each row, -1 where it has none, shape (n_rows,)."""
     codes = candidate.codes.astype(np.int64)
     return codes if candidate.missing is None else np.where(codes == candidate.missing, -1, codes)
+
+
+def _refuse_uncut(columns: Sequence[CodedColumn]) -> None:
+    """Refuse times of day that are counted as texts, since no point lies between two of them."""
+    for column in columns:
+        if column.ordered and any(isinstance(value, str) for value in column.values):
+            raise SourceError(f"column {column.name!r} has times of day finer than microseconds", "round them")
 
 
 def _refuse_few(k: int, n_rows: int, units: NDArray[np.int64] | None) -> None:

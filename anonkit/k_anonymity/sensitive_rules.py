@@ -16,6 +16,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time, timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -156,10 +157,15 @@ def number_of(value: object) -> float | None:
 
 
 def value_key(value: object) -> str:
-    """Return what a value that is no number is called in `params.json`."""
+    """Return what a value that is no number is called in `params.json`: moments in UTC, durations in nanoseconds."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+    if isinstance(value, timedelta):
+        ticks = 1_000 * (value // timedelta(microseconds=1)) + getattr(value, "nanoseconds", 0)
+        return str(ticks)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC)
+    return value.isoformat() if isinstance(value, date | time) else str(value)
 
 
 @dataclass(frozen=True, kw_only=True)

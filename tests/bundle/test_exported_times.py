@@ -143,7 +143,7 @@ def test_a_release_with_times_leaves_and_the_command_says_what_was_cut(
     )
     out = str(tmp_path / "out.parquet")
     kept = ["at", "of_day"]
-    anonkit.release(table, method="mondrian", k=5, target="class", insensitive=kept, output=out, ledger=None)
+    anonkit.release(table, method="mondrian", k=5, target="class", sensitive=kept, output=out, ledger=None)
 
     assert run(command_line, ["export", out, str(tmp_path / "o.csv")], "anonkit") == 0
     shown = capsys.readouterr().out

@@ -46,7 +46,7 @@ def canonical_type(name: str, given: pa.DataType) -> pa.DataType:
     if pa.types.is_time(given) and given.unit == "s":
         return pa.time32("ms")
     if pa.types.is_duration(given):
-        return pa.duration("us")
+        return given if given.unit == "ns" else pa.duration("us")
     if pa.types.is_decimal(given):
         scale = max(given.scale, 0)  # Parquet has no scales below 0
         digits = given.precision + scale - given.scale
@@ -121,7 +121,7 @@ def canonical_array(name: str, array: pa.Array, target: pa.DataType, *, safe: bo
     ----------
     safe : bool
         Refuse cells that lose something. Where no cell may decide between a release and a refusal each is cut off by
-        itself instead: a date loses its time of day, a duration its nanoseconds.
+        itself instead: a date loses its time of day.
 
     Raises
     ------

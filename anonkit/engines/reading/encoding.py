@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.domains.arrow_values import category_value, is_ordered
+from anonkit.domains.cell_keys import cell_texts
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.engines.reading.categories import MISSING, Categories
 from anonkit.engines.reading.failures import shielded
@@ -110,8 +111,10 @@ def _python_values(values: pa.Array, ordered: bool) -> list[Any]:
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
         numbers: list[Any] = values.to_numpy(zero_copy_only=False).tolist()  # many times as fast as cell by cell
         return numbers
-    if pa.types.is_timestamp(values.type):
-        values = values.cast(pa.timestamp("us", values.type.tz))
+    values = _coarsest(values)
+    if pa.types.is_time(values.type) and values.type.unit == "ns":
+        texts: list[Any] = cell_texts(values).to_pylist()  # Python's times of day end at microseconds
+        return texts
     cells: list[Any] = values.to_pylist()
     python = [category_value(value, ordered) for value in cells]
     if pa.types.is_decimal(values.type) and any(
@@ -119,6 +122,22 @@ def _python_values(values: pa.Array, ordered: bool) -> list[Any]:
     ):
         return cells  # more digits than floats tell apart
     return python
+
+
+def _coarsest(values: pa.Array) -> pa.Array:
+    """Return times in microseconds, as Python has them; in nanoseconds where a value is finer."""
+    kind = values.type
+    if pa.types.is_timestamp(kind):
+        coarse = pa.timestamp("us", kind.tz)
+    elif pa.types.is_duration(kind):
+        coarse = pa.duration("us")
+    elif pa.types.is_time64(kind):
+        coarse = pa.time64("us")
+    else:
+        return values
+    if kind.unit == "ns" and (values.cast(pa.int64()).to_numpy() % 1_000).any():
+        return values
+    return values.cast(coarse)
 
 
 def _unfit(name: str) -> SourceError:
