@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from anonkit.bundle.liveness import Process
+from anonkit.bundle.starting_servers import when_started
 from anonkit.errors import LedgerError, MissingDependencyError, ParameterError
 from anonkit.ledger.last_seen import last_seen, remember_seen
 from anonkit.ledger.ledger_lines import digest_older_params
@@ -59,7 +60,9 @@ class _Session:
 
     def __init__(self, driver: ModuleType, settings: dict[str, str]) -> None:
         self.driver = driver
-        self.connection = driver.connect(**settings, autocommit=True, prepare_threshold=None)
+        self.connection = when_started(
+            lambda: driver.connect(**settings, autocommit=True, prepare_threshold=None), (driver.OperationalError,)
+        )
         self.process = os.getpid()
         self.held: set[int] = set()
         """Reservations that this session holds: to itself its own locks are free."""

@@ -61,6 +61,8 @@ class DeclaredSource:
     """How several tables fit together, for the owner; nothing where there is one."""
     reading_notes: Sequence[str] = ()
     """What the owner should know of how it was read."""
+    snapshot: Snapshot | None = None
+    """Knows whether what it was read from has changed."""
     failure: Exception | None = None
     """What failed once domains had been drawn from the table: to be charged before it is raised."""
 
@@ -265,6 +267,7 @@ def declared_source(
         notes=[*_target_notes(guess, policy), *undeclared.notes(policy), *_finding_notes(policy)],
         joined={} if view is None else view.owner,
         reading_notes=snapshot.notes if view is None else view.reading_notes,
+        snapshot=snapshot,
         failure=failure,
     )
 

@@ -106,6 +106,8 @@ def flat_view(tables: SeveralTables, policy: Policy, engine: Engine, private: Pr
         keyed = KeyedRows.of(one.rows.schema, table.key, list(one.columns))
         carried = engine.map_batches(one.rows, keyed, keyed.schema, same_rows=True)
         engine.write(carried, path, metadata={}, randomness=None)
+    for stays in snapshots:
+        stays.refuse_changed()
     spill = folder / "spill"
     spill.mkdir(mode=0o700)
     join = LeftJoin(first=paths[0], second=paths[1], folder=spill)

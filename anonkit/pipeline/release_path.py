@@ -260,6 +260,8 @@ class _Making:
     def _booked(self, draft: VerifiedDraft) -> Release:
         """Publish a draft, charged to its dataset."""
         output = self.request.output
+        if self.source.snapshot is not None:
+            self.source.snapshot.refuse_changed()
         if output.dry_run:
             draft = draft.at(self.spending.rehearsed(draft.params))
             return Release(params=draft.params, report=draft.report(), contents={}).with_owner(draft.owner)

@@ -11,8 +11,9 @@ by the scheme of the address, or by the format of a file, and imported then.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -104,6 +105,8 @@ class Snapshot:
     """What its owner is to be told of how it was read, once it was scanned; no cell."""
     _copy: FileTable | None = field(default=None, init=False)
     _is_looked_at: bool = field(default=False, init=False)
+    _before: Mapping[Path, tuple[int, int, int]] | None = field(default=None, init=False)
+    """The files that are read, as they were before the first byte was."""
 
     def __repr__(self) -> str:
         return "<Snapshot>"
@@ -125,11 +128,37 @@ class Snapshot:
         MissingDependencyError
             The library of this kind of source is not installed.
         """
+        if self._before is None:
+            self._before = self._files()
         decimal = self.source.decimal if isinstance(self.source, SourceAddress) else None
         written = policy if decimal is None else replace(policy, decimal=decimal)
         readable = self._readable(policy, of_spark=engine.name == "spark")
         self._look_at_names(readable, policy)
         return engine.scan(readable, written)
+
+    def refuse_changed(self) -> None:
+        """Refuse files that changed since they were first opened: what was read may be part old, part new.
+
+        Raises
+        ------
+        SourceError
+            A file has another size, another time of its last change or another inode, or files came or went.
+        """
+        if self._before and self._files() != self._before:
+            named = address_of(self.source).shown  # type: ignore[arg-type]
+            raise SourceError(f"{named} changed while it was read", "run the command again")
+
+    def _files(self) -> Mapping[Path, tuple[int, int, int]]:
+        """Return the regular files that are read, each with its size, its last change and its inode; nothing of others.
+
+        A database is read in a transaction, and whoever copies from a store compares what is there.
+        """
+        if not isinstance(self.source, str | os.PathLike):
+            return {}
+        address = address_of(self.source)
+        if address.scheme or address.is_standard_input or address.is_pattern:
+            return {}
+        return files_as_they_are(Path(address.place))
 
     def _look_at_names(self, readable: object, policy: Policy) -> None:
         """Refuse a table whose first line looks like a record, where nobody said what it is; look once."""
@@ -150,8 +179,24 @@ class Snapshot:
         found = _in_place(address) if module is None else _module(module, address, policy)
         if isinstance(found, str):
             return found
-        self._copy = found if isinstance(found, FileTable) else found.copy(self.private.path)
+        if isinstance(found, FileTable):
+            self._copy = found
+        else:
+            self._copy = found.copy(self.private.path)
+            self.refuse_changed()
+            self._before = {}  # the copy stays as it is
         return self._copy
+
+
+def files_as_they_are(path: Path) -> Mapping[Path, tuple[int, int, int]]:
+    """Return the regular files at a path, a folder's below it, each with its size, its last change and its inode."""
+    found = {}
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        with suppress(OSError):
+            state = file.stat()
+            if stat.S_ISREG(state.st_mode):
+                found[file] = (state.st_size, state.st_mtime_ns, state.st_ino)
+    return found
 
 
 @contextmanager

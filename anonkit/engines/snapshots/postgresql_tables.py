@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from anonkit.bundle.sql_names import in_quotes
+from anonkit.bundle.starting_servers import when_started
 from anonkit.engines.reading.failures import FOREIGN, shielded
 from anonkit.engines.reading.file_tables import FileTable
 from anonkit.engines.reading.names import check_names
@@ -102,7 +103,9 @@ class PostgresqlTable:
             return shielded(action, lambda error: refusal_of_server(self.address.shown, error, phase), foreign)
 
         uri = _with_patience(without_table(self.address))
-        connection = shield(lambda: dbapi.connect(uri, autocommit=False), Phase.CONNECTING)
+        connection = shield(
+            lambda: when_started(lambda: dbapi.connect(uri, autocommit=False), foreign), Phase.CONNECTING
+        )
         try:
             cursor = shield(lambda: _begun(connection), Phase.CONNECTING)
             given = shield(lambda: cursor.adbc_execute_schema(self.select), Phase.ASKING)

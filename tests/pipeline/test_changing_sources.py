@@ -1,0 +1,107 @@
+"""A file that changes while it is read is noticed: nothing is released of it, and nothing is charged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+import anonkit
+from anonkit.errors import SourceError
+from anonkit.ledger import Ledger
+from anonkit.pipeline.release_path import _Making
+
+ROWS = pa.table({"age": [20 + at % 9 for at in range(60)], "class": [str(at % 2) for at in range(60)]})
+
+
+def appended(path: Path) -> None:
+    """A row more."""
+    with path.open("ab") as file:
+        file.write(b"90,1\n")
+
+
+def rewritten(path: Path) -> None:
+    """With the same bytes, at another time."""
+    state = path.stat()
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns + 1))
+
+
+def replaced(path: Path) -> None:
+    """By another file of the same size and time."""
+    state = path.stat()
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes())
+    os.utime(other, ns=(state.st_atime_ns, state.st_mtime_ns))
+    other.replace(path)
+
+
+def untouched(path: Path) -> None:
+    """Read, which is no change."""
+    path.read_bytes()
+
+
+def removed(path: Path) -> None:
+    """It is gone."""
+    path.unlink()
+
+
+K, DP = {"method": "mondrian", "k": 5}, {"method": "dp-nb", "epsilon": 1.0}
+CASES = [
+    *((K, "csv", change) for change in (appended, rewritten, replaced, removed)),
+    *((how, kind, rewritten) for how, kind in ((K, "parquet"), (K, "folder"), (DP, "csv"))),
+    (DP, "csv", untouched),
+]
+
+
+@pytest.mark.parametrize(("how", "kind", "change"), CASES)
+def test_a_file_that_changes_is_refused(
+    how: dict[str, Any],
+    kind: str,
+    change: Callable[[Path], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once it was read and before anything is booked; without a change the release is made."""
+    source = file = tmp_path / f"rows.{kind}"
+    if kind == "folder":
+        source.mkdir()
+        file = source / "part.parquet"
+    (pa_csv.write_csv if kind == "csv" else pq.write_table)(ROWS, str(file))
+    ledger = tmp_path / "ledger.sqlite"
+    out = tmp_path / "out" / "x.parquet"
+    out.parent.mkdir()
+    policy = {"columns": {"age": {"bounds": [20, 30], "type": "integer"}, "class": {"categories": ["0", "1"]}}}
+    drawn = _Making._drawn
+
+    def late(self: Any) -> Any:
+        draft = drawn(self)
+        change(file)
+        return draft
+
+    monkeypatch.setattr(_Making, "_drawn", late)
+
+    def released() -> None:
+        given = {
+            "target": "class",
+            "policy": policy,
+            "output": out,
+            "ledger": str(ledger),
+            "dataset": "d",
+            "unit": None,
+        }
+        anonkit.release(str(source), **given, **how)
+
+    if change is untouched:
+        released()
+        assert Ledger(str(ledger)).datasets()
+        return
+    with pytest.raises(SourceError, match="changed while it was read"):
+        released()
+    assert not list(out.parent.iterdir())
+    assert not ledger.exists() or not Ledger(str(ledger)).datasets()
