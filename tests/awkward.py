@@ -104,7 +104,7 @@ KINDS = (
     _same(pa.time64("us"), *CLOCK, unit=1_000_000),
     _same(pa.time64("ns"), *CLOCK, unit=1_000_000_000),
     _same(pa.duration("us"), *SECONDS, unit=1_000_000),
-    Kind(pa.duration("ns"), pa.duration("us"), SECONDS, 1_000_000_000),
+    _same(pa.duration("ns"), *SECONDS, unit=1_000_000_000),
     _same(pa.decimal128(7, 2), *DECIMALS),
     Kind(pa.decimal256(9, 2), pa.decimal128(9, 2), DECIMALS),
     _categories(pa.string(), pa.string(), "low", "mid", "high", "", "é"),
