@@ -24,15 +24,15 @@ from anonkit.redaction import redacted
 
 UNFINISHED_LOG = "anonkit.unfinished"
 """Name of the log in which readers say what interrupted runs, and others, have left beside a release."""
-_EITHER = re.compile("\ue000([^\ue000-\ue002]*)\ue001([^\ue000-\ue002]*)\ue002")
-"""Two wordings of one thing, between characters of private use that no keyboard has: for Python, for the shell."""
+_EITHER = re.compile("\ufdd0([^\ufdd0-\ufdd2]*)\ufdd1([^\ufdd0-\ufdd2]*)\ufdd2")
+"""Two wordings of one thing, for Python and for the shell, between noncharacters: those of private use are in names."""
 _NOTED = "anonkit: "
 """How a note begins that anonkit itself adds to an exception of somebody else."""
 
 
 def spoken(*, python: str, typed: str) -> str:
     """Return a part of a message or hint that reads differently for callers from Python and on the command line."""
-    return f"\ue000{python}\ue001{typed}\ue002"
+    return f"\ufdd0{python}\ufdd1{typed}\ufdd2"
 
 
 def option(name: str, value: object = ..., *, typed: str | None = None) -> str:

@@ -292,7 +292,7 @@ def _call_of(pattern: re.Pattern[Any], name: str, is_bytes: bool) -> Callable[[A
 
 TEXTS = [
     "a", "a:", "ab:/c ", "ab://c@", "@", "://", "=", "password", "password=", "pass", "a.", "-", "passwordtoken",
-    "a:/", "ab:/c?x=1&", "'", '"', '""', '"a".', "%", "\ue000a\ue001b\ue002", "\ue000", "key=a;", "account_", "x=",
+    "a:/", "ab:/c?x=1&", "'", '"', '""', '"a".', "%", "\ufdd0a\ufdd1b\ufdd2", "\ufdd0", "key=a;", "account_", "x=",
 ]  # fmt: skip
 FUNCTIONS: dict[str, Callable[[str], object]] = {
     "redacted": redacted,

@@ -146,7 +146,7 @@ def test_an_error_keeps_both_wordings_wherever_it_goes(words: str, name: str) ->
         assert copied.hint.endswith(f"{name}=3")
         assert str(copied.for_command_line()[1]).endswith(f"--{name} 3")
         for shown in (str(copied), repr(copied), *copied.for_command_line()):
-            assert not re.search("[\ue000-\ue002]", str(shown))
+            assert not re.search("[\ufdd0-\ufdd2]", str(shown))
 
 
 @pytest.fixture
@@ -228,3 +228,11 @@ def test_the_same_error_speaks_to_each_caller_in_his_language(
     shown = capfd.readouterr().err
     assert in_shell in shown
     assert in_code not in shown
+
+
+def test_names_of_private_use_characters_are_shown_as_they_are() -> None:
+    """Fonts of companies and of scripts have them; no mark of the two wordings is one."""
+    names = ["age\ue000x\ue001y\ue002", "city"]
+    hint = f"known: {', '.join(names)}; {option('force', True)}"
+    assert in_python(hint) == f"known: {', '.join(names)}; force=True"
+    assert on_command_line(hint) == f"known: {', '.join(names)}; --force"
