@@ -461,8 +461,14 @@ def test_values_finer_or_farther_than_pythons_are_never_merged(
     engine: LocalEngine, column: pa.Array, tmp_path: Path
 ) -> None:
     """Two values are never merged silently: encoding refuses, or keeps fine ones; counting and writing go on."""
-    source = engine.scan(pa.table({"x": column}), PUBLIC)
-    if pa.types.is_decimal(column.type) or getattr(column.type, "unit", "") == "ns":
+    is_fine = pa.types.is_decimal(column.type) or getattr(column.type, "unit", "") == "ns"
+    try:
+        source = engine.scan(pa.table({"x": column}), PUBLIC)
+    except SourceError as error:  # beyond the unit Parquet has
+        assert not is_fine
+        assert "column 'x'" in error.message  # noqa: PT017
+        return
+    if is_fine:
         assert engine.encode(source, ["x"])[0].size == 2
     else:
         with pytest.raises(SourceError, match="column 'x' holds values finer or farther"):
