@@ -386,8 +386,12 @@ def _population_rows(
     names = [column.name for column in encoded]
     own = replace(policy, columns={name: policy.column(name) for name in names}, candidates=())
     scanned = Snapshot(source=source_at(file), private=private).scan(engine, own)
-    for name in names:
-        if name not in scanned.schema.names and policy.column(name).place is None:
+    places = [policy.column(name).place for name in names]
+    needed = [
+        each for name, place in zip(names, places, strict=True) for each in ([name] if place is None else place.columns)
+    ]
+    for name in needed:
+        if name not in scanned.schema.names:
             raise PolicyError(
                 f"column {name!r} is not in the population file", did_you_mean(name, scanned.schema.names)
             )

@@ -162,3 +162,17 @@ def test_any_source(tmp_path: Path) -> None:
         for source in (text, f"sqlite:///{tmp_path}/people.sqlite?table=people", _table(rows))
     )
     assert of_text == of_base == of_memory
+
+
+def test_places_of_the_population_are_read_from_its_coordinates() -> None:
+    """A place has no column of its own: a file that lacks one of its coordinates is refused by its name."""
+    pytest.importorskip("h3")
+    policy = {
+        "places": {"home": {"latitude": "lat", "longitude": "lon", "resolutions": [6, 5, 4]}},
+        "columns": {"age": {"role": "quasi_identifier"}},
+    }
+    table = pa.table({"lat": [50.1, 50.2, 51.0], "lon": [8.1, 8.2, 9.0], "age": [20, 30, 40]})
+    found = risk(table, policy=policy, against=AgainstPopulation(file=table))
+    assert found.population["file"]["unmatched_classes"] == 0
+    with pytest.raises(PolicyError, match="'lon' is not in the population file"):
+        risk(table, policy=policy, against=AgainstPopulation(file=table.drop_columns("lon")))

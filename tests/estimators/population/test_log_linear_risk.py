@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,3 +86,23 @@ def test_uniques_of_a_population_that_is_independent() -> None:
     tau1, tau2 = sample_unique_risk(main_effects(sample, [column[alone] for column in sample]), fraction)
     assert tau1 == pytest.approx(truth1, rel=0.25)
     assert tau2 == pytest.approx(truth2, rel=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fraction", [0.05, 0.1, 0.2])
+def test_both_models_bracket_the_truth_on_adult(adult: pa.Table, fraction: float) -> None:
+    """Of samples of Adult main effects find too many population uniques, and all pairs too few."""
+    names = ("sex", "age", "race", "marital-status", "education")
+    population = [np.unique(adult[name].to_numpy(zero_copy_only=False), return_inverse=True)[1] for name in names]
+    key = np.ravel_multi_index(population, [int(column.max()) + 1 for column in population])
+    sizes = np.bincount(key)
+    taken = np.random.default_rng(1).permutation(key.size)[: round(fraction * key.size)]
+    alone = np.bincount(key[taken], minlength=sizes.size)[key[taken]] == 1
+    truth = sizes[key[taken]][alone]
+    sample = [column[taken] for column in population]
+    at = [column[alone] for column in sample]
+    pairs = all_pairs(sample, at)
+    assert pairs is not None
+    high, low = sample_unique_risk(main_effects(sample, at), fraction), sample_unique_risk(pairs, fraction)
+    assert low[0] < int((truth == 1).sum()) < high[0]
+    assert low[1] < float((1 / truth).sum()) < high[1]

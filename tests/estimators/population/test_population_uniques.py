@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -225,3 +226,22 @@ def test_histograms_are_adults() -> None:
     found = [(sample.classes, sample.of_size(1), sample.of_size(2)) for sample in samples]
     assert found == [(19502, 15512, 2098), (18109, 14021, 2026), (6072, 3187, 908)]
     assert math.isclose(samples[0].share_of_uniques, 0.5142895033485844)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("fraction", "factor"), [(0.05, 1.1), (0.1, 1.1), (0.2, 1.1), (0.5, 1.1)])
+def test_the_rule_on_samples_of_adult(adult: pa.Table, fraction: float, factor: float) -> None:
+    """Where all of Adult is the population, the rule is near the truth by eight columns."""
+    import pandas as pd
+
+    names = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
+    classes = (
+        pd.DataFrame({name: adult[name].to_pandas() for name in names}).groupby(list(names), dropna=False).ngroup()
+    )
+    truth = float((np.bincount(classes) == 1).sum() / classes.size)
+    found = []
+    for seed in range(3):
+        taken = np.random.default_rng(seed).permutation(classes.size)[: round(fraction * classes.size)]
+        sizes = np.bincount(np.bincount(classes.to_numpy()[taken]))
+        found.append(by_rule(SampleClasses.of(((at, int(sizes[at])) for at in range(1, sizes.size)), fraction)))
+    assert truth / factor < float(np.mean(found)) < truth * factor
