@@ -179,5 +179,8 @@ def _refuse_long(schema: pa.Schema) -> None:
 
 def has_oldest_times(part: Path) -> bool:
     """Tell whether a Parquet file has times in the form INT96, which counts nanoseconds and which DuckDB cuts."""
-    columns = pq.ParquetFile(part).schema
+    try:
+        columns = pq.read_metadata(part).schema
+    except (pa.ArrowException, OSError, ValueError):  # whoever reads it says that it is none of Parquet
+        return False
     return any(columns.column(at).physical_type == "INT96" for at in range(len(columns)))
