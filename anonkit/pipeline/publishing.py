@@ -232,7 +232,7 @@ def with_copy(work: VerifiedDraft, engine: Engine, private: Path) -> VerifiedDra
     engine : Engine
         Reads the draft.
     private : Path
-        Private folder that the copy is written into.
+        Private folder that the copy is written into, and that the engine's workers see.
 
     Raises
     ------

@@ -230,7 +230,7 @@ class _Making:
                 counts = self.source.counts(self.randomness if self.request.utility else None)
             before = self.randomness.draws  # those of a sample of the source are no noise
             draft = _verified(self.source, self.request, self.workspace, self.randomness)
-            draft = with_copy(draft, self.workspace.files, self.workspace.private.path)
+            draft = with_copy(draft, self.workspace.files, self.workspace.draft.parent)
             draft = replace(draft, owner={**draft.owner, **self._previewed(draft)})
             return replace(draft, owner=self.source.figures(draft.owner, self.workspace.released(draft), counts))
         except Exception as failure:  # once noise was drawn it may follow from it, whatever it says
