@@ -159,8 +159,11 @@ class Engine(Protocol):
         metadata: Mapping[str, str],
         randomness: Randomness | None,
         part_rows: int | None = None,
+        first: str | None = None,
     ) -> int:
         """Write one Parquet file, rows in secret random order when randomness is given; return the rows written.
+
+        With `first`, a column of truth values, the rows it marks come before all others; either are in random order.
 
         With `part_rows` the path becomes a sharded Parquet dataset with about so many rows a shard, in the same order.
         """
@@ -251,6 +254,11 @@ class Draft:
     """What the owner should read before handing the release out; no cell values."""
     in_order: bool = False
     """True when the rows are written as they stand: their order is public, as that of a tidy table is."""
+    first: str | None = None
+    """Column of truth values in `data`: the rows it marks are written before all others, and it is not released. No
+    search has seen their labels."""
+    labels_seen: bool = False
+    """True when the labels of all rows had a part in how they are released: then no rows are left to score it on."""
     applied: Recodes | None = None
     """How rows of the source were recoded, where that is not all in `params`: for the owner's measures."""
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,7 +107,9 @@ def first_rows(data: Path | bytes, n_rows: int = 5, n_columns: int = 20) -> Firs
     return FirstRows(names=names[:n_columns], rows=list(rows), n_columns=len(names))
 
 
-def iter_batches(data: Path, columns: Sequence[str] | None = None, *, batch_rows: int) -> Iterator[pa.RecordBatch]:
+def iter_batches(
+    data: Path, columns: Sequence[str] | None = None, *, batch_rows: int
+) -> Generator[pa.RecordBatch, None, None]:
     """Yield the rows, in order, in batches of at most so many, fewer of a wide table; one file is open at a time."""
     import pyarrow.parquet as pq
 

@@ -20,6 +20,7 @@ from anonkit.checks.plain_bounds import Labelled, class_check
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
 from anonkit.checks.sameness import none_of, same
+from anonkit.checks.scored_rows import prediction_check
 from anonkit.checks.sensitive_params import refuse_earlier, sensitive_checks, value_checks
 from anonkit.checks.unchanged_columns import CHECK as CLEAR
 from anonkit.promises.anonymous_classes import ALL_ROWS, WHOLE_SETS, KAnonymity
@@ -72,6 +73,9 @@ def validate_classes(evidence: Evidence) -> Validation:
     promised = [*disclosure.checks, *made, *kept]
     if given is None:
         counted += figure_checks(report, disclosure, promise, params)
+        counted.append(
+            prediction_check(data, schema, report, promise.quasi_identifiers, by_people=promise.unit is not None)
+        )
         counted += verification_checks(report, [*made, *kept, *evidence.repeated], uncountable)
         if promise.candidates or promise.independent_rows or "candidates" in params:
             counted.append(_whose_rows(params, report, promise))

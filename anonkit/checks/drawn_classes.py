@@ -19,6 +19,7 @@ from anonkit.checks.draw_loss import budget_lines, draw_checks
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.requirements import Validation, refuse_unknown
 from anonkit.checks.sameness import named, none_of, repeated, same
+from anonkit.checks.scored_rows import no_prediction
 from anonkit.checks.table_scans import combined
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check
@@ -51,6 +52,7 @@ def validate_drawn(evidence: Evidence) -> Validation:
     found = [*_columns(params, report, schema), *label_checks(data, schema.names, params, report)]
     if requested.quasi_identifiers is None:
         found += figure_checks(report, disclosure, promise, params)
+        found.append(no_prediction(report))
         found += verification_checks(report, [*made, *evidence.repeated], ())
     more = [check for check in requested.checks(disclosure, requested.sensitive) if check not in made]
     return Validation(checks=(*evidence.checks, *budget_checks(report), *made, *found, *more), disclosure=disclosure)

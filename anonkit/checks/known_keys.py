@@ -212,7 +212,7 @@ _REPORT: Shape = {
     ),
     "disclosure_risk": ANY,
     "utility": {
-        "discernibility": _plain, "average_equivalence_class_size": _plain,
+        "discernibility": _plain, "average_equivalence_class_size": _plain, "scored_rows": _plain,
         "prediction_of_target": (_unmeasured, _PREDICTION),
     },
     "verification": {"checks": ANY},
@@ -230,7 +230,7 @@ _REPORT: Shape = {
     },
     **dict.fromkeys(("forest", "marginals", "published_measures", "shuffle"), ANY),
 }  # fmt: skip
-_MEASURES = ("discernibility", "average_equivalence_class_size", "prediction_of_target")
+_MEASURES = ("discernibility", "average_equivalence_class_size", "scored_rows", "prediction_of_target")
 
 
 def key_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:

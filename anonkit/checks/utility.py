@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cross-validated utility of a table to a consumer's model; anybody can repeat it, since only the table is used."""
+"""Utility of a table to a consumer's model of its target, a class: scored on its first rows, or beside its source."""
 
 from __future__ import annotations
 
@@ -13,16 +13,24 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.checks.class_scores import MEASURES, class_scores
-from anonkit.checks.score_intervals import INTERVAL, paired_difference, score_interval
+from anonkit.checks.score_intervals import (
+    INTERVAL,
+    INTERVAL_OF_ROWS,
+    class_score_intervals,
+    paired_difference,
+    score_interval,
+)
 from anonkit.estimators.bagged_trees import grow_trees
 from anonkit.estimators.learning_process import learned
 
 SAMPLE = 10_000
-"""Rows used, at most."""
+"""Rows scored, at most, and rows learned from, at most."""
 CLASSES = 20
 """Classes of a target, at most."""
 FEWEST = 100
 """Rows below which a score says nothing."""
+FEWEST_SCORED = 300
+"""Rows below which nothing is scored on the first rows of a table."""
 FOLDS, TREES, LEAF = 5, 30, 5
 """Of the cross-validation, of a forest, and rows of a leaf at least."""
 DRAWN = 2_048
@@ -30,17 +38,25 @@ DRAWN = 2_048
 TEST_PER_TRAIN = 1 / (FOLDS - 1)
 """Rows held out by rows learned from."""
 MODEL = "random forest"
-_HOW = (
-    f"{FOLDS}-fold cross-validation of a random forest ({TREES} trees, each of {DRAWN:,} drawn rows at most, at least "
-    f"{LEAF} rows a leaf), "
-    f"quasi-identifiers alone, coded as integers; {INTERVAL}"
+_FOREST = (
+    f"a random forest ({TREES} trees, each of {DRAWN:,} drawn rows at most, at least {LEAF} rows a leaf), "
+    "quasi-identifiers alone, coded as integers"
 )
-PROTOCOL = f"trained and scored on the rows of this table, {SAMPLE:,} at most; {_HOW}"
+PROTOCOL = (
+    f"trained on the rows of this table behind those scored, {SAMPLE:,} at most, and scored on its first rows, as many "
+    "as scored_rows says, whose target no search for the recoding has seen; rows without a target left out; "
+    f"{_FOREST}; {INTERVAL_OF_ROWS}"
+)
 PROTOCOL_FOR_ALL_ROWS = (
-    f"the same folds of the same rows of the source, {SAMPLE:,} at most, once with models trained on their true cells "
-    "and once with models trained on those that were released; both are asked about every row held out, rows that were "
-    "left out among them: as the recoding would show them, or by the shares of the classes where it has no place for "
-    f"them; {_HOW}"
+    f"{FOLDS}-fold cross-validation: the same folds of the same rows of the source, {SAMPLE:,} at most, once with "
+    "models trained on their true cells and once with models trained on those that were released; both are asked about "
+    "the rows held out, rows that were left out among them: as the recoding would show them, or by the shares of the "
+    f"classes where it has no place for them; {_FOREST}; {INTERVAL}"
+)
+ONLY_UNSEEN = "; scored are only rows whose target the search for the recoding did not see"
+MAYBE_SEEN = (
+    "; the search for the recoding may have seen the target of the rows scored, so that the release may do worse for "
+    "other rows"
 )
 
 Matrix = NDArray[np.float32]
@@ -76,38 +92,61 @@ class View:
     """Rows it can be asked about; others are given the shares of the classes it has learned from."""
 
 
-def predictive_utility(table: pa.Table, features: Sequence[str], target: str) -> dict[str, Any] | None:
-    """Score how well the features of a table predict its target.
+def predictive_utility(
+    table: pa.Table, features: Sequence[str], target: str, scored_rows: int
+) -> dict[str, Any] | None:
+    """Score on the first rows of a table how well a model of the others predicts the target from the features.
 
     Parameters
     ----------
     table : pyarrow.Table
-        At most `SAMPLE` rows are wise. Rows without a target are left out.
+        `scored_rows` and at most `SAMPLE` more are wise. Rows without a target are left out.
     features : sequence of str
         Columns the model sees: the quasi-identifiers.
     target : str
         A column of 2 to 20 classes.
+    scored_rows : int
+        How many of the first rows are scored; the model does not see them.
 
     Returns
     -------
     dict or None
-        `auc` (one class against the rest, weighted), `balanced_accuracy`, `accuracy`, `majority`, each a float in
-        [0, 1], `ci` with the 95 % interval of the first three, `model` and `protocol`; None where it would say
-        nothing: fewer than 100 rows, a class with fewer than five, one class, a numeric target of many values, no
-        feature.
+        `auc` (one class against the rest, weighted), `balanced_accuracy`, `accuracy`, `majority` (the accuracy of
+        always guessing the class that is commonest in the rows learned from), each a float in [0, 1], `ci` with the
+        95 % interval of the first three, `model` and `protocol`; None where it would say nothing: fewer than 300 rows
+        to score or 100 to learn from, a class with fewer than five of either, one class, a numeric target of many
+        values, no feature.
 
     Privacy
     -------
     A function of the table alone: public for a release, the owner's for a source.
     """
-    table = table.filter(pc.is_valid(table.column(target)))
-    every = np.ones(table.num_rows, dtype=bool)
-    view = View(table=table.select(list(features)), learned=every, placed=every)
-    found = learned(_measured, table, target, [view], None)
-    if found is None:
+    known = pc.is_valid(table.column(target))
+    scored = (np.arange(table.num_rows) < scored_rows)[known.to_numpy()]
+    table = table.filter(known)
+    found = learned(_scored, table.select([*features]), table.column(target), scored)
+    return None if found is None else {"model": MODEL, "protocol": PROTOCOL, **found}
+
+
+def _scored(features: pa.Table, target: pa.ChunkedArray, scored: Mask) -> _Figures | None:
+    """Return the figures of a model of some rows on the others, with intervals; see `predictive_utility`."""
+    n_scored = int(scored.sum())
+    if n_scored < FEWEST_SCORED or scored.size - n_scored < FEWEST or not features.num_columns:
         return None
-    (figures,), _, majority = found
-    return {"model": MODEL, "protocol": PROTOCOL, **figures, "majority": majority}
+    labels, sizes = codes_of(target)
+    if not 2 <= sizes.size <= CLASSES:
+        return None
+    taught = np.bincount(labels[~scored], minlength=sizes.size)
+    if min(taught.min(), np.bincount(labels[scored], minlength=sizes.size).min()) < FOLDS:
+        return None
+    every = np.ones(scored.size, dtype=bool)
+    matrix = matrix_of(View(table=features, learned=every, placed=every))
+    truth, shares = labels[scored], _shares(matrix, labels, ~scored, scored, every[scored])
+    return {
+        **{name: round(score, 4) for name, score in class_scores(shares, truth).items()},
+        "ci": {name: list(ends) for name, ends in class_score_intervals(shares, truth).items()},
+        "majority": round(float((truth == taught.argmax()).mean()), 4),
+    }
 
 
 def prediction_for_all_rows(
@@ -116,6 +155,9 @@ def prediction_for_all_rows(
     target: str,
     as_released: RowsAsReleased,
     people: NDArray[np.int64] | None = None,
+    *,
+    unseen: Mask | None = None,
+    maybe_seen: bool = False,
 ) -> dict[str, Any] | None:
     """Compare what a source and its release teach a model about all rows of the source.
 
@@ -131,13 +173,17 @@ def prediction_for_all_rows(
         The same rows as released.
     people : ndarray of shape (n_rows,), optional
         Number of the person of each row: nobody is in two folds.
+    unseen : ndarray of bool, shape (n_rows,), optional
+        The only rows that are scored: those whose target the search for the recoding did not see.
+    maybe_seen : bool
+        Whether that search may have seen the target of rows that are scored; the protocol says so then.
 
     Returns
     -------
     dict or None
-        `rows`, `rows_left_out`, `majority`, and `from_source`, `from_release` with figures as `predictive_utility`
-        gives them, and `difference`, the second minus the first with its 95 % interval; with `model` and `protocol`.
-        None where `predictive_utility` would return it, but for a release without any feature.
+        `rows`, `rows_scored`, `rows_left_out`, `majority`, and `from_source`, `from_release` with figures as
+        `predictive_utility` gives them, and `difference`, the second minus the first with its 95 % interval; with
+        `model` and `protocol`. None where `predictive_utility` would return it, but for a release without any feature.
 
     Privacy
     -------
@@ -148,20 +194,22 @@ def prediction_for_all_rows(
     if recoded.num_columns:  # a table without columns has no rows to filter
         recoded = recoded.filter(pa.array(known))
     people = None if people is None else people[known]
+    scored = np.ones(source.num_rows, dtype=bool) if unseen is None else unseen[known]
     released, every = as_released.released[known], np.ones(source.num_rows, dtype=bool)
     views = [
         View(table=source.select(list(features)), learned=every, placed=every),
         View(table=recoded, learned=released, placed=as_released.placed[known]),
     ]
-    found = learned(_measured, source, target, views, people)
+    found = learned(_measured, source, target, views, people, scored)
     if found is None:
         return None
     (of_source, of_release), difference, majority = found
     return {
         "target": target,
         "model": MODEL,
-        "protocol": PROTOCOL_FOR_ALL_ROWS,
+        "protocol": protocol_for_all_rows(only_unseen=unseen is not None, maybe_seen=maybe_seen),
         "rows": source.num_rows,
+        "rows_scored": int(scored.sum()),
         "rows_left_out": int((~released).sum()),
         "majority": majority,
         "from_source": of_source,
@@ -170,8 +218,13 @@ def prediction_for_all_rows(
     }
 
 
+def protocol_for_all_rows(*, only_unseen: bool, maybe_seen: bool) -> str:
+    """Return how source and release are compared, with what the search has seen of the rows that are scored."""
+    return PROTOCOL_FOR_ALL_ROWS + (ONLY_UNSEEN if only_unseen else MAYBE_SEEN if maybe_seen else "")
+
+
 def _measured(
-    table: pa.Table, target: str, views: Sequence[View], people: NDArray[np.int64] | None
+    table: pa.Table, target: str, views: Sequence[View], people: NDArray[np.int64] | None, scored: Mask
 ) -> tuple[list[_Figures], _Figures, float] | None:
     """Return the figures of each view, the last minus the first, and the share of the commonest class.
 
@@ -184,12 +237,13 @@ def _measured(
     held = sizes if people is None else np.array([np.unique(people[labels == at]).size for at in range(sizes.size)])
     if not 2 <= sizes.size <= CLASSES or held.min() < FOLDS:
         return None
-    scores = _cross_validated(labels, views, people)
+    scores = _cross_validated(labels, views, people, scored)
     majority = round(float(sizes.max() / sizes.sum()), 4)
     if scores is None:
         return None
-    differences = {name: paired_difference(scores[-1][name], scores[0][name], TEST_PER_TRAIN) for name in MEASURES}
-    return [_figures(each) for each in scores], differences, majority
+    ratio = TEST_PER_TRAIN * float(scored.mean())
+    differences = {name: paired_difference(scores[-1][name], scores[0][name], ratio) for name in MEASURES}
+    return [_figures(each, ratio) for each in scores], differences, majority
 
 
 def matrix_of(view: View) -> Matrix:
@@ -198,26 +252,29 @@ def matrix_of(view: View) -> Matrix:
     return np.column_stack([np.empty((view.learned.size, 0)), *columns]).astype(np.float32)
 
 
-def _figures(scores: _Scores) -> _Figures:
+def _figures(scores: _Scores, test_per_train: float) -> _Figures:
     means = {name: round(float(np.mean(scores[name])), 4) for name in MEASURES}
-    return {**means, "ci": {name: list(score_interval(scores[name], TEST_PER_TRAIN)) for name in MEASURES}}
+    return {**means, "ci": {name: list(score_interval(scores[name], test_per_train)) for name in MEASURES}}
 
 
-def _cross_validated(labels: _Labels, views: Sequence[View], people: NDArray[np.int64] | None) -> list[_Scores] | None:
+def _cross_validated(
+    labels: _Labels, views: Sequence[View], people: NDArray[np.int64] | None, scored: Mask
+) -> list[_Scores] | None:
     """Return the scores of each view, fold by fold; None where a fold holds one class alone."""
     # the same folds whatever the order of the rows, and those of the first view whatever the others are
     seen = [(matrix_of(view), view.learned, view.placed) for view in views]
     keys = [column for matrix, learned, placed in reversed(seen) for column in (*matrix.T, learned, placed)]
-    order = np.lexsort((*keys, labels))
-    labels, seen = labels[order], [(matrix[order], learned[order], placed[order]) for matrix, learned, placed in seen]
+    order = np.lexsort((*keys, scored, labels))
+    labels, scored = labels[order], scored[order]
+    seen = [(matrix[order], learned[order], placed[order]) for matrix, learned, placed in seen]
     folds = _folds(labels, None if people is None else people[order])
     scores: list[_Scores] = [{name: [] for name in MEASURES} for _ in views]
     for fold in range(FOLDS):
-        test = folds == fold
+        test = (folds == fold) & scored
         if np.unique(labels[test]).size < 2:
             return None
         for (matrix, taught, placed), found in zip(seen, scores, strict=True):
-            shares = _shares(matrix, labels, ~test & taught, test, placed[test])
+            shares = _shares(matrix, labels, (folds != fold) & taught, test, placed[test])
             for name, score in class_scores(shares, labels[test]).items():
                 found[name].append(score)
     return scores

@@ -135,6 +135,7 @@ _MEANINGS = {
     "told": "its report says other labels than its recoding has",
     "disclosure_risk": "its report states other risks than a recount finds",
     "utility": "its report states other measures than a recount finds",
+    "prediction_of_target": "its report states figures of prediction that its rows do not have",
     "suppression": "its counts of rows contradict each other",
     "rows_accounted": "its counts of rows contradict each other",
     "method": "its files name different methods or parameters",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, commonest
 from anonkit.errors import PolicyError, option
 from anonkit.policy.column_declarations import Column
@@ -46,7 +46,14 @@ class GuidingTarget:
         return cls(task=None, labels=np.full(n_rows, UNLABELLED, dtype=np.int64), numbers=None)
 
 
-def guiding_target(target: CodedColumn, declared: Column, task: Task | None, *, guides: bool = True) -> GuidingTarget:
+def guiding_target(
+    target: CodedColumn,
+    declared: Column,
+    task: Task | None,
+    *,
+    guides: bool = True,
+    hidden: BoolArray | None = None,
+) -> GuidingTarget:
     """Return the target of a table as a search is guided by it.
 
     Parameters
@@ -59,6 +66,8 @@ def guiding_target(target: CodedColumn, declared: Column, task: Task | None, *, 
         As declared; else it is found from the values.
     guides : bool
         Whether the search looks at it at all.
+    hidden : ndarray of shape (n_rows,), optional
+        Rows whose labels the search must not see: they are as if they were missing, but for the task.
 
     Raises
     ------
@@ -69,8 +78,9 @@ def guiding_target(target: CodedColumn, declared: Column, task: Task | None, *, 
     notes = () if found.reason is None else (found.reason,)
     codes = target.codes.astype(np.int64)
     if found.task is Task.REGRESSION:
-        return _as_number(target, codes, notes)
+        return _as_number(target, codes, notes, hidden)
     labels = codes if target.missing is None else np.where(codes == target.missing, UNLABELLED, codes)
+    labels = labels if hidden is None else np.where(hidden, UNLABELLED, labels)
     there = labels != UNLABELLED
     n_classes = np.unique(labels[there]).size
     if not guides or n_classes <= CLASSES_APART:
@@ -87,7 +97,7 @@ def guiding_target(target: CodedColumn, declared: Column, task: Task | None, *, 
     return GuidingTarget(task=found.task, labels=labels, numbers=None, notes=(*notes, told))
 
 
-def _as_number(target: CodedColumn, codes: IntArray, notes: tuple[str, ...]) -> GuidingTarget:
+def _as_number(target: CodedColumn, codes: IntArray, notes: tuple[str, ...], hidden: BoolArray | None) -> GuidingTarget:
     """Return a target that is a number; cells that are none guide nothing."""
     numbers = as_numbers(target.values)[codes]
     known = ~np.isnan(numbers)
@@ -95,12 +105,16 @@ def _as_number(target: CodedColumn, codes: IntArray, notes: tuple[str, ...]) -> 
         raise PolicyError(
             f"no cell of the target {target.name!r} is a number", f"{option('task', 'classification')}, or another one"
         )
-    present = np.sort(numbers[known])
-    borders = np.unique(present[[present.size // 4, present.size // 2, 3 * present.size // 4]])
-    labels = np.full(codes.size, UNLABELLED, dtype=np.int64)
-    labels[known] = np.searchsorted(borders, numbers[known], side="right")
     n_missing = 0 if target.missing is None else int((codes == target.missing).sum())
     n_strange = int((~known).sum()) - n_missing
+    if hidden is not None:
+        numbers = np.where(hidden, np.nan, numbers)
+        known = known & ~hidden
+    labels = np.full(codes.size, UNLABELLED, dtype=np.int64)
+    if known.any():
+        present = np.sort(numbers[known])
+        borders = np.unique(present[[present.size // 4, present.size // 2, 3 * present.size // 4]])
+        labels[known] = np.searchsorted(borders, numbers[known], side="right")
     owner: JsonObject | None = None
     if n_strange:
         note = (

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import FloatArray
+from anonkit.domains.array_types import BoolArray, FloatArray
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.folded_values import folded_column
 from anonkit.errors import GuaranteeError, PolicyError, SourceError
@@ -124,6 +124,7 @@ def prepare(
     model: AnonymityModel,
     preparation: Preparation,
     rules: Sequence[SensitiveRule],
+    held_out: str | None = None,
 ) -> Prepared:
     """Code the quasi-identifiers of a table and turn the model into requirements.
 
@@ -131,6 +132,8 @@ def prepare(
     ----------
     rules : sequence of SensitiveRule
         What is asked of the values of each sensitive column.
+    held_out : str, optional
+        Column of truth values that marks the rows whose labels the search does not see.
 
     Raises
     ------
@@ -144,7 +147,7 @@ def prepare(
     names = policy.quasi_identifiers
     if not names:
         raise PolicyError("no column is a quasi-identifier", "k-anonymity protects the columns an attacker may know")
-    usable = _usable_rows(source, policy, engine)
+    usable = _usable_rows(source, policy, engine, held_out)
     coded = engine.encode(usable, names)
     _refuse_uncut(coded)
     units = None if policy.unit is None else engine.encode(usable, [policy.unit])[0].codes.astype(np.int64)
@@ -158,7 +161,13 @@ def prepare(
     guide = (
         GuidingTarget.none(coded[0].codes.size)
         if target is None
-        else guiding_target(target, policy.column(target.name), policy.task, guides=preparation.guided)
+        else guiding_target(
+            target,
+            policy.column(target.name),
+            policy.task,
+            guides=preparation.guided,
+            hidden=None if held_out is None else _marked(engine.encode(usable, [held_out])[0]),
+        )
     )
     declared = [policy.column(column.name) for column in coded]
     levels = [preparation.hierarchy(*pair) for pair in zip(coded, declared, strict=True)]
@@ -186,7 +195,12 @@ def prepare(
     )
 
 
-def _usable_rows(source: Source, policy: Policy, engine: Engine) -> Source:
+def _marked(column: CodedColumn) -> BoolArray:
+    """Return which rows a column of truth values marks, shape (n_rows,)."""
+    return np.asarray(np.array([value == "true" for value in column.values], dtype=bool)[column.codes])
+
+
+def _usable_rows(source: Source, policy: Policy, engine: Engine, held_out: str | None) -> Source:
     """Return the rows that no missing value drops and, with a unit column, somebody's; the unit as its keys.
 
     No row is left out because nobody may be told by a candidate for the person.
@@ -195,7 +209,7 @@ def _usable_rows(source: Source, policy: Policy, engine: Engine) -> Source:
     if not needed and policy.unit is None:
         return source
     keys = [candidate.key for candidate in policy.candidates]
-    names = dict.fromkeys((*policy.quasi_identifiers, *policy.sensitive, policy.target, policy.unit, *keys))
+    names = dict.fromkeys((*policy.quasi_identifiers, *policy.sensitive, policy.target, policy.unit, *keys, held_out))
     schema = pa.schema(
         [(name, pa.string() if name == policy.unit else source.schema.field(name).type) for name in names if name]
     )

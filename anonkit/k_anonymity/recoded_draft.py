@@ -44,6 +44,7 @@ def draft_recoded(
     usable: UsableRows,
     column_facts: Mapping[str, ColumnFacts] = MappingProxyType({}),
     notes: Sequence[str] = (),
+    first: str | None = None,
     hint: str = f"raise {option('max_suppression')}, or ask for less",
 ) -> Draft:
     """Recode a table where its rows are, and leave out the rows of classes that break the model.
@@ -56,6 +57,8 @@ def draft_recoded(
         What the report says of a quasi-identifier beside how it was recoded.
     notes : sequence of str
         What the owner should read.
+    first : str, optional
+        Column of truth values, carried along, whose rows are written first.
     hint : str
         What to do when too many rows would have to be left out.
 
@@ -84,6 +87,8 @@ def draft_recoded(
     published = recoding.published if isinstance(recoding, MergedRecoding) else recoding
     as_read = source.schema
     schema = released_schema(as_read, policy, published)
+    if first is not None:
+        schema = schema.append(as_read.field(first))
     recode = RecodeRows(
         recoding=recoding,
         schema=schema,
@@ -114,6 +119,7 @@ def draft_recoded(
             *_nobody_notes(policy, usable.n_nobody),
         ),
         applied=recoding,
+        first=first,
     )
 
 

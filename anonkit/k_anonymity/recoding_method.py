@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from anonkit.errors import ChoiceError, GuaranteeError, option
+from anonkit.k_anonymity.held_out_labels import LEAST, held_out_labels
 from anonkit.k_anonymity.levelled_rows import levelled_rows
 from anonkit.k_anonymity.preparing import Preparation, Prepared, prepare
 from anonkit.k_anonymity.privacy_model import AnonymityModel
@@ -88,6 +89,7 @@ class RecodingMethod(AnonymityModel, ABC):
         Privacy
         -------
         A value is listed in the recoding of a sample when k rows of the sample hold it, so k rows of the table do.
+        The rows whose labels the search does not see are a secret random draw; see `held_out_labels`.
         """
         try:
             return self._drafted(source, policy, engine=engine, rng=rng, progress=progress)
@@ -106,11 +108,15 @@ class RecodingMethod(AnonymityModel, ABC):
         usable = count_usable_rows(source, policy, engine)
         if policy.sensitive:
             usable = replace(usable, rules=settled_rules(self, source, policy, engine, usable.needed))
+        guided, mark = self.preparation.guided and policy.target is not None, None
+        sees_all = policy.unit is not None or getattr(self, "all_labels", False)
+        if guided and not sees_all and usable.n_usable >= LEAST:
+            source, mark = held_out_labels(source, policy, engine, rng)
         searched = searched_rows(source, engine, rng, progress)
         sampled = searched is not source
         with counting_beside(engine) if sampled else nullcontext():  # a sample is in memory, the other rows wait
             progress("coding", 0.0)
-            prepared = prepare(searched, policy, engine, self, self.preparation, usable.rules)
+            prepared = prepare(searched, policy, engine, self, self.preparation, usable.rules, mark)
             result = self.find_recoding(prepared, rng=rng, progress=progress)
             refuse_dropped(prepared.kept, result.recoding)
         draft = draft_recoded(
@@ -123,11 +129,13 @@ class RecodingMethod(AnonymityModel, ABC):
             usable=usable,
             column_facts=result.column_facts,
             notes=prepared.notes,
+            first=mark,
         )
         draft = draft if levelled is None else levelled.told(draft)
         sample = {"sample": sample_details(searched, source)} if sampled else {}
         return replace(
             draft,
+            labels_seen=guided and mark is None,
             details={"search": {**result.details, **sample}},
             owner={
                 **({"search": result.owner} if result.owner else {}),

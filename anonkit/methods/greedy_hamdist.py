@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from anonkit.k_anonymity.held_out_labels import all_labels_parameter
 from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult
 from anonkit.methods.rfka import RFKA
@@ -34,11 +35,12 @@ class GreedyHamdist(RecodingMethod):
     target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
-        {"paper": {"bins": 5, "max_suppression": 0.0}}
+        {"paper": {"bins": 5, "max_suppression": 0.0, "all_labels": True}}
     )
 
     bins: int = parameter(default=5, range="[2, inf)", help="cut numeric columns into this many equal-width bins first")
     max_suppression: float = parameter(default=0.0, range="[0, 1]", help="largest share of rows that may be left out")
+    all_labels: bool = all_labels_parameter()
 
     def __post_init__(self) -> None:
         super().__post_init__()

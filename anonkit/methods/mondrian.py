@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonkit.k_anonymity.coded_axes import boxes_of
+from anonkit.k_anonymity.held_out_labels import all_labels_parameter
 from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult
 from anonkit.k_anonymity.search.box_tree import grow_boxes
@@ -40,6 +41,8 @@ class Mondrian(RecodingMethod):
         "k-anonymity by local recoding into boxes that keep what predicts the target; nothing suppressed"
     )
     target_use: ClassVar[TargetUse] = TargetUse.OPTIONAL
+
+    all_labels: bool = all_labels_parameter()
 
     @property
     def preparation(self) -> Preparation:

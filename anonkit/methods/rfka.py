@@ -17,6 +17,7 @@ from anonkit.errors import ChoiceError, PolicyError, option, spoken
 from anonkit.k_anonymity.coded_axes import global_recoding, grouping_of, one_hot_grouping
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping
 from anonkit.k_anonymity.found_detail import Pooled, Stretch, held_by
+from anonkit.k_anonymity.held_out_labels import all_labels_parameter
 from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult, refuse_too_many
 from anonkit.k_anonymity.search.distinct_rows import released_partition
@@ -88,6 +89,7 @@ class RFKA(RecodingMethod):
                     "max_suppression": 0.0,
                     "trees": 1000,
                     "forest": "full",
+                    "all_labels": True,
                 }
             )
         }
@@ -141,6 +143,7 @@ class RFKA(RecodingMethod):
         choices=FORESTS,
         help="trees on at most 4,096 drawn rows, until more change little; or all, on full bootstraps (the paper's)",
     )
+    all_labels: bool = all_labels_parameter()
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -197,6 +197,7 @@ class SafePub:
         )
         return Draft(
             data=data,
+            labels_seen=domains.target is not None,
             params={
                 "format": FORMAT,
                 **self._params(policy, domains, choice, sampled, k, units),

@@ -4,28 +4,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from anonkit.bundle.data_files import count_rows, iter_batches
 from anonkit.checks.anonymity import looked_at
 from anonkit.checks.candidate_values import fewest_values
 from anonkit.checks.disclosure import Disclosure, measure
-from anonkit.checks.number_utility import number_for_all_rows, number_utility
+from anonkit.checks.number_utility import number_for_all_rows
 from anonkit.checks.pair_marginals import pair_marginals
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.promise_checkers import draft_checks
 from anonkit.checks.read_values import ReadValues
-from anonkit.checks.utility import (
-    SAMPLE,
-    RowsAsReleased,
-    prediction_for_all_rows,
-    predictive_utility,
-)
+from anonkit.checks.scored_rows import KEY, PREDICTION, features_of, prediction_of_first_rows, rows_to_score
+from anonkit.checks.utility import SAMPLE, RowsAsReleased, prediction_for_all_rows
 from anonkit.checks.whole_sets import fewest_alike
 from anonkit.errors import InternalError, ReleaseFormatError
+from anonkit.k_anonymity.held_out_labels import held_out_labels
 from anonkit.k_anonymity.recoded_sample import has_classes, people_of, recoded_sample
 from anonkit.pipeline.rows_left_out import CountedTable, by_quarter, left_out_by_class
 from anonkit.policy.column_declarations import Role
@@ -121,21 +120,22 @@ def answer_checks(
 
 
 def release_utility(
-    spool: Path,
-    schema: pa.Schema,
-    engine: Engine,
-    policy: Policy,
-    counted: Disclosure | None,
-    randomness: Randomness | None,
+    spool: Path, schema: pa.Schema, policy: Policy, counted: Disclosure | None, draft: Draft | None
 ) -> dict[str, Any]:
     """Measure what the released table is worth, from the released table alone.
 
+    No figure of prediction is stated where the search has seen the labels of all rows, nor where the promise is about
+    people: the first rows could only be those of some people, all of each, and their order would then tell which rows
+    are of one person.
+
     Parameters
     ----------
+    spool : path
+        The draft as it was written, rows whose labels no search saw first.
     schema : Schema
         Columns that are counted or released; those of one value are not.
-    randomness : Randomness, optional
-        Draws the rows a model is trained on; without it none is trained.
+    draft : Draft, optional
+        Says which rows come first; without it no model is trained.
     """
     if counted is None:
         return {}
@@ -145,14 +145,25 @@ def release_utility(
     }
     if policy.target is None or policy.target not in schema.names:
         return out
-    if randomness is None:
-        return {**out, "prediction_of_target": NOT_MEASURED}
-    names = [name for name in policy.quasi_identifiers if name in schema.names]
-    sampled = engine.sample(engine.scan(spool, Policy()), SAMPLE, randomness.child(_DRAWN))
-    rows = _rows(sampled, [*names, policy.target])
-    scored = number_utility if policy.task is Task.REGRESSION else predictive_utility
-    scores = scored(rows, names, policy.target)
-    return out if scores is None else {**out, "prediction_of_target": scores}
+    if draft is None or draft.labels_seen or policy.unit is not None:
+        return {**out, PREDICTION: NOT_MEASURED}
+    scored = rows_to_score(count_rows(spool)) if draft.first is None else _rows_marked(spool, draft.first)
+    is_number = policy.task is Task.REGRESSION
+    names = features_of(schema, policy.quasi_identifiers)
+    scores = prediction_of_first_rows(spool, names, policy.target, scored, of_number=is_number)
+    return out if scores is None else {**out, KEY: scored, PREDICTION: scores}
+
+
+def _rows_marked(spool: Path, mark: str) -> int:
+    """Return how many rows are marked, `SAMPLE` at most: they are the first."""
+    n_marked = 0
+    with closing(iter_batches(spool, [mark], batch_rows=SAMPLE)) as batches:
+        for batch in batches:
+            marked = batch.column(mark).true_count
+            n_marked += marked
+            if marked < batch.num_rows or n_marked >= SAMPLE:
+                break
+    return min(n_marked, SAMPLE)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -171,6 +182,10 @@ class ReleasedRows:
     """Those of them that are published: columns that turned out to have one value are not."""
     params: Mapping[str, Any]
     """What is published of it beside the rows."""
+    marked: bool = False
+    """Whether the rows that `SourceCounts.mark` marks are those whose labels the search has not seen."""
+    labels_seen: bool = True
+    """Whether a search may have seen the labels of all rows."""
 
     @property
     def classes(self) -> pa.Table:
@@ -187,6 +202,8 @@ class SourceCounts:
     """The rows of every class of a target that has classes by its type."""
     drawn: Callable[[], Source] | None
     """The rows that models are trained on; None where none is trained."""
+    mark: str | None = None
+    """Column of these rows that marks those whose labels are hidden from a search that does not see all."""
 
     @classmethod
     def of(
@@ -209,10 +226,11 @@ class SourceCounts:
         of_target = None
         if target is not None and has_classes(table.schema.field(target).type):
             of_target = counted_later(engine, lambda: engine.count_sets(table, [(target,)])[0])
-        drawn = None
-        if randomness is not None:
-            drawn = counted_later(engine, lambda: engine.sample(table, SAMPLE, randomness.child(_DRAWN)))
-        return cls(class_sizes=sizes, of_target=of_target, drawn=drawn)
+        if randomness is None:
+            return cls(class_sizes=sizes, of_target=of_target, drawn=None)
+        marked, mark = (table, None) if target is None else held_out_labels(table, policy, engine, randomness)
+        drawn = counted_later(engine, lambda: engine.sample(marked, SAMPLE, randomness.child(_DRAWN)))
+        return cls(class_sizes=sizes, of_target=of_target, drawn=drawn, mark=mark)
 
 
 def owner_measures(
@@ -254,8 +272,9 @@ def owner_measures(
         measures |= {} if lost is None else {"rows_left_out": lost}
         if counts.drawn is not None:
             columns = [*known, target, *([] if unit is None else [unit])]
-            rows = _rows(counts.drawn(), columns)
-            return {**measures, "utility_of_source": {}, **_of_target(rows, known, target, policy, released)}
+            mark = counts.mark if released.marked else None
+            rows = _rows(counts.drawn(), columns if mark is None else [*columns, mark])
+            return {**measures, "utility_of_source": {}, **_of_target(rows, known, target, policy, released, mark)}
     if counts.drawn is None:
         return measures
     rows = _rows(counts.drawn(), [*known, *([] if unit is None else [unit])])
@@ -265,9 +284,12 @@ def owner_measures(
 
 
 def _of_target(
-    rows: pa.Table, known: Sequence[str], target: str, policy: Policy, released: ReleasedRows
+    rows: pa.Table, known: Sequence[str], target: str, policy: Policy, released: ReleasedRows, mark: str | None
 ) -> dict[str, Any]:
-    """Measure on rows of the source how well the target is predicted before and after."""
+    """Measure on rows of the source how well the target is predicted before and after; see `SourceCounts.mark`."""
+    unseen = None
+    if mark is not None:
+        unseen, rows = rows.column(mark).to_numpy(), rows.drop_columns([mark])
     recoded = recoded_sample(rows, policy, released.applied, released.classes, released.shown)
     of_number = policy.task is Task.REGRESSION
     found = (number_for_all_rows if of_number else prediction_for_all_rows)(
@@ -276,6 +298,8 @@ def _of_target(
         target,
         RowsAsReleased(table=recoded.table, released=recoded.released, placed=recoded.placed),
         people_of(rows, policy.unit),
+        unseen=unseen,
+        maybe_seen=released.labels_seen,
     )
     if found is None:
         return {}

@@ -302,6 +302,7 @@ class Output:
         *,
         metadata: Mapping[str, str] | None = None,
         randomness: Randomness | None = None,
+        first: str | None = None,
     ) -> int:
         """Write rows in the form that is asked for; return how many. See `anonkit.protocols.Engine.write`.
 
@@ -310,7 +311,9 @@ class Output:
         EngineError
             The data cannot be written; what was written is deleted then.
         """
-        return engine.write(source, path, metadata=metadata or {}, randomness=randomness, part_rows=self.part_rows)
+        return engine.write(
+            source, path, metadata=metadata or {}, randomness=randomness, part_rows=self.part_rows, first=first
+        )
 
     def signer(self) -> Signer | None:
         """Return what signs the files, if anything does.

@@ -147,6 +147,8 @@ class _Workspace:
             names=names,
             shown=[name for name in names if name in draft.data.schema.names],
             params=draft.draft.params,
+            marked=draft.draft.first is not None,
+            labels_seen=draft.draft.labels_seen,
         )
 
 
@@ -338,7 +340,7 @@ def _recounted(
     draft = source.drafted(request, randomness)
     request.progress("checking", 0.0)
     order = None if draft.in_order else randomness
-    n_rows = request.output.write(source.engine, draft.data, spool, randomness=order)
+    n_rows = request.output.write(source.engine, draft.data, spool, randomness=order, first=draft.first)
     classes = promise.counted_classes
     as_drafted: Mapping[str, Any] = draft.params
     draft, hidden, schema = _as_written(promise, draft, spool, policy)
@@ -371,10 +373,9 @@ def _recounted(
         utility=release_utility(
             spool,
             schema,
-            files,
             replace(policy, task=task_of_params(as_drafted)),
             counted,
-            randomness if request.utility else None,
+            draft if request.utility else None,
         ),
         owner={**draft.owner, **batch_outlook(draft, counted, classes)},
         notes=[
@@ -393,7 +394,7 @@ def _recounted(
 def _structure_checks(draft: Draft, policy: Policy) -> list[Check]:
     """Check that nothing reaches the output that must not."""
     synthesized = {column["name"] for column in draft.columns if column["action"] == "synthesized"}
-    counted = whose(policy)
+    counted = _hidden(draft, policy)
     names = [name for name in draft.data.schema.names if name not in counted and name not in synthesized]
     stray = [name for name in names if name not in policy.columns or not policy.column(name).is_released]
     return [Check(name="identifiers_absent", passed=not stray, observed=len(stray), required=0)]
@@ -423,11 +424,16 @@ def _as_written(
 ) -> tuple[Draft, frozenset[str], pa.Schema]:
     """Describe a draft as its table is; return it, the columns that are not released, and the schema to count."""
     schema = draft.data.schema
-    people = whose(policy) & set(schema.names)
+    hidden = _hidden(draft, policy) & set(schema.names)
     if promise.counted_classes is None:
-        return draft, people, schema
+        return draft, hidden, schema
     written = as_written(draft, spool, policy)
-    return written.draft, frozenset({*written.constant, *people}), written.schema
+    return written.draft, frozenset({*written.constant, *hidden}), written.schema
+
+
+def _hidden(draft: Draft, policy: Policy) -> frozenset[str]:
+    """Return the columns of a draft that are never released: whose its rows are, and which of them come first."""
+    return whose(policy) | ({draft.first} if draft.first is not None else frozenset())
 
 
 def whose(policy: Policy) -> frozenset[str]:

@@ -35,6 +35,7 @@ import pandas as pd
 import pyarrow as pa
 
 import anonkit
+from anonkit.checks.scored_rows import rows_to_score
 from anonkit.checks.utility import predictive_utility
 from anonkit.datasets import bank_customers
 from anonkit.errors import GuaranteeError
@@ -132,7 +133,8 @@ def smallest_class(released: pa.Table, target: str) -> int:
 
 def auc(table: pa.Table, target: str) -> float:
     """Return the AUC of the report's protocol; NaN where it says nothing."""
-    scores = predictive_utility(table, [name for name in table.column_names if name != target], target)
+    names = [name for name in table.column_names if name != target]
+    scores = predictive_utility(table, names, target, rows_to_score(table.num_rows))
     return float("nan") if scores is None else scores["auc"]
 
 

@@ -23,7 +23,6 @@ SIGNED_ONLY = (
     "report: method.summary",
     "report: columns[].reason",
     "report: columns[].importance",
-    "report: utility.prediction_of_target",
     "report: domains_declared_by",
     "report: notes",
     "report: search",

@@ -1,4 +1,4 @@
-"""Intervals of scores of correlated folds: the published formula, and what they cover."""
+"""Intervals of scores, of one model and of correlated folds: the published formulas, and what they cover."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.checks.score_intervals import GAIN, LOSS, NOTHING_SHOWN, paired_difference, score_interval
+from anonkit.checks.class_scores import class_scores
+from anonkit.checks.score_intervals import (
+    BETTER,
+    NOTHING_SHOWN,
+    WORSE,
+    class_score_intervals,
+    paired_difference,
+    score_interval,
+)
 from anonkit.checks.utility import RowsAsReleased, prediction_for_all_rows
 
 SCORES = [0.80, 0.82, 0.79, 0.85, 0.84]
@@ -22,14 +30,56 @@ def test_the_interval_is_that_of_nadeau_and_bengio() -> None:
     assert score_interval(SCORES, 1 / 4) == pytest.approx((0.82 - half, 0.82 + half), abs=1.01e-4)
 
 
+def test_the_interval_of_an_area_is_that_of_delong() -> None:
+    """Worked out pair by pair: S10/m + S01/n of the placements, t(24, .975) = 2.0639, in log odds."""
+    random = np.random.default_rng(3)
+    above, below = (np.round(random.normal(mean, 1, size), 1) for mean, size in ((1.0, 40), (0.0, 25)))
+    wins = (above[:, None] > below[None, :]) + (above[:, None] == below[None, :]) / 2
+    area = wins.mean()
+    variance = wins.mean(axis=1).var(ddof=1) / 40 + wins.mean(axis=0).var(ddof=1) / 25
+    half = 2.063899 * math.sqrt(variance) / (area * (1 - area))
+    ends = [1 / (1 + math.exp(-math.log(area / (1 - area)) - sign * half)) for sign in (-1, 1)]
+    shares = np.append(above, below)
+    found = class_score_intervals(np.column_stack([-shares, shares]), np.repeat([1, 0], [40, 25]))
+    assert found["auc"] == pytest.approx(ends, abs=1.01e-4)
+    assert 0.5 < found["auc"][0] < found["auc"][1] < 1
+
+
+def test_an_area_without_an_error_is_not_certain() -> None:
+    """Ten of ten right, or none: the interval has the end that so many right guesses of ten have, .6915."""
+    truth = np.arange(20) % 2
+    for shares, ends in ((truth, (0.6915, 1.0)), (1 - truth, (0.0, 0.3085))):
+        found = class_score_intervals(np.column_stack([1 - shares, shares]).astype(float), truth)
+        assert found["auc"] == pytest.approx(ends, abs=1e-4)
+
+
+@pytest.mark.parametrize("weights", [(0.9, 0.1), (0.5, 0.3, 0.2)])
+def test_intervals_of_one_model_cover_what_it_reaches_on_all_rows(weights: tuple[float, ...]) -> None:
+    """Of a coin and of a fair model, ties among the scores: 109 or more of 120 intervals of 300 rows are right."""
+    random = np.random.default_rng(5)
+
+    def drawn(rows: int, signal: float) -> tuple[np.ndarray, np.ndarray]:
+        truth = random.choice(len(weights), rows, p=weights)
+        shares = np.round(random.random((rows, len(weights))) + signal * (truth[:, None] == np.arange(len(weights))), 1)
+        return shares, truth
+
+    for signal in (0.0, 0.6):
+        reached = class_scores(*drawn(50_000, signal))
+        right = dict.fromkeys(reached, 0)
+        for _ in range(120):
+            for name, (low, high) in class_score_intervals(*drawn(300, signal)).items():
+                right[name] += low <= reached[name] <= high
+        assert min(right.values()) >= 109  # 95 % less two standard errors
+
+
 @given(one=scores, other=scores)
 def test_a_difference_has_its_mean_inside_and_its_verdict_by_zero(one: list[float], other: list[float]) -> None:
-    """The ends lie in [-1, 1] about the mean; a gain or loss is shown where 0 is outside, and nothing elsewhere."""
+    """The ends lie in [-1, 1] about the mean; better or worse is shown where 0 is outside, and nothing elsewhere."""
     found = paired_difference(one, other, 1 / 4)
     (low, high), value = found["ci"], found["value"]
     assert -1 <= low <= value + 1e-4
     assert value - 1e-4 <= high <= 1
-    assert found["shows"] == (GAIN if low > 0 else LOSS if high < 0 else NOTHING_SHOWN)
+    assert found["shows"] == (BETTER if low > 0 else WORSE if high < 0 else NOTHING_SHOWN)
     turned = paired_difference(other, one, 1 / 4)
     assert turned["value"] == -value
     assert turned["ci"] == [-high, -low]
@@ -56,7 +106,7 @@ def _population(rows: int, random: np.random.Generator) -> tuple[np.ndarray, np.
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [300, 1000])
 def test_tables_of_the_same_worth_are_seldom_told_apart(rows: int) -> None:
-    """Two columns of noise are exchanged for others: of 200 tables at most 10 show a gain or a loss of AUC."""
+    """Two columns of noise are exchanged for others: of 200 tables at most 10 show a difference of AUC."""
     import pyarrow as pa
 
     random = np.random.default_rng(11)
@@ -97,12 +147,12 @@ def test_the_interval_of_a_real_loss_covers_it() -> None:
 
 
 def test_errors_beyond_one_have_intervals_too() -> None:
-    """An interval of errors is not cut at 1; a lower error is a gain, and one of tiny numbers does not vanish."""
+    """An interval of errors is not cut at 1; a lower error is better, and one of tiny numbers does not vanish."""
     low, high = score_interval([40.0, 50.0, 60.0], 0.25, most=float("inf"))
     assert 0 < low < 50 < high
     less = paired_difference([10.0, 11.0, 10.5], [20.0, 21.0, 20.6], 0.25, bounded=False, less_is_better=True)
     more = paired_difference([20.0, 21.0, 20.6], [10.0, 11.0, 10.5], 0.25, bounded=False, less_is_better=True)
-    assert (less["shows"], more["shows"]) == (GAIN, LOSS)
+    assert (less["shows"], more["shows"]) == (BETTER, WORSE)
     assert less["value"] == pytest.approx(-10.0333, abs=1e-3)
     assert less["ci"][0] < less["value"] < less["ci"][1] < 0
     tiny = score_interval([1e-6, 1.1e-6, 0.9e-6], 0.25, most=float("inf"))

@@ -128,7 +128,7 @@ def test_a_data_frame_is_made_after_pyarrow_has_found_no_pandas() -> None:
 @pytest.mark.slow
 def test_the_next_batch_is_recoded_without_training_models(tmp_path: Path) -> None:
     """`apply` loads no machine learning: nobody asked what a batch is worth, and it took longer than the recoding."""
-    table = bank_customers(400, seed=1)
+    table = bank_customers(1_600, seed=1)
     csv.write_csv(table, tmp_path / "batch.csv")
     anonkit.release(table, method="mondrian", k=4, target="customer_value", output=tmp_path / "first.parquet")
     batch = [str(tmp_path / name) for name in ("first.params.json", "batch.csv", "next.parquet")]

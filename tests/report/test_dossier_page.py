@@ -164,7 +164,7 @@ def test_the_dossier_fits_a_sheet_of_paper(tmp_path: Path) -> None:
     side = {"auc": 0.895234, "ci": {"auc": [0.874234, 0.916134]}}
     figures["prediction_for_all_rows"] |= {
         "target": LONG, "from_source": side, "from_release": side,
-        "difference": {"auc": {"value": -0.061934, "ci": [-0.076834, -0.047034], "shows": "loss"}},
+        "difference": {"auc": {"value": -0.061934, "ci": [-0.076834, -0.047034], "shows": "worse"}},
     }  # fmt: skip
     page = render_dossier(_k_anonymous(), _owner(LONG, **figures), name=LONG, examples=_examples(LONG))
     printed, scroll_bar = page.replace("@media print", "@media all"), 15
@@ -192,7 +192,7 @@ def _left_out_and_prediction() -> dict[str, Any]:
     prediction = {
         "target": "income", "model": "forest", "protocol": "folds", "rows": 203, "rows_left_out": 33, "majority": 0.7,
         "from_source": side, "from_release": {"auc": 0.8, "ci": {"auc": [0.7, 0.85]}},
-        "difference": {"auc": {"value": -0.1, "ci": [-0.2, -0.05], "shows": "loss"}},
+        "difference": {"auc": {"value": -0.1, "ci": [-0.2, -0.05], "shows": "worse"}},
     }  # fmt: skip
     return {"rows_left_out": left_out, "prediction_for_all_rows": prediction}
 
@@ -205,7 +205,7 @@ def test_rows_left_out_and_prediction_stand_side_by_side() -> None:
     assert "high 200 rows 30 rows 15%" in text
     assert "a class of fewer than ten 3 rows 3 rows 100%" in text
     assert "secret" not in text
-    assert "AUC 0.9 (0.85 to 0.95) 0.8 (0.7 to 0.85) -0.1 (-0.2 to -0.05) loss" in text
+    assert "AUC 0.9 (0.85 to 0.95) 0.8 (0.7 to 0.85) -0.1 (-0.2 to -0.05) worse" in text
     assert "Usefulness of the source" not in text
 
 

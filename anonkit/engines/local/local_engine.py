@@ -270,6 +270,7 @@ class LocalEngine:
         metadata: Mapping[str, str],
         randomness: Randomness | None,
         part_rows: int | None = None,
+        first: str | None = None,
     ) -> int:
         """Write a Parquet file, or a folder of them. See `anonkit.protocols.Engine.write`.
 
@@ -285,7 +286,9 @@ class LocalEngine:
         With `randomness` the order of the rows is secret and the same on every engine. One `Randomness` writes
         one order: two files written with it can be joined row by row.
         """
-        pieces = self._in_order(source) if randomness is None else self._shuffled(source, randomness.key("shuffle"))
+        pieces = (
+            self._in_order(source) if randomness is None else self._shuffled(source, randomness.key("shuffle"), first)
+        )
         with closing(pieces):  # rows on disk go at once, also when writing fails
             if part_rows is None:
                 return write_parquet(pieces, source.schema, path, metadata)
@@ -302,7 +305,7 @@ class LocalEngine:
         pieces = grouped(batches, schema, _IN_MEMORY // 4)
         yield from map(columns.restored, pieces)
 
-    def _shuffled(self, source: LocalSource, key: bytes) -> Generator[pa.Table, None, None]:
+    def _shuffled(self, source: LocalSource, key: bytes, first: str | None) -> Generator[pa.Table, None, None]:
         columns = CategoryColumns(source.schema)
         pieces = shuffled(
             columns.numbered(source.batches()),
@@ -311,6 +314,7 @@ class LocalEngine:
             at_most=source.at_most,
             in_memory=_IN_MEMORY,
             folder=self._new_folder,
+            first=first,
         )
         with closing(pieces):
             yield from map(columns.restored, pieces)

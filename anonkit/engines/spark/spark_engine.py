@@ -348,6 +348,7 @@ class SparkEngine:
         metadata: Mapping[str, str],
         randomness: Randomness | None,
         part_rows: int | None = None,
+        first: str | None = None,
     ) -> int:
         """Write a Parquet file, or a folder of them, on the driver's machine. See `anonkit.protocols.Engine.write`.
 
@@ -362,7 +363,7 @@ class SparkEngine:
         """
         local = partial(self._local.write, path=path, metadata=metadata, part_rows=part_rows)
         if isinstance(source, LocalSource):
-            return local(source, randomness=randomness)
+            return local(source, randomness=randomness, first=first)
         if randomness is None and part_rows is not None and source.at_most:
             by_file = _by_file(source.splits, part_rows)
             each = max(part_rows * by_file.n_splits // source.at_most, 1)
@@ -371,7 +372,7 @@ class SparkEngine:
         if randomness is None:
             return local(source.local, randomness=None)
         together = min(part_rows or PART_ROWS, PART_ROWS)
-        parts = in_order(source, randomness.key("shuffle"), self._new_folder(), together)
+        parts = in_order(source, randomness.key("shuffle"), self._new_folder(), together, first)
         if part_rows is None or not any(parts.sizes):
             return local(LocalSource(source.schema, all_of(parts), at_most=source.at_most), randomness=None)
         rows_a_part = max(part_rows * len(parts.sizes) // sum(parts.sizes), 1)

@@ -44,14 +44,16 @@ def stored(source: SparkSource, folder: Path) -> StoredSplits:
     return _written(frame, form, folder, source, source.splits.n_splits)
 
 
-def in_order(source: SparkSource, key: bytes, folder: Path, rows_together: int = PART_ROWS) -> StoredSplits:
+def in_order(
+    source: SparkSource, key: bytes, folder: Path, rows_together: int = PART_ROWS, first: str | None = None
+) -> StoredSplits:
     """Write rows in the order of their secret words under a key of 32 bytes, in parts of so many or more; see `stored`.
 
-    Rows of a part are in memory together.
+    Rows of a part are in memory together. Those that the column `first` marks come before all others.
     """
     form = _form(source)
     bits = min(max(source.at_most // rows_together, 1).bit_length() - 1, _MOST_PARTS_BITS)
-    dealt = source.tasks(Deal(rows=source.rows(), form=form, key=key, bits=bits), DEALT)
+    dealt = source.tasks(Deal(rows=source.rows(), form=form, key=key, bits=bits, first=first), DEALT)
     together = dealt.repartition(1 << bits, "part").sortWithinPartitions("part")
     kinds = spark_schema(WRITTEN.names, WRITTEN.types)
     frame = during("planning a job", lambda: together.mapInArrow(Sort(form=form, folder=str(folder)), kinds))

@@ -24,7 +24,7 @@ from anonkit.engines.reading.batches import BATCH_ROWS, gather
 from anonkit.engines.reading.failures import shielded
 from anonkit.engines.reading.sources import spill_is_gone
 from anonkit.engines.writing.row_maps import MappedRows, in_our_words, split_numbers, words_of
-from anonkit.engines.writing.shuffling import sorted_by, spill_failed
+from anonkit.engines.writing.shuffling import marked_first, sorted_by, spill_failed
 
 DEALT = pa.schema([("part", pa.int32()), ("rows", pa.binary())])
 """What a task deals out: the number of a part, and an Arrow message with rows of it."""
@@ -85,6 +85,8 @@ class Deal:
     key: bytes = field(repr=False)
     bits: int
     """There are 2**bits parts."""
+    first: str | None = None
+    """Column of truth values: the rows it marks come before all others."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Deal the pieces; see `in_our_words`."""
@@ -101,7 +103,9 @@ class Deal:
     def _worded(self, split: int) -> Iterator[pa.RecordBatch]:
         for batch, rows in self.rows.read(split):
             stored = self.form.store(batch)
-            yield stored.append_column(pa.field(_WORD, pa.uint64()), pa.array(words_of(self.key, rows)))
+            words = words_of(self.key, rows)
+            words = words if self.first is None else marked_first(words, stored.column(self.first))
+            yield stored.append_column(pa.field(_WORD, pa.uint64()), pa.array(words))
 
     def _divided(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         """Yield messages, a few parts at a time."""

@@ -37,6 +37,28 @@ def row_words(key: bytes, first_row: int, n_rows: int) -> Words:
     return keyed_words(key, 0, first_row, n_rows, word_bits=_WORD_BITS).reshape(-1).astype(np.uint64, copy=False)
 
 
+def marked_first(words: Words, marks: pa.Array | pa.ChunkedArray) -> Words:
+    """Return words by which marked rows come before all others, in an order as random as before, shape (n_rows,).
+
+    Words of marked rows are drawn together into the first fifth of their range, all others into the rest: where a fifth
+    of the rows is marked, files by the first bits of words are of one size still.
+
+    Parameters
+    ----------
+    words : uint64 array, shape (n_rows,)
+    marks : array of truth values, shape (n_rows,)
+    """
+    last = np.uint64(((1 << _WORD_BITS) - 1) // 5)
+    fifth = words // np.uint64(5)
+    others = last + np.uint64(1) + np.minimum(fifth, last - np.uint64(1)) * np.uint64(4)
+    return np.where(np.asarray(pc.fill_null(marks, False)), fifth, others)
+
+
+def _words(key: bytes, row: int, table: pa.Table, first: str | None) -> Words:
+    words = row_words(key, row, table.num_rows)
+    return words if first is None else marked_first(words, table.column(first))
+
+
 def shuffled(
     batches: Iterator[pa.RecordBatch],
     schema: pa.Schema,
@@ -45,6 +67,7 @@ def shuffled(
     at_most: int,
     in_memory: int,
     folder: Callable[[], Path],
+    first: str | None = None,
 ) -> Generator[pa.Table, None, None]:
     """Yield all rows in pieces, in the order of their secret words; no piece before the last batch was read.
 
@@ -62,12 +85,14 @@ def shuffled(
         Bytes of a table that are kept in memory.
     folder : callable
         Makes a private folder for the rest.
+    first : str, optional
+        Column of truth values: the rows it marks come before all others.
     """
     kept, complete = gather(batches, in_memory)
     head = _joined(kept, schema)
     places = repeating(head)
     if complete:
-        yield sorted_by(folded(head, places), row_words(key, 0, head.num_rows))
+        yield sorted_by(folded(head, places), _words(key, 0, head, first))
         return
     del head
     part = in_memory // _PARTS
@@ -78,7 +103,7 @@ def shuffled(
     try:
         files = [place / f"{number}.arrow" for number in range(1 << bits)]
         rest = (batch.cast(schema) for batch in chain(drained(kept), batches))
-        _deal(grouped(rest, schema, part), schema, key, files, bits)
+        _deal(grouped(rest, schema, part), schema, key, files, bits, first)
         for file in files:
             table = shielded(partial(_read, file), spill_failed)
             yield sorted_by(folded(table.drop_columns([_WORD]), places), table.column(_WORD).to_numpy())
@@ -97,7 +122,9 @@ def _joined(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
 _WORD = ""  # name of the column of words: no column of a table has an empty name
 
 
-def _deal(tables: Iterable[pa.Table], schema: pa.Schema, key: bytes, files: Sequence[Path], bits: int) -> None:
+def _deal(
+    tables: Iterable[pa.Table], schema: pa.Schema, key: bytes, files: Sequence[Path], bits: int, first: str | None
+) -> None:
     """Put every row, with its word, into the file its word begins with."""
     keyed = schema.append(pa.field(_WORD, pa.uint64()))
     options = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -105,7 +132,7 @@ def _deal(tables: Iterable[pa.Table], schema: pa.Schema, key: bytes, files: Sequ
         sinks = [stack.enter_context(pa.ipc.new_stream(str(file), keyed, options=options)) for file in files]
         row = 0
         for table in tables:
-            words = row_words(key, row, table.num_rows)
+            words = _words(key, row, table, first)
             row += table.num_rows
             order = _order(words)
             table = table.append_column(keyed.field(_WORD), pa.array(words)).take(pa.array(order))

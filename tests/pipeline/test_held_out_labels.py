@@ -1,0 +1,165 @@
+"""The labels of a fifth of the rows guide no search: these rows stand first, and the public figure is about them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import anonkit
+from anonkit.k_anonymity import preparing
+from anonkit.k_anonymity.held_out_labels import LEAST, held_out_labels
+from anonkit.randomness import Randomness
+
+N_ROWS = 2_000
+
+
+def _table(n_rows: int = N_ROWS, seed: int = 1) -> pa.Table:
+    random = np.random.default_rng(seed)
+    age, place = random.integers(20, 80, n_rows), random.integers(0, 5, n_rows)
+    return pa.table(
+        {
+            "number": np.arange(n_rows),
+            "age": age,
+            "place": [f"p{one}" for one in place],
+            "y": np.where(random.random(n_rows) < age / 100, "yes", "no"),
+        }
+    )
+
+
+POLICY: dict[str, Any] = {
+    "columns": {
+        "number": {"role": "insensitive", "release_as_is": True},
+        "age": {"role": "quasi_identifier"},
+        "place": {"role": "quasi_identifier"},
+    }
+}
+METHODS: dict[str, dict[str, Any]] = {
+    "rfka": {"method": "rfka", "trees": 5},
+    "greedy-hamdist": {"method": "greedy-hamdist", "max_suppression": 0.1},
+    "mondrian": {"method": "mondrian"},
+}
+UNGUIDED: dict[str, dict[str, Any]] = {"datafly": {"method": "datafly"}}
+
+
+def _released(table: pa.Table, method: str = "mondrian", **more: Any) -> anonkit.Release:
+    asked = {
+        "k": 5,
+        "target": "y",
+        "unit": "none",
+        "ledger": None,
+        "seed": 3,
+        "policy": POLICY,
+        **{**METHODS, **UNGUIDED}[method],
+    }
+    asked |= more
+    return anonkit.release(table, **{**asked, "policy": anonkit.Policy.from_dict(asked["policy"])})
+
+
+def _first(release: anonkit.Release) -> set[int]:
+    scored = release.report["utility"]["scored_rows"]
+    return set(release.to_arrow().column("number").to_pylist()[:scored])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_label_of_the_rows_scored_moves_the_recoding(method: str) -> None:
+    """All their labels are changed: recoding, rows and their order stay; of other rows a few change it."""
+    table = _table()
+    release = _released(table, method)
+    first = _first(release)
+    assert 300 <= len(first) <= 500
+    labels = table.column("y").to_pylist()
+    other = {"yes": "no", "no": "yes"}
+    turned = [other[label] if at in first else label for at, label in enumerate(labels)]
+    again = _released(table.set_column(3, "y", pa.array(turned)), method, utility=False)
+    assert again.params["recoding"] == release.params["recoding"]
+    names = ["number", *(name for name in release.to_arrow().column_names if name in ("age", "place"))]
+    assert again.to_arrow().select(names) == release.to_arrow().select(names)
+    assert "held out" not in release.to_arrow().column_names
+    if method != "greedy-hamdist":  # which keeps every value of a table as plain as this
+        random = np.random.default_rng(0).permutation(labels).tolist()
+        mixed = pa.array([label if at in first else random[at] for at, label in enumerate(labels)])
+        moved = _released(table.set_column(3, "y", mixed), method, utility=False)
+        assert moved.params["recoding"] != release.params["recoding"]
+
+
+def test_every_search_is_handed_rows_without_these_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exactly the marked rows are unlabelled, of a number too."""
+    seen = []
+    found = preparing.guiding_target
+
+    def watched(*args: Any, **named: Any) -> Any:
+        seen.append((found(*args, **named), named["hidden"]))
+        return seen[-1][0]
+
+    monkeypatch.setattr(preparing, "guiding_target", watched)
+    table = _table()
+    _released(table, utility=False)
+    numeric = table.set_column(3, "y", pa.array(np.arange(N_ROWS) * 1.5))
+    _released(numeric, utility=False)
+    for guide, hidden in seen:
+        assert ((guide.labels < 0) == hidden).all()
+        assert guide.numbers is None or (np.isnan(guide.numbers) == hidden).all()
+        assert 0.15 < hidden.mean() < 0.25
+
+
+def test_marks_are_of_the_key_and_the_row_number_alone() -> None:
+    """Other cells, the same marks; a column of their name keeps its own."""
+    from anonkit.engines.engine_choice import Local
+    from anonkit.policy.declaration import Policy
+
+    with Local().opened() as engine:
+        marks = []
+        for table in (_table(seed=1), _table(seed=2).append_column("held out", pa.array(range(N_ROWS)))):
+            source = engine.hold(table)
+            marked, name = held_out_labels(source, Policy(), engine, Randomness.seeded(5))
+            rows = pa.Table.from_batches(list(marked.batches(marked.schema.names)))
+            assert rows.select(table.column_names) == table
+            marks.append(rows.column(name).to_pylist())
+    assert marks[0] == marks[1]
+    assert 0.15 < np.mean(marks[0]) < 0.25
+
+
+@pytest.mark.parametrize("options", [{"all_labels": True}, {"unit": "number"}], ids=["all labels", "people"])
+def test_where_the_search_sees_all_labels_nothing_is_public(options: dict[str, Any], tmp_path: Path) -> None:
+    """No figure and no rows to score; the owner's comparison says that the search may have seen the labels."""
+    policy = {"columns": {name: how for name, how in POLICY["columns"].items() if name != "number"}}
+    table = _table()
+    asked = {"policy": policy if "unit" in options else POLICY, **options}
+    release = _released(table, output=tmp_path / "out.parquet", seed=None, **asked)
+    assert release.report["utility"]["prediction_of_target"] == "not measured"
+    assert "scored_rows" not in release.report["utility"]
+    assert "may have seen the target" in release.owner["prediction_for_all_rows"]["protocol"]
+    assert release.owner["prediction_for_all_rows"]["rows_scored"] == N_ROWS
+    assert anonkit.validate(tmp_path / "out.parquet").passed
+    parameters = release.report["method"]["parameters"]
+    assert parameters.get("all_labels", False) is ("all_labels" in options)
+
+
+def test_small_tables_are_searched_with_all_their_labels() -> None:
+    """Below the least rows none is marked, and nothing is public."""
+    release = _released(_table(LEAST - 1))
+    assert release.report["utility"]["prediction_of_target"] == "not measured"
+
+
+def test_a_method_that_reads_no_label_scores_the_first_fifth(tmp_path: Path) -> None:
+    """Datafly, and a batch that is recoded as an earlier one: any rows serve, and the figure is found again."""
+    table = _table()
+    release = _released(table, "datafly", seed=None, output=tmp_path / "out.parquet")
+    assert release.report["utility"]["scored_rows"] == release.to_arrow().num_rows // 5
+    assert anonkit.validate(tmp_path / "out.parquet").passed
+    assert release.owner["prediction_for_all_rows"]["rows_scored"] == N_ROWS
+    assert "did not see" not in release.owner["prediction_for_all_rows"]["protocol"]
+
+
+@pytest.mark.parametrize("cells", ["labels", "bounds"])
+def test_the_owner_s_comparison_scores_only_rows_whose_labels_were_hidden(cells: str, tmp_path: Path) -> None:
+    """As many rows as are marked; validate finds the public figure from labels and from bounds."""
+    release = _released(_table(), output=tmp_path / "out.parquet", seed=None, cells=cells)
+    own, public = release.owner["prediction_for_all_rows"], release.report["utility"]
+    assert own["rows_scored"] == public["scored_rows"]
+    assert "did not see" in own["protocol"]
+    assert anonkit.validate(tmp_path / "out.parquet").passed
