@@ -38,7 +38,7 @@ _PARAMETERS = {"epsilon", "adjacency", "rows_per_unit", "aggregate", "bins", "po
 _KEYS = {
     *("format", "anonkit_version", "method", "preset", "method_parameters", "randomness", "assumptions", "treatment"),
     *("parameters", "groups", "numbers", "measurements", "tables", "accounting", "composition", "columns"),
-    *("conditions", "binned", "places"),
+    *("conditions", "binned", "places", "written"),
 }
 _FIXED = ("table", "of", "statistic", "value", "low", "high")
 _SHOWN = {

@@ -92,6 +92,7 @@ _DOMAIN = {
     "bounds": _ends, "categories": _categories, "has_missing": _flag, "texts_alone": _flag, "outside": _text,
     "cells": _plain, "fine": _plain, "ends": _plain, "means": _plain,
 }  # fmt: skip
+_WRITTEN = {"decimal": _text, "thousands": _text, "percent": _flag, "currency": _text}
 _COLUMN = {
     **dict.fromkeys(("name", "role", "sensitive", "missing_is_value", "shows", "together"), _plain),
     **dict.fromkeys(("l", "t", "alpha", "tolerance", "width", "accept_outside"), _figure),
@@ -102,12 +103,7 @@ _COLUMN = {
     "released_as_is": _flag,
     "keep": _flag,
     "domain": _DOMAIN,
-    "written": {
-        "decimal": _text,
-        "thousands": _text,
-        "percent": _flag,
-        "currency": _text,
-    },
+    "written": _WRITTEN,
     "calendar": dict.fromkeys(("kind", "levels", "format", "zone", "bounds", "outside"), _plain),
     "place": dict.fromkeys(("latitude", "longitude", "resolutions", "box", "cells", "outside"), _plain),
 }
@@ -144,6 +140,7 @@ _PARAMS: Shape = {
             "rule", "calibration", "vote", "draw", "choice",
         ), ANY,
     ),
+    "written": {"*": _WRITTEN},
     "missing_values": _texts,
     "no_values": _texts,
     "folding": _text,

@@ -44,6 +44,10 @@ class Columns:
         """Return the first rows of some columns, nothing converted yet."""
         return Columns({name: self._get(name)[:n_rows] for name in names})
 
+    def replaced(self, arrays: Mapping[str, pa.Array]) -> dict[str, Any]:
+        """Return all columns by name, some of them replaced, nothing else converted yet."""
+        return {name: arrays.get(name, self._get(name)) for name in self.names}
+
     def array(self, name: str) -> pa.Array:
         """Return a column as one Arrow array, NaN as null.
 

@@ -16,7 +16,7 @@ from anonkit.bundle.release_place import Place
 from anonkit.consumers.learned_models import learned_from_files
 from anonkit.consumers.mixture_questions import MixtureQuestions, answers
 from anonkit.consumers.prediction_scores import RegressionScores, Scores, prediction_scores
-from anonkit.consumers.release_files import Described, read_true_table
+from anonkit.consumers.release_files import Described, in_written_form, read_params, read_true_table
 from anonkit.consumers.whole_files import refuse_existing, write_whole
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.number_bins import NumberBins
@@ -172,7 +172,9 @@ def reconstruct(
     power = _power_of(learned)
     scores, predicted = None, None
     if test is not None:
-        table = read_true_table(test, described.types) if isinstance(test, str | Path) else test
+        written = read_params(release).get("written", {})
+        types = {**described.types, **dict.fromkeys(written, pa.string())}
+        table = in_written_form(read_true_table(test, types) if isinstance(test, str | Path) else test, written)
         shares = learned.predict_proba(table)
         predicted = _predictions(described, shares)
         scores = prediction_scores(described, table, shares)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pc_csv
 
 from anonkit.bundle.data_files import iter_batches, read_rows
@@ -16,8 +17,11 @@ from anonkit.bundle.json_documents import read_json
 from anonkit.bundle.release_hashes import refuse_changed
 from anonkit.bundle.release_names import DATA, PARAMS
 from anonkit.bundle.release_place import Place
+from anonkit.consumers.columns import Columns
 from anonkit.domains.attribute_domains import Categories
+from anonkit.domains.cell_keys import cell_numbers
 from anonkit.domains.number_bins import NumberBins
+from anonkit.domains.written_numbers import NumberForm
 from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
 from anonkit.published.randomized_table import FORMAT, PublishedTable
 
@@ -121,6 +125,32 @@ def read_true_table(path: str | Path, types: Mapping[str, pa.DataType]) -> pa.Ta
         return _read_text(path, types)
     except pa.ArrowException:
         raise SourceError(f"{str(path)!r} cannot be read as a table") from None
+
+
+def in_written_form(table: Any, written: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Return a table of true values with the texts of some columns read by their written form.
+
+    Parameters
+    ----------
+    table : table
+        Anything a model predicts from; other types of columns than texts are as they are.
+    written : mapping
+        `NumberForm.to_params()` by column, as in the params of a release.
+
+    Returns
+    -------
+    The columns by name, 64-bit floats where they were texts; a text of another form is missing.
+    """
+    if not written:
+        return table
+    columns, read = Columns(table), {}
+    for name, form in written.items():
+        texts = columns.array(name) if name in columns else pa.nulls(0)
+        kind = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+            plain = NumberForm.from_params(form).plain(texts.cast(pa.string()))
+            read[name] = pc.if_else(plain.is_valid(), pa.array(cell_numbers(plain)), None)
+    return columns.replaced(read)
 
 
 def _read_text(path: Path, types: Mapping[str, pa.DataType]) -> pa.Table:

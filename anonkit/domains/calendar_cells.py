@@ -2,9 +2,10 @@
 """Dates, moments and times of day read from cells: each cell independently of all others, by a declared format.
 
 Without a format a text is read as ISO 8601 and in no other way: 03/04/2021 is two days, and no rule tells which. What
-is not of the format, or is no day of the calendar (31 April, 29 February 2021), is not read. Years have four digits.
-A moment with an offset or a time zone is taken in the declared zone, else in UTC; one without is taken as it stands.
-What is finer than a microsecond is cut off.
+is not of the format, or is no day of the calendar (31 April, 29 February 2021), is not read. Of several formats a text
+is read by those that fit it, where they agree. A year of two digits, where a format has one, is one from 1969 to 2068,
+as POSIX has it. A moment with an offset or a time zone is taken in the declared zone, else in UTC; one without is taken
+as it stands. What is finer than a microsecond is cut off.
 """
 
 from __future__ import annotations
@@ -29,7 +30,18 @@ _MONTH_NAMES = (
 )
 _DAY, _HOUR, _MINUTE, _SECOND = 86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999  # 0001-01-01 to 9999-12-31, in microseconds
-_DIGITS = {"Y": (4, 4), "m": (1, 2), "d": (1, 2), "H": (1, 2), "I": (1, 2), "M": (2, 2), "S": (2, 2), "f": (1, 9)}
+_FIRST_SHORT = 69  # a year of two digits from here on is one of the 1900s, any other one of the 2000s (POSIX strptime)
+_DIGITS = {
+    "Y": (4, 4),
+    "y": (2, 2),
+    "m": (1, 2),
+    "d": (1, 2),
+    "H": (1, 2),
+    "I": (1, 2),
+    "M": (2, 2),
+    "S": (2, 2),
+    "f": (1, 9),
+}
 _WORDS = {
     "b": "|".join(name[:3] for name in _MONTH_NAMES),
     "B": "|".join(_MONTH_NAMES),
@@ -56,23 +68,41 @@ class CalendarReader:
     Raises
     ------
     ParameterError
-        The format has a directive that is not known, a year of two digits, or does not tell what is needed.
+        A format has a directive that is not known, or does not tell what is needed; or there is no format in a list.
     """
 
     kind: CalendarKind
-    format: str | None = None
-    """Directives of the C function `strftime`: `%Y %m %b %B %d %H %I %p %M %S %f %z`; None for ISO 8601."""
+    format: str | tuple[str, ...] | None = None
+    """Directives of `strftime`: `%Y %y %m %b %B %d %H %I %p %M %S %f %z`; one text or several, None for ISO 8601."""
     zone: str | None = None
     """Name of a time zone in which moments with an offset are taken; UTC when None."""
     _pattern: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if isinstance(self.format, tuple):
+            if not self.format:
+                raise ParameterError("format lists none", _FORMAT_HINT)
+            object.__setattr__(self, "_pattern", "")
+            _ = self._each
+            return
         pattern = _ISO[self.kind] if self.format is None else _pattern_of(self.format, self.kind)
         object.__setattr__(self, "_pattern", rf"(?i)^(?:{pattern})$")
 
     @cached_property
+    def _each(self) -> tuple[CalendarReader, ...]:
+        """A reader for each of several formats."""
+        formats = self.format if isinstance(self.format, tuple) else ()
+        return tuple(CalendarReader(kind=self.kind, format=each, zone=self.zone) for each in formats)
+
+    @cached_property
     def _named(self) -> frozenset[str]:
         return frozenset(re.compile(self._pattern).groupindex)
+
+    def looks_right(self, text: str) -> bool:
+        """Tell whether a text has the form; it may still be no day of the calendar."""
+        return any(each.looks_right(text) for each in self._each) or bool(
+            self._pattern and re.match(self._pattern, text.strip())
+        )
 
     def takes(self, kind: pa.DataType) -> bool:
         """Tell whether cells of a type can be read at all; no cell is looked at.
@@ -141,6 +171,8 @@ class CalendarReader:
         return np.where(near, shown, moments)
 
     def _of_texts(self, texts: pa.StringArray) -> tuple[IntArray, BoolArray]:
+        if self._each:
+            return self._agreed(texts)
         found = pc.extract_regex(pc.utf8_trim_whitespace(texts), self._pattern)
         read = _valid(found)
 
@@ -165,6 +197,9 @@ class CalendarReader:
         moments = hour * _HOUR + minute * _MINUTE + second * _SECOND + fraction
         if self.kind is not CalendarKind.TIME:
             year, day = number("Y", 1), number("d", 1)
+            if "y" in self._named:
+                year = number("y")
+                year = year + np.where(year >= _FIRST_SHORT, 1900, 2000)
             month = number("m", 1) if "m" in self._named else _month_numbers(text("b" if "b" in self._named else "B"))
             day_ok &= (year >= 1) & (month >= 1) & (month <= 12)
             months = np.where(day_ok, (year - 1970) * 12 + month - 1, 0).astype("datetime64[M]")
@@ -174,6 +209,16 @@ class CalendarReader:
             moments = moments + (first + day - 1) * _DAY
             moments = np.where(with_offset, self._in_zone(moments - offset, read & day_ok), moments)
         return moments, read & day_ok
+
+    def _agreed(self, texts: pa.StringArray) -> tuple[IntArray, BoolArray]:
+        """Return what the formats that fit a text read it as; nothing where they differ, since no rule tells which."""
+        moments, read = np.zeros(len(texts), np.int64), np.zeros(len(texts), dtype=bool)
+        differ = np.zeros(len(texts), dtype=bool)
+        for each in self._each:
+            others, fits = each._of_texts(texts)
+            differ |= read & fits & (others != moments)
+            moments, read = np.where(fits, others, moments), read | fits
+        return moments, read & ~differ
 
 
 def _numbers(array: pa.Array) -> IntArray:
@@ -209,8 +254,6 @@ def _pattern_of(text: str, kind: CalendarKind) -> str:
     pieces = re.findall(r"%.|%$|[^%]+", text, re.DOTALL)
     names = [piece[1:] for piece in pieces if piece.startswith("%") and piece != "%%"]
     for name in names:
-        if name in ("y", "g"):
-            raise ParameterError("a year of two digits is not read: no rule tells its century", "write years in full")
         if name not in _DIGITS and name not in _WORDS:
             raise ParameterError(f"format has the directive {'%' + name!r}, which is not known", _FORMAT_HINT)
     if len(set(names)) != len(names):
@@ -234,8 +277,9 @@ def _pattern_of(text: str, kind: CalendarKind) -> str:
 
 def _refuse_incomplete(names: frozenset[str], kind: CalendarKind) -> None:
     months = names & {"m", "b", "B"}
-    if kind is not CalendarKind.TIME and not ({"Y", "d"} <= names and len(months) == 1):
-        raise ParameterError(f"format of a {kind} needs %Y, %d and one of %m, %b, %B", _FORMAT_HINT)
+    years = names & {"Y", "y"}
+    if kind is not CalendarKind.TIME and not ("d" in names and len(years) == len(months) == 1):
+        raise ParameterError(f"format of a {kind} needs one of %Y, %y, one of %m, %b, %B, and %d", _FORMAT_HINT)
     clock = names & {"H", "I"}
     if (clock or kind is CalendarKind.TIME) and len(clock) != 1:
         raise ParameterError("format needs one of %H and %I", _FORMAT_HINT)

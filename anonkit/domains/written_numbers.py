@@ -64,11 +64,7 @@ class NumberForm:
         -------
         A function of each cell and the form.
         """
-        bare = pc.replace_substring(pc.utf8_trim_whitespace(texts), "\u2212", "-")
-        if self.currency is not None:
-            sign = re.escape(self.currency)
-            bare = pc.replace_substring_regex(bare, rf"^([+-]?){_BLANKS}{sign}{_BLANKS}", r"\1")
-            bare = pc.replace_substring_regex(bare, rf"{_BLANKS}{sign}$", "")
+        bare = self.bare(texts)
         if self.percent:
             bare = pc.replace_substring_regex(bare, rf"{_BLANKS}%$", "")
         whole = "[0-9]+"
@@ -80,6 +76,15 @@ class NumberForm:
         if self.decimal == ",":
             bare = pc.replace_substring(bare, ",", ".")
         return pc.if_else(fits, bare, pa.scalar(None, pa.string()))
+
+    def bare(self, texts: pa.StringArray) -> pa.StringArray:
+        """Return texts without blanks at the ends and without the currency, a minus as `-`."""
+        bare = pc.replace_substring(pc.utf8_trim_whitespace(texts), "\u2212", "-")
+        if self.currency is None:
+            return bare
+        sign = re.escape(self.currency)
+        bare = pc.replace_substring_regex(bare, rf"^([+-]?){_BLANKS}{sign}{_BLANKS}", r"\1")
+        return pc.replace_substring_regex(bare, rf"{_BLANKS}{sign}$", "")
 
     def to_params(self) -> dict[str, Any]:
         """Return the form, ready for JSON; what is not said is not in it."""

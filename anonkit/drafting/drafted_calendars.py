@@ -15,12 +15,18 @@ _LATITUDE, _LONGITUDE = {"lat", "latitude"}, {"lon", "lng", "long", "longitude"}
 _LINE = 110
 
 
-def calendar_lines(profile: ColumnProfile) -> list[str]:
-    """Return the lines that make a column one of dates, moments or times; none where it does not look like one."""
+def calendar_lines(profile: ColumnProfile, *, is_declared: bool = False) -> list[str]:
+    """Return the lines that make a column one of dates, moments or times; none where it does not look like one.
+
+    Parameters
+    ----------
+    is_declared : bool
+        True where its type stands in the draft already.
+    """
     if profile.kind is ValueKind.TIME:
         typed = "datetime" if profile.type_name.startswith("timestamp") else "date"
         kind = "time" if profile.type_name.startswith("time") and typed == "date" else typed
-        return [f'# type = "{kind}"', *_levels(kind)]
+        return [*([] if is_declared else [f'# type = "{kind}"']), *_levels(kind)]
     if profile.kind is not ValueKind.TEXT or profile.written is None:
         return []
     if not profile.written.startswith("%"):

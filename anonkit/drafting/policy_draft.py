@@ -21,6 +21,7 @@ import numpy as np
 
 from anonkit.domains.exact_decimals import number_of_text
 from anonkit.drafting.drafted_calendars import calendar_lines, place_sections
+from anonkit.drafting.found_forms import FoundForms, found_forms, with_found
 from anonkit.drafting.guessed_target import TargetGuess, guess_target
 from anonkit.drafting.identifying.header_words import vocabulary, words_of
 from anonkit.drafting.identifying.topic_words import looks_like_secret
@@ -118,16 +119,19 @@ def draft_policy(
     written_in = UTF8 if encoding is None else encoding_named(encoding)
     with snapshot(source_at(table, **how)) as stays:
         source = stays.scan(engine, Policy(encoding=written_in))
+        forms = found_forms(source, Policy(), engine)
+        source = with_found(source, forms, engine)
         lines = [f"# {note}" for note in stays.notes]
         lines += [*([] if written_in == UTF8 else [f'encoding = "{written_in}"']), *_decimal_line(how.get("decimal"))]
-        return _drafted(table, source, target, lines, ask, engine, progress)
+        return _drafted(table, source, target, lines, forms, ask, engine, progress)
 
 
 def _drafted(
     table: object,
     source: Source,
     target: str | None,
-    form: Sequence[str],
+    lines: Sequence[str],
+    forms: FoundForms,
     ask: Callable[[GuessedRoles], Answers] | None,
     engine: Engine,
     progress: Progress,
@@ -154,8 +158,8 @@ def _drafted(
         progress("drafting", at / len(profiles))
         guesses.append(_guess(engine, source, profile, roles[profile.name], safe))
     blocks = [
-        _head(table, profiles, form, _whose_lines(candidates, unit, answers), answers),
-        *(_section(each, guess, answers) for each in guesses),
+        _head(table, profiles, lines, _whose_lines(candidates, unit, answers), answers),
+        *(_section(each, guess, answers, forms) for each in guesses),
         *place_sections(profiles),
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
@@ -312,12 +316,13 @@ def _head(
     ]
 
 
-def _section(guess: _Guess, of_target: TargetGuess | None, answers: Answers | None) -> list[str]:
+def _section(guess: _Guess, of_target: TargetGuess | None, answers: Answers | None, forms: FoundForms) -> list[str]:
     profile, role = guess.profile, guess.role
     lines = [
         f"[columns.{_key(profile.name)}]",
-        *_comment(" ".join(_notes(guess, of_target))),
+        *_comment(" ".join([*_notes(guess, of_target), *_form_notes(profile.name, forms)])),
         f'role = "{role}"',
+        *forms.lines(profile.name),
     ]
     if role in (Role.IDENTIFIER, Role.UNIT):
         return lines
@@ -327,7 +332,7 @@ def _section(guess: _Guess, of_target: TargetGuess | None, answers: Answers | No
         lines.append("sensitive = true")
     elif role is Role.TARGET and _is_sensitive(profile.name):
         lines.append("# sensitive = true")
-    if role is not Role.TARGET and (calendar := calendar_lines(profile)):
+    if role is not Role.TARGET and (calendar := calendar_lines(profile, is_declared=profile.name in forms.columns)):
         return [*lines, *calendar]
     if role is Role.TARGET or profile.kind is ValueKind.TEXT:
         return lines + _category_lines(guess)
@@ -375,6 +380,15 @@ def _notes(guess: _Guess, of_target: TargetGuess | None) -> list[str]:
     for marker in sorted(set(guess.common).intersection(MISSING_MARKERS)):
         notes.append(f"Does {_text(marker)} mean missing? Then list it in missing_values.")
     return notes
+
+
+def _form_notes(name: str, forms: FoundForms) -> list[str]:
+    if name in forms.columns:
+        return ["The lines below the role say how its cells are written: without them noise reads texts."]
+    if name not in forms.undecided:
+        return []
+    one, other = forms.undecided[name]
+    return [f"All its cells can be read by {one}, and by {other}, and not as the same: declare which of both it is."]
 
 
 def _words_note(words: Sequence[str]) -> str:

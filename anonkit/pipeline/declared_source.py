@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.drafting.clear_columns import ClearColumns, look_at_clear
+from anonkit.drafting.found_forms import FoundForms, found_forms, with_found
 from anonkit.drafting.guessed_target import TargetGuess, guess_target
 from anonkit.drafting.table_domains import with_domains_of
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
@@ -209,6 +210,8 @@ def declared_source(
         source, (name, file) = view.path, view.names
     snapshot = Snapshot(source=source, private=private)
     table = snapshot.scan(engine, declared)
+    forms = FoundForms() if declared.cell_by_cell or min_people is not None else found_forms(table, declared, engine)
+    declared, table = forms.declared(declared), with_found(table, forms, engine)
     schema = table.schema
     columns = schema.names
     unknown = [] if declared.cell_by_cell else [column for column in columns if not declared.declares(column)]
@@ -264,7 +267,7 @@ def declared_source(
         columns=schema,
         promise=promise,
         undeclared=undeclared,
-        notes=[*_target_notes(guess, policy), *undeclared.notes(policy), *_finding_notes(policy)],
+        notes=[*forms.notes(), *_target_notes(guess, policy), *undeclared.notes(policy), *_finding_notes(policy)],
         joined={} if view is None else view.owner,
         reading_notes=snapshot.notes if view is None else view.reading_notes,
         snapshot=snapshot,
@@ -321,7 +324,8 @@ def _judged(table: Source, unknown: Sequence[str], engine: Engine, view: FlatVie
 def _public_cells(policy: Policy) -> dict[str, Any]:
     """Return how dates, times and places become the public bins that a policy declares for differential privacy.
 
-    Of places also the centre and the bounds of every cell. A function of the policy alone.
+    Of places also the centre and the bounds of every cell; of numbers how they are written, where that is declared. A
+    function of the policy alone.
     """
     if not policy.cell_by_cell:
         return {}
@@ -331,7 +335,16 @@ def _public_cells(policy: Policy) -> dict[str, Any]:
         if column.is_released and column.has_bins and declared is not None:
             outside = {} if column.outside is None else {"outside": str(column.outside)}
             read[name] = {key: {**declared.to_public_params(), **outside}}
-    return {**({"binned": read} if read else {}), **_outlined(policy)}
+    written = {
+        name: column.number_form.to_params()
+        for name, column in policy.columns.items()
+        if column.is_released and column.number_form is not None
+    }
+    return {
+        **({"binned": read} if read else {}),
+        **({"written": written} if written else {}),
+        **_outlined(policy),
+    }
 
 
 def _outlined(policy: Policy) -> dict[str, Any]:

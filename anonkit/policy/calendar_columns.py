@@ -56,8 +56,8 @@ class Calendar:
     """
 
     kind: CalendarKind
-    format: str | None = None
-    """How a text is read; None for ISO 8601."""
+    format: str | tuple[str, ...] | None = None
+    """How a text is read, in one way or in several; None for ISO 8601."""
     zone: str | None = None
     """The time zone in which moments with an offset are taken; UTC when None."""
     levels: tuple[str, ...] | None = None
@@ -194,7 +194,8 @@ class Calendar:
 
     def _stated(self, levels: tuple[str, ...]) -> dict[str, Any]:
         out: dict[str, Any] = {"kind": str(self.kind), "levels": list(levels)}
-        out |= {key: value for key, value in (("format", self.format), ("zone", self.zone)) if value is not None}
+        form = list(self.format) if isinstance(self.format, tuple) else self.format
+        out |= {key: value for key, value in (("format", form), ("zone", self.zone)) if value is not None}
         return out if self.bounds is None else {**out, "bounds": [bound.isoformat() for bound in self.bounds]}
 
     @classmethod
@@ -208,9 +209,10 @@ class Calendar:
         """
         kind = CalendarKind(raw["kind"])
         bounds = None if "bounds" not in raw else declared_bounds(where, kind, list(raw["bounds"]))
+        form = raw.get("format")
         return cls(
             kind=kind,
-            format=raw.get("format"),
+            format=tuple(form) if isinstance(form, list) else form,
             zone=raw.get("zone"),
             levels=tuple(raw["levels"]),
             bounds=bounds,
@@ -228,7 +230,9 @@ def declared_calendar(where: str, kind: CalendarKind, spec: Mapping[str, Any]) -
     """
     return Calendar(
         kind=kind,
-        format=optional_text(where, "format", spec),
+        format=tuple(texts(where, "format", spec["format"]))
+        if isinstance(spec.get("format"), list)
+        else optional_text(where, "format", spec),
         zone=optional_text(where, "zone", spec),
         levels=tuple(texts(where, "levels", spec["levels"])) if "levels" in spec else None,
         bounds=declared_bounds(where, kind, spec["bounds"]) if "bounds" in spec else None,

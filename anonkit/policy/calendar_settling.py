@@ -21,7 +21,8 @@ _DAY = 86_400_000_000  # microseconds
 class CalendarCells:
     """How the cells of a column of dates, moments or times are read: by the declared format, within the bounds.
 
-    What cannot be read is missing. Nothing finer than the finest declared level is left of a cell.
+    What cannot be read is missing. Nothing finer than the finest level is left of a cell; where no level is declared,
+    a column that is released as it is read keeps all of it.
     """
 
     name: str
@@ -34,13 +35,15 @@ class CalendarCells:
     """True when a cell becomes the name of its public bin, as differential privacy needs it."""
     named: bool = False
     """True when a cell becomes the name of its finest part: of a column that is released as it is read."""
+    whole: bool = False
+    """True when a cell keeps all that is written: of a column that is released as it is read, without levels."""
     refuses: bool = False
     """True when a cell that cannot be read refuses the table."""
 
     def settles(self, kind: pa.DataType) -> bool:
         """Tell whether cells of a type may change."""
         calendar = self.calendar
-        plain = calendar.parts.exact and calendar.bounds is None and not (self.binned or self.first)
+        plain = (calendar.parts.exact or self.whole) and calendar.bounds is None and not (self.binned or self.first)
         return not (plain and pa.types.is_date32(kind))
 
     def takes(self, kind: pa.DataType) -> bool:
@@ -65,7 +68,7 @@ class CalendarCells:
         if self.binned and calendar.bins is not None:
             bins = pa.array(calendar.bin_of(places), mask=~there)
             return pa.array(calendar.bins.labels, pa.string()).take(bins)
-        places = calendar.beginnings(places)
+        places = places if self.whole else calendar.beginnings(places)
         return self._names(places, there) if self.named else _points(places, there, kind)
 
     def counts(self, array: pa.Array) -> tuple[int, int]:

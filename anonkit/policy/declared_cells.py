@@ -222,6 +222,7 @@ def _calendar_cells(column: Column, policy: Policy, *, first: bool) -> CalendarC
         first=first,
         binned=by_cell,
         named=calendar.levels is not None and column.role is not Role.QUASI_IDENTIFIER,
+        whole=calendar.levels is None and column.role is not Role.QUASI_IDENTIFIER and not by_cell,
         refuses=not by_cell and column.outside is Outside.REFUSE,
     )
 

@@ -112,6 +112,20 @@ def test_a_format_decides_between_day_and_month() -> None:
     ]
 
 
+@given(st.dates(date(1969, 1, 1), date(2068, 12, 31)))
+def test_a_declared_year_of_two_digits_is_read_as_posix_has_it(day: date) -> None:
+    """69 is 1969, 68 is 2068."""
+    assert read(pa.array([day.strftime("%d-%b-%y")]), "date", format="%d-%b-%y") == [day]
+
+
+def test_of_several_formats_each_text_is_read_by_the_one_that_fits() -> None:
+    """One that two of them read as different days is not read."""
+    forms = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
+    texts = ["31.01.2020", "01/31/2020", "31/01/2020", "03/04/2020", "04/04/2020", "2020-01-31"]
+    days = [*[date(2020, 1, 31)] * 3, None, date(2020, 4, 4), None]
+    assert read(pa.array(texts), "date", format=forms) == days
+
+
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Pacific/Auckland"])
 @given(
     moments=st.lists(st.datetimes(min_value=datetime(1971, 1, 1), max_value=datetime(2036, 1, 1)), max_size=6),
@@ -149,12 +163,13 @@ def test_what_is_finer_than_a_microsecond_is_cut_off() -> None:
 @pytest.mark.parametrize(
     ("kind", "form"),
     [
-        *[("date", "%d.%m.%y"), ("date", "%d.%m"), ("date", "%d.%m.%Y %b"), ("date", "%j %Y"), ("date", "%d%d%m%Y")],
+        *[("date", "%d.%m.%g"), ("date", "%d.%m.%y.%Y"), ("date", ()), ("date", ("%d.%m.%Y", "%d.%m"))],
+        *[("date", "%d.%m"), ("date", "%d.%m.%Y %b"), ("date", "%j %Y"), ("date", "%d%d%m%Y")],
         *[("time", "%M"), ("time", "%I:%M"), ("datetime", "%Y-%m-%d %H %I %p"), ("date", "%Y-%m-%d%")],
     ],
 )
-def test_a_format_that_would_have_to_guess_is_refused(kind: str, form: str) -> None:
-    """Two digits of a year, no year, two months, directives nobody knows, twelve hours without their half."""
+def test_a_format_that_would_have_to_guess_is_refused(kind: str, form: str | tuple[str, ...]) -> None:
+    """No year or two, two months, directives nobody knows, twelve hours without their half, one such of several."""
     with pytest.raises(ParameterError):
         CalendarReader(kind=CalendarKind(kind), format=form)
 

@@ -1,4 +1,4 @@
-"""Dates, times and coordinates in a drafted policy: proposed as comments that can be uncommented, and never decided."""
+"""Dates, times and coordinates in a drafted policy: comments to uncomment, but where all cells settle the form."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ def table(**columns: object) -> pa.Table:
 
 
 @pytest.mark.parametrize(
-    ("cells", "declared"),
+    ("cells", "declared", "settled"),
     [
-        ([f"{day:%d.%m.%Y}" for day in DAYS], {"type": "date", "format": "%d.%m.%Y"}),
-        ([f"{day:%m/%d/%Y}" for day in DAYS], {"type": "date", "format": "%d/%m/%Y"}),
-        ([f"{day.day}-{day.month}-{day.year}" for day in DAYS], {"type": "date", "format": "%d-%m-%Y"}),
-        ([moment.isoformat() + "Z" for moment in MOMENTS], {"type": "datetime"}),
-        ([f"{moment:%H:%M}" for moment in MOMENTS], {"type": "time"}),
-        (DAYS, {"type": "date"}),
-        (MOMENTS, {"type": "datetime"}),
-        ([time(at % 24) for at in range(60)], {"type": "time"}),
+        ([f"{day:%d.%m.%Y}" for day in DAYS], {"type": "date", "format": "%d.%m.%Y"}, True),
+        ([f"{day:%m/%d/%Y}" for day in DAYS], {"type": "date", "format": "%m/%d/%Y"}, True),
+        ([f"{day.day}-{day.month}-{day.year}" for day in DAYS], {"type": "date", "format": "%d-%m-%Y"}, True),
+        (["03/04/2020", "05/06/2021"] * 30, {"type": "date", "format": "%d/%m/%Y"}, False),
+        ([moment.isoformat() + "Z" for moment in MOMENTS], {"type": "datetime"}, True),
+        ([f"{moment:%H:%M}" for moment in MOMENTS], {"type": "time"}, False),
+        (DAYS, {"type": "date"}, False),
+        (MOMENTS, {"type": "datetime"}, False),
+        ([time(at % 24) for at in range(60)], {"type": "time"}, False),
     ],
 )
-def test_what_looks_like_dates_is_proposed_as_a_comment(cells: list[object], declared: dict[str, str]) -> None:
-    """The draft is as it was for the machine; uncommented and filled in, it is a policy; a format is asked about."""
+def test_what_looks_like_dates_is_proposed(cells: list[object], declared: dict[str, str], settled: bool) -> None:
+    """Declared where all cells settle the form; else a comment, which asks for the format that no cell settles."""
     draft = draft_policy(table(born=cells), target="y")
-    assert Policy.from_dict(tomllib.loads(draft)).column("born").calendar is None
+    assert (Policy.from_dict(tomllib.loads(draft)).column("born").calendar is not None) is settled
     filled = draft.replace("FIRST DAY", "2020-01-01").replace("LAST DAY", "2024-12-31")
     uncommented = tomllib.loads(re.sub(r"^# ((?:type|format|levels|bounds) = )", r"\1", filled, flags=re.MULTILINE))
     spec = uncommented["columns"]["born"]
@@ -45,7 +46,7 @@ def test_what_looks_like_dates_is_proposed_as_a_comment(cells: list[object], dec
     calendar = Policy.from_dict(uncommented).column("born").calendar
     assert calendar is not None
     assert calendar.levels == tuple(spec["levels"])
-    assert ("declare which of them is the day" in draft) is ("format" in declared)
+    assert ("declare which of them is the day" in draft) is ("format" in declared and not settled)
 
 
 def test_other_texts_are_no_dates() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -141,3 +142,24 @@ def test_a_form_that_is_none_is_refused(column: dict[str, Any]) -> None:
             NumberForm(**column)
     with pytest.raises(PolicyError, match="column 'x'"):
         Policy.from_dict({"columns": {"x": column}})
+
+
+@pytest.mark.parametrize("as_file", [True, False])
+def test_rows_to_predict_from_are_read_by_the_declared_form(tmp_path: Path, as_file: bool) -> None:
+    """Under noise the params carry the form, and texts are predicted from as the numbers they are."""
+    column = {"bounds": [0, 4000], "decimal": ",", "thousands": ".", "currency": "€"}
+    policy = Policy.from_dict({"columns": {"x": column, "y": {"role": "target", "categories": ["a", "b"]}}})
+    values = [500.0 + 1000 * (at % 4) for at in range(400)]
+    texts = [f"{x:,.2f} €".translate(str.maketrans(",.", ".,")) for x in values]
+    label = ["a" if x < 2000 else "b" for x in values]
+    table = pa.table({"x": texts, "y": label})
+    out = tmp_path / "out.parquet"
+    anonkit.release(table, method="rr", epsilon=20.0, policy=policy).save(out)
+    assert anonkit.validate(out).passed
+    numbers = anonkit.reconstruct(out, test=pa.table({"x": values, "y": label})).predictions
+    pacsv.write_csv(table, tmp_path / "t.csv")
+    test: object = tmp_path / "t.csv" if as_file else table
+    assert anonkit.reconstruct(out, test=test).predictions.equals(numbers)
+    assert set(numbers["y"].to_pylist()) == {"a", "b"}
+    frame = anonkit.reconstruct(out, test=table.to_pandas()).predictions
+    assert frame.equals(numbers)

@@ -37,7 +37,9 @@ def column(**spec: Any) -> Column:
         ({"type": "date", "levels": ["year", "month"]}, "finest first"),
         ({"type": "date", "levels": ["hour"]}, "levels of a date"),
         ({"type": "date", "levels": []}, "levels of a date"),
-        ({"type": "date", "format": "%d.%m.%y"}, "two digits"),
+        ({"type": "date", "format": "%d.%m.%g"}, "not known"),
+        ({"type": "date", "format": ["%d.%m.%Y", 5]}, "list of texts"),
+        ({"type": "date", "format": []}, "lists none"),
         ({"type": "date", "zone": "Mars/Olympus"}, "time zone"),
         ({"type": "date", "zone": "../etc/passwd"}, "time zone"),
         ({"type": "time", "zone": "UTC"}, "without its day"),
@@ -54,7 +56,7 @@ def column(**spec: Any) -> Column:
     ],
 )
 def test_what_cannot_be_meant_is_refused(spec: dict[str, Any], rule: str) -> None:
-    """Keys beside the wrong type, levels in the wrong order, two-digit years, offsets in bounds, too many bins."""
+    """Keys beside the wrong type, wrong orders of levels, formats that are none, offsets in bounds, too many bins."""
     with pytest.raises(PolicyError, match=rule):
         column(**spec)
 

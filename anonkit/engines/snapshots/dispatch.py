@@ -25,6 +25,7 @@ from anonkit.engines.reading.delimited import DELIMITERS, first_rows
 from anonkit.engines.reading.failures import shielded
 from anonkit.engines.reading.file_tables import FileTable
 from anonkit.engines.reading.lake_folders import kind_of_folder, refuse_lake_table
+from anonkit.engines.reading.number_columns import thousands_notes
 from anonkit.engines.reading.parquet_tables import data_files
 from anonkit.engines.reading.preambles import GivenLayout
 from anonkit.engines.reading.text_files import TextFile
@@ -281,6 +282,8 @@ def look_at_header(readable: object, policy: Policy, *, is_said: bool = False) -
     if text is None:
         return 0, ()
     names, columns, notes = first_rows(*text)
+    if not policy.cell_by_cell:
+        notes = (*notes, *thousands_notes(names, columns, policy))
     if is_said:
         return 0, notes
     declared = frozenset(policy.columns)
