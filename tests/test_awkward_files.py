@@ -61,6 +61,8 @@ class AwkwardFile:
     encoding: str | None
     names: Sequence[str]
     rows: list[tuple[Any, ...]]
+    how: dict[str, str]
+    """What its owner must say: the delimiter, where its names hold other ones."""
     said: str
     """How it is written."""
 
@@ -95,7 +97,9 @@ def awkward_file(folder: Path, seed: int) -> AwkwardFile:
         for line in [list(names), *written]:
             book.active.append([cell or None for cell in line])
         book.save(folder / "t.xlsx")
-        return AwkwardFile(path=folder / "t.xlsx", encoding=None, names=names, rows=rows, said=f"{said} | workbook")
+        return AwkwardFile(
+            path=folder / "t.xlsx", encoding=None, names=names, rows=rows, how={}, said=f"{said} | workbook"
+        )
     delimiter, end = draw.choice([",", ";", "\t", "|"]), draw.choice(["\n", "\r\n"])
     text = io.StringIO(newline="")
     quoting = draw.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
@@ -107,16 +111,17 @@ def awkward_file(folder: Path, seed: int) -> AwkwardFile:
     path.write_bytes(gzip.compress(data) if packed else data)
     said += f" | {delimiter!r} {end!r} {preamble!r} {encoding}"
     declared = None if encoding in ("utf-8", "utf-8-sig") else encoding
-    return AwkwardFile(path=path, encoding=declared, names=names, rows=rows, said=said)
+    how = {"delimiter": delimiter} if any(mark in name for name in names for mark in ",;") else {}
+    return AwkwardFile(path=path, encoding=declared, names=names, rows=rows, how=how, said=said)
 
 
 def losses(file: AwkwardFile, folder: Path) -> tuple[int, list[str]]:
     """Return how many cells are another value in the end, and what was lost without a word."""
-    draft = anonkit.draft_policy(file.path, encoding=file.encoding)
+    draft = anonkit.draft_policy(file.path, encoding=file.encoding, **file.how)
     (folder / "policy.toml").write_text(draft, encoding="utf-8")
     *values, group = file.names
     policy = Policy.load(folder / "policy.toml").with_roles(insensitive=values, quasi_identifiers=[group])
-    release = anonkit.release(file.path, method="mondrian", k=5, policy=policy, no_target=True)
+    release = anonkit.release(file.path, method="mondrian", k=5, policy=policy, no_target=True, **file.how)
     out = folder / "out.parquet"
     release.save(out)
     silent = [] if anonkit.validate(out).passed else ["the release is not valid"]
