@@ -149,7 +149,7 @@ class FoundForms:
 
     def lines(self, name: str) -> list[str]:
         """Return the lines of a policy that declare the form of a column; none where none was found."""
-        return re.findall(r'\w+ = (?:"[^"]*"|\w+)', self.forms.get(name, ""))
+        return re.findall(r'\b\w+ = (?:"[^"]*"|\w+)', self.forms.get(name, ""))
 
     def notes(self) -> list[str]:
         """Say which forms were found, and where one is to be declared; no cell."""
