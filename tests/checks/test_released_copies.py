@@ -11,10 +11,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import anonkit
 from anonkit.bundle.release_names import COPIES
+from anonkit.bundle.release_place import Place
+from anonkit.checks.released_copies import copy_checks
 from anonkit.datasets import bank_customers
 from anonkit.errors import ReleaseFormatError
 
@@ -71,6 +75,17 @@ def test_one_other_cell_is_found_though_its_hash_is_stated(folder: Path) -> None
     copy = folder / "out.csv"
     copy.write_bytes(copy.read_bytes().replace(b"high", b"low", 1))
     assert forged(folder, "csv") == {"copy:csv": "other cells"}
+
+
+def test_data_of_which_there_can_be_no_copy_are_the_same_as_none(folder: Path) -> None:
+    """A forged file of data with a list in a cell is of no form, so that no copy can hold what it holds."""
+    data, descriptor = folder / "out.parquet", json.loads((folder / "out.datapackage.json").read_text())
+    table = pq.read_table(data)
+    lists = pa.array([[1]] * len(table))
+    pq.write_table(table.set_column(0, table.column_names[0], lists), data)
+    found = {check.observed for check in copy_checks(Place.of(data), descriptor)}
+    assert "unreadable" in found
+    assert "the same" not in found
 
 
 def test_a_copy_that_is_gone_is_missed(folder: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from checks.forgeries import Edit, Files, forged, verdict
 
-from anonkit.errors import GuaranteeError, ParameterError, ReleaseFormatError
+from anonkit.errors import GuaranteeError, InternalError, ParameterError
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.pure_central_dp import CentralDP
 from tests.privacy.mutation import Mutant, in_place
@@ -161,6 +161,6 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_method_that_does_not_pay_for_its_search_releases_nothing(name: str, tmp_path: Path) -> None:
     """One line changed: the account that is added up again is not that of the promise, or not that of the rule."""
-    with in_place(MUTANTS[name]), pytest.raises((GuaranteeError, ReleaseFormatError, ParameterError)):
+    with in_place(MUTANTS[name]), pytest.raises((GuaranteeError, InternalError, ParameterError)):
         released(tmp_path / "out.parquet", **FORMS[MUTANTS[name].run][0])
     assert list(tmp_path.iterdir()) == []
