@@ -218,6 +218,15 @@ def _may_be_rounded(asked: _Asked) -> Found:
     return asked.columns(applies) if typed and not asked.counts_classes else None
 
 
+def _hides_labels(asked: _Asked) -> Found:
+    by_rows, sees_all = asked.policy.unit is None, getattr(asked.method, "all_labels", True)
+    return _where(not sees_all and by_rows and not asked.policy.without_target)
+
+
+def _scores_other_rows(asked: _Asked) -> Found:
+    return _where(asked.counts_classes and asked.recipe.utility and not asked.policy.without_target)
+
+
 def _is_booked_elsewhere(asked: _Asked) -> Found:
     return _where(asked.recipe.simulate is None and asked.policy.bookkeeping.ledger is None)
 
@@ -316,6 +325,16 @@ ROWS = (
         "under k-anonymity",
         restored_by='accept_outside = 1 in the column, or outside = "clamp" or "missing"',
         applies=_may_lie_outside,
+    ),
+    Row(
+        seen="rfka, mondrian, greedy-hamdist choose other detail",
+        restored_by="all_labels = true in the parameters",
+        applies=_hides_labels,
+    ),
+    Row(
+        seen="prediction_of_target is lower, or not measured",
+        restored_by="nothing: the earlier figure was too good",
+        applies=_scores_other_rows,
     ),
     Row(
         seen="releases are booked in your own ledger, no longer beside the output",

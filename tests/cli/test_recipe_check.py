@@ -83,6 +83,12 @@ CASES: dict[str, tuple[str, str, str]] = {
         "[policy.columns]\nx = { bounds = [0, 9] }",
         "[policy.columns]\nx = { bounds = [0, 9], accept_outside = 1 }",
     ),
+    "rfka, mondrian, greedy-hamdist choose other detail": (
+        MONDRIAN + HEAD,
+        '[policy.columns]\nx = { role = "target" }',
+        "parameters = {{ all_labels = true }}",
+    ),
+    "prediction_of_target is lower, or not measured": (MONDRIAN + HEAD, "", "utility = false"),
     "releases are booked in your own ledger, no longer beside the output": (
         MONDRIAN + HEAD,
         "",
@@ -157,6 +163,28 @@ def test_rows_of_noise_and_of_tables_with_types(tmp_path: Path) -> None:
     } <= {*seen}
     assert "more columns are left out as identifiers" not in seen
     assert "more columns are left out as identifiers" in _seen(tmp_path, "domains_from_data = true\n" + text)
+
+
+@pytest.mark.parametrize(
+    ("more", "seen"),
+    [
+        ("", {"detail", "figure"}),
+        ('preset = "paper"', {"figure"}),
+        ('[policy.columns]\nx = { role = "unit" }', {"figure"}),
+        ("[policy]\ntarget = false", set()),
+    ],
+    ids=["rows", "paper", "people", "no target"],
+)
+def test_rows_of_hidden_labels(tmp_path: Path, more: str, seen: set[str]) -> None:
+    """Labels are hidden where rows are counted and the method does not see all; else only the figure is another."""
+    rows = {
+        "detail": "rfka, mondrian, greedy-hamdist choose other detail",
+        "figure": "prediction_of_target is lower, or not measured",
+    }
+    found = _seen(tmp_path, f'method = "rfka"\n{HEAD}{more}\n')
+    assert {name for name, row in rows.items() if row in found} == seen
+    found = _seen(tmp_path, f'method = "datafly"\n{HEAD}')
+    assert {name for name, row in rows.items() if row in found} == {"figure"}
 
 
 def test_nothing_is_run_opened_or_booked(cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
