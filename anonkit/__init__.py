@@ -11,6 +11,7 @@ To look at a release:           `validate("out.parquet")`.
 To hand it out in another form: `export("out.parquet", "out.xlsx")`.
 To attack it, as its owner:     `audit("out.parquet", "in.csv")`.
 To compare methods:             `compare("in.csv", target="income", methods=["mondrian", "rfka"])`.
+To find what makes people unique: `risk("in.csv", policy="policy.toml")`.
 To draft a policy:              `draft_policy(table)`.
 To try without data:            `datasets.bank_customers(n, seed)`.
 """
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from anonkit.pipeline.exporting import export as export
     from anonkit.pipeline.python_calls import apply as apply
     from anonkit.pipeline.python_calls import release as release
+    from anonkit.pipeline.risk_before_release import risk as risk
     from anonkit.policy.column_declarations import Column as Column
     from anonkit.policy.column_declarations import Role as Role
     from anonkit.policy.declaration import Policy as Policy
@@ -55,6 +57,7 @@ _HOME = {
     "reconstruct": "anonkit.consumers.reconstruction",
     "release": "anonkit.pipeline.python_calls",
     "release_scorer": "anonkit.consumers.release_scoring",
+    "risk": "anonkit.pipeline.risk_before_release",
     "validate": "anonkit.checks.validation",
 }
 __all__ = ["__version__", *_HOME, "datasets"]

@@ -171,6 +171,7 @@ ENTRIES: dict[str, Callable[[Any, Path], object]] = {
         rows, rows, sensitive=["odd"], quasi_identifiers=["q"], attacks=20
     ),
     "compare": lambda rows, made: anonkit.compare(rows, target="y", methods=["mondrian"], k=[3], attacks=20),
+    "risk": lambda rows, made: anonkit.risk(rows, population=_frame("bytes").assign(odd=1)),
     "draft_policy": lambda rows, made: anonkit.draft_policy(rows),
     "validate": lambda rows, made: anonkit.validate(rows, k=2, quasi_identifiers=["odd"]),
     "validate of a sensitive column": lambda rows, made: anonkit.validate(

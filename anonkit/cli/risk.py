@@ -75,13 +75,15 @@ def command(
     """
     if page is not None:
         refuse_existing(Path(page), force, made_from=source)
-    from anonkit.pipeline.risk_before_release import AgainstPopulation, risk
+    import anonkit
 
     with progress_line(quiet) as progress:
-        found = risk(
+        found = anonkit.risk(
             source,
             policy=policy,
-            against=AgainstPopulation(file=population, size=population_size, fraction=sampling_fraction),
+            population=population,
+            population_size=population_size,
+            sampling_fraction=sampling_fraction,
             engine=engine,
             progress=progress,
             **how,

@@ -147,7 +147,9 @@ def risk(
     source: object,
     *,
     policy: Policy | Mapping[str, Any] | str | Path | None = None,
-    against: AgainstPopulation | None = None,
+    population: object = None,
+    population_size: int | None = None,
+    sampling_fraction: float | None = None,
     engine: EngineChoice | None = None,
     progress: Progress = no_progress,
     **how: Unpack[ReadAs],
@@ -160,8 +162,13 @@ def risk(
         As for `anonkit.release`.
     policy : Policy, mapping or path, optional
         Roles of the columns. Those without a role are treated as a release would treat them.
-    against : AgainstPopulation, optional
-        What is known of the population. Without it nothing is estimated.
+    population : path or table, optional
+        The population, a row a person, with the same quasi-identifiers under the same names. At most one of this and
+        the next two is given; without any nothing is estimated.
+    population_size : int, optional
+        People of the population, at least as many as the table has.
+    sampling_fraction : float, optional
+        Share of the population that the table is, in (0, 1].
     engine : optional
         What reads the rows; `Local()` by default. Their codes are counted on this machine.
     progress : callable
@@ -177,7 +184,7 @@ def risk(
     Raises
     ------
     ParameterError
-        The population is said to be smaller than the table.
+        More than one of them is given, one is out of its range, or the population is said to be smaller than the table.
     PolicyError
         No column is a quasi-identifier, or the population has not all of them.
     SourceError
@@ -188,15 +195,14 @@ def risk(
     The result is computed from the source: for the owner, never to be published. It holds no cell. Estimates assume a
     simple random sample, and none is a promise.
     """
+    against = AgainstPopulation(file=population, size=population_size, fraction=sampling_fraction)
     request = ReleaseRequest(
         method=make_method("mondrian", {}, None), policy=Policy() if policy is None else Policy.given(policy)
     )
     with closing(PrivateFolder()) as private, (engine or Local()).opened() as opened:
         progress("reading", 0.0)
         table = declared_source(source_at(source, **how), request, request.declared(), opened, private)
-        return _risk_of(
-            table, against or AgainstPopulation(), partial(_population_rows, declared=table, private=private), progress
-        )
+        return _risk_of(table, against, partial(_population_rows, declared=table, private=private), progress)
 
 
 def _risk_of(table: DeclaredSource, against: AgainstPopulation, read: Any, progress: Progress) -> SourceRisk:

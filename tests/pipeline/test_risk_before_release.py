@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from anonkit.engines import Local
 from anonkit.errors import AnonkitError, ParameterError, PolicyError, SourceError
 from anonkit.estimators.population.population_uniques import SampleClasses, by_rule
-from anonkit.pipeline.risk_before_release import SIMPLE_SAMPLE, AgainstPopulation, risk
+from anonkit.pipeline.risk_before_release import SIMPLE_SAMPLE, risk
 
 POLICY: dict[str, Any] = {"columns": {name: {"role": "quasi_identifier"} for name in ("age", "sex", "place")}}
 
@@ -29,7 +29,7 @@ def _table(rows: list[tuple[int, str, str]]) -> pa.Table:
 @given(rows=st.lists(people, min_size=1, max_size=40), fraction=st.floats(0.01, 1))
 def test_figures_of_a_table(rows: list[tuple[int, str, str]], fraction: float) -> None:
     """k, unique rows, the rule's estimate and the figures of every set are those of counting."""
-    found = risk(_table(rows), policy=POLICY, against=AgainstPopulation(fraction=fraction))
+    found = risk(_table(rows), policy=POLICY, sampling_fraction=fraction)
     classes = Counter(rows)
     assert found.sample == {"k": min(classes.values()), "uniques": list(classes.values()).count(1)}
     sample = SampleClasses.of(Counter(classes.values()).items(), fraction)
@@ -55,7 +55,7 @@ def test_a_file_of_the_population(population: list[tuple[int, str, str]], data: 
     rows = [population[at] for at in sorted(taken)]
     lost = data.draw(st.booleans())
     rows = [*rows, (99, "f", "a")] if lost else rows
-    found = risk(_table(rows), policy=POLICY, against=AgainstPopulation(file=_table(population)))
+    found = risk(_table(rows), policy=POLICY, population=_table(population))
     figures, small, large = found.population["file"], Counter(rows), Counter(population)
     met = {row: count for row, count in small.items() if row in large}
     n = sum(met.values())
@@ -71,7 +71,7 @@ def test_a_file_of_the_population(population: list[tuple[int, str, str]], data: 
 
 def test_a_file_of_other_people() -> None:
     """No class is met: counted, and nothing else is said of the file."""
-    found = risk(_table([(20, "f", "a")]), policy=POLICY, against=AgainstPopulation(file=_table([(70, "m", "b")] * 3)))
+    found = risk(_table([(20, "f", "a")]), policy=POLICY, population=_table([(70, "m", "b")] * 3))
     assert found.population["file"] == {"rows": 3, "uniques": 0, "unmatched_classes": 1, "k_map": None}
 
 
@@ -90,7 +90,7 @@ def test_a_size_is_a_fraction() -> None:
     """Ten of a hundred people are a tenth."""
     table = _table([(20 + at % 4, "fm"[at % 2], "abc"[at % 3]) for at in range(10)])
     by_size, by_share = (
-        risk(table, policy=POLICY, against=AgainstPopulation(**of)) for of in ({"size": 100}, {"fraction": 0.1})
+        risk(table, policy=POLICY, **of) for of in ({"population_size": 100}, {"sampling_fraction": 0.1})
     )
     assert by_size.population["estimates"] == by_share.population["estimates"]
     assert (by_size.population["basis"], by_share.population["basis"]) == ("size", "fraction")
@@ -119,14 +119,14 @@ def test_declared_bins_are_what_a_column_may_become() -> None:
 @pytest.mark.parametrize(
     ("of", "kind", "words"),
     [
-        ({"size": 5, "fraction": 0.1}, ParameterError, "the same thing"),
-        ({"size": 1}, ParameterError, "smaller than the table"),
-        ({"size": 0}, ParameterError, "at least 1"),
-        ({"fraction": 0.0}, ParameterError, "must be in"),
-        ({"fraction": 1.5}, ParameterError, "must be in"),
-        ({"file": pa.table({"age": [20], "sexes": ["f"]})}, PolicyError, "'sex' is not in the population file"),
+        ({"population_size": 5, "sampling_fraction": 0.1}, ParameterError, "the same thing"),
+        ({"population_size": 1}, ParameterError, "smaller than the table"),
+        ({"population_size": 0}, ParameterError, "at least 1"),
+        ({"sampling_fraction": 0.0}, ParameterError, "must be in"),
+        ({"sampling_fraction": 1.5}, ParameterError, "must be in"),
+        ({"population": pa.table({"age": [20], "sexes": ["f"]})}, PolicyError, "'sex' is not in the population file"),
         (
-            {"file": pa.table({"age": ["x"], "sex": ["f"], "place": ["a"]})},
+            {"population": pa.table({"age": ["x"], "sex": ["f"], "place": ["a"]})},
             SourceError,
             "of texts in the other",
         ),
@@ -135,7 +135,7 @@ def test_declared_bins_are_what_a_column_may_become() -> None:
 def test_what_contradicts_is_refused(of: dict[str, Any], kind: type[AnonkitError], words: str) -> None:
     """Two populations, one that is too small, one without the columns."""
     with pytest.raises(kind, match=words):
-        risk(_table([(20, "f", "a"), (21, "m", "b")]), policy=POLICY, against=AgainstPopulation(**of))
+        risk(_table([(20, "f", "a"), (21, "m", "b")]), policy=POLICY, **of)
 
 
 def test_a_table_without_rows_or_quasi_identifiers_is_refused() -> None:
@@ -158,7 +158,7 @@ def test_any_source(tmp_path: Path) -> None:
         base.executemany("INSERT INTO people VALUES (?, ?, ?)", rows)
     base.close()
     of_text, of_base, of_memory = (
-        risk(source, policy=POLICY, against=AgainstPopulation(fraction=0.2), engine=Local()).to_dict()
+        risk(source, policy=POLICY, sampling_fraction=0.2, engine=Local()).to_dict()
         for source in (text, f"sqlite:///{tmp_path}/people.sqlite?table=people", _table(rows))
     )
     assert of_text == of_base == of_memory
@@ -172,7 +172,7 @@ def test_places_of_the_population_are_read_from_its_coordinates() -> None:
         "columns": {"age": {"role": "quasi_identifier"}},
     }
     table = pa.table({"lat": [50.1, 50.2, 51.0], "lon": [8.1, 8.2, 9.0], "age": [20, 30, 40]})
-    found = risk(table, policy=policy, against=AgainstPopulation(file=table))
+    found = risk(table, policy=policy, population=table)
     assert found.population["file"]["unmatched_classes"] == 0
     with pytest.raises(PolicyError, match="'lon' is not in the population file"):
-        risk(table, policy=policy, against=AgainstPopulation(file=table.drop_columns("lon")))
+        risk(table, policy=policy, population=table.drop_columns("lon"))
