@@ -53,6 +53,7 @@ _KINDS = {"count": "counts", "sum": "sum", "mean": "halves", "quantile": "points
 _WORDS = {"counts": "counts", "sum": "sum", "halves": "sum and count", "points": "histogram"}
 _REST = "other or missing"
 _MOST_GROUPS = 3
+_COLUMNS_AT_ONCE = 64
 _PLAIN = re.compile(r'[^\s(),="]+( [^\s(),="]+)*')
 
 
@@ -75,7 +76,8 @@ def aggregate_checks(data: Path, params: Mapping[str, Any], guarantee: Mapping[s
         yield check
     yield from _wrong("columns", _other_columns(data, params))
     if sound:  # else the figures cannot be followed
-        measured = [_measured_of(each, facts) for each in params["measurements"]]
+        sizes = {group.name: group.domain.size for group in facts.attributes}
+        measured = [_measured_of(each, sizes) for each in params["measurements"]]
         counted = _counted(params, measured)
         everybody = [_totals(own, ()) for own in counted]
         yield from shown_checks(list(_same_groups(counted)), neighbours(everybody))
@@ -179,30 +181,34 @@ def _quoted(name: str) -> str:
 # --- what was measured -------------------------------------------------------------------------------------------
 
 
-def _holds(kind: str, of: str | None, by: Sequence[str], table: _Table) -> bool:
-    wanted = _KINDS[table.statistic]
-    return of == table.of and set(table.by) <= set(by) and (kind == wanted or (kind, wanted) == ("halves", "sum"))
+_Key = tuple[str, str | None, frozenset[str]]
+"""Kind, column that is added up, and columns by which."""
+
+
+def _read_off(kind: str, of: str | None, by: Sequence[str]) -> Iterator[_Key]:
+    """Yield all that can be read off a measurement: by fewer columns, a sum off the halves of a mean."""
+    for n_names in range(len(by) + 1):
+        for names in itertools.combinations(by, n_names):
+            yield kind, of, frozenset(names)
+            if kind == "halves":
+                yield "sum", of, frozenset(names)
 
 
 def _not_measured(params: Mapping[str, Any], tables: Sequence[_Table], facts: PublicFacts) -> int:
     """Count the measurements that are not those which the tables need, and the tables that are read off others."""
     sizes = {group.name: group.domain.size for group in facts.attributes}
-    needed: list[_Table] = []
-    for table in tables:
-        larger = [
-            other
-            for other in tables
-            if _holds(_KINDS[other.statistic], other.of, other.by, table)
-            and not _holds(_KINDS[table.statistic], table.of, table.by, other)
-        ]
-        if not larger and not any(_holds(_KINDS[own.statistic], own.of, own.by, table) for own in needed):
-            needed.append(table)
+    keys: list[_Key] = [(_KINDS[table.statistic], table.of, frozenset(table.by)) for table in tables]
+    of_larger = {other for key in set(keys) for other in _read_off(key[0], key[1], sorted(key[2])) if other != key}
+    firsts = {key: table for key, table in zip(reversed(keys), reversed(tables), strict=True) if key not in of_larger}
+    needed = [table for key, table in zip(keys, tables, strict=True) if firsts.get(key) is table]
     published = [(str(own["kind"]), own["of"], tuple(own["by"])) for own in params["measurements"]]
     wrong = int(published != [(_KINDS[table.statistic], table.of, table.by) for table in needed])
-    for table in tables:
-        holders = [at for at, (kind, of, by) in enumerate(published) if _holds(kind, of, by, table)]
-        fewest = min(holders, key=lambda at: (math.prod(sizes[name] for name in published[at][2]), at), default=None)
-        wrong += int(fewest != table.measured)
+    fewest: dict[_Key, tuple[int, int]] = {}
+    for at, (kind, of, by) in enumerate(published):
+        here = (math.prod(sizes[name] for name in by), at)
+        for key in _read_off(kind, of, by[: _MOST_GROUPS + 1]):
+            fewest[key] = min(fewest.get(key, here), here)
+    wrong += sum(key not in fewest or fewest[key][1] != table.measured for key, table in zip(keys, tables, strict=True))
     wrong += int({group.name for group in facts.attributes} != {name for table in tables for name in table.by})
     wrong += int([number["name"] for number in params["numbers"]] != sorted({of for *_, of, _ in _added(published)}))
     return wrong
@@ -225,8 +231,7 @@ def _steps_of(kind: str, number: Mapping[str, Any], facts: PublicFacts) -> Numbe
     return next(steps for steps in finer if steps.last - steps.first < most)
 
 
-def _measured_of(raw: Mapping[str, Any], facts: PublicFacts) -> Measured:
-    sizes = {group.name: group.domain.size for group in facts.attributes}
+def _measured_of(raw: Mapping[str, Any], sizes: Mapping[str, int]) -> Measured:
     grid = raw["grid"]
     return Measured(
         kind=raw["kind"],
@@ -243,6 +248,9 @@ def _account(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
     sizes = {group.name: group.domain.size for group in facts.attributes}
     numbers = {number["name"]: number for number in params["numbers"]}
     lines, weights, wrong = [], [], 0
+    heaviest: dict[Any, float] = {}
+    for table in params["tables"]:
+        heaviest[table["measured"]] = max(heaviest.get(table["measured"], table["weight"]), table["weight"])
     for at, own in enumerate(params["measurements"]):
         kind, of, by = own["kind"], own["of"], own["by"]
         cells = math.prod(sizes[name] for name in by)
@@ -250,15 +258,12 @@ def _account(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
         parts = {"counts": 1, "sum": 1, "halves": 2}.get(kind, 0 if steps is None else steps.last - steps.first + 1)
         wrong += int(own["grid"] != (None if steps is None else steps.to_params()))
         wrong += int([len(integers(row)) for row in own["values"]] != [parts] * cells)
-        served = [table["weight"] for table in params["tables"] if table["measured"] == at]
-        weights.append(max(served, default=1.0) * math.sqrt(cells))
+        weights.append(heaviest.get(at, 1.0) * math.sqrt(cells))
         purpose = f"{_WORDS[kind]}{'' if of is None else f' of {of}'}{' by ' if by else ''}{' x '.join(by)}"
         lines.append((purpose, 1 if steps is None else steps.most(kind)))
-    whole = row_epsilon(facts)
+    whole, all_weights = row_epsilon(facts), math.fsum(weights)
     expected = tuple(
-        ExpectedLine(
-            purpose=purpose, mechanism=LAPLACE, sensitivity=sensitivity, cost=whole * weight / math.fsum(weights)
-        )
+        ExpectedLine(purpose=purpose, mechanism=LAPLACE, sensitivity=sensitivity, cost=whole * weight / all_weights)
         for (purpose, sensitivity), weight in zip(lines, weights, strict=True)
     )
     yield from account_checks(params, facts, ExpectedAccount(lines=expected))
@@ -291,7 +296,9 @@ def _same_groups(counted: Sequence[Measured]) -> Iterator[Shown]:
     """
     left = list(counted)
     while len(left) > 1:
-        shared = {_shared(one, other) for one, other in itertools.combinations(left, 2)}
+        columns = Counter(frozenset(own.by) for own in left)
+        both = {one & other for one, other in itertools.combinations(columns, 2)}
+        shared = {tuple(sorted(names)) for names in both | {one for one, times in columns.items() if times > 1}}
         having = {names: [own for own in left if set(names) <= set(own.by)] for names in sorted(shared)}
         best = max(having, key=lambda names: _groups(left, names) * (len(having[names]) - 1))
         yield from alike([_totals(own, best) for own in having[best]])
@@ -337,23 +344,24 @@ def _other_columns(data: Path, params: Mapping[str, Any]) -> int:
     return int(read_schema(data).names != [own["name"] for own in expected]) + other
 
 
+_Place = tuple[str, frozenset[tuple[str, Any]], str | None, str]
+"""Table, the group in each of its columns, the column that is added up, and the statistic."""
+
+
 def _line_checks(
     data: Path, tables: Sequence[_Table], measured: Sequence[Measured], facts: PublicFacts
 ) -> Iterator[Check]:
     """Check that every group of every table is there once and nothing besides, and each line's figures."""
     names = [group.name for group in facts.attributes]
     labels = {group.name: [_REST if label is None else label for label in _labels(group)] for group in facts.attributes}
-    found = read_rows(data, [_FIXED[0], *names, *_FIXED[1:]]).to_pydict()
-    keys = list(zip(found["table"], *(found[name] for name in names), found["of"], found["statistic"], strict=True))
-    lines = dict(zip(keys, zip(found["value"], found["low"], found["high"], strict=True), strict=True))
-    expected: list[tuple[Any, ...]] = []
+    keys, lines = _read_lines(data, names)
+    expected: list[_Place] = []
     broken: Counter[str] = Counter()
     for table in tables:
         own = measured[table.measured]
         values, draws = own.summed(table.by)
         for at, group in enumerate(itertools.product(*(labels[name] for name in table.by))):
-            places = dict(zip(table.by, group, strict=True))
-            start = (table.name, *(places.get(name) for name in names), table.of)
+            start = (table.name, frozenset(zip(table.by, group, strict=True)), table.of)
             statistics = _statistics(table)
             expected += [(*start, statistic) for statistic in statistics]
             shown: dict[str, Line] = {
@@ -367,6 +375,25 @@ def _line_checks(
     yield from _wrong("groups_once", astray)
     for what in ("values", "intervals", "quantiles_ascend"):
         yield from _wrong(what, broken[what])
+
+
+def _read_lines(data: Path, names: Sequence[str]) -> tuple[list[_Place], dict[_Place, tuple[float, float, float]]]:
+    """Return where each line of the file belongs, and its figures.
+
+    Most cells of thousands of columns are empty: of some columns at a time those are kept that are not.
+    """
+    fixed = read_rows(data, _FIXED).to_pydict()
+    groups: list[list[tuple[str, Any]]] = [[] for _ in fixed["table"]]
+    for first in range(0, len(names), _COLUMNS_AT_ONCE):
+        some = read_rows(data, names[first : first + _COLUMNS_AT_ONCE])
+        for name in some.column_names:
+            column = some.column(name)
+            there = np.flatnonzero(column.is_valid().to_numpy())
+            for at, label in zip(there.tolist(), column.take(there).to_pylist(), strict=True):
+                groups[at].append((name, label))
+    places = list(zip(fixed["table"], map(frozenset, groups), fixed["of"], fixed["statistic"], strict=True))
+    figures = zip(fixed["value"], fixed["low"], fixed["high"], strict=True)
+    return places, dict(zip(places, figures, strict=True))
 
 
 def _labels(group: PublicColumn) -> list[str | None]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -223,8 +224,11 @@ class Aggregates:
 
     def group_names(self, table: AggregateTable) -> Iterator[tuple[str, ...]]:
         """Yield the names of each group of a table, in the order of its cells."""
-        labels = {column.name: column.labels for column in self.columns}
-        return itertools.product(*(labels[name] for name in table.by))
+        return itertools.product(*(self._columns[name].labels for name in table.by))
+
+    @cached_property
+    def _columns(self) -> dict[str, GroupColumn]:
+        return {column.name: column for column in self.columns}
 
     def to_params(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""

@@ -89,6 +89,41 @@ def test_weights_and_groups_decide_the_shares() -> None:
     assert shares[0] / shares[1] == pytest.approx(2 * 8**0.5, rel=1e-6)
 
 
+_LINES = st.builds(
+    lambda what, by, weight: f"{what}{' by ' if by else ''}{', '.join(by)} weight {weight}",
+    st.sampled_from(["count", "sum(n)", "mean(n)", "sum(m)", "mean(m)"]),
+    st.permutations(["a", "b", "c", "n"]).flatmap(lambda by: st.integers(0, 3).map(lambda size: by[:size])),
+    st.integers(1, 3),
+)
+
+
+@given(lines=st.lists(_LINES, min_size=1, max_size=12, unique_by=lambda line: line.split(" weight")[0]))
+def test_what_is_measured_is_what_holds_all_else(lines: list[str]) -> None:
+    """By the definition, pair by pair: no measurement is held by another, each table is read off the smallest."""
+    named = {
+        name: Column(name=name, categories=("x", "y", "z")[:size]) for name, size in zip("abc", (1, 2, 3), strict=True)
+    }
+    numbers = {name: Column(name=name, bounds=(0, 9)) for name in "nm"}
+    method = DPTables(epsilon=1.0, aggregate=tuple(f"t{at} = {line}" for at, line in enumerate(lines)), bins=2)
+    plan = method.plan(Policy(columns=named | numbers))
+    kinds = {"count": "counts", "sum": "sum", "mean": "halves"}
+    asked = [(kinds[str(table.statistic)], table.of, {*table.by}) for table in plan.tables]
+    made = [
+        (str(each.kind), each.of and each.of.name, {column.name for column in each.by}) for each in plan.measurements
+    ]
+
+    def holds(one: Any, other: Any) -> bool:
+        return one[0] in (other[0], {"sum": "halves"}.get(other[0])) and one[1] == other[1] and one[2] >= other[2]
+
+    assert all(not holds(one, other) for one, other in itertools.permutations(made, 2))
+    assert made == [one for at, one in enumerate(asked) if one in made and one not in asked[:at]]
+    for table, own in zip(plan.tables, asked, strict=True):
+        holders = [at for at, one in enumerate(made) if holds(one, own)]
+        assert table.measured == min(holders, key=lambda at: (plan.measurements[at].cells, at))
+    for at, each in enumerate(plan.measurements):
+        assert each.weight == max(table.weight for table in plan.tables if table.measured == at)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(["", "a = ", '"a = by" = ']), st.sampled_from(["count", "sum(x)", "mean( x y )", 'median("by")']),

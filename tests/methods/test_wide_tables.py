@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import multiprocessing
 import resource
 import sys
@@ -74,6 +75,23 @@ def _is_fine(said: str) -> bool:
 def test_sixty_columns(name: str, epsilon: float, tmp_path: Path) -> None:
     """The smallest and the largest epsilon."""
     assert _is_fine(_outcome(name, 60, epsilon if name != "rr" else max(epsilon, 1e-3), tmp_path))
+
+
+def _calls(columns: int, of: str) -> int:
+    """Return how many functions of some modules a release of the counts of every column calls."""
+    names = [f"c{at}" for at in range(columns)]
+    policy = Policy(columns={name: Column(name=name, categories=("a", "b")) for name in names})
+    profile = cProfile.Profile()
+    with profile:
+        anonkit.release(
+            pa.table({name: ["a", "b"] for name in names}), method="dp-tables", epsilon=1.0, policy=policy, ledger=None
+        )
+    return sum(entry.callcount for entry in profile.getstats() if of in str(getattr(entry.code, "co_filename", "")))
+
+
+def test_tables_of_counts_take_time_by_their_number() -> None:
+    """Method and check: twice the columns, twice the calls. It had been four times as many."""
+    assert _calls(50, "aggregate") < 2.5 * _calls(25, "aggregate")
 
 
 @pytest.mark.slow

@@ -8,8 +8,9 @@ root of m, which is what its own share would have cost it, and the larger table 
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -142,18 +143,12 @@ def planned(requests: Sequence[Request], policy: Policy, *, bins: int, points: i
     declared = {name: _attribute(name, policy) for name in names}
     groups = {name: _group(declared[name], bins) for request in asked for name in request.by}
     wanted = [_wanted(request, groups, declared, points) for request in asked]
-    measured: list[Planned] = []
-    for each in wanted:
-        if not any(_holds(other, each) and not _holds(each, other) for other in wanted) and not any(
-            _holds(other, each) for other in measured
-        ):
-            measured.append(each)
-    hosts = [_host(each, measured) for each in wanted]
+    measured, hosts = _shared(wanted)
+    weights = [0.0] * len(measured)
+    for own, host in zip(wanted, hosts, strict=True):
+        weights[host] = max(weights[host], own.weight)
     plan = AggregatePlan(
-        measurements=tuple(
-            replace(each, weight=max(own.weight for own, host in zip(wanted, hosts, strict=True) if host == at))
-            for at, each in enumerate(measured)
-        ),
+        measurements=tuple(replace(each, weight=weight) for each, weight in zip(measured, weights, strict=True)),
         tables=tuple(
             AggregateTable(
                 name=request.table,
@@ -228,13 +223,34 @@ def _wanted(
     return Planned(kind=kind, by=by, of=of, grid=grid, weight=request.weight)
 
 
-def _holds(larger: Planned, smaller: Planned) -> bool:
-    """Tell whether one measurement can be added up from another: sums from the halves of a mean, too."""
-    same_kind = larger.kind is smaller.kind or (larger.kind is Kind.HALVES and smaller.kind is Kind.SUM)
-    return same_kind and larger.of == smaller.of and {*smaller.by} <= {*larger.by}
+def _shared(wanted: Sequence[Planned]) -> tuple[list[Planned], list[int]]:
+    """Return the measurements that the others can be added up from, and for each the one that it is read off.
+
+    That is the one with the fewest cells, the first of several. A table has few columns, so that all that can be added
+    up from it are named: the time is linear in the number of tables.
+    """
+    own = [(each.kind, *_names(each)) for each in wanted]
+    within = {held for each in {*own} for held in _held_by(*each) if held != each}
+    at_of = {each: at for at, each in reversed([*enumerate(own)]) if each not in within}
+    measured = [wanted[at] for at in sorted(at_of.values())]
+    hosts: dict[_Wanted, int] = {}
+    for at in sorted(range(len(measured)), key=lambda at: (measured[at].cells, at)):
+        for held in _held_by(measured[at].kind, *_names(measured[at])):
+            hosts.setdefault(held, at)
+    return measured, [hosts[each] for each in own]
 
 
-def _host(wanted: Planned, measured: Sequence[Planned]) -> int:
-    """Return the measurement that a table is read off: the one with the fewest cells, the first of several."""
-    holders = [at for at, each in enumerate(measured) if _holds(each, wanted)]
-    return min(holders, key=lambda at: (measured[at].cells, at))
+_Wanted = tuple[Kind, str | None, frozenset[str]]
+
+
+def _names(planned: Planned) -> tuple[str | None, frozenset[str]]:
+    return None if planned.of is None else planned.of.name, frozenset(column.name for column in planned.by)
+
+
+def _held_by(kind: Kind, of: str | None, names: frozenset[str]) -> Iterator[_Wanted]:
+    """Yield all that can be added up from a measurement, itself included: sums from the halves of a mean, too."""
+    for size in range(len(names) + 1):
+        for some in itertools.combinations(sorted(names), size):
+            yield kind, of, frozenset(some)
+            if kind is Kind.HALVES:
+                yield Kind.SUM, of, frozenset(some)

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from anonkit.dp_trees.aggregates.aggregate_plan import FIXED
@@ -27,19 +28,32 @@ _MEANING = {
 
 def tidy_table(aggregates: Aggregates, lines: Sequence[Figure]) -> pa.Table:
     """Return the lines as a table; a column by which a table is not divided is empty in its lines."""
+    groups: dict[str, dict[int, str]] = {column.name: {} for column in aggregates.columns}
+    for at, line in enumerate(lines):
+        for name, group in line.groups.items():
+            groups[name][at] = group
     texts = {
-        "table": [line.table for line in lines],
-        **{column.name: [line.groups.get(column.name) for line in lines] for column in aggregates.columns},
-        "of": [line.of for line in lines],
-        "statistic": [line.statistic for line in lines],
+        "table": dict(enumerate(line.table for line in lines)),
+        **groups,
+        "of": {at: line.of for at, line in enumerate(lines) if line.of is not None},
+        "statistic": dict(enumerate(line.statistic for line in lines)),
     }
     numbers = {name: [getattr(line, name) for line in lines] for name in ("value", "low", "high")}
     return pa.table(
         {
-            **{name: pa.array(cells, pa.string()).dictionary_encode() for name, cells in texts.items()},
+            **{name: _coded(cells, len(lines)) for name, cells in texts.items()},
             **{name: pa.array(cells, pa.float64()) for name, cells in numbers.items()},
         }
     )
+
+
+def _coded(cells: Mapping[int, str], n_lines: int) -> pa.DictionaryArray:
+    """Return a column by the lines in which it is not empty: of thousands of columns each is in a few."""
+    named = pa.array(cells.values(), pa.string()).dictionary_encode()
+    codes, empty = np.zeros(n_lines, dtype=np.int32), np.ones(n_lines, dtype=bool)
+    at = np.fromiter(cells, dtype=np.int64, count=len(cells))
+    codes[at], empty[at] = named.indices.to_numpy(), False
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=empty), named.dictionary)
 
 
 def described_columns(aggregates: Aggregates) -> list[dict[str, Any]]:
