@@ -157,7 +157,9 @@ COMMANDS: dict[str, Callable[[str, str], list[str]]] = {
 @pytest.mark.quick_cases("*-False", "release *")
 @pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize("command", COMMANDS)
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 @given(address=addresses(), blank=st.sampled_from(["", " ", "'", '"']))
 def test_no_command_shows_a_secret(
     capfd: pytest.CaptureFixture[str], command: str, as_json: bool, address: tuple[str, str], blank: str

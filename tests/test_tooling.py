@@ -241,6 +241,18 @@ def test_every_supported_python_is_tested(
     assert [each["python"] for each in sessions if each["name"] == "wheel"] == installed
 
 
+def test_no_property_is_timed(repository: Path) -> None:
+    """A deadline, and the check of slow draws, fail where other jobs share the machine: each list leaves both out."""
+    found = 0
+    for path in sorted((repository / "tests").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        for listed in re.findall(r"suppress_health_check=\[([^\]]*)\]", text):
+            assert "too_slow" in listed, path
+            found += 1
+        assert set(re.findall(r"[(, ]deadline=(\w+)", text)) <= {"None"}, path
+    assert found > 5
+
+
 def test_workflows_hold_no_right_that_they_do_not_need(workflows: dict[str, Any]) -> None:
     """All read the sources; one job may say who it is, to publish. No secret is named, no checkout keeps a token."""
     for name, workflow in workflows.items():

@@ -156,7 +156,9 @@ def test_a_sheet_keeps_fifteen_digits(tmp_path: Path) -> None:
         assert failed(place, released(tmp_path, pa.table({"x": [0.3000001, 1.0]}))) == ["exported_cells"]
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 @given(numbers=st.lists(st.floats(allow_nan=False), min_size=40, max_size=60))
 def test_any_numbers_round_trip(numbers: list[float], tmp_path: Path) -> None:
     """To the last bit in text and SQLite, to 15 digits in a sheet."""
@@ -202,7 +204,9 @@ def test_no_cell_of_a_text_file_begins_a_formula_wherever_it_is_cut(tmp_path: Pa
 TEXTS = st.one_of(st.none(), st.text(st.sampled_from("='+-@\t\r\n\",;| aé_x0\u202e"), max_size=6))
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 @given(cells=st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=6), number=st.integers(0, 10**9))
 def test_any_texts_round_trip_and_any_other_text_is_found(
     cells: list[tuple[str | None, str | None]], number: int, tmp_path: Path

@@ -106,7 +106,9 @@ _CELLS = st.tuples(
 )
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 @given(rows=st.lists(_CELLS, min_size=1, max_size=60), k=st.integers(2, 8))
 def test_its_classes_are_counted_by_somebody_else(rows: list[tuple[object, ...]], k: int) -> None:
     """On awkward tables: either k rows share every combination, by a count of our own, or nothing is released."""

@@ -135,7 +135,9 @@ TYPED_SOURCES: dict[str, Callable[[pa.Table, Path], Any]] = {
     "polars": lambda table, folder: pl.from_arrow(table),
 }
 
-quick = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+quick = settings(
+    max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture], deadline=None
+)
 
 
 @pytest.mark.parametrize("source", UNTYPED)

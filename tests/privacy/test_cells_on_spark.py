@@ -51,7 +51,9 @@ KINDS: dict[str, tuple[pa.DataType, list[Any]]] = {
 }
 NUMBERS = [name for name in KINDS if name != "boolean"]
 
-few = settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+few = settings(
+    max_examples=6, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture], deadline=None
+)
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,7 @@ def joined(people: pa.Table, visits: pa.Table, folder: Path) -> tuple[pa.Table, 
 
 
 @pytest.mark.slow
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(PEOPLE, VISITS)
 def test_it_joins_as_pandas_does_with_keys_that_are_missing_left_alone(
     tmp_path: Path, people: list[tuple[str | None, int | None]], visits: list[tuple[str | None, str | None]]

@@ -69,7 +69,7 @@ def test_a_cell_is_read_as_csv_would_have_it(tmp_path: Path, read: Any, cell: ob
     assert read(path).column("q").to_pylist() == ["x", text, "y"]
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.permutations([cell for cell, _ in CELLS]), st.integers(0, len(CELLS)))
 def test_no_cell_of_a_sheet_is_typed_by_others(tmp_path: Path, read: Any, cells: list[object], taken: int) -> None:
     """In any order, and whichever others are left out, a cell beside a word is read as the same text."""
