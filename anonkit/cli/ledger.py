@@ -206,7 +206,7 @@ def _spent(standing: Standing) -> str:
 def _part(name: str, loss: float, budget: float | None, left: float | None) -> str:
     from anonkit.promises.cautious_figures import allowance_words, loss_words
 
-    spent = f"{name} {loss_words(loss)} spent"
+    spent = f"no bound on {name}" if math.isinf(loss) else f"{name} {loss_words(loss)} spent"
     if budget is None or left is None:
         return f"{spent}, no budget set"
     if math.isinf(budget):

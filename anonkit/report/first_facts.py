@@ -47,7 +47,7 @@ _TREATED = {
     "kept": "is released unchanged",
     "generalized": "is released in ranges or groups",
     "randomized": "is released with noise",
-    "synthesized": "is drawn from the noisy model",
+    "synthesized": "is made from noisy counts",
     "dropped": "is not released",
 }
 _IDENTIFIERS = ("identifier", "unit")
@@ -186,16 +186,24 @@ def _table(report: Json) -> Iterator[Sentence]:
     yield plain(_rows_words(rows))
     if not columns:
         return
+    added = [column for column in columns if _is_added(column)]
+    columns = [column for column in columns if not _is_added(column)]
     dropped = [column for column in columns if column["action"] == "dropped"]
     released = [column for column in columns if column["action"] != "dropped"]
     text = f"{number(len(released))} of {number(len(columns))} columns are released{': ' if released else ''}"
     yield [Phrase(text), *_with_values(released), Phrase(".")]
     for label, chosen in (
+        ("Added: ", [column["name"] for column in added]),
         ("Dropped: ", [column["name"] for column in dropped if column["role"] not in _IDENTIFIERS]),
         ("Left out as identifiers: ", [column["name"] for column in dropped if column["role"] in _IDENTIFIERS]),
     ):
         if chosen:
             yield [Phrase(label), *named(chosen), Phrase(".")]
+
+
+def _is_added(column: Json) -> bool:
+    """Return whether a column is the method's, such as a count: it stands in no source, and its reason says what it is."""
+    return column["action"] == "synthesized" and column["role"] == "insensitive" and bool(column.get("reason"))
 
 
 def _of_the_table(columns: Sequence[Json]) -> list[Json]:

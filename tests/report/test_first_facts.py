@@ -69,6 +69,16 @@ def test_dropped_columns_are_named_and_identifiers_apart() -> None:
     assert told[2:] == ["Dropped: occupation.", "Left out as identifiers: name."]
 
 
+def test_columns_that_the_method_adds_are_none_of_the_source() -> None:
+    """A column of counts stands in no source: it is named apart, and not counted among the columns of the table."""
+    report = _k_anonymous()
+    made = {"name": "count", "role": "insensitive", "action": "synthesized", "reason": "noisy count of the rows"}
+    before, after = texts(report, "Table"), texts({**report, "columns": [*report["columns"], made]}, "Table")
+
+    assert after[1] == before[1]
+    assert after[2] == "Added: count."
+
+
 def test_a_guessed_target_is_never_called_declared() -> None:
     """How the target came about is said; where nobody declared it, also when nothing else is said."""
     guessed, declared, unsaid = with_target(declared=False), with_target(declared=True), with_target()
