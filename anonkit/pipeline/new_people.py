@@ -77,7 +77,7 @@ def with_new_people(opened: DeclaredSource, account: Account, private: PrivateFo
     n_new = int(is_new.sum())
     if n_new < classes.k:
         raise GuaranteeError(
-            f"the people who are new since the earlier releases of dataset {dataset!r} are {n_new}, and k is {classes.k}",
+            f"people who are new since the earlier releases of dataset {dataset!r}: {n_new}, and k is {classes.k}",
             f"wait for {classes.k - n_new} more; people who are known are in an earlier release",
         )
     function = OfNewPeople(key=key, unit=unit, seen=seen)

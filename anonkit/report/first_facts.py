@@ -202,7 +202,7 @@ def _table(report: Json) -> Iterator[Sentence]:
 
 
 def _is_added(column: Json) -> bool:
-    """Return whether a column is the method's, such as a count: it stands in no source, and its reason says what it is."""
+    """Return whether a column is the method's, such as a count: its reason says what it is."""
     return column["action"] == "synthesized" and column["role"] == "insensitive" and bool(column.get("reason"))
 
 
@@ -399,9 +399,9 @@ def _secret(name: str, values: Sequence[Json], risk: Json, promise: Json, *, is_
     is_bad = is_sensitive and told["highest_confidence"] >= _SURE and told["lift"] >= _TELLING
     yield [
         Phrase(name, is_name=True, is_bad=is_bad),
-        Phrase(f": up to {percent(told['highest_confidence'])} of a group have ", is_bad=is_bad),
+        Phrase(f": up to {percent(told['highest_confidence'])} of the values in a group are ", is_bad=is_bad),
         Phrase(value_words(told["value"]), is_name=True, is_bad=is_bad),
-        Phrase(f"; {percent(told['base_rate'])} of all {records} do.", is_bad=is_bad),
+        Phrase(f"; {percent(told['base_rate'])} of the table's are.", is_bad=is_bad),
     ]
     lifted = max(values, key=lambda each: each["share_above_half"] * (each["base_rate"] <= 1 / 2))
     if lifted["share_above_half"] and lifted["base_rate"] <= 1 / 2:
@@ -476,9 +476,9 @@ def _other_measures(utility: Json) -> str:
     for measure in numeric[:_FEW]:
         within, _, name = measure["name"].rpartition(": ")
         label = name if within and within == before else measure["name"]
-        out.append(f"{label} {measure['value']}" + (f" ({measure['interval']})" if measure["interval"] else ""))
+        out.append(f"{label}: {measure['value']}" + (f" ({measure['interval']})" if measure["interval"] else ""))
         before = within
-    return f"{', '.join(out)}."
+    return f"{'; '.join(out)}."
 
 
 # --- files ---------------------------------------------------------------------------------------------------
