@@ -14,7 +14,15 @@ EMITTED = {"croissant": ".croissant.json", "registry": ".registry.yaml"}
 """Suffixes of the entries for catalogues and registries, by the word that asks for them; a release may have none."""
 NAMED = (DATA, *SIDECARS, *EMITTED.values(), SIGNATURE)
 """Suffixes of all files that a release may have."""
-COPIES = {"csv": ".csv", "tsv": ".tsv", "xlsx": ".xlsx", "arrow": ".arrow", "sqlite": ".sqlite"}
+COPIES = {
+    "csv": ".csv",
+    "tsv": ".tsv",
+    "xlsx": ".xlsx",
+    "sav": ".sav",
+    "dta": ".dta",
+    "arrow": ".arrow",
+    "sqlite": ".sqlite",
+}
 """Suffixes of the copies of the data in other forms, by form; a release has those that its descriptor lists.
 
 They are not among `NAMED`: a file of such a name beside a release may be anybody's, such as the source itself.

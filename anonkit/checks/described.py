@@ -44,6 +44,8 @@ _COPIES = {
     "csv": (".csv", "csv", "text/csv"),
     "tsv": (".tsv", "tsv", "text/tab-separated-values"),
     "xlsx": (".xlsx", "xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    "sav": (".sav", "sav", "application/x-spss-sav"),
+    "dta": (".dta", "dta", "application/x-stata-dta"),
     "arrow": (".arrow", "arrow", "application/vnd.apache.arrow.file"),
     "sqlite": (".sqlite", "sqlite", "application/vnd.sqlite3"),
 }

@@ -109,7 +109,7 @@ def _cells(column: pa.Array, kind: pa.DataType, form: ExportedForm, *, original:
         column = _of_sheet(column, kind)
     elif not original and form.escapes_formulas and pa.types.is_string(kind):
         column = pc.replace_substring_regex(column, pattern=_GUARDED, replacement=r"\1\2")
-    if form.empty_is_missing and pa.types.is_string(kind):
+    if form.empty_is_missing and pa.types.is_string(kind) and pa.types.is_string(column.type):
         column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
     if pa.types.is_string(kind) and pa.types.is_string(column.type):
         return pc.binary_join_element_wise("=", column, "")
@@ -128,6 +128,8 @@ def _read_as(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return cells as values of a type; a text is a time of day as it is one of the first day of 1970."""
     if pa.types.is_time(kind) and not pa.types.is_time(column.type):
         column = pc.binary_join_element_wise("1970-01-01 ", column.cast(pa.string()), "").cast(pa.timestamp("us"))
+    if pa.types.is_decimal(kind) and pa.types.is_floating(column.type):
+        column = column.cast(pa.string())  # else a number would be rounded to the released one
     return column.cast(kind)
 
 

@@ -11,7 +11,7 @@ from anonkit.bundle.exports.opened_targets import ReleasedTable, copy_at
 from anonkit.bundle.release_names import COPIES, DATA
 from anonkit.bundle.release_place import Place
 from anonkit.checks.exported_rows import export_checks
-from anonkit.errors import AnonkitError
+from anonkit.errors import AnonkitError, MissingDependencyError
 from anonkit.promises.guarantee import Check
 
 _SAME = "the same"
@@ -55,5 +55,7 @@ def _difference(place: Place, suffix: str) -> str:
         with closing(copy_at(place.file(suffix))) as form:
             checks = export_checks(form, ReleasedTable(data=place.file(DATA)))
             return next((_DIFFERENCES[check.name] for check in checks if not check.passed), _SAME)
+    except MissingDependencyError:
+        raise  # nothing is said of what cannot be read here
     except AnonkitError:  # no file of its form, or data of which there can be no copy
         return _UNREADABLE

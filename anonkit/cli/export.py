@@ -28,12 +28,13 @@ def command(release: str, target: str, *, force: bool, quiet: bool) -> Outcome:
     \b
     anonkit export out.parquet out.csv
     anonkit export out.parquet out.xlsx
+    anonkit export out.parquet out.sav
     anonkit export out.parquet out.sqlite
     anonkit export out.parquet "duckdb:///open.duckdb?table=people"
     anonkit export out.parquet "postgresql://owner@host/db?table=released"
 
-    TARGET is a CSV, TSV, Excel (.xlsx) or Arrow (.arrow, .feather) file, or a table of SQLite, DuckDB or PostgreSQL.
-    The release is validated first, and what was written is read back and compared before it is put in place. Params,
+    TARGET is a CSV, TSV, Excel (.xlsx), SPSS (.sav), Stata (.dta) or Arrow (.arrow, .feather) file, or a table of
+    SQLite, DuckDB or PostgreSQL. The release is validated first, and what was written is read back and compared before it is put in place. Params,
     report and descriptor stand beside a file, or in a table TABLE_anonkit. The Parquet file stays the release: `anonkit
     validate TARGET --against OUT` tells whether the two still agree.
     """

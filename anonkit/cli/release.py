@@ -98,7 +98,7 @@ def command(
     IN is CSV, TSV or JSON Lines (also .gz, .zst), a pattern or folder of them, a Parquet file or folder, a workbook, a
     file of SPSS, SAS or Stata, Arrow IPC, - for standard input, or an address. OUT ends in .parquet, its sidecars get
     the same stem; or in / for a folder; s3://BUCKET/out.parquet is one in an object store. With .csv, .tsv, .xlsx,
-    .arrow or .sqlite the data stand beside the Parquet file in that form too. Columns without a role are
+    .sav, .dta, .arrow or .sqlite the data stand beside the Parquet file in that form too. Columns without a role are
     quasi-identifiers: known to an attacker.
     """
     if (seed is not None) != not_for_release:

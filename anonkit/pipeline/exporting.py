@@ -48,16 +48,16 @@ class Export:
 
 
 def export(release: str | Path, target: str | Path, *, force: bool = False, progress: Progress = no_progress) -> Export:
-    """Write a verified release in another form: a CSV, Excel or Arrow file, or a table of a database.
+    """Write a verified release in another form: a CSV, Excel, SPSS, Stata or Arrow file, or a table of a database.
 
     Parameters
     ----------
     release : path
         Any file of the release, or its folder.
     target : path or address
-        `NAME.csv`, `.tsv`, `.xlsx`, `.arrow` (`.feather`), `.sqlite`, `.duckdb`, or `sqlite:///FILE?table=NAME`,
-        `duckdb:///FILE?table=NAME`, `postgresql://USER@HOST/DATABASE?table=NAME`; the table is called `released` when
-        it is not named.
+        `NAME.csv`, `.tsv`, `.xlsx`, `.sav` (SPSS), `.dta` (Stata), `.arrow` (`.feather`), `.sqlite`, `.duckdb`, or
+        `sqlite:///FILE?table=NAME`, `duckdb:///FILE?table=NAME`, `postgresql://USER@HOST/DATABASE?table=NAME`; the
+        table is called `released` when it is not named.
     force : bool
         Replace a file, or a table and that of its sidecars, that is there.
     progress : callable

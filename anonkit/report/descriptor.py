@@ -22,6 +22,8 @@ MEDIA_TYPES = {
     "csv": "text/csv",
     "tsv": "text/tab-separated-values",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "sav": "application/x-spss-sav",
+    "dta": "application/x-stata-dta",
     "arrow": "application/vnd.apache.arrow.file",
     "sqlite": "application/vnd.sqlite3",
 }

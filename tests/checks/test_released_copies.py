@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sqlite3
+import sys
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from anonkit.bundle.release_names import COPIES
 from anonkit.bundle.release_place import Place
 from anonkit.checks.released_copies import copy_checks
 from anonkit.datasets import bank_customers
-from anonkit.errors import ReleaseFormatError
+from anonkit.errors import MissingDependencyError, ReleaseFormatError
 
 TABLE = bank_customers(60, seed=3)
 ENDLESS = "WITH RECURSIVE n(x) AS (VALUES(1) UNION ALL SELECT x FROM n) SELECT x FROM n"
@@ -142,3 +143,10 @@ def test_nothing_is_made_beside_a_copy_that_is_read(folder: Path) -> None:
     before = {path.name for path in folder.iterdir()}
     forged(folder, "sqlite")
     assert {path.name for path in folder.iterdir()} == before
+
+
+def test_a_copy_that_cannot_be_read_here_is_not_called_wrong(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the library that reads it the extra is named, exit code 4."""
+    monkeypatch.setitem(sys.modules, "pyreadstat", None)
+    with pytest.raises(MissingDependencyError, match=r"anonkit\[stats\]"):
+        anonkit.validate(folder / "out.parquet")

@@ -168,7 +168,7 @@ def test_other_forms_are_named(tmp_path: Path) -> None:
     for name in (str(tmp_path / "out.docx"), "s3://bucket/out.csv"):
         with pytest.raises(ParameterError, match=r"must end in \.parquet") as caught:
             ask(name)  # type: ignore[arg-type]
-        assert ".csv, .tsv, .xlsx, .arrow, .sqlite" in (caught.value.hint or "")
+        assert ".csv, .tsv, .xlsx, .sav, .dta, .arrow, .sqlite" in (caught.value.hint or "")
 
 
 # --- files of others -------------------------------------------------------------------------------------------------
@@ -399,7 +399,14 @@ def _strange(name: str = "a", category: str = "x") -> tuple[pa.Table, Policy]:
 
 @pytest.mark.parametrize(
     ("form", "table"),
-    [("xlsx", _strange(name="a\x01")), ("xlsx", _strange(category="x\x01")), ("sqlite", _strange(name="B"))],
+    [
+        ("xlsx", _strange(name="a\x01")),
+        ("xlsx", _strange(category="x\x01")),
+        ("sqlite", _strange(name="B")),
+        ("sav", _strange(name="a b")),
+        ("dta", _strange(name="a" * 33)),
+        ("sav", _strange(category="x\0")),
+    ],
 )
 def test_names_and_categories_are_refused_before_anything_is_drawn(
     form: str, table: tuple[pa.Table, Policy], tmp_path: Path, stands_beside: Path

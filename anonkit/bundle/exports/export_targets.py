@@ -12,13 +12,24 @@ from anonkit.bundle.sql_names import table_parts
 from anonkit.errors import ParameterError
 from anonkit.redaction import is_address, redacted
 
-FILES = {".csv": "csv", ".tsv": "tsv", ".xlsx": "xlsx", ".arrow": "arrow", ".feather": "arrow"}
+FILES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".xlsx": "xlsx",
+    ".sav": "sav",
+    ".dta": "dta",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
 """Form by suffix; a feather file is an Arrow IPC file."""
 _EMBEDDED = ("sqlite", "duckdb")
 _BY_SUFFIX = {**FILES, **{f".{form}": form for form in _EMBEDDED}}
 """The file of a database by its own name is the address of its table `released`."""
 _SERVERS = ("postgresql", "postgres")
-_KNOWN = "out.csv, out.xlsx, out.arrow, out.sqlite, out.duckdb, sqlite:///f.db?table=t, duckdb:///f.duckdb?table=t, postgresql://user@host/db?table=t"
+_KNOWN = (
+    "out.csv, out.xlsx, out.sav, out.dta, out.arrow, out.sqlite, out.duckdb, sqlite:///f.db?table=t, "
+    "duckdb:///f.duckdb?table=t, postgresql://user@host/db?table=t"
+)
 _TABLE = "released"
 SIDECAR_TABLE = "_anonkit"
 """What follows the name of a table in that of the table beside it, which holds the sidecars."""
@@ -34,7 +45,7 @@ class Target:
     """
 
     form: str
-    """"csv", "tsv", "xlsx", "arrow", "sqlite", "duckdb" or "postgresql"."""
+    """"csv", "tsv", "xlsx", "sav", "dta", "arrow", "sqlite", "duckdb" or "postgresql"."""
     path: Path | None = None
     """The file, or the file of the database."""
     address: str = ""

@@ -28,6 +28,11 @@ class Rows(Protocol):
         """How many there are."""
         ...
 
+    @property
+    def categories(self) -> Mapping[str, Sequence[str]]:
+        """Texts of columns that have a list of them, in its order."""
+        ...
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield them, in order, from the first on at each call."""
         ...

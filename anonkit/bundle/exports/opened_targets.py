@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -20,6 +20,7 @@ from anonkit.bundle.exports.export_targets import Target
 from anonkit.bundle.exports.exported_form import BATCH_ROWS, CopyForm, ExportedForm
 from anonkit.bundle.exports.server_tables import ServerTable
 from anonkit.bundle.exports.sheets import Sheet
+from anonkit.bundle.exports.statistics_tables import SpssTable, StataTable
 from anonkit.bundle.exports.text_tables import ArrowTable, TabTable, TextTable
 from anonkit.bundle.release_names import COPIES
 from anonkit.errors import EngineError, ParameterError
@@ -28,6 +29,8 @@ _FORMS: dict[str, type[ExportedForm]] = {
     "csv": TextTable,
     "tsv": TabTable,
     "xlsx": Sheet,
+    "sav": SpssTable,
+    "dta": StataTable,
     "arrow": ArrowTable,
     "sqlite": SqliteTable,
     "duckdb": DuckdbTable,
@@ -37,6 +40,8 @@ _COPIES: dict[str, Callable[[Target], CopyForm]] = {
     "csv": TextTable,
     "tsv": TabTable,
     "xlsx": Sheet,
+    "sav": SpssTable,
+    "dta": StataTable,
     "arrow": ArrowTable,
     "sqlite": SqliteCopy,
 }
@@ -104,6 +109,17 @@ class ReleasedTable:
             A column is of a type that only the Parquet file can hold.
         """
         return pa.schema([(field.name, exported_type(field.name, field.type)) for field in read_schema(self.data)])
+
+    @cached_property
+    def categories(self) -> Mapping[str, Sequence[str]]:
+        """Texts of columns that have a list of them, in its order, as the first rows of the data name them."""
+        first = next(iter_batches(self.data, batch_rows=1), None)
+        columns = () if first is None else zip(first.schema.names, first.columns, strict=True)
+        return {
+            name: cells.dictionary.cast(pa.string()).to_pylist()
+            for name, cells in columns
+            if pa.types.is_dictionary(cells.type) and exported_type(name, cells.type) == pa.string()
+        }
 
     @cached_property
     def n_rows(self) -> int:

@@ -46,6 +46,8 @@ _CHUNK = 1 << 17  # rows read at a time
 _DAY = 86_400
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # years 1 to 9999, in days from 1970-01-01
 _SPSS, _OTHERS = -141_428, -3_653  # day 0 of SPSS (1582-10-14), and of SAS and Stata (1960-01-01)
+_SPSS_FINE = 10
+"""Microseconds: a number of seconds since 1582 has an error of one or two of them."""
 _SPSS_DATES = re.compile(r"(A|E|J|S)?DATE[0-9.]*|(MO|Q|WK)YR[0-9.]*")
 _SPSS_MOMENTS = re.compile(r"(DATETIME|YMDHMS)[0-9.]*")
 _SPSS_TIMES = re.compile(r"TIME[0-9.]*")
@@ -173,7 +175,8 @@ def _column(declared: Column, name: str, described: Any, kind: str | None) -> _S
             days = _DAY if kind in ("sav", "por") else 1
             return _StatisticsColumn(name=name, kind=pa.date32(), convert=partial(_dates, to_days, days))
         case "moment":
-            return _StatisticsColumn(name=name, kind=pa.timestamp("us"), convert=partial(_moments, to_days, unit))
+            fine = _SPSS_FINE if kind in ("sav", "por") else 1
+            return _StatisticsColumn(name=name, kind=pa.timestamp("us"), convert=partial(_moments, to_days, unit, fine))
         case "time":
             return _StatisticsColumn(name=name, kind=pa.time64("us"), convert=_times)
     if stored.startswith("int"):
@@ -235,9 +238,10 @@ def _dates(to_days: int, per_day: int, cells: _Cells) -> pa.Array:
     return _in_range(np.floor(_floats(cells) / per_day) + to_days, 1).cast(pa.int32()).cast(pa.date32())
 
 
-def _moments(to_days: int, per_second: float, cells: _Cells) -> pa.Array:
+def _moments(to_days: int, per_second: float, fine: int, cells: _Cells) -> pa.Array:
+    """Return moments, to so many microseconds as the numbers of the format keep apart."""
     seconds = _floats(cells) / per_second + float(to_days) * _DAY
-    return _in_range(np.round(seconds * 1e6), _DAY * 1_000_000).cast(pa.timestamp("us"))
+    return _in_range(np.round(seconds * (1e6 / fine)) * fine, _DAY * 1_000_000).cast(pa.timestamp("us"))
 
 
 def _in_range(values: NDArray[np.float64], per_day: int) -> pa.Array:

@@ -70,6 +70,16 @@ def test_the_numbers_of_people_come_as_texts(tmp_path: Path, read: Any) -> None:
     assert read(_sav(tmp_path / "in.sav"), policy).column("age").to_pylist() == ["30", "41.5", "52", None, "999"]
 
 
+@pytest.mark.parametrize("ending", ["sav", "dta"])
+def test_moments_are_read_to_the_digit_that_was_written(tmp_path: Path, read: Any, ending: str) -> None:
+    """10:00:00.123 was 10:00:00.123001 of an SPSS file: its seconds are counted from 1582."""
+    seen = [_MOMENT + datetime.timedelta(days=at, milliseconds=7 * at) for at in range(100)]
+    write = pyreadstat.write_sav if ending == "sav" else pyreadstat.write_dta
+    write(pd.DataFrame({"seen": seen}), str(tmp_path / f"in.{ending}"))
+
+    assert read(tmp_path / f"in.{ending}").column("seen").to_pylist() == seen
+
+
 @pytest.mark.parametrize("at", range(5))
 def test_no_cell_changes_how_another_is_read(tmp_path: Path, read: Any, at: int) -> None:
     """A file without one of its rows gives the same types and the same cells of all other rows."""
