@@ -66,6 +66,16 @@ class StorePlace:
         """Delete what was fetched."""
         self._private.close()
 
+    @property
+    def beside(self) -> str:
+        """What keys begin with that stand beside the release: beside its folder, where it has one for itself."""
+        return self.prefix.removesuffix(f"{self.stem}/") if self.has_own_folder else self.prefix
+
+    @property
+    def has_own_folder(self) -> bool:
+        """True when the release is a folder, which is handed out as a whole."""
+        return f"/{self.prefix}".endswith(f"/{self.stem}/")
+
     def address(self, name: str) -> str:
         """Return how a file is told to people."""
         return f"{SCHEME}://{self.bucket}/{self.prefix}{name}"

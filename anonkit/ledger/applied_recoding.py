@@ -82,12 +82,13 @@ class AppliedRecoding:
 
     def _beside(self) -> list[LedgerPlace]:
         """Return the ledgers that stand beside the params, or that the pointer there names."""
-        if self.place.store is not None:
-            return []
         pointer = Pointer.beside(self.place)
         pointed = None if pointer is None else pointer.opened()
+        found = [] if pointed is None else [pointed.place]
+        if self.place.store is not None:  # no ledger stands in a store
+            return found
         beside = LedgerPlace(file=ledger_beside(self.place))
-        return [*([beside] if beside.may_be_there else []), *([] if pointed is None else [pointed.place])]
+        return [*([beside] if beside.may_be_there else []), *found]
 
     def adopted_by(self, ledger: Ledger) -> None:
         """Book the earlier release as handed out, where the ledger does not know it and it is to be adopted."""

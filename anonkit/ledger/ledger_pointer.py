@@ -2,7 +2,8 @@
 """The pointer that every release leaves beside its files: which ledger knows what was released there.
 
 It holds the random id of the ledger and its place, and no figure. So it is noticed when a release goes into a folder
-whose earlier releases stand in another ledger, or in one that is gone with the home of a container.
+whose earlier releases stand in another ledger, or in one that is gone with the home of a container. In an object store
+it is an object beside those of the release.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anonkit.bundle.release_place import Place
-from anonkit.errors import LedgerError, ParameterError, option
+from anonkit.bundle.s3_store import SCHEME
+from anonkit.bundle.store_reading import StorePlace
+from anonkit.errors import EngineError, LedgerError, ParameterError, option
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.store import NAME, Ledger
 
@@ -36,19 +39,40 @@ class Pointer:
 
     @classmethod
     def beside(cls, place: Place) -> Pointer | None:
-        """Return the pointer beside a release; None where there is none, as in an object store."""
-        return None if place.store is not None else cls.read(pointer_beside(place))
+        """Return the pointer beside a release; None where there is none.
+
+        Raises
+        ------
+        EngineError
+            The object store of the release cannot be asked.
+        """
+        if place.store is None:
+            return cls.read(pointer_beside(place))
+        found = place.store.objects.read(_key(place.store))
+        return None if found is None else cls._of(found[0], f"{SCHEME}://{place.store.bucket}/{_key(place.store)}")
 
     @classmethod
     def read(cls, path: Path) -> Pointer | None:
         """Read a pointer; None where there is none. One that cannot be read names a ledger that nobody has."""
         try:
-            said = json.loads(path.read_text(encoding="utf-8"))
-            return cls(ledger=str(said["ledger"]), place=str(said["place"]))
+            return cls._of(path.read_bytes(), str(path))
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except (OSError, ValueError, KeyError, TypeError):
-            return cls(ledger=_UNREADABLE, place=f"the one that {str(path)!r} cannot say")
+        except OSError:
+            return cls._of(b"", str(path))
+
+    @classmethod
+    def _of(cls, content: bytes, shown: str) -> Pointer:
+        try:
+            said = json.loads(content)
+            return cls(ledger=str(said["ledger"]), place=str(said["place"]))
+        except (ValueError, KeyError, TypeError):
+            return cls(ledger=_UNREADABLE, place=f"the one that {shown!r} cannot say")
+
+    def to_bytes(self) -> bytes:
+        """Return what stands in the file, or in the object."""
+        document = {"format": _FORMAT, "ledger": self.ledger, "place": self.place}
+        return (json.dumps(document, indent=2) + "\n").encode()
 
     def opened(self) -> Ledger | None:
         """Return the ledger, which is opened for it; None where it is not there, or is another one."""
@@ -93,21 +117,26 @@ def ledger_beside(place: Place) -> Path:
 
 
 def leave_pointer(place: Place, ledger: Ledger) -> None:
-    """Leave the pointer of a release; where the folder takes no further file, none is left."""
-    if place.store is not None:
-        return
-    path = pointer_beside(place)
+    """Leave the pointer of a release; where its folder, or its store, takes no further file, none is left."""
     said = Pointer(ledger=ledger.name, place=_absolute(ledger.place))
-    with suppress(OSError):
-        if Pointer.read(path) == said:
+    with suppress(OSError, EngineError):
+        if Pointer.beside(place) == said:
             return
+        if place.store is not None:
+            place.store.objects.put(_key(place.store), said.to_bytes())
+            return
+        path = pointer_beside(place)
         aside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
         try:
-            document = {"format": _FORMAT, "ledger": said.ledger, "place": said.place}
-            aside.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+            aside.write_bytes(said.to_bytes())
             os.replace(aside, path)
         finally:
             aside.unlink(missing_ok=True)
+
+
+def _key(store: StorePlace) -> str:
+    """Return the key of the pointer of a release in a store: beside its objects, or beside its folder."""
+    return f"{store.beside}{POINTER}"
 
 
 def _absolute(place: LedgerPlace) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -16,10 +17,12 @@ import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import AnonkitError, EngineError, GuaranteeError, ParameterError
 from anonkit.ledger import Ledger
+from anonkit.ledger.account import Where
 from anonkit.ledger.users_ledger import users_ledger
 
 OUT = "s3://bucket/out.parquet"
 KEY = "out.datapackage.json"
+POINTER_KEY = ".anonkit-ledger.json"
 TESTS = Path(__file__).parents[1]
 TABLE = bank_customers(200, seed=1)
 
@@ -30,7 +33,9 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
     return bucket_in_memory(monkeypatch)
 
 
-def _release(ledger: Path | None, output: str = OUT, table: pa.Table = TABLE, **options: Any) -> anonkit.Release:
+def _release(
+    ledger: Path | Where | None, output: str = OUT, table: pa.Table = TABLE, **options: Any
+) -> anonkit.Release:
     policy = bank_customers_policy()
     how = {"part_rows": 100, "dataset": "customers", "utility": False, **options}
     return anonkit.release(table, method="ppnb", p_keep=0.5, policy=policy, output=output, ledger=ledger, **how)
@@ -58,7 +63,7 @@ def test_a_release_is_put_found_again_and_replaced_only_when_asked(bucket: Bucke
     new = _release(ledger, table=bank_customers(200, seed=2), force=True, budget=float("inf"))
     assert anonkit.validate(new).passed
     assert len(bucket.objects) == len(before)
-    assert not set(before) & set(bucket.objects) - {KEY}
+    assert not set(before) & set(bucket.objects) - {KEY, POINTER_KEY}
 
 
 def test_one_file_is_a_release_too(bucket: Bucket, tmp_path: Path) -> None:
@@ -133,12 +138,13 @@ def test_killed_on_the_way_is_charged_and_nothing_is_released(bucket: Bucket, tm
 
 def test_a_put_that_fails_says_that_it_is_charged(bucket: Bucket, tmp_path: Path) -> None:
     """At the first file and at the descriptor."""
-    for at in (1, 6):
+    for at in (2, 7):  # the first put is that of the pointer
         bucket.revive()
+        bucket.objects.clear()
         bucket.fails_at, ledger = at, tmp_path / f"ledger{at}.sqlite"
         with pytest.raises(EngineError, match="the store does not answer; what was drawn counts as handed out"):
             _release(ledger)
-        assert bucket.objects == {}
+        assert set(bucket.objects) == {POINTER_KEY}
         assert _counted(ledger) == [True]
 
 
@@ -153,8 +159,8 @@ def test_a_lost_answer_is_settled_by_what_stands_there(bucket: Bucket, tmp_path:
 
 
 def test_of_two_with_ledgers_of_their_own_one_wins(bucket: Bucket, tmp_path: Path) -> None:
-    """The other is told, and charged: its files were in the store."""
-    bucket.before_the_last = lambda: _release(tmp_path / "one.sqlite")
+    """The other is told, and charged: its files were in the store. The pointer is not what decides it."""
+    bucket.before_the_last = lambda: _release(tmp_path / "one.sqlite", new_ledger=True)
     with pytest.raises(EngineError, match=r"another release was put in .* meanwhile; what was drawn counts"):
         _release(tmp_path / "two.sqlite")
     assert anonkit.validate(OUT).passed
@@ -171,11 +177,10 @@ def test_nothing_is_drawn_for_a_store_that_is_unfit(bucket: Bucket, tmp_path: Pa
 
 
 def test_a_release_in_a_store_is_booked_in_the_users_ledger(bucket: Bucket) -> None:
-    """None can stand beside it, and no pointer is put into the store."""
+    """None can stand beside it."""
     anonkit.release(TABLE, method="ppnb", p_keep=0.5, policy=bank_customers_policy(), output=OUT)
     (standing,) = Ledger(users_ledger()).datasets()
     assert [entry.output for entry in standing.counted] == [OUT]
-    assert not any("ledger" in name for name in bucket.objects)
 
 
 def test_no_secret_of_an_address_is_told(bucket: Bucket, tmp_path: Path) -> None:
@@ -192,3 +197,83 @@ def test_a_dry_run_puts_nothing(bucket: Bucket, tmp_path: Path) -> None:
     assert _release(tmp_path / "ledger.sqlite", dry_run=True).is_dry_run
     assert bucket.objects == {}
     assert bucket.puts == 0
+
+
+@pytest.mark.parametrize(
+    ("output", "key"),
+    [
+        (OUT, POINTER_KEY),
+        ("s3://bucket/2024/out.parquet", f"2024/{POINTER_KEY}"),
+        ("s3://bucket/2024/out/", f"2024/{POINTER_KEY}"),
+        ("s3://bucket/out/", POINTER_KEY),
+        ("s3://bucket/flout/out.parquet", f"flout/{POINTER_KEY}"),
+    ],
+)
+def test_a_release_in_a_store_leaves_a_pointer(bucket: Bucket, tmp_path: Path, output: str, key: str) -> None:
+    """The random id of the ledger and its place, beside the objects; beside the folder that is handed out whole."""
+    ledger = tmp_path / "ledger.sqlite"
+    _release(ledger, output=output, part_rows=None)
+    assert [each for each in bucket.objects if each.endswith(POINTER_KEY)] == [key]
+    said = json.loads(bucket.objects[key])
+    assert (said["ledger"], said["place"]) == (Ledger(ledger).name, str(ledger))
+    assert set(said) == {"format", "ledger", "place"}
+    assert anonkit.validate(output).passed
+
+
+def test_a_store_whose_pointer_names_another_ledger_is_refused(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container's lost home, or another user's ledger: `force` or not, and a plan too; until it is accepted."""
+    first, other = tmp_path / "first.sqlite", tmp_path / "other.sqlite"
+    monkeypatch.setenv("ANONKIT_LEDGER", str(first))
+    asked: dict[str, Any] = {"table": bank_customers(200, seed=2), "dataset": "others"}
+    _release(Where.FOUND)
+    monkeypatch.setenv("ANONKIT_LEDGER", str(other))
+    for more in ({}, {"force": True}, {"output": "s3://bucket/b.parquet"}, {"dry_run": True}):
+        with pytest.raises(ParameterError, match="stand in the ledger") as refused:
+            _release(Where.FOUND, **{**asked, **more})
+        assert refused.value.exit_code == 2
+        assert str(first) in str(refused.value.hint)
+    assert not other.exists()
+    first.unlink()
+    with pytest.raises(ParameterError, match="which cannot be opened"):
+        _release(Where.FOUND, **asked, output="s3://bucket/b.parquet")
+    made = _release(Where.FOUND, **asked, output="s3://bucket/b.parquet", new_ledger=True)
+    assert made.report["ledger"]["new_ledger"] is True
+    assert json.loads(bucket.objects[POINTER_KEY])["ledger"] == Ledger(other).name
+    _release(Where.FOUND, **asked, output="s3://bucket/c.parquet", budget=float("inf"))
+
+
+def test_an_apply_finds_the_ledger_by_the_pointer_in_the_store(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks where the pointer beside the params says; an `apply` into the store of another ledger is refused."""
+    first = tmp_path / "first.sqlite"
+    recoded: dict[str, Any] = {"method": "mondrian", "k": 5, "policy": bank_customers_policy(), "utility": False}
+    anonkit.release(TABLE, output=OUT, ledger=first, dataset="customers", **recoded)
+    monkeypatch.setenv("ANONKIT_LEDGER", str(tmp_path / "other.sqlite"))
+    made = anonkit.apply(OUT, TABLE, output=tmp_path / "b.parquet", dataset="customers", utility=False)
+    assert made.report["ledger"]["booked"]
+    assert len(Ledger(first).standing("customers").entries) == 2
+    for more in ({"adopt": True}, {"adopt": True, "force": True}):
+        del bucket.objects[POINTER_KEY]
+        bucket.objects[POINTER_KEY] = b"no pointer at all"
+        with pytest.raises(ParameterError, match="cannot say"):
+            anonkit.apply(OUT, TABLE, output="s3://bucket/b.parquet", dataset="customers", utility=False, **more)
+
+
+def test_a_store_that_takes_no_pointer_takes_the_release(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a folder that takes no further file."""
+    put = bucket.put
+
+    def takes_no_pointer(key: str, content: Path | bytes) -> tuple[int, str]:
+        if key.endswith(POINTER_KEY):
+            raise EngineError("denied")
+        return put(key, content)
+
+    monkeypatch.setattr(bucket, "put", takes_no_pointer)
+    _release(tmp_path / "ledger.sqlite")
+    assert POINTER_KEY not in bucket.objects
+    assert anonkit.validate(OUT).passed
