@@ -11,14 +11,16 @@ one is that again with cells as they are spelled, where 1, 1.0 and 01 are three 
 earlier release was made of. Sums are integers of 4 times 32 bits that do not wrap around: two different multisets have
 the same one with probability 2**-128.
 
-The tags of the rows are counted into the bins of sketches, of which one bit a bin is kept (`anonkit.ledger.sketch`).
+The tags of the rows are counted into the bins of sketches, of which one bit a bin is kept (`anonkit.ledger.sketch`). So
+are those of the rows in subsets of the columns (`anonkit.ledger.column_subsets`): a version of the table that has lost
+two of them is known by what is left.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import product
@@ -29,6 +31,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.domains.cell_keys import cell_keys
+from anonkit.ledger.column_subsets import MOST_DROPPED, column_subsets, name_tags, subset_tag
 from anonkit.ledger.keyed_tags import LANES, KeyedTags, Tags
 from anonkit.ledger.sketch import BINS, Sketch, binned, sketch_of
 
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from anonkit.protocols import Engine, Source
 
 _DIGEST = 16
+_ROWS_AT_ONCE = 1 << 12
 _PART = LANES + BINS
 """Sums that rows, or parts of rows, give: their tags, their bins."""
 _LEAST_COLUMNS = 2
@@ -51,6 +55,7 @@ class Likeness(Enum):
     RENAMED = "the same rows under other names of columns"
     ONE_COLUMN = "the same rows with one column more, less or other"
     ROWS = "rows in common"
+    PARTS = "rows in common, in part of the columns"
     PEOPLE = "people in common"
     COLUMNS = "columns in common"
     NONE = "nothing that can be seen"
@@ -91,6 +96,11 @@ class Fingerprint:
     """Sketches of the columns whose values are nearly all different, in no order that tells which."""
     spelled: bytes = b""
     """Rows with the names of their columns, cells as they are spelled, 16 bytes; empty in entries of older versions."""
+    names: frozenset[bytes] = frozenset()
+    """Keyed tags of the columns' names, 16 bytes each; none in entries of older versions."""
+    subset_sketches: Mapping[bytes, Sketch] = field(default_factory=dict)
+    """Of the rows in subsets of the columns, by the tag of the subset; none of subsets with a column whose values are
+    nearly all different, and none in entries of older versions."""
 
     def to_bytes(self) -> bytes:
         """Return it as it stands in the ledger."""
@@ -102,6 +112,8 @@ class Fingerprint:
             "row_sketches": [part.to_list() for part in self.row_sketches],
             "column_sketches": [part.to_list() for part in self.column_sketches],
             "spelled": self.spelled.hex(),
+            "names": sorted(tag.hex() for tag in self.names),
+            "subset_sketches": {tag.hex(): part.to_list() for tag, part in sorted(self.subset_sketches.items())},
         }
         return json.dumps(document, separators=(",", ":")).encode()
 
@@ -118,6 +130,11 @@ class Fingerprint:
             row_sketches=tuple(Sketch.from_list(encoded) for encoded in document["row_sketches"]),
             column_sketches=tuple(Sketch.from_list(encoded) for encoded in document["column_sketches"]),
             spelled=bytes.fromhex(document.get("spelled", "")),
+            names=frozenset(bytes.fromhex(tag) for tag in document.get("names", ())),
+            subset_sketches={
+                bytes.fromhex(tag): Sketch.from_list(encoded)
+                for tag, encoded in document.get("subset_sketches", {}).items()
+            },
         )
 
     def is_same_as(self, other: object) -> bool:
@@ -137,9 +154,18 @@ class Fingerprint:
         named = [(self.named_sketch, other.named_sketch)] if self.named_sketch and other.named_sketch else []
         if any(first.is_like(two) for first, two in [*named, *product(self.row_sketches, other.row_sketches)]):
             return Likeness.ROWS
+        if self._is_like_in_part(other):
+            return Likeness.PARTS
         shared = sum(any(first.is_like(two) for two in other.column_sketches) for first in self.column_sketches)
         back = sum(any(first.is_like(two) for two in self.column_sketches) for first in other.column_sketches)
         return Likeness.COLUMNS if min(shared, back) >= _LEAST_ALIKE else Likeness.NONE
+
+    def _is_like_in_part(self, other: Fingerprint) -> bool:
+        """Tell whether both have the same columns up to two on either side, and rows in common in some of them."""
+        if max(len(self.names - other.names), len(other.names - self.names)) > MOST_DROPPED:
+            return False
+        both = self.subset_sketches.keys() & other.subset_sketches.keys()
+        return any(self.subset_sketches[tag].is_like(other.subset_sketches[tag]) for tag in both)
 
 
 def fingerprint(table: Source, engine: Engine, key: bytes) -> Fingerprint:
@@ -155,15 +181,24 @@ def fingerprint(table: Source, engine: Engine, key: bytes) -> Fingerprint:
         Secret, 32 bytes.
     """
     names = table.schema.names
-    marks = RowMarks(key=key, names=tuple(names))
+    tags = name_tags(names, key)
+    subsets = column_subsets(tags)
+    marks = RowMarks(key=key, names=tuple(names), subsets=subsets)
     sums = engine.add_up(table, marks, names, marks.size)
     n_rows = int(sums[0])
     of_rows, of_columns, spelled = np.split(sums[1:], [marks.n_row_parts * _PART, marks.size - 1 - LANES])
     named, whole, *parts = of_rows.reshape(-1, _PART)
+    parts, of_subsets = parts[: len(parts) - len(subsets)], parts[len(parts) - len(subsets) :]
     # sorted by digest, so that the order of the columns leaves no trace
     without = sorted(((_digest(key, n_rows, part), at) for at, part in enumerate(parts)))
     sketches = [sketch_of(part[LANES:], n_rows) for part in (named, whole, *(parts[at] for _, at in without))]
     in_columns = [sketch_of(counts[1:], int(counts[0])) for counts in of_columns.reshape(-1, 1 + BINS)]
+    # numbers of rows are in every table: with them, rows of different people would agree in any column of few values
+    in_subsets = {
+        subset_tag([tags[at] for at in subset]): sketch_of(part[LANES:], n_rows)
+        for subset, part in zip(subsets, of_subsets, strict=True)
+        if not any((portion := in_columns[at]) is not None and portion.is_nearly_unique for at in subset)
+    }
     unique = [portion for portion in in_columns if portion is not None and portion.is_nearly_unique]
     return Fingerprint(
         rows=n_rows,
@@ -174,6 +209,8 @@ def fingerprint(table: Source, engine: Engine, key: bytes) -> Fingerprint:
         row_sketches=tuple(portion for portion in sketches[1:] if portion is not None),
         column_sketches=tuple(sorted(unique, key=lambda portion: portion.bits)),
         spelled=_spelled_digest(key, n_rows, spelled, names),
+        names=frozenset(tags),
+        subset_sketches={tag: portion for tag, portion in in_subsets.items() if portion is not None},
     )
 
 
@@ -207,18 +244,20 @@ def _digest(key: bytes, n_rows: int, part: NDArray[np.int64], names: str = "") -
 class RowMarks:
     """What the rows of a batch add to the fingerprint: pure and picklable, a function of the cells alone.
 
-    The sums are: rows; for rows with the names of their columns, for rows, and for rows without each column: tags and
-    bins; for each column: cells that are not missing, bins; for rows with the names of their columns, cells as they are
-    spelled: tags.
+    The sums are: rows; for rows with the names of their columns, for rows, for rows without each column, and for rows
+    in each subset of the columns: tags and bins; for each column: cells that are not missing, bins; for rows with the
+    names of their columns, cells as they are spelled: tags.
     """
 
     key: bytes = field(repr=False)
     names: tuple[str, ...]
+    subsets: tuple[tuple[int, ...], ...] = ()
+    """Places of the columns of each."""
 
     @property
     def n_row_parts(self) -> int:
-        """Rows with names, rows without, and rows without each column where enough others are left."""
-        return 2 + (len(self.names) if len(self.names) > _LEAST_COLUMNS else 0)
+        """Rows with names, rows without, rows without each column where enough others are left, rows in each subset."""
+        return 2 + (len(self.names) if len(self.names) > _LEAST_COLUMNS else 0) + len(self.subsets)
 
     @property
     def size(self) -> int:
@@ -235,15 +274,27 @@ class RowMarks:
         named, otherwise = named_sums(cells, self.names, self.key, n_rows)
         of_named_row = of_named_rows.of_sums(named)
         sums = [np.array([n_rows]), *_marked(of_named_row), *_marked(of_rows.of_sums(whole))]
-        if self.n_row_parts > 2:
+        if len(cells) > _LEAST_COLUMNS:
             for column in cells:
                 sums += _marked(of_rows.of_sums(whole - column.tags[column.codes]))
+        sums += self._of_subsets(cells, n_rows)
         for column in cells:
             sums += column.marked()
         # most tables spell every cell in its one form: then these are the rows that are known already
         spelled = of_named_row if otherwise is None else of_named_rows.of_sums(named + otherwise)
         sums.append(spelled.sum(axis=0, dtype=np.int64))
         return np.concatenate(sums).astype(np.int64)
+
+    def _of_subsets(self, cells: Sequence[_Cells], n_rows: int) -> list[NDArray[np.int64]]:
+        """Return the sums of the rows in each subset, a few rows at a time: what is added up stays near."""
+        of_parts, sums = KeyedTags(self.key, "part of row"), [np.zeros(LANES + BINS, np.int64) for _ in self.subsets]
+        for start in range(0, n_rows if self.subsets else 0, _ROWS_AT_ONCE):
+            tags = np.stack([column.tags[column.codes[start : start + _ROWS_AT_ONCE]] for column in cells])
+            for at, subset in enumerate(self.subsets):
+                # modulo 2**32: of a row there are far fewer cells than it takes to come around to the same sum
+                in_part = tags[list(subset)].sum(axis=0, dtype=np.uint32)
+                sums[at] += np.concatenate(_marked(of_parts.of_tags(in_part)))
+        return sums
 
 
 @dataclass(frozen=True, kw_only=True)

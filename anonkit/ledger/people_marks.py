@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import json
 import math
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -29,6 +28,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from anonkit.domains.cell_keys import cell_keys
+from anonkit.ledger.column_subsets import folded_name
 from anonkit.ledger.fingerprint import cells_of, named_sums
 from anonkit.ledger.keyed_tags import KeyedTags
 from anonkit.protocols import Engine, Source
@@ -140,12 +140,6 @@ def _agree(first: NDArray[np.uint8], two: NDArray[np.uint8], *, nearly_all: bool
             if chance < _SAYS_LITTLE and same > beyond and (same >= _NEARLY_ALL or not nearly_all):
                 return True
     return False
-
-
-def folded_name(name: str) -> str:
-    """Return the name of a column without case, accents, blanks and marks."""
-    plain = unicodedata.normalize("NFKD", name).casefold()
-    return "".join(letter for letter in plain if letter.isalnum())
 
 
 @dataclass(frozen=True, kw_only=True)
