@@ -106,7 +106,8 @@ class Release:
         dict
             `dry_run`, `files` and `sha256` by role ("data", "params", "report", "page", "descriptor", "signature"; null
             where there are none), `k_anonymity` where a k is promised, and `method`, `guarantee`, `checks` and further
-            blocks as they stand in the report. A dry run has the claim and its cost alone.
+            blocks as they stand in the report. A dry run has the claim, its cost, what the ledger would say of it
+            (`ledger`), and under noise what can be foreseen of simulated rows (`foreseen`, on the command line).
 
         Privacy
         -------
@@ -121,7 +122,8 @@ class Release:
         }
         if self.is_dry_run:
             budget = {key: report["budget"].get(key) for key in ("epsilon", "delta")}
-            return {"dry_run": True, "files": None, "sha256": None, **claim, "budget": budget}
+            planned = {key: report[key] for key in ("ledger", "foreseen") if key in report}
+            return {"dry_run": True, "files": None, "sha256": None, **claim, "budget": budget, **planned}
         return {
             "dry_run": False,
             "files": None if self.place is None else self.place.shown_files(),

@@ -129,7 +129,7 @@ def _numbers(option: str, text: str, kind: type[_Number]) -> list[_Number]:
 
 def _text(comparison: Comparison, output: str | None) -> str:
     from anonkit.checks.consumer_models import name_of_best
-    from anonkit.comparing.comparison import MEASURE
+    from anonkit.comparing.model_scores import MEASURE
     from anonkit.report.document import OWNER_BANNER
     from anonkit.report.wording import percent
 

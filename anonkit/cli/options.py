@@ -480,7 +480,7 @@ _PART_ROWS = click.option(
 _DRY_RUN = click.option(
     "--dry-run",
     is_flag=True,
-    help="Do everything except writing; noise is drawn, and figures are shown, with --owner alone.",
+    help="Do everything except writing; under noise simulated rows show what to expect, and --owner draws for yours.",
 )
 _SIGN = click.option(
     "--sign", metavar="KEY", help="Sign all files with this private key: Ed25519, PEM, from `openssl genpkey`."

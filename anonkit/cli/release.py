@@ -104,7 +104,7 @@ def command(
     if (seed is not None) != not_for_release:
         raise WrongUsage("--seed and --not-for-release go together", "who knows the seed can undo the noise")
     from anonkit.cli.arrays import without_pandas
-    from anonkit.cli.summary import release_outcome
+    from anonkit.cli.summary import foresees, release_outcome
     from anonkit.engines.snapshots.addresses import source_at
     from anonkit.methods import default_method, make_method
     from anonkit.pipeline.owner_files import OWNER_REPORT
@@ -115,6 +115,7 @@ def command(
     named = [name for name, value in given.items() if value is not None]
     method = method or default_method(named, without_target=policy.without_target)
     measured = reader.has_it_measured(quiet=quiet, dry_run=output.dry_run)
+    foreseen = foresees(dry_run=output.dry_run, utility=not no_utility)
     with progress_line(quiet) as progress, notes_at_once(quiet):
         request = ReleaseRequest(
             method=make_method(method, read_parameters(method, given), preset),
@@ -122,7 +123,7 @@ def command(
             preset=preset,
             domains_min_people=domains_min_people,
             engine=engine,
-            output=replace(output, for_owner=measured, previews=measured),
+            output=replace(output, for_owner=measured, previews=measured, foresees=foreseen),
             account=account,
             seed=seed,
             utility=not no_utility,

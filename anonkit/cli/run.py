@@ -93,13 +93,14 @@ def command(
         return _experiment(recipe, output, experiment, account, quiet)
     _refuse_given(experiment, (), "this recipe describes a release; only an experiment has")
     from anonkit.cli.arrays import without_pandas
-    from anonkit.cli.summary import release_outcome
+    from anonkit.cli.summary import foresees, release_outcome
     from anonkit.pipeline.recipe import Recipe
 
     without_pandas()
     measured = reader.has_it_measured(quiet=quiet, dry_run=output["dry_run"])
+    how = {**output, "for_owner": measured, "foresees": foresees(dry_run=output["dry_run"])}
     with progress_line(quiet) as progress, notes_at_once(quiet):
-        release = Recipe.load(recipe).run(**output, for_owner=measured, account=account, progress=progress)
+        release = Recipe.load(recipe).run(**how, account=account, progress=progress)
     return release_outcome(release, reader, quiet=quiet)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from anonkit.report.first_facts import (
     shortened,
     text_of,
 )
+from anonkit.report.foreseen_words import account_sentences, foreseen_sentences
 from anonkit.report.lost_cells import LOST_CELLS, lost_cells
 from anonkit.report.owner_words import IN_WORDS, owner_lines
 from anonkit.report.wording import (
@@ -42,6 +44,7 @@ from anonkit.report.wording import (
 
 if TYPE_CHECKING:
     from anonkit.cli.options import OwnerAsReader
+    from anonkit.pipeline.release_output import Foresees
 
 _ACTIONS = ("kept", "generalized", "randomized", "synthesized", "dropped")
 _DOCUMENT = ("method", "guarantee", "budget", "rows", "columns", "utility", "disclosure_risk", "notes", "randomness")
@@ -94,6 +97,15 @@ def release_outcome(
     )
 
 
+def foresees(*, dry_run: bool, utility: bool = True) -> Foresees | None:
+    """Return what says of a plan under noise what a release of simulated rows would be; None for a real release."""
+    if not dry_run:
+        return None
+    from anonkit.comparing.foreseen_release import foreseen_release
+
+    return partial(foreseen_release, utility=utility)
+
+
 def release_text(release: Release, owner_report: Path | None = None, *, owner: bool = False, more: bool = True) -> str:
     """Return what is shown on stdout after a release, one screen at most, or after a dry run, in full.
 
@@ -116,11 +128,19 @@ def release_text(release: Release, owner_report: Path | None = None, *, owner: b
     )
     before = [*_head(_where(release), report), *_block("Reused", _reused_words(release))]
     after = _block("For you", [*dossier, *([_MORE] if more else [])])
+    if release.is_plan:
+        after = [*_topics(_plan(report)), *after]
     for topics in shortened(first_facts(report, files, typed=True)):
         lines = [*before, *_topics(topics), *after]
         if release.is_dry_run or len(lines) <= _SCREEN:  # before a release everything is of use to who decides
             break
     return _lines(*lines)
+
+
+def _plan(report: Mapping[str, Any]) -> list[Topic]:
+    """Return what is said of a plan under noise beside its promise: what would be booked, and what can be foreseen."""
+    said = {"Account": list(account_sentences(report)), "Foreseen": list(foreseen_sentences(report))}
+    return [Topic(label=label, sentences=sentences) for label, sentences in said.items() if sentences]
 
 
 def _has_figures(release: Release, *, owner: bool) -> bool:

@@ -20,11 +20,10 @@ import pyarrow.compute as pc
 
 from anonkit.auditing import audit
 from anonkit.bundle.stored_release import Release
-from anonkit.checks.consumer_models import best_of, name_of_best, scores_of_models
-from anonkit.checks.number_models import scores_of_number_models
+from anonkit.checks.consumer_models import best_of, name_of_best
 from anonkit.comparing.frontier import comparison_fragment
 from anonkit.comparing.frontier_plot import Figure
-from anonkit.comparing.rebuilt_model import scores_of_reconstruction
+from anonkit.comparing.model_scores import MEASURE, scores_of_release, scores_of_rows
 from anonkit.domains.arrow_values import is_ordered
 from anonkit.engines import open_engine
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
@@ -41,13 +40,10 @@ from anonkit.policy.person_candidates import joint_keys
 from anonkit.policy.target_task import Task, task_from_values
 from anonkit.promises.guarantee import loss_json
 from anonkit.protocols import Progress, no_progress
-from anonkit.published.recoding import recoding_from_dict
 
 ROWS = 20_000
 ATTACKS = 200
 FORMAT = "anonkit-comparison/1"
-MEASURE = {Task.CLASSIFICATION: "auc", Task.REGRESSION: "r2"}
-"""By what the best model is chosen, by task."""
 _METHODS = spoken(python='methods=["mondrian", "rfka"]', typed="--methods mondrian,rfka")
 PROTOCOL = (
     "half of the rows (people, with a unit) released, models scored on the other half, which is also the control of "
@@ -301,7 +297,7 @@ def compare(
     return Comparison(
         target=target,
         rows=first.num_rows + second.num_rows,
-        raw=halves.scores(first.drop_columns(dropped), second.drop_columns(dropped)),
+        raw=scores_of_rows(first.drop_columns(dropped), second.drop_columns(dropped), target, found),
         task=found,
         points=tuple(points),
         epsilon_looked_at=total(looked),
@@ -410,12 +406,6 @@ class _Halves:
     """People attacked."""
     seed: int
 
-    def scores(self, train: pa.Table, test: pa.Table) -> dict[str, dict[str, Any]]:
-        """Return the scores of models trained on some rows and asked about others."""
-        if self.task is Task.REGRESSION:
-            return scores_of_number_models(train, test, self.target)
-        return {name: dict(scores) for name, scores in scores_of_models(train, test, self.target).items()}
-
     def point(self, setting: _Setting, outcome: Release | AnonkitError) -> Point:
         """Return the release on the frontier, or why there is none."""
         empty = Point(
@@ -431,26 +421,11 @@ class _Halves:
             message, hint = outcome.told
             refused = message if hint is None else f"{message} ({hint})"
             return replace(empty, told=refused)
-        table, target = outcome.to_arrow(), self.target
-        ordinary = (
-            self.scores(table, _recoded(outcome, self.held_out, table.column_names))
-            if target in table.column_names
-            else {}
-        )
         attacked = audit(outcome, self.released, control=self.held_out, attacks=self.attacks, runs=0, seed=self.seed)
         return replace(
             empty,
-            scores={**ordinary, **scores_of_reconstruction(outcome, self.held_out, target)},
+            scores=scores_of_release(outcome, self.held_out, self.target, self.task),
             attacks={attack.name: attack.to_dict() for attack in attacked.attacks},
             guarantee=outcome.report["guarantee"],
             clear=outcome.report["disclosure_risk"].get("with_clear_columns"),
         )
-
-
-def _recoded(released: Release, held_out: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Return the held-out rows as a consumer would recode them to fit the release."""
-    columns = {name: held_out.column(name) for name in names if name in held_out.column_names}
-    if "recoding" in released.params:
-        batch = held_out.combine_chunks().to_batches()[0]
-        columns.update(recoding_from_dict(released.params["recoding"]).apply(batch)[0])
-    return pa.table(columns)

@@ -24,6 +24,7 @@ class Stream(IntEnum):
     RESPONDENT = 4
     RIDER = 5
     TRIP = 6
+    DECLARED_ROW = 7
 
 
 def uniforms(seed: int, stream: Stream, width: int, start: int, stop: int) -> FloatArray:

@@ -178,7 +178,7 @@ class Recipe:
         emit: Iterable[str] = (),
         account: Account | None = None,
         progress: Progress = no_progress,
-        **how: bool,
+        **how: Any,
     ) -> Release:
         """Make the release; the same errors and the same ledger as `anonkit.release`.
 
@@ -195,7 +195,7 @@ class Recipe:
         progress : callable
             Called with the step and the share done.
         **how
-            Further fields of `Output`: whether a release is replaced, or none written.
+            Further fields of `Output`, such as whether a release is replaced, or none written.
         """
         changed: dict[str, Any] = {
             **how,

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from anonkit.bundle.atomic import finish
 from anonkit.bundle.data_files import part_name
@@ -24,12 +24,16 @@ from anonkit.pipeline.owner_files import OWNER_REPORT, dossier_name
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Guarantee
 from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
-from anonkit.protocols import Engine, Source
+from anonkit.protocols import Engine, Method, Source
 from anonkit.randomness import Randomness
 from anonkit.report.registry_entry import has_entry
 
 LABELS = "labels"
 BOUNDS = "bounds"
+
+
+Foresees: TypeAlias = Callable[[Method, Policy, Sequence[str]], Mapping[str, Any]]
+"""Given a method, the policy with a role for every column, and the columns' names: what can be foreseen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +60,8 @@ class Output:
     """False: nobody is shown what a release tells its owner alone. Then the source is measured for an owner's report
     alone, and a dry run under a privacy loss draws nothing, so that nothing of it follows from draws that are not
     charged."""
+    foresees: Foresees | None = field(default=None, repr=False, compare=False)
+    """Says of a plan under noise what a release of simulated rows would be; None: nothing is said of it."""
     previews: bool = False
     """True: where a k-anonymous method drops columns, the owner is told which of them `mondrian` would show."""
     owner_report: Path | None = None
@@ -96,7 +102,7 @@ class Output:
         sign: str | Path | None = None,
         emit: Iterable[str] = (),
         cells: str = LABELS,
-        **options: int | None,
+        **options: Any,
     ) -> Output:
         """Return the output at a path, with the other fields as they are given.
 
@@ -128,7 +134,7 @@ class Output:
             emit=tuple(word for word in EMITTED if word in words)
             + tuple(word for word in words if word not in EMITTED),
             cells=cells,
-            **options,  # type: ignore[arg-type]
+            **options,
         )
 
     @property

@@ -212,15 +212,17 @@ class _Making:
         return output.dry_run and loss is not None and (finds or not output.for_owner)
 
     def _planned(self) -> Release:
-        """Return the claim and its cost, and where it would stand in the ledger."""
-        return planned_release(
-            self.request.method,
-            self.request.preset,
-            self.source.promise,
-            self.source.policy,
-            self.spending.rehearsed({}),
-            self.randomness.label,
-        )
+        """Return the claim and its cost, where it would stand in the ledger, and what can be foreseen without the rows.
+
+        What is foreseen is given the declaration and the names of columns, and nothing through which rows are read.
+        """
+        method, policy, foresees = self.request.method, self.source.policy, self.request.output.foresees
+        position, label = self.spending.rehearsed({}), self.randomness.label
+        plan = planned_release(method, self.request.preset, self.source.promise, policy, position, label)
+        if foresees is None:
+            return plan
+        foreseen = foresees(method, policy, self.source.columns.names)
+        return replace(plan, report={**plan.report, "foreseen": foreseen}).with_owner(plan.owner)
 
     def _drawn(self) -> VerifiedDraft:
         """Return a draft that keeps its promise, with the figures of the source."""

@@ -18,6 +18,7 @@ import pytest
 import anonkit
 from anonkit.cli.summary import OWNER_HEADING, notes_of, release_document, release_text
 from anonkit.errors import EmptyReleaseError
+from anonkit.ledger import Ledger
 from anonkit.ledger.users_ledger import users_ledger
 from anonkit.methods import make_method
 from anonkit.pipeline import declared_source, release_path
@@ -303,3 +304,42 @@ def _write_key(path: Path) -> None:
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     path.write_bytes(Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+
+
+def test_a_plan_under_noise_says_its_account_and_what_can_be_foreseen(
+    cli: Any, table: Path, policy: Path, tmp_path: Path
+) -> None:
+    """Promise, account and a release of simulated rows, which are called so; nothing is booked, nothing written."""
+    out, ledger = table.with_name("out.parquet"), tmp_path / "l.sqlite"
+    asked = ("release", "--method", "dp-nb", "--epsilon", "1", "--policy", policy, "--ledger", ledger)
+    plan = cli(*asked, "--dry-run", table, out)
+    assert plan.code == 0, plan.err
+    assert "Nothing is booked now. The release would be: epsilon 1." in plan.out
+    assert not ledger.exists()
+    assert "has no ledger" in cli(*asked[:-2], "--no-ledger", "--dry-run", table, out).out
+    assert cli(*asked, "--dataset", "d", "--budget", "3", "--quiet", table, out).code == 0
+    before = sorted(path.name for path in tmp_path.iterdir())
+    again = (*asked, "--dataset", "d", "--force", "--dry-run", table, out)
+    shown = " ".join(cli(*again).out.split())
+    assert "as release 2 of its dataset" in shown
+    assert "All of them together would cost epsilon 2, for one row added or removed" in shown
+    assert "The budget is 3, for one row added or removed." in shown.replace("The budget is epsilon", "The budget is")
+    assert "Simulated: 120 rows were drawn from the declared domains" in shown
+    assert "No cell of your table was read" in shown
+    assert "Left out as identifiers: name." in shown
+    assert "Noise carries a count, 19 times in 20, by no more than" in shown
+    assert "guessing has 0.5" in shown
+    document = cli(*again, "--json").document
+    assert document["foreseen"]["simulated_rows"] == 120
+    assert document["ledger"]["release_of_dataset"] == 2
+    assert "guessing" not in cli(*again, "--no-utility").out
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert [len(one.counted) for one in Ledger(ledger).datasets()] == [1]
+
+
+def test_a_plan_whose_domains_are_read_from_the_table_foresees_nothing(cli: Any, table: Path) -> None:
+    """Rows simulated from these domains would tell of it."""
+    asked = ("release", "--method", "dp-nb", "--epsilon", "1", "--domains-from-data", "--domains-min-people", "2")
+    ran = cli(*asked, "--identifier", "name", "--no-ledger", "--dry-run", table, table.with_name("out.parquet"))
+    assert ran.code == 0, ran.err
+    assert "Nothing can be foreseen without looking at the table" in ran.out

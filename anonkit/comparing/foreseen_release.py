@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be foreseen of a release under noise before anything is spent: the same release of simulated rows.
+
+A plan may not look at the private table, since nobody pays for what it would tell. So the method is run, with the same
+parameters and the same policy, on rows simulated from the declared domains, and these are measured as an owner measures
+a release: columns, noise of every table, how far distributions move, what models learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from anonkit.bundle.stored_release import Release
+from anonkit.checks.consumer_models import best_of
+from anonkit.comparing.model_scores import MEASURE, scores_of_release, scores_of_rows
+from anonkit.datasets.declared_domains import declared_rows
+from anonkit.errors import AnonkitError, in_python
+from anonkit.ledger.account import Account, Where
+from anonkit.pipeline.column_changes import BeforeAndAfter
+from anonkit.pipeline.release_path import release_table
+from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy
+from anonkit.policy.target_task import Task, task_from_declaration
+from anonkit.promises.guarantee import loss_json
+from anonkit.protocols import Method
+from anonkit.published.gaussian_intervals import gaussian_margin
+from anonkit.published.noise_intervals import count_margin
+
+ROWS = 5_000
+"""Rows that are simulated, where the method is not told how many there are about."""
+_MOST_ROWS = 20_000
+_CONFIDENCE = 0.95
+_MARGINS: Mapping[str, Callable[[int], float]] = {
+    "discrete-laplace": lambda rate: count_margin(rate, 1, _CONFIDENCE),
+    "discrete-gaussian": lambda rate: gaussian_margin(((1.0, rate, 1),), 1 - _CONFIDENCE),
+}
+"""By mechanism: how far noise of a rate carries a count, at 95 %."""
+
+
+def foreseen_release(method: Method, policy: Policy, names: Sequence[str], *, utility: bool = True) -> dict[str, Any]:
+    """Release simulated rows, and measure them.
+
+    Parameters
+    ----------
+    method : Method
+        With its parameters.
+    policy : Policy
+        With a role for every column, and every domain declared.
+    names : sequence of str
+        The columns of the table.
+    utility : bool
+        Whether models are trained; without them nothing is predicted.
+
+    Returns
+    -------
+    dict
+        `simulated_rows`, and `refused`, a text, where nothing could be released of them. Else `rows` released;
+        `columns` (`name`, `role`, `action`); `noise` of tables of counts, the noisiest first (`table`, `cells`, null
+        where draws decide how many, `epsilon`, `reaches`: what a count is off by at most, at 95 %); `changes`, how far
+        distributions of columns moved (`name`, `measure`, `value`), none of answers and of tables of figures; and
+        `prediction` (`target`, `measure`, `released`, `simulated`, `guessing`), null where nothing is predicted.
+        `not_foreseen`, a text, alone where domains are not declared.
+
+    Privacy
+    -------
+    A function of the declaration and of the columns' names: no cell of the table enters. The seed is fixed, so that two
+    tables under one policy have the same plan to the last digit.
+    """
+    if policy.found_domains is not None or policy.is_conditional:
+        return {"not_foreseen": "the domains of its columns are not declared"}
+    n = min(getattr(method, "n_rows", 0) or ROWS, _MOST_ROWS)
+    request = ReleaseRequest(method=method, policy=policy, account=Account(ledger=Where.NOWHERE), seed=0, utility=False)
+    try:
+        rows, held_out = (declared_rows(policy, names, n, seed) for seed in (0, 1))
+        release = release_table(rows, request)
+    except AnonkitError as error:
+        return {"simulated_rows": n, "refused": in_python(error.told[0])}
+    publishes_rows = getattr(method, "publishes_rows", True)
+    return {
+        "simulated_rows": n,
+        "rows": release.report["rows"]["out"],
+        "columns": [{key: column[key] for key in ("name", "role", "action")} for column in release.report["columns"]],
+        "noise": _noise(release.params),
+        "changes": _changes(release, rows, policy) if publishes_rows else [],
+        "prediction": _prediction(release, rows, held_out, policy) if publishes_rows and utility else None,
+    }
+
+
+def _noise(params: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return size and noise of every table of counts, as the account of the release says."""
+    cells = _cells(params)
+    tables = [
+        {
+            "table": line["purpose"],
+            "cells": cells.get(line["purpose"]),
+            "epsilon": loss_json(line["epsilon"]) if "epsilon" in line else None,
+            "reaches": _MARGINS[line["mechanism"]](line["rate"]),
+        }
+        for line in params.get("accounting", ())
+        if line["mechanism"] in _MARGINS and line.get("sensitivity", 1) == 1
+    ]
+    return sorted(tables, key=lambda table: -table["reaches"])
+
+
+def _cells(params: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many cells each table has whose size the declaration decides, by what its line of the account says."""
+    known = {
+        f"{table['kind']} by {' x '.join(table['by'])}": len(table["values"])
+        for table in params.get("measurements", ())
+    }
+    if params.get("target") is None or "domain" not in params["target"]:
+        return {**known, "number of rows": 1}
+    classes = _size(params["target"]["domain"])
+    of_columns = {
+        f"class x {column['name']}": classes * _size(column["domain"])
+        for column in params.get("attributes", ())
+        if "domain" in column
+    }
+    return {**known, **of_columns, "rows per class": classes, "number of rows": 1}
+
+
+def _size(domain: Mapping[str, Any]) -> int:
+    values = len(domain["categories"]) if "categories" in domain else int(domain["cells"])
+    return values + bool(domain["has_missing"])
+
+
+def _changes(release: Release, rows: pa.Table, policy: Policy) -> list[dict[str, Any]]:
+    """Return how far the distribution of every column moved: shares of rows, or standard deviations of a number."""
+    compared = BeforeAndAfter(source=rows, released=release.to_arrow(), params=release.params, policy=policy)
+    found = []
+    # answers are for estimators: as they stand, their distribution is that of the noise
+    as_they_are = [column for column in release.report["columns"] if column["action"] not in ("randomized", "dropped")]
+    for change in compared.changes(as_they_are):
+        distance = change.get("distance")
+        if distance is None:
+            continue
+        in_deviations = distance.get("in_standard_deviations")
+        measure = "standard deviations" if "in_standard_deviations" in distance else "share of the rows"
+        value = distance["value"] if measure == "share of the rows" else in_deviations
+        if value is not None:
+            found.append({"name": change["name"], "measure": measure, "value": round(float(value), 4)})
+    return sorted(found, key=lambda entry: (entry["measure"], -entry["value"]))
+
+
+def _prediction(release: Release, rows: pa.Table, held_out: pa.Table, policy: Policy) -> dict[str, Any] | None:
+    """Return how well the best model of the release predicts held-out rows, beside that of the simulated rows."""
+    target = policy.target
+    if target is None:
+        return None
+    task = task_from_declaration(policy.column(target), policy.task)
+    measure = MEASURE[task]
+    released = best_of(scores_of_release(release, held_out, target, task), measure)
+    plain = [name for name in rows.column_names if policy.column(name).role not in (Role.IDENTIFIER, Role.UNIT)]
+    before = best_of(scores_of_rows(rows.select(plain), held_out.select(plain), target, task), measure)
+    if released is None:
+        return None
+    return {
+        "target": target,
+        "measure": measure,
+        "released": released,
+        "simulated": before,
+        "guessing": 0.0 if task is Task.REGRESSION else 0.5,
+    }
