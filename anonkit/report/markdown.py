@@ -16,7 +16,7 @@ from anonkit.errors import ReleaseFormatError
 from anonkit.report import review
 from anonkit.report.charts import safe_text
 from anonkit.report.document import is_seeded
-from anonkit.report.first_facts import first_facts, text_of, verdict
+from anonkit.report.first_facts import first_facts, remaining_notes, text_of, verdict
 from anonkit.report.promise_words import words_of
 from anonkit.report.promise_words.phrases import capital
 from anonkit.report.tabulation import column_row, row_counts
@@ -108,9 +108,9 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
         yield from _list(promise["assumptions"])
     yield from ("", "#### Columns", "")
     yield from _columns(report["columns"])
-    if report["notes"]:
+    if notes := remaining_notes(report):
         yield from ("", "#### Notes", "")
-        yield from _list(report["notes"])
+        yield from _list(notes)
 
 
 def _verdict(report: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from anonkit.errors import ReleaseFormatError
 from anonkit.report import review
 from anonkit.report.charts import Bar, Fill, bar_chart, class_size_bins, histogram, size_ticks
 from anonkit.report.document import OWNER_BANNER, is_seeded
-from anonkit.report.first_facts import first_facts
+from anonkit.report.first_facts import first_facts, remaining_notes
 from anonkit.report.label_legend import label_legend
 from anonkit.report.page_templates import rendered
 from anonkit.report.promise_words import words_of
@@ -128,6 +128,7 @@ def _view(report: Mapping[str, Any]) -> dict[str, Any]:
         "rows": row_counts(report["rows"]),
         "utility": list(measures(report["utility"])),
         "budget": budget_tables(report["budget"]),
+        "notes": remaining_notes(report),
         "file_alone": shuffle_words(report.get("shuffle")),
         "further": [(heading(name), list(measures(report[name]))) for name in report if name not in _REPORT_KEYS],
     }

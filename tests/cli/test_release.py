@@ -12,6 +12,7 @@ import pytest
 
 from anonkit.ledger.ledger_pointer import POINTER
 from anonkit.ledger.users_ledger import users_ledger
+from anonkit.report.markdown import report_markdown
 
 SUFFIXES = (".datapackage.json", ".params.json", ".parquet", ".report.html", ".report.json")
 
@@ -351,3 +352,15 @@ def test_a_table_without_rows_is_refused_as_such(cli: Any, table: Path, quick: t
         assert "the table has no rows" in ran.err
         assert "Hint: name a table that has some" in ran.err
     assert not empty.with_name("none.parquet").exists()
+
+
+def test_a_guessed_target_is_said_once(cli: Any, table: Path) -> None:
+    """On the terminal, on the page and in Markdown: among the first facts, and not again as a note."""
+    output = table.with_name("out.parquet")
+    ran = cli("release", "--method", "mondrian", "--k", "3", "--identifier", "name", "--no-ledger", table, output)
+    assert ran.code == 0, ran.err
+    assert (ran.out + ran.err).count("was guessed to be") == 1
+    page = output.with_name("out.report.html").read_text(encoding="utf-8")
+    for text in (page, report_markdown(json.loads(output.with_name("out.report.json").read_text(encoding="utf-8")))):
+        assert text.count("was guessed to be the column to predict") == 1
+        assert "if it is one, --no-target" not in text
