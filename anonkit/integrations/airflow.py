@@ -26,6 +26,12 @@ except ImportError:
 
 _T = TypeVar("_T")
 
+_ACCOUNT = (
+    *("ledger", "dataset", "budget", "budget_delta", "budget_neighbours", "budget_unit", "accept_joint_k"),
+    "new_ledger",
+)
+"""Keywords of a release that say whose budget is charged."""
+
 
 class ReleaseOperator(BaseOperator):
     """Release a table, by a recipe or by the keywords of `anonkit.release`.
@@ -38,10 +44,11 @@ class ReleaseOperator(BaseOperator):
         One of them: the path of a recipe, or of a table.
     output_path : str, optional
         Where the release is written; needed with a source.
-    ledger, dataset, budget, budget_delta : optional
-        As in `anonkit.release`.
+    ledger, dataset, budget, budget_delta, budget_neighbours, budget_unit, accept_joint_k, new_ledger : optional
+        Whose budget is charged, in which ledger, as in `anonkit.release`; beside a recipe, too.
     options : mapping
-        Further keywords of `anonkit.release`, such as `{"method": "rfka", "k": 10, "policy": "policy.toml"}`.
+        Further keywords of `anonkit.release`, such as `{"method": "rfka", "k": 10, "policy": "policy.toml"}`. Beside a
+        recipe `sign`, `force`, `only_new` and `released_before`: what is released stands in the recipe.
     **task
         Keywords of every operator: `task_id`, `retries`, …
 
@@ -71,6 +78,10 @@ class ReleaseOperator(BaseOperator):
         dataset: str | None = None,
         budget: float | None = None,
         budget_delta: float | None = None,
+        budget_neighbours: str | None = None,
+        budget_unit: str | None = None,
+        accept_joint_k: int | None = None,
+        new_ledger: bool | None = None,
         options: Mapping[str, Any] | None = None,
         **task: Any,
     ) -> None:
@@ -82,12 +93,15 @@ class ReleaseOperator(BaseOperator):
         self.dataset = dataset
         self.budget = budget
         self.budget_delta = budget_delta
+        self.budget_neighbours = budget_neighbours
+        self.budget_unit = budget_unit
+        self.accept_joint_k = accept_joint_k
+        self.new_ledger = new_ledger
         self.options = dict(options or {})
 
     def execute(self, context: Any) -> dict[str, Any]:
         """Make the release and return its public facts."""
-        keywords = ("recipe", "source", "ledger", "dataset", "budget", "budget_delta")
-        named = {name: getattr(self, name) for name in keywords}
+        named = {name: getattr(self, name) for name in ("recipe", "source", *_ACCOUNT)}
         described = {name: value for name, value in {**named, "output": self.output_path}.items() if value is not None}
         return public_facts(_attempted(lambda: make_release(**{**self.options, **described})))
 

@@ -69,8 +69,8 @@ def release_asset(
     asset_options : mapping, optional
         Further keywords of `dagster.asset`, such as `partitions_def` and `group_name`.
     **arguments
-        Keywords of `anonkit.release`; for a recipe `output`, `sign`, `force`, `ledger`, `dataset`, `budget`,
-        `budget_delta` and `accept_joint_k`.
+        Keywords of `anonkit.release`; for a recipe those that say where the release goes and whose budget is
+        charged, such as `output`, `force`, `ledger`, `dataset`, `budget` and `new_ledger`.
 
     Privacy
     -------

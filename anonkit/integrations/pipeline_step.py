@@ -28,6 +28,11 @@ from anonkit.pipeline.recipe import run_recipe
 _PUBLIC = ("files", "sha256", "anonkit_version", "method", "guarantee", "budget", "rows", "randomness", "notes")
 """What is handed on of a release, out of `Release.to_dict`."""
 _SHOWN = 5
+_BESIDE_RECIPES = (
+    *("output", "sign", "force", "dry_run", "progress", "ledger", "dataset", "budget", "budget_delta"),
+    *("budget_neighbours", "budget_unit", "accept_joint_k", "new_ledger", "only_new", "released_before"),
+)
+"""Keywords of `run_recipe`."""
 
 _T = TypeVar("_T")
 
@@ -38,8 +43,7 @@ def make_release(recipe: str | Path | None = None, source: object = None, **argu
     Parameters
     ----------
     recipe : path, optional
-        A recipe file; then `output`, `sign`, `force`, `ledger`, `dataset`, `budget`, `budget_delta` and
-        `accept_joint_k` may be given.
+        A recipe file; then where the release goes and whose budget is charged may be given, and nothing else.
     source : path or table, optional
         The table, without a recipe.
     **arguments
@@ -48,7 +52,8 @@ def make_release(recipe: str | Path | None = None, source: object = None, **argu
     Raises
     ------
     ParameterError
-        Not exactly one of recipe and source is given, or nothing says where the release is written.
+        Not exactly one of recipe and source is given, nothing says where the release is written, or a keyword is given
+        beside a recipe that says what is released.
     AnonkitError
         Those of `anonkit.release`; any other failure without its details.
 
@@ -60,6 +65,11 @@ def make_release(recipe: str | Path | None = None, source: object = None, **argu
     if (recipe is None) == (source is None):
         raise ParameterError("a release needs either a recipe or a source", 'recipe="customers.toml"')
     if recipe is not None:
+        for name in given:
+            if name not in _BESIDE_RECIPES:
+                raise ParameterError(
+                    f"{name} is given beside a recipe, which says what is released", "write it into the recipe"
+                )
         return _quietly(partial(run_recipe, recipe, **given))
     if "output" not in given:
         raise ParameterError("output is not given", 'a pipeline needs its release on disk: output="out.parquet"')

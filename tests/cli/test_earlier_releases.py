@@ -206,3 +206,52 @@ def test_a_simulated_table_has_a_ledger_of_its_own(cli: Any, tmp_path: Path) -> 
               tmp_path / "demo" / "again.parquet", "--accept-joint-k", "1", "--quiet")  # fmt: skip
     assert ran.code == 0, ran.err
     assert cli("demo", "--folder", tmp_path / "demo", "--rows", "300", "--quiet", "--force").code == 0
+
+
+def test_two_users_in_folders_of_their_own_know_each_other_by_a_shared_ledger_alone(
+    cli: Any, tmp_path: Path, rows: list[str], january: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither is told: each has a ledger. With `ANONKIT_LEDGER` shared the second one is refused."""
+    known = users_ledger()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "eve"))
+    table = month(tmp_path / "eve's", [*rows, "Somebody new,33,102,F,flu,low\n"])
+    asked = ("release", table, table.with_name("out.parquet"), *QUICK)
+    assert cli(*asked).code == 0
+    assert [one.dataset for one in Ledger(users_ledger()).datasets()] == ["in"]
+    assert len(Ledger(known).standing("in").entries) == 1
+    monkeypatch.setenv("ANONKIT_LEDGER", str(known))
+    elsewhere = month(tmp_path / "shared", [*rows, "Somebody new,33,102,F,flu,low\n"])
+    refused = cli("release", elsewhere, elsewhere.with_name("out.parquet"), *QUICK)
+    assert refused.code == 1
+    assert "looks like dataset 'in'" in refused.err
+
+
+def test_a_laptop_and_a_server_release_the_same_table_unnoticed_unless_they_share_a_ledger(
+    cli: Any, tmp_path: Path, rows: list[str], january: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second draw of the same people is made on the laptop; through one ledger they are known."""
+    server = users_ledger()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "laptop"))
+    table = month(tmp_path / "on the laptop", rows)
+    asked = ("release", table, table.with_name("out.parquet"), *QUICK)
+    assert cli(*asked).code == 0
+    assert users_ledger() != server
+    both = (*asked, "--ledger", server, "--force")
+    refused = cli(*both[:1], month(tmp_path / "another", rows[:-1]), tmp_path / "another" / "out.parquet", *both[3:])
+    assert refused.code == 1
+    assert "looks like dataset 'in'" in refused.err
+
+
+def test_a_container_whose_ledger_is_on_a_volume_goes_on(
+    cli: Any, tmp_path: Path, rows: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the page advises: its home dies, the volume stays, and February is held against January."""
+    monkeypatch.setenv("ANONKIT_LEDGER", str(tmp_path / "volume" / "ledger.sqlite"))
+    (tmp_path / "volume").mkdir()
+    table = month(tmp_path / "releases", rows)
+    assert cli("release", table, table.with_name("january.parquet"), *QUICK).code == 0
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "a new home"))
+    table = month(tmp_path / "releases", [*rows, "Somebody new,33,102,F,flu,low\n"])
+    refused = cli("release", table, table.with_name("february.parquet"), *QUICK)
+    assert refused.code == 1
+    assert "looks like dataset 'in'" in refused.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
 import pickle
@@ -9,6 +10,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ from anonkit.errors import (
 )
 from anonkit.integrations import pipeline_step
 from anonkit.integrations.pipeline_step import is_final, make_release, public_facts, refuse_failed, validate_release
+from anonkit.ledger.account import Account
 
 RECIPE = """
 method = "dp-nb"
@@ -186,3 +189,40 @@ def test_an_absent_tool_is_one_line_that_names_its_extra(tool: str, monkeypatch:
     monkeypatch.delitem(sys.modules, f"anonkit.integrations.{tool}", raising=False)
     with pytest.raises(MissingDependencyError, match=rf"anonkit\[{tool}\]"):
         importlib.import_module(f"anonkit.integrations.{tool}")
+
+
+@pytest.mark.parametrize("keyword", [{"keep": ["age"]}, {"k": 7}, {"owner": True}, {"adopt": True}])
+def test_what_a_recipe_says_is_not_said_beside_it(folder: Path, keyword: dict[str, Any]) -> None:
+    """One line that names the keyword; it had been an internal error."""
+    with pytest.raises(ParameterError, match=f"{next(iter(keyword))} is given beside a recipe"):
+        make_release(folder / "recipe.toml", **keyword)
+
+
+def test_a_step_goes_on_in_a_new_ledger(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a container's home has died: the keyword reaches the release, by a recipe and by a source."""
+    make_release(folder / "recipe.toml", output=folder / "a.parquet", ledger=folder / "gone.sqlite")
+    for name in ("gone.sqlite", "gone.sqlite.key"):
+        (folder / name).unlink()
+    for at, described in enumerate(
+        ({"recipe": folder / "recipe.toml"}, {"source": folder / "table.csv", "method": "mondrian", "k": 5})
+    ):
+        monkeypatch.setenv("ANONKIT_LEDGER", str(folder / f"new {at}.sqlite"))
+        asked: dict[str, Any] = {**described, "output": folder / f"{at}.parquet"}
+        with pytest.raises(ParameterError, match="stand in the ledger"):
+            make_release(**asked)
+        assert make_release(**asked, new_ledger=True).report["ledger"]["new_ledger"] is True
+
+
+def test_every_keyword_of_an_account_reaches_a_step() -> None:
+    """Beside recipes, and as fields of the Airflow operator, but for those that need a person, or one release alone."""
+    set_inside = {"was_handed_out", "disjoint_from", "applied", "displaced", "declared"}
+    of_account = {field.name for field in fields(Account)} - set_inside
+    assert of_account <= set(pipeline_step._BESIDE_RECIPES)
+    source = Path(pipeline_step.__file__).with_name("airflow.py").read_text(encoding="utf-8")
+    operator = next(
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ClassDef) and node.name == "ReleaseOperator"
+    )
+    begin = next(node for node in operator.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
+    assert of_account - {"only_new", "released_before"} <= {argument.arg for argument in begin.args.kwonlyargs}
