@@ -69,9 +69,9 @@ def aggregate_checks(data: Path, params: Mapping[str, Any], guarantee: Mapping[s
     tables = [_table_of(table, facts) for table in params["tables"]]
     yield from _wrong("keys", len(set(params) - _KEYS) + (params["format"] != _FORMAT))
     yield from claim_checks(params, guarantee, facts)
-    yield from _wrong("requested_tables", _not_requested(tables, facts))
     sound = True
-    for check in (*_wrong("measurements", _not_measured(params, tables, facts)), *_account(params, facts)):
+    requested = _wrong("requested_tables", _not_requested(tables, facts))
+    for check in (*requested, *_wrong("measurements", _not_measured(params, tables, facts)), *_account(params, facts)):
         sound = sound and check.passed
         yield check
     yield from _wrong("columns", _other_columns(data, params))

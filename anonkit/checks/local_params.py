@@ -46,6 +46,10 @@ class Listed:
         return len(self.values) + self.has_missing
 
 
+_ROUNDINGS = 4
+"""Roundings, each half a distance of doubles, that the middle of a cell and its place may have together, at most."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cells:
     """Equal cells over public bounds; missing, when it is possible, comes last."""
@@ -68,7 +72,9 @@ class Cells:
         absent = np.isnan(numbers)
         places = (np.where(absent, self.lower, numbers) - self.lower) / width - 0.5 + self.beyond / 2
         near = np.rint(places)
-        off = ~(np.abs(places - near) < 1e-6) | (near < 0) | (near > self.cells + self.beyond - 1)
+        # a middle is rounded to the doubles near the bounds, which may be far from 0 for their distance
+        rounded = 1e-6 + _ROUNDINGS * np.spacing(max(abs(self.lower), abs(self.upper))) / width
+        off = ~(np.abs(places - near) < min(rounded, 0.25)) | (near < 0) | (near > self.cells + self.beyond - 1)
         codes = np.where(off, -1, near).astype(np.int64)
         codes[absent] = self.cells + self.beyond if self.has_missing else -1
         return codes

@@ -64,4 +64,4 @@ def most_protected(delta: float) -> int:
 
 def fewest_protected(rows: int, rows_per_unit: int) -> int:
     """Return how many rows or people there are at least, of whom so many rows were used."""
-    return -(-rows // rows_per_unit)
+    return -(-rows // max(rows_per_unit, 1))  # a report of others may say 0

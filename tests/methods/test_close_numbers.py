@@ -62,6 +62,7 @@ def test_close_numbers_are_exact_or_refused(name: str, low: float, gap: float, r
 @example(name="dp-tree", low=52.5, gap=1e-8)
 @example(name="rr", low=1e16, gap=1.0)
 @example(name="errph", low=1.0, gap=2.0**-37)
+@example(name="errph", low=1.0, gap=1e-9)
 def test_a_few_close_numbers_are_exact_or_refused(name: str, low: float, gap: float) -> None:
     """Where bounds are just far enough apart, and where they are not."""
     released(name, low, gap * max(abs(low), 1.0), True)

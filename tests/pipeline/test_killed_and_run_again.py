@@ -34,6 +34,7 @@ import contextlib, importlib, json, os, sys
 from pathlib import Path
 import duckdb, pyarrow.parquet, anonkit, anonkit.pipeline.release_path
 from anonkit.bundle.data_files import sha256
+from anonkit.bundle.staging_records import sweep_records
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.ledger import NAME, Ledger
 
@@ -68,6 +69,7 @@ def again(folder):
     data = folder / f"{stem}.parquet"
     published = sha256(data) if data.exists() else None
     reused = [ask(folder).reused, ask(folder).reused]
+    sweep_records()  # as every release does that is written: a record is deleted after its folder
     entries = [entry for standing in Ledger(folder / NAME).datasets() for entry in standing.counted]
     return {
         "published": published,

@@ -37,7 +37,7 @@ def recoding_from_dict(raw: Mapping[str, Any]) -> Recoding:
             )
             BoxRoutes.of([axis.size for axis in axes], nodes)  # no part, axis or child that there is not
             return LocalRecoding(axes=axes, nodes=nodes, merged=_merged(raw))
-    except (KeyError, TypeError, IndexError, ValueError):
+    except (KeyError, TypeError, IndexError, ValueError, OverflowError):
         pass
     raise ReleaseFormatError("the recoding in params.json is damaged", "anonkit validate tells which file was changed")
 

@@ -18,7 +18,9 @@ DECLARED = Policy.from_dict({"columns": {"declared": {"decimal": ",", "thousands
 
 
 def _table(rows: int = 200) -> pa.Table:
-    numbers = [1234.5 + 7 * at for at in range(rows)]
+    numbers = [
+        1234.5 + 7 * (at * 37 % rows) + at % 3 / 4 for at in range(rows)
+    ]  # at equal steps they would number the rows
     return pa.table(
         {
             "declared": [f"{x:,.2f}".translate(str.maketrans(",.", ".,")) for x in numbers],
