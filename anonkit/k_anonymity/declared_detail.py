@@ -123,12 +123,13 @@ class Hierarchy:
             yield partial(_bin_of_width, width=width)
 
     def members(self, codes: NDArray[np.integer[Any]]) -> tuple[int, str] | None:
-        """Return level and name of the group of the tree that codes are; None when they are no one group."""
+        """Return level and name of the group of the tree that codes are; None when they are no one group of it."""
         level = self.level_of(codes)
         if level is None or self.tree is None:
             return None
         value = self.column.values[int(codes[0])]
-        return level, next(path[level] for path in self.tree if path[0] == value)
+        named = next((path[level] for path in self.tree if path[0] == value), None)
+        return None if named is None else (level, named)
 
 
 def _bin_of_width(value: Any, width: float) -> tuple[Point, Point | None, str | None]:
