@@ -17,6 +17,8 @@ from anonkit.bundle.stored_release import Release
 from anonkit.checks.consumer_models import best_of
 from anonkit.comparing.model_scores import MEASURE, scores_of_release, scores_of_rows
 from anonkit.datasets.declared_domains import declared_rows
+from anonkit.engines.engine_choice import Local
+from anonkit.engines.reading.settled_tables import declared_table
 from anonkit.errors import AnonkitError, in_python
 from anonkit.ledger.account import Account, Where
 from anonkit.pipeline.column_changes import BeforeAndAfter
@@ -74,20 +76,30 @@ def foreseen_release(method: Method, policy: Policy, names: Sequence[str], *, ut
         return {"not_foreseen": "the domains of its columns are not declared"}
     n = min(getattr(method, "n_rows", 0) or ROWS, _MOST_ROWS)
     request = ReleaseRequest(method=method, policy=policy, account=Account(ledger=Where.NOWHERE), seed=0, utility=False)
+    publishes_rows = getattr(method, "publishes_rows", True)
     try:
         rows, held_out = (declared_rows(policy, names, n, seed) for seed in (0, 1))
         release = release_table(rows, request)
+        settled = [_settled(table, policy) for table in (rows, held_out)] if publishes_rows else []
+        changes = _changes(release, settled[0], policy) if publishes_rows else []
+        prediction = _prediction(release, *settled, policy) if publishes_rows and utility else None
     except AnonkitError as error:
         return {"simulated_rows": n, "refused": in_python(error.told[0])}
-    publishes_rows = getattr(method, "publishes_rows", True)
     return {
         "simulated_rows": n,
         "rows": release.report["rows"]["out"],
         "columns": [{key: column[key] for key in ("name", "role", "action")} for column in release.report["columns"]],
         "noise": _noise(release.params),
-        "changes": _changes(release, rows, policy) if publishes_rows else [],
-        "prediction": _prediction(release, rows, held_out, policy) if publishes_rows and utility else None,
+        "changes": changes,
+        "prediction": prediction,
     }
+
+
+def _settled(rows: pa.Table, policy: Policy) -> pa.Table:
+    """Return rows with their cells as the policy declares them: as places and parts of the calendar are released."""
+    with Local().opened() as engine:
+        table, _ = declared_table(engine.scan(rows, policy), policy, engine)
+        return pa.Table.from_batches(table.batches(), schema=table.schema)
 
 
 def _noise(params: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -112,13 +124,14 @@ def _cells(params: Mapping[str, Any]) -> dict[str, int]:
         f"{table['kind']} by {' x '.join(table['by'])}": len(table["values"])
         for table in params.get("measurements", ())
     }
-    if params.get("target") is None or "domain" not in params["target"]:
+    target = params.get("target")
+    if not isinstance(target, Mapping) or not target.get("domain"):
         return {**known, "number of rows": 1}
-    classes = _size(params["target"]["domain"])
+    classes = _size(target["domain"])
     of_columns = {
         f"class x {column['name']}": classes * _size(column["domain"])
         for column in params.get("attributes", ())
-        if "domain" in column
+        if column.get("domain")
     }
     return {**known, **of_columns, "rows per class": classes, "number of rows": 1}
 
@@ -141,7 +154,7 @@ def _changes(release: Release, rows: pa.Table, policy: Policy) -> list[dict[str,
         in_deviations = distance.get("in_standard_deviations")
         measure = "standard deviations" if "in_standard_deviations" in distance else "share of the rows"
         value = distance["value"] if measure == "share of the rows" else in_deviations
-        if value is not None:
+        if value:  # columns that are released unchanged have not moved
             found.append({"name": change["name"], "measure": measure, "value": round(float(value), 4)})
     return sorted(found, key=lambda entry: (entry["measure"], -entry["value"]))
 

@@ -82,7 +82,7 @@ def foreseen_sentences(report: Json) -> Iterator[Sentence]:
         ),
     ]
     if "refused" in foreseen:
-        yield plain(f"Of the simulated rows nothing could be released: {foreseen['refused']}.")
+        yield plain(f"Of these rows nothing can be said: {foreseen['refused']}.")
         return
     yield from _columns(foreseen)
     yield from _noise(foreseen["noise"])

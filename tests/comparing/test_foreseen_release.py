@@ -121,7 +121,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.quick_cases("dp-nb", "dp-tables", "rr")
+@pytest.mark.quick_cases("dp-nb", "dp-tables", "rr", "ppnb")
 @pytest.mark.parametrize("case", METHODS)
 def test_every_method_of_noise_is_foreseen(case: str, few: None) -> None:
     """Rows, columns and noise; a table of figures has no distributions, and answers have none of their own."""
@@ -130,7 +130,7 @@ def test_every_method_of_noise_is_foreseen(case: str, few: None) -> None:
     assert "refused" not in found
     assert found["rows"] > 0
     assert {column["name"] for column in found["columns"]} >= {"age", "customer_value"}
-    assert bool(found["changes"]) == (case not in ("dp-tables", "rr"))
+    assert bool(found["changes"]) == (case not in ("dp-tables", "rr", "ppnb"))
     assert (found["prediction"] is None) == (case == "dp-tables")
     assert bool(found["noise"]) == (case not in ("rr", "ppnb", "safepub"))
     assert found == foreseen_release(make_method(name, parameters), POLICY, NAMES)
@@ -174,6 +174,19 @@ def test_a_refusal_of_simulated_rows_is_told_as_theirs(few: None, monkeypatch: p
     found = foreseen_release(make_method("safepub", {"epsilon": 0.1, "delta": 1e-9}), POLICY, NAMES)
     assert set(found) == {"simulated_rows", "refused"}
     assert found["simulated_rows"] == 150
+
+
+def test_places_and_dates_are_scored_as_they_are_released(few: None) -> None:
+    """By the names of their public bins: a model that learned these is asked about no coordinates."""
+    pytest.importorskip("h3")
+    columns = {"born": COLUMNS["born"], "y": {"role": "target", "categories": ["a", "b"]}}
+    places = {"home": {"latitude": "lat", "longitude": "lon", "box": [51.0, 9.0, 53.0, 11.0], "resolutions": [4]}}
+    names = ["lat", "lon", *columns]
+    policy = replace(Policy.from_dict({"columns": columns, "places": places}).resolve(names), cell_by_cell=True)
+    found = foreseen_release(make_method("dp-nb", {"epsilon": 8.0}), policy, names)
+    assert "refused" not in found
+    assert found["prediction"]["released"] > 0.5
+    assert {change["name"] for change in found["changes"]} >= {"born", "home"}
 
 
 PREPARED: dict[str, Callable[[Policy], Policy]] = {

@@ -94,7 +94,8 @@ DECIDED: dict[type, dict[bool, set[str]]] = {
     },
     Output: {
         True: {"part_rows", "cells"},
-        False: {"place", "force", "dry_run", "for_owner", "previews", "owner_report", "examples", "sign", "emit"},
+        False: {"place", "copy", "force", "dry_run", "for_owner", "foresees", "previews", "owner_report", "examples"}
+        | {"sign", "emit"},
     },
     Account: {
         True: {"dataset", "accept_joint_k", "only_new"},
