@@ -78,11 +78,11 @@ def foreseen_release(method: Method, policy: Policy, names: Sequence[str], *, ut
     request = ReleaseRequest(method=method, policy=policy, account=Account(ledger=Where.NOWHERE), seed=0, utility=False)
     publishes_rows = getattr(method, "publishes_rows", True)
     try:
-        rows, held_out = (declared_rows(policy, names, n, seed) for seed in (0, 1))
+        rows, others = (declared_rows(policy, names, n, seed) for seed in (0, 1))
         release = release_table(rows, request)
-        settled = [_settled(table, policy) for table in (rows, held_out)] if publishes_rows else []
-        changes = _changes(release, settled[0], policy) if publishes_rows else []
-        prediction = _prediction(release, *settled, policy) if publishes_rows and utility else None
+        before, held_out = _settled(rows, policy), _settled(others, policy)
+        changes = _changes(release, before, policy) if publishes_rows else []
+        prediction = _prediction(release, before, held_out, policy) if publishes_rows and utility else None
     except AnonkitError as error:
         return {"simulated_rows": n, "refused": in_python(error.told[0])}
     return {
