@@ -464,3 +464,36 @@ def test_a_cell_beyond_the_columns_of_a_sheet_is_damage(tmp_path: Path) -> None:
     assert "exported_file" in [
         check.name for check in validate_export(book, tmp_path / "out.parquet").checks if not check.passed
     ]
+
+
+@pytest.mark.parametrize(
+    ("family", "edit", "look"),
+    [
+        ("k-anonymous", lambda files: _first_split(files.params).update(children=[10**40, 2]), _apply),
+        ("k-anonymous", lambda files: _first_split(files.params).update(children=[1e308, 2]), _apply),
+        ("safepub", lambda files: files.report["guarantee"]["parameters"].update(rows_per_unit=0), _report),
+    ],
+    ids=["a child beyond 64 bits", "a child beyond all numbers", "no row a person"],
+)
+def test_a_forged_number_is_damage_and_no_internal_error(
+    family: str, edit: Callable[[Any], Any], look: Callable[[Path], None], tmp_path: Path
+) -> None:
+    """What the slow test over all places found; `_asked` raises where a command ends in an internal error."""
+    files = made(family, tmp_path)
+    edit(files)
+    (tmp_path / "forged").mkdir()
+    look(files.write(tmp_path / "forged"))
+
+
+def _first_split(params: Any) -> Any:
+    return next(node for node in params["recoding"]["nodes"] if node is not None)
+
+
+def test_tables_that_were_not_requested_are_not_followed_line_by_line(tmp_path: Path) -> None:
+    """A list of 100,000 tables took 20 seconds."""
+    files = made("tables", tmp_path)
+    files.params["tables"] *= 20_000
+    (tmp_path / "forged").mkdir()
+    data, begun = files.write(tmp_path / "forged"), time.process_time()
+    assert "requested_tables" in [check.name for check in validate(data).checks if not check.passed]
+    assert time.process_time() - begun < 5
