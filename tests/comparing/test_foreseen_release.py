@@ -123,8 +123,10 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.quick_cases("dp-nb", "dp-tables", "rr", "ppnb")
 @pytest.mark.parametrize("case", METHODS)
-def test_every_method_of_noise_is_foreseen(case: str, few: None) -> None:
+def test_every_method_of_noise_is_foreseen(case: str, few: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows, columns and noise; a table of figures has no distributions, and answers have none of their own."""
+    if case in ("safepub", "diffgen"):  # they release nothing of so few
+        monkeypatch.setattr(module, "ROWS", 2_000)
     name, parameters = METHODS[case]
     found = foreseen_release(make_method(name, parameters), POLICY, NAMES)
     assert "refused" not in found
