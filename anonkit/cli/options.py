@@ -177,12 +177,25 @@ class OwnerAsReader:
         """Return whether the owner's measures are shown."""
         return self.is_asked or (self.is_at_terminal and not quiet)
 
-    def has_it_measured(self, *, quiet: bool, dry_run: bool) -> bool:
+    def has_it_measured(self, *, quiet: bool, dry_run: bool, method: str | None = None) -> bool:
         """Return whether the source is measured for the owner.
 
-        For a dry run only if asked: it draws noise then, and what follows from the draws may end it.
+        For a dry run under noise only if asked: it draws noise then, and what follows from the draws may end it.
+
+        Parameters
+        ----------
+        method : str, optional
+            Name of the method, where one is about to search or to draw.
         """
-        return self.is_asked or (self.reads(quiet=quiet) and not dry_run)
+        if self.is_asked or not self.reads(quiet=quiet):
+            return self.is_asked
+        return not dry_run or (method is not None and not _may_draw_noise(method))
+
+
+def _may_draw_noise(method: str) -> bool:
+    from anonkit.methods import method_class
+
+    return not hasattr(method_class(method), "find_recoding")  # a search for a recoding draws none
 
 
 def _reader(owner: bool | None) -> OwnerAsReader:

@@ -114,7 +114,7 @@ def command(
     without_pandas()
     named = [name for name, value in given.items() if value is not None]
     method = method or default_method(named, without_target=policy.without_target)
-    measured = reader.has_it_measured(quiet=quiet, dry_run=output.dry_run)
+    measured = reader.has_it_measured(quiet=quiet, dry_run=output.dry_run, method=method)
     foreseen = foresees(dry_run=output.dry_run, utility=not no_utility)
     with progress_line(quiet) as progress, notes_at_once(quiet):
         request = ReleaseRequest(

@@ -97,10 +97,11 @@ def command(
     from anonkit.pipeline.recipe import Recipe
 
     without_pandas()
-    measured = reader.has_it_measured(quiet=quiet, dry_run=output["dry_run"])
-    how = {**output, "for_owner": measured, "foresees": foresees(dry_run=output["dry_run"])}
+    made = Recipe.load(recipe)
+    measured = reader.has_it_measured(quiet=quiet, dry_run=output["dry_run"], method=made.method)
+    how = {**output, "for_owner": measured, "previews": measured, "foresees": foresees(dry_run=output["dry_run"])}
     with progress_line(quiet) as progress, notes_at_once(quiet):
-        release = Recipe.load(recipe).run(**how, account=account, progress=progress)
+        release = made.run(**how, account=account, progress=progress)
     return release_outcome(release, reader, quiet=quiet)
 
 

@@ -79,6 +79,9 @@ class Prepared:
     """Class of each row, of a numeric target its quarter, shape (n_rows,); UNLABELLED where it is missing."""
     numbers: FloatArray | None = None
     """A numeric target, shape (n_rows,), NaN where it is missing; None where the target is classes."""
+    hidden: BoolArray | None = None
+    """Rows on which the release is scored, shape (n_rows,): nothing may be fitted to what is foretold of them either;
+    None where every row may guide."""
     task: Task | None = None
     """What consumers do with the target; None without one."""
     jointly: bool = False
@@ -158,6 +161,7 @@ def prepare(
     holders = [*([] if units is None else [units]), *map(_values_of, candidates)]
     target = None if policy.target is None else engine.encode(usable, [policy.target])[0]
     _refuse_uncut([] if target is None else [target])
+    hidden = None if held_out is None else _marked(engine.encode(usable, [held_out])[0])
     guide = (
         GuidingTarget.none(coded[0].codes.size)
         if target is None
@@ -166,7 +170,7 @@ def prepare(
             policy.column(target.name),
             policy.task,
             guides=preparation.guided,
-            hidden=None if held_out is None else _marked(engine.encode(usable, [held_out])[0]),
+            hidden=hidden,
         )
     )
     declared = [policy.column(column.name) for column in coded]
@@ -180,6 +184,7 @@ def prepare(
         hierarchies={hierarchy.column.name: hierarchy for hierarchy in levels if hierarchy is not None},
         labels=guide.labels,
         numbers=guide.numbers,
+        hidden=hidden,
         task=guide.task,
         jointly=policy.without_target,
         owner=guide.owner,

@@ -62,6 +62,7 @@ class Mondrian(RecodingMethod):
             jointly=prepared.jointly,
             kept=prepared.kept,
             detail_weights=prepared.detail_weights,
+            hidden=prepared.hidden,
         )
         recoding = boxes_of(prepared.columns, tree, prepared.hierarchies)
         facts = _column_facts([column.name for column in prepared.columns], recoding)

@@ -333,7 +333,7 @@ ROWS = (
     ),
     Row(
         seen="prediction_of_target is lower, or not measured",
-        restored_by="nothing: the earlier figure was too good",
+        restored_by="nothing does: the earlier figure was too good",
         applies=_scores_other_rows,
     ),
     Row(

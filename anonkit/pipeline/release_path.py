@@ -27,9 +27,9 @@ from anonkit.ledger.spending import BOOKED, Spending, may_know_requests
 from anonkit.pipeline.batch_outlook import batch_outlook
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source, refuse_unknown_columns
 from anonkit.pipeline.dossier import Released, held_rows, make_dossier
-from anonkit.pipeline.mondrian_preview import mondrian_preview
+from anonkit.pipeline.mondrian_preview import Previewed, mondrian_preview
 from anonkit.pipeline.new_people import with_new_people
-from anonkit.pipeline.output_measures import ReleasedRows, answer_checks, recount, release_utility
+from anonkit.pipeline.output_measures import ReleasedRows, SourceCounts, answer_checks, recount, release_utility
 from anonkit.pipeline.owner_files import is_dossier_of
 from anonkit.pipeline.publishing import VerifiedDraft, method_block, planned_release, prepared, publish, with_copy
 from anonkit.pipeline.release_output import BOUNDS, Output
@@ -235,7 +235,7 @@ class _Making:
             before = self.randomness.draws  # those of a sample of the source are no noise
             draft = _verified(self.source, self.request, self.workspace, self.randomness)
             draft = with_copy(draft, self.workspace.files, self.workspace.draft.parent)
-            draft = replace(draft, owner={**draft.owner, **self._previewed(draft)})
+            draft = replace(draft, owner={**draft.owner, **self._previewed(draft, counts)})
             return replace(draft, owner=self.source.figures(draft.owner, self.workspace.released(draft), counts))
         except Exception as failure:  # once noise was drawn it may follow from it, whatever it says
             drawn = drawn or (before is not None and self.randomness.draws > before)
@@ -246,13 +246,19 @@ class _Making:
                 raise
             raise charged.with_traceback(failure.__traceback__) from None
 
-    def _previewed(self, draft: VerifiedDraft) -> Mapping[str, Any]:
+    def _previewed(self, draft: VerifiedDraft, counts: SourceCounts | None) -> Mapping[str, Any]:
         """Return what another method would show of the columns that this one drops, where the owner reads it."""
         if not self.request.output.previews or self.source.promise.loss() is not None:
             return {}
         source, method = self.source, self.request.method
+        drawn = None if counts is None or counts.drawn is None else counts.drawn()
         return mondrian_preview(
-            source.table, source.policy, source.engine, method, draft.draft.columns, self.randomness
+            Previewed(source.table, drawn),
+            source.policy,
+            source.engine,
+            method,
+            draft.draft.columns,
+            self.randomness,
         )
 
     def charged(self, failure: Exception) -> Exception:

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pytest
 
 import anonkit
+from anonkit.checks.utility import predictive_utility
 from anonkit.k_anonymity import preparing
 from anonkit.k_anonymity.held_out_labels import LEAST, held_out_labels
+from anonkit.published.recoding import recoding_from_dict
 from anonkit.randomness import Randomness
 
 N_ROWS = 2_000
@@ -163,3 +165,57 @@ def test_the_owner_s_comparison_scores_only_rows_whose_labels_were_hidden(cells:
     assert own["rows_scored"] == public["scored_rows"]
     assert "did not see" in own["protocol"]
     assert anonkit.validate(tmp_path / "out.parquet").passed
+
+
+def _coin(seed: int, method: str) -> dict[str, Any]:
+    """Return the public figure of a release whose target is a coin, and tells nothing of any column."""
+    random = np.random.default_rng(seed)
+    columns = {f"c{at}": random.integers(0, size, N_ROWS) for at, size in enumerate((8, 30, 100, 4))}
+    table = pa.table({**columns, "y": np.where(random.random(N_ROWS) < 0.5, "a", "b")})
+    policy = {"columns": {name: {"role": "quasi_identifier"} for name in columns}}
+    found: dict[str, Any] = _released(table, method, policy=policy, seed=seed).report["utility"]["prediction_of_target"]
+    return found
+
+
+def test_a_coin_is_not_predicted() -> None:
+    """The mean of two figures is .5, as far as so many rows can show."""
+    figures = [_coin(seed, "mondrian") for seed in range(2)]
+    assert abs(np.mean([figure["auc"] for figure in figures]) - 0.5) < 4 * 0.0289 / np.sqrt(2)  # of 200 and 200 rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["mondrian", "rfka"])
+def test_intervals_of_a_coin_hold_what_guessing_gets(method: str) -> None:
+    """Of 100 tables at least 93 intervals of the AUC hold .5."""
+    ends = [_coin(seed, method)["ci"]["auc"] for seed in range(100)]
+    assert sum(low <= 0.5 <= high for low, high in ends) >= 93
+
+
+@pytest.mark.slow
+def test_rows_that_come_later_are_predicted_as_well_as_is_stated() -> None:
+    """Ten columns decide by their squares; the same model is asked about rows that were not released."""
+    random = np.random.default_rng(4)
+    cells = random.normal(size=(40_000, 10)).round(1)
+    everything = pa.table(
+        {
+            **{f"x{at}": cells[:, at] for at in range(10)},
+            "y": np.where((cells**2).sum(axis=1) > 9.34, "yes", "no"),
+        }
+    )
+    policy = {"columns": {name: {"role": "quasi_identifier"} for name in everything.column_names[:-1]}}
+    differences = []
+    for seed in range(6):
+        release = _released(everything.slice(4_000 * seed, 4_000), "mondrian", k=10, policy=policy, seed=seed)
+        others = everything.slice(24_000).combine_chunks()
+        recoded, _ = recoding_from_dict(release.params["recoding"]).apply(others.to_batches()[0])
+        utility, rows = release.report["utility"], release.to_arrow()
+        later = pa.table({**recoded, "y": others.column("y")}).select(rows.column_names)
+        table = pa.concat_tables([_texts(later), _texts(rows.slice(utility["scored_rows"]))])
+        found = predictive_utility(table, list(policy["columns"]), "y", later.num_rows)
+        assert found is not None
+        differences.append(utility["prediction_of_target"]["auc"] - found["auc"])
+    assert abs(np.mean(differences)) < 4 * 0.013 / np.sqrt(6)  # of 800 rows whose AUC is .85
+
+
+def _texts(table: pa.Table) -> pa.Table:
+    return pa.table({name: table.column(name).cast(pa.string()) for name in table.column_names})

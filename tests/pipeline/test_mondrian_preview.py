@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +18,11 @@ from hypothesis import strategies as st
 
 from anonkit.cli import anonkit
 from anonkit.cli.boundary import run
+from anonkit.cli.options import OwnerAsReader
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.methods.mondrian import Mondrian
 from anonkit.methods.rfka import RFKA
-from anonkit.pipeline.mondrian_preview import mondrian_preview
+from anonkit.pipeline.mondrian_preview import Previewed, mondrian_preview, rows_searched
 from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
 from anonkit.report.owner_words import preview_lines
@@ -52,10 +56,28 @@ def test_more_columns_are_found_on_few_rows(n_rows: int, searched: int) -> None:
     """The sample has at most 20,000 rows, and the columns that are told are those of the table."""
     with LocalEngine() as engine:
         source = engine.scan(_table(n_rows), _policy())
-        found = mondrian_preview(source, _policy(), engine, RFKA(k=10), _columns(5), Randomness.seeded(1))
+        found = mondrian_preview(Previewed(source), _policy(), engine, RFKA(k=10), _columns(5), Randomness.seeded(1))
     block: Any = found["mondrian_preview"]
     assert (block["rows"], block["of"], block["shown"]) == (searched, n_rows, 3)
     assert set(block["more"]) == set(block["columns"]) & set(NAMES[3:]) != set()
+
+
+@given(n_rows=st.integers(1, 10**7))
+def test_no_more_rows_are_searched_than_the_time_bears(n_rows: int) -> None:
+    """One in a hundred, 300 at least and 10,000 at most: so many rows take a tenth of the time of the command."""
+    assert rows_searched(n_rows) == min(max(n_rows // 100, 300), 10_000)
+
+
+def test_rows_that_were_drawn_already_are_searched() -> None:
+    """Of them the sample is taken; what is told is about the whole source."""
+    with LocalEngine() as engine:
+        source = engine.scan(_table(2_000), _policy())
+        drawn = engine.keep(engine.sample(source, 1_000, Randomness.seeded(2)))
+        found = mondrian_preview(
+            Previewed(source, drawn), _policy(), engine, RFKA(k=10), _columns(5), Randomness.seeded(1)
+        )
+    block: Any = found["mondrian_preview"]
+    assert (block["rows"], block["of"]) == (300, 2_000)
 
 
 @given(dropped=st.sampled_from([0, 3]), boxes=st.booleans())
@@ -64,7 +86,10 @@ def test_nothing_is_searched_where_nothing_is_dropped(dropped: int, boxes: bool)
     method = Mondrian(k=2) if boxes or not dropped else RFKA(k=400)
     with LocalEngine() as engine:
         source = engine.scan(_table(40), _policy())
-        assert mondrian_preview(source, _policy(), engine, method, _columns(dropped), Randomness.seeded(1)) == {}
+        assert (
+            mondrian_preview(Previewed(source), _policy(), engine, method, _columns(dropped), Randomness.seeded(1))
+            == {}
+        )
 
 
 def test_the_line_says_what_was_searched() -> None:
@@ -85,18 +110,80 @@ def test_the_line_says_what_was_searched() -> None:
     assert line.endswith("(this release shows 3); searched on all rows")
 
 
-def test_the_owner_alone_reads_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """On the terminal with the owner's figures, and in no file of the release."""
-    path, policy, out = tmp_path / "in.csv", tmp_path / "policy.toml", tmp_path / "out.parquet"
-    pyarrow.csv.write_csv(_table(300), path)
+def _asked(folder: Path, n_rows: int, *, recipe: bool = False) -> list[str]:
+    """Write a table, its policy and a recipe of its release; return the words of the command that makes it."""
+    path, policy, out = folder / "in.csv", folder / "policy.toml", folder / "out.parquet"
+    pyarrow.csv.write_csv(_table(n_rows), path)
     lines = [f'{name} = {{ role = "quasi_identifier" }}' for name in NAMES]
     policy.write_text('unit = "none"\n[columns]\n' + "\n".join(lines) + '\ny = { role = "target" }\n')
-    asked = ["release", str(path), str(out), "--policy", str(policy), "--trees", "20", "--no-ledger", "--no-utility"]
+    (folder / "recipe.toml").write_text(
+        'method = "rfka"\ninput = "in.csv"\noutput = "out.parquet"\npolicy = "policy.toml"\nutility = false\n'
+        "parameters = { trees = 20 }\n"
+    )
+    if recipe:
+        return ["run", str(folder / "recipe.toml"), "--no-ledger"]
+    return ["release", str(path), str(out), "--policy", str(policy), "--trees", "20", "--no-ledger", "--no-utility"]
+
+
+@pytest.mark.parametrize("recipe", [False, True], ids=["release", "run"])
+def test_the_owner_alone_reads_it(tmp_path: Path, capfd: pytest.CaptureFixture[str], recipe: bool) -> None:
+    """On the terminal with the owner's figures, after a dry run too, and in no file of the release."""
+    asked = _asked(tmp_path, 300, recipe=recipe)
     capfd.readouterr()
-    assert run(anonkit, [*asked, "--owner"], "anonkit") == 0
-    captured = capfd.readouterr()
-    assert "mondrian would show" in captured.out + captured.err
+    for more, told in ((["--dry-run", "--owner"], True), (["--owner"], True), (["--force"], False)):
+        assert run(anonkit, [*asked, *more], "anonkit") == 0
+        captured = capfd.readouterr()
+        assert ("mondrian would show" in captured.err) is told
+        assert "mondrian would show" not in captured.out
     assert "mondrian" not in json.dumps(json.loads((tmp_path / "out.report.json").read_text()))
-    assert run(anonkit, [*asked, "--force"], "anonkit") == 0
-    captured = capfd.readouterr()
-    assert "mondrian would show" not in captured.out + captured.err
+
+
+@given(
+    is_asked=st.booleans(),
+    is_at_terminal=st.booleans(),
+    quiet=st.booleans(),
+    dry_run=st.booleans(),
+    method=st.sampled_from(["rfka", "mondrian", "datafly", "incognito", "safepub", "dp-nb", "rr", None]),
+)
+def test_a_terminal_is_told_after_a_dry_run_where_no_noise_is_drawn(
+    is_asked: bool, is_at_terminal: bool, quiet: bool, dry_run: bool, method: str | None
+) -> None:
+    """A dry run measures the source under k-anonymity as a release does; under noise only for who asks."""
+    reader = OwnerAsReader(is_asked=is_asked, is_at_terminal=is_at_terminal)
+    found = reader.has_it_measured(quiet=quiet, dry_run=dry_run, method=method)
+    searches = method in ("rfka", "mondrian", "datafly", "incognito")
+    assert found is (reader.reads(quiet=quiet) and (is_asked or not dry_run or searches))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_rows", [500, 12_000, 100_000])
+def test_it_takes_a_tenth_of_the_time_of_the_command(tmp_path: Path, n_rows: int) -> None:
+    """By the clock, the least of three commands, each with a process of its own."""
+    asked = _asked(tmp_path, n_rows)
+    shares = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        ran = subprocess.run(
+            [sys.executable, "-c", TIMED, *asked[:-1], "--owner", "--force"], capture_output=True, text=True, check=True
+        )
+        shares.append(float(ran.stdout.splitlines()[-1]) / (time.perf_counter() - begun))
+    assert min(shares) <= 0.1, shares
+
+
+TIMED = """
+import sys, time
+from anonkit.pipeline import release_path
+real, spent = release_path.mondrian_preview, []
+def timed(*args):
+    begun = time.perf_counter()
+    found = real(*args)
+    spent.append(time.perf_counter() - begun)
+    assert found
+    return found
+release_path.mondrian_preview = timed
+from anonkit.cli import anonkit
+from anonkit.cli.boundary import run
+assert run(anonkit, sys.argv[1:], "anonkit") == 0
+print(f"\\n{sum(spent)}")
+"""
+"""Makes a release, and prints last how many seconds the preview took."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.domains.coded_columns import densify
@@ -32,6 +34,7 @@ def divide(
     box: IntArray,
     code: IntArray,
     rows: FloatArray,
+    guiding: FloatArray,
     guide: FloatArray,
     levels: Sequence[Groups],
     floor: FloatArray,
@@ -44,9 +47,9 @@ def divide(
 
     Parameters
     ----------
-    box, code, rows, guide : ndarrays
+    box, code, rows, guiding, guide : ndarrays
         Groups of rows that share a box and a code of the column, as the growth of boxes has them: box ascending, in
-        [0, m); shapes (n_groups,), (n_groups,), (n_groups,), (n_groups, n_guides).
+        [0, m); shapes (n_groups,) and, of the last, (n_groups, n_guides).
     levels : sequence of Groups
         The hierarchy, finest level first.
     floor : ndarray of shape (m,)
@@ -74,7 +77,7 @@ def divide(
     part = np.where(heavy, rank, n_nodes[of_box])[piece]
     left = np.bincount(of_box[~heavy], size[~heavy], minlength=m)
     possible = (n_nodes >= 1) & (n_nodes + (left > 0) >= 2)
-    score = np.where(possible, _score(box, part, rows, guide, m, worth), 0.0)
+    score = np.where(possible, _score(box, part, rows, guiding, guide, m, worth), 0.0)
     return Division(score=score, part=part, level=level_of, n_nodes=n_nodes)
 
 
@@ -90,16 +93,29 @@ def _told(of_box: IntArray, size: FloatArray, floor: FloatArray) -> BoolArray:
 
 
 def _score(
-    box: IntArray, part: IntArray, rows: FloatArray, guide: FloatArray, m: int, worth: tuple[float, float]
+    box: IntArray,
+    part: IntArray,
+    rows: FloatArray,
+    guiding: FloatArray,
+    guide: FloatArray,
+    m: int,
+    worth: tuple[float, float],
 ) -> FloatArray:
     side, n_sides = densify(box * (int(part.max(initial=0)) + 1) + part)
     owner = np.empty(n_sides, dtype=np.int64)
     owner[side] = box
     size, codes = np.bincount(side, rows, minlength=n_sides), np.bincount(side, minlength=n_sides)
+    guiding_side, guiding_box = np.bincount(side, guiding, minlength=n_sides), np.bincount(box, guiding, minlength=m)
     scores = np.zeros(m)
     for axis in range(guide.shape[1]):
-        of_side = np.bincount(side, guide[:, axis], minlength=n_sides) ** 2 / size
-        whole = np.bincount(box, guide[:, axis], minlength=m) ** 2 / np.bincount(box, rows, minlength=m)
+        of_side = per_row(np.bincount(side, guide[:, axis], minlength=n_sides) ** 2, guiding_side)
+        whole = per_row(np.bincount(box, guide[:, axis], minlength=m) ** 2, guiding_box)
         scores += np.bincount(owner, of_side, minlength=m) - whole
     apart = size * (np.bincount(box, minlength=m)[owner] - codes)
     return np.asarray(worth[0] * np.maximum(scores, 0.0) + worth[1] * np.bincount(owner, apart, minlength=m))
+
+
+def per_row(sums: NDArray[Any], rows: NDArray[Any]) -> FloatArray:
+    """Return sums over rows, shape (n,) or (n, n_guides), by how many rows there are, shape (n,); 0 where none are."""
+    n = np.maximum(rows, 1.0)
+    return np.asarray(sums / (n if sums.ndim == 1 else n[:, None]))

@@ -12,7 +12,7 @@ import numpy as np
 
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.domains.coded_columns import CodedColumn, densify
-from anonkit.k_anonymity.search.box_division import divide
+from anonkit.k_anonymity.search.box_division import divide, per_row
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder
 from anonkit.k_anonymity.search.shared_sets import GrowingSets, SharedSets
@@ -77,8 +77,10 @@ class _Groups:
     """Ascending within a box, shape (n_groups,)."""
     rows: FloatArray
     """Rows per group, shape (n_groups,)."""
+    guiding: FloatArray
+    """Those of them that guide, shape (n_groups,)."""
     guide: FloatArray
-    """Sum of the guides of these rows, shape (n_groups, n_guides)."""
+    """Sum of the guides of these, shape (n_groups, n_guides)."""
 
     def by_code(self) -> IntArray:
         """Order the groups of a box by code; missing comes last."""
@@ -93,21 +95,21 @@ class _Groups:
 
         That is the class probability, or the principal axis of the class probabilities when there are more than two
         classes. The best of all subsets is then a cut of this order for two classes (Fisher 1958), and close to one
-        for more (Coppersmith, Hong, Hosking 1999).
+        for more (Coppersmith, Hong, Hosking 1999). A group without a row that guides is like its whole box.
         """
         return np.lexsort((self.code, self._axis(), self.box))
 
     def _axis(self) -> FloatArray:
         """Place each group on the direction in which the guides of its box differ most, shape (n_groups,)."""
-        mean = self.guide / self.rows[:, None]
+        m = int(self.box[-1]) + 1
+        centre = per_row(_sums(self.box, m, self.guide), np.bincount(self.box, self.guiding))
+        mean = np.where(self.guiding[:, None] > 0, per_row(self.guide, self.guiding), centre[self.box])
         if mean.shape[1] < 2:
             return np.asarray(mean.sum(axis=1))
-        m = int(self.box[-1]) + 1
-        centre = _sums(self.box, m, self.guide) / np.bincount(self.box, self.rows)[:, None]
         away = mean - centre[self.box]
-        axis = np.eye(mean.shape[1])[_sums(self.box, m, self.rows[:, None] * away**2).argmax(axis=1)]
+        axis = np.eye(mean.shape[1])[_sums(self.box, m, self.guiding[:, None] * away**2).argmax(axis=1)]
         for _ in range(_POWER_STEPS):
-            along = self.rows * (away * axis[self.box]).sum(axis=1)
+            along = self.guiding * (away * axis[self.box]).sum(axis=1)
             axis = _sums(self.box, m, along[:, None] * away)
             axis /= np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), np.finfo(np.float64).tiny)
         return np.asarray((away * axis[self.box]).sum(axis=1))
@@ -129,15 +131,21 @@ class _Groups:
         starts = np.searchsorted(box, np.arange(floor.size + 1))
         start, stop = starts[:-1], starts[1:]
         rows, guide = np.cumsum(self.rows[order]), np.cumsum(self.guide[order], axis=0)
+        guiding = np.cumsum(self.guiding[order])
         rows_before, guide_before = rows[start] - self.rows[order[start]], guide[start] - self.guide[order[start]]
+        guiding_before = guiding[start] - self.guiding[order[start]]
         n, whole = rows[stop - 1] - rows_before, guide[stop - 1] - guide_before
+        n_guiding = guiding[stop - 1] - guiding_before
         left = rows - rows_before[box]
         at = np.flatnonzero((left >= floor[box]) & (n[box] - left >= floor[box]))
         box, left = box[at], left[at]
         right, low = n[box] - left, guide[at] - guide_before[box]
         high = whole[box] - low
+        below = guiding[at] - guiding_before[box]
+        above = n_guiding[box] - below
         # sum of squares between the two sides: by so much the cut raises the variance that the boxes explain
-        gain = (low**2).sum(axis=1) / left + (high**2).sum(axis=1) / right - ((whole**2).sum(axis=1) / n)[box]
+        sides = per_row((low**2).sum(axis=1), below) + per_row((high**2).sum(axis=1), above)
+        gain = sides - per_row((whole**2).sum(axis=1), n_guiding)[box]
         # a row on the left is distinguished from every code on the right, and the other way round
         apart = left * (stop[box] - at - 1) + right * (at + 1 - start[box])
         score = worth[0] * np.maximum(gain, 0.0) + worth[1] * apart
@@ -189,7 +197,9 @@ class Growth:
     whole : Partition
         All entries in one class, with their weights.
     guide : FloatArray
-        Sums over the rows of each entry, shape (n_entries, n_guides), integers.
+        Sums over the rows of each entry that guide, shape (n_entries, n_guides), integers.
+    guiding : FloatArray, optional
+        How many rows of each entry guide, shape (n_entries,); all by default. The requirements count every row.
     requirements : sequence of Requirement
         On the entries; met by all of them as one class.
     declared : mapping of column name to Ladder, optional
@@ -206,6 +216,8 @@ class Growth:
         requirements: Sequence[Requirement],
         declared: Mapping[str, Ladder] = MappingProxyType({}),
         detail_weights: Mapping[str, float] = MappingProxyType({}),
+        *,
+        guiding: FloatArray | None = None,
     ) -> None:
         self._weight = [detail_weights.get(column.name, 1.0) for column in columns]
         self.splits = Splits()
@@ -213,7 +225,7 @@ class Growth:
         self._columns = columns
         self._weights = np.ones(self.node.size, dtype=np.int64) if whole.weights is None else whole.weights
         self._rows = self._weights.astype(np.float64)
-        self._guide = guide
+        self._guide, self._guiding = guide, self._rows if guiding is None else guiding
         # k in rows is kept by the floor of every cut; only the other requirements have to be checked
         of_classes = [r for r in requirements if not isinstance(r, SharedSets)]
         self._requirements = [r for r in of_classes if not isinstance(r, AtLeastK) or r.units is not None]
@@ -222,8 +234,8 @@ class Growth:
         self._declared = declared
         self._views = _views(columns, bool(self._requirements), declared)
         self._view_column = np.array([view.column for view in self._views] + [-1])
-        squares = np.sort(guide**2 / self._rows[:, None], axis=None)  # sorted, so that their order cannot matter
-        spread = squares.sum() - (guide.sum(axis=0) ** 2).sum() / self._rows.sum()
+        squares = np.sort(per_row(guide**2, self._guiding), axis=None)  # sorted, so that their order cannot matter
+        spread = squares.sum() - (guide.sum(axis=0) ** 2).sum() / max(self._guiding.sum(), 1.0)
         self._guide_worth = 1.0 / spread if spread > 0 else 0.0
         self._open = np.zeros(1, dtype=np.int64)
         self._floor = self._lowest(1)
@@ -388,6 +400,7 @@ class Growth:
                         groups.box,
                         groups.code,
                         groups.rows,
+                        groups.guiding,
                         groups.guide,
                         self._declared[column.name].levels,
                         self._floor[:, at],
@@ -424,6 +437,7 @@ class Growth:
             box=box[member],
             code=code[member],
             rows=np.bincount(group, self._rows[here], minlength=n_groups).astype(np.float64),
+            guiding=np.bincount(group, self._guiding[here], minlength=n_groups).astype(np.float64),
             guide=_sums(group, n_groups, self._guide[here]),
         )
 

@@ -92,7 +92,7 @@ def telling_cuts(splits: Splits, node: IntArray, rows: FloatArray, told: Predict
     node : IntArray
         Leaf of each entry, shape (n_entries,).
     rows : FloatArray
-        Rows of each entry, shape (n_entries,).
+        Rows of each entry that guided, shape (n_entries,).
     told : Predicted
         What guided the division.
 

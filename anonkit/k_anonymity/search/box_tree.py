@@ -182,6 +182,7 @@ def grow_boxes(
     jointly: bool = False,
     kept: Collection[str] = (),
     detail_weights: Mapping[str, float] = MappingProxyType({}),
+    hidden: BoolArray | None = None,
     seed: int = 0,
 ) -> tuple[BoxTree, Partition]:
     """Divide all rows into boxes that meet every requirement and keep what a forest knows of the target.
@@ -213,6 +214,10 @@ def grow_boxes(
         again, or else the first of the table.
     detail_weights : mapping of column name to float
         Multiplies what cuts by a column are worth, above 0; 1 by default.
+    hidden : BoolArray, optional
+        Rows that guide nothing, shape (n_rows,): no box is cut by what a forest predicts of them either. They are in
+        the boxes as rows of a later table would be, but the requirements count them. A row that merely has no label
+        guides by its predictions.
     seed : int
         Chooses the folds and the forest. The result depends on nothing else but the set of rows.
 
@@ -246,13 +251,17 @@ def grow_boxes(
                 f"the table as one class ({n_rows} rows) does not meet {requirement.name}",
                 "no recoding can meet it: ask for less, or add rows",
             )
-    told = None
+    told, guiding = None, rows.weights
     if jointly:
         guide = _of_all_columns(rows)
     else:
-        told = _told(rows, labels, numbers, seed)
+        shown = np.ones(n_rows, dtype=bool) if hidden is None else ~hidden
+        guiding = np.bincount(rows.entry[shown], minlength=guiding.size).astype(np.float64)
+        told = _told(rows, shown, labels, numbers, seed)
         guide = told.sums
-    begun = partial(Growth, rows.columns, rows.whole, guide, rows.requirements, declared, detail_weights)
+    begun = partial(
+        Growth, rows.columns, rows.whole, guide, rows.requirements, declared, detail_weights, guiding=guiding
+    )
     growth = begun()
     growth.grow()
     numbers_kept = [number for number, column in enumerate(rows.columns) if column.name in kept]
@@ -264,7 +273,7 @@ def grow_boxes(
     tree = _tree(columns, rows.columns, growth.splits)
     node = growth.node
     if told is not None:
-        stays = telling_cuts(growth.splits, node, rows.weights, told)
+        stays = telling_cuts(growth.splits, node, guiding, told)
         for number in numbers_kept:
             stays = with_a_cut_of(growth.splits, stays, number)
         tree, of_node = tree.with_cuts(stays)
@@ -273,11 +282,11 @@ def grow_boxes(
     return tree, Partition(boxes, n_boxes)
 
 
-def _told(rows: NumberedRows, labels: IntArray, numbers: FloatArray | None, seed: int) -> Predicted:
-    """Return what forests tell of the target of every row."""
+def _told(rows: NumberedRows, shown: BoolArray, labels: IntArray, numbers: FloatArray | None, seed: int) -> Predicted:
+    """Return what forests tell of the target of every row that guides."""
     if numbers is None:
-        return soft_labels(rows.columns, rows.entry, labels, seed)
-    return soft_numbers(rows.columns, rows.entry, numbers, seed)
+        return soft_labels(rows.columns, rows.entry[shown], labels[shown], seed)
+    return soft_numbers(rows.columns, rows.entry[shown], numbers[shown], seed)
 
 
 def _of_all_columns(rows: NumberedRows) -> FloatArray:

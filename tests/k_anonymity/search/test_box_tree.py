@@ -15,6 +15,7 @@ from anonkit.domains.coded_columns import UNLABELLED, CodedColumn
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.k_anonymity.search.box_tree import BoxTree, grow_boxes
 from anonkit.k_anonymity.search.equivalence import AtLeastK, DistinctL
+from anonkit.k_anonymity.search.hierarchy_levels import Ladder, number_groups
 
 SECRET = "Zaphod"
 
@@ -112,6 +113,35 @@ def test_unlabelled_rows_count_for_k() -> None:
     column = _column("a", np.arange(4).repeat(4), ordered=True)
     labels = np.tile([0, 1, UNLABELLED, UNLABELLED], 4)
     assert grow_boxes([column], labels, [AtLeastK(4)])[1].n_classes == 4
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 6), st.sampled_from([2, 3]), st.booleans(), st.booleans())
+def test_hidden_rows_move_no_cut(seed: int, k: int, n_classes: int, of_number: bool, declared: bool) -> None:
+    """A hidden copy of every row, and twice the k: the boxes are the same, whatever a forest predicts of the copies."""
+    columns, labels = _table(seed, n_classes=n_classes)
+    numbers = np.where(labels == UNLABELLED, np.nan, labels + 0.5) if of_number else None
+    ladders = (
+        {"job": Ladder("job", (number_groups(np.arange(5)), number_groups(np.arange(5) // 2)))} if declared else {}
+    )
+    _, boxes = grow_boxes(columns, labels, [AtLeastK(k)], ladders, numbers=numbers)
+    twice = [replace(column, codes=np.tile(column.codes, 2)) for column in columns]
+    _, doubled = grow_boxes(
+        twice,
+        np.append(labels, np.full(labels.size, UNLABELLED)),
+        [AtLeastK(2 * k)],
+        ladders,
+        numbers=None if numbers is None else np.append(numbers, np.full(labels.size, np.nan)),
+        hidden=np.arange(2 * labels.size) >= labels.size,
+    )
+    assert (doubled.classes == np.tile(boxes.classes, 2)).all()
+
+
+def test_a_table_of_hidden_rows_alone_is_cut_by_its_detail() -> None:
+    """Nothing guides, and k counts every row."""
+    column = _column("a", np.arange(4).repeat(4), ordered=True)
+    _, boxes = grow_boxes([column], np.full(16, UNLABELLED), [AtLeastK(4)], hidden=np.ones(16, dtype=bool))
+    assert boxes.n_classes == 4
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 4])
