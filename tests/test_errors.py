@@ -36,6 +36,7 @@ DOCUMENTED: dict[type[AnonkitError], tuple[int, str, type[Exception]]] = {
     errors.ReleaseFormatError: (3, "FORMAT", ValueError),
     errors.UncheckedError: (3, "UNCHECKED", RuntimeError),
     errors.MissingDependencyError: (4, "MISSING_EXTRA", ImportError),
+    errors.InternalError: (3, "INTERNAL", Exception),
 }
 MAY_PASS_LATER = {errors.SourceError, errors.EngineError, errors.LedgerError, errors.ReleaseFormatError}
 """Errors of the surroundings; all others come again, or are an answer that a second attempt must not change."""

@@ -161,6 +161,8 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_method_that_does_not_pay_for_its_search_releases_nothing(name: str, tmp_path: Path) -> None:
     """One line changed: the account that is added up again is not that of the promise, or not that of the rule."""
-    with in_place(MUTANTS[name]), pytest.raises((GuaranteeError, InternalError, ParameterError)):
+    with in_place(MUTANTS[name]), pytest.raises((GuaranteeError, InternalError, ParameterError)) as error:
         released(tmp_path / "out.parquet", **FORMS[MUTANTS[name].run][0])
+    if isinstance(error.value, InternalError):  # a check found the draft damaged; a crash elsewhere is no refusal
+        assert "anonkit.checks." in error.value.message
     assert list(tmp_path.iterdir()) == []

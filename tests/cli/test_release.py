@@ -273,7 +273,7 @@ def test_a_seed_marks_every_file(cli: Any, table: Path, quick: tuple[str, ...]) 
         (("absent.csv", "out.parquet"), 3, "does not exist"),
         (("in.csv",), 2, "OUT"),
         (("in.csv", "out.parquet", "--nonsense"), 2, "--nonsense"),
-        (("in.csv", "out.xlsx"), 2, ".parquet"),
+        (("in.csv", "out.pdf"), 2, ".parquet"),
         (("in.csv", "out.parquet", "--k", "1"), 2, "k (1)"),
         (("in.csv", "out.parquet", "--k", "ten"), 2, "--k (ten)"),
         (("in.csv", "out.parquet", "--epsilon-of-nobody", "1"), 2, "--epsilon-of-nobody"),

@@ -27,6 +27,7 @@ from anonkit.engines import ENGINES
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.methods import METHODS, example_of, make_method, method_class, presets_of
 from anonkit.parameters import parameters_of
+from anonkit.pipeline.release_path import _NO_ROW
 from anonkit.policy.column_declarations import Column
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Method
@@ -265,7 +266,7 @@ def test_nothing_exact_about_the_rows_is_published(name: str, engine: str) -> No
         )
         report = release.report
         assert set(report["rows"]) == {"out"}
-        assert report["notes"] == []
+        assert report["notes"] in ([], [_NO_ROW]) if report["rows"]["out"] == 0 else report["notes"] == []
         assert not report["disclosure_risk"]
         assert not any("importance" in column for column in report["columns"])
         found.append((sorted(report), sorted(release.params), release.to_arrow().schema.names))

@@ -129,7 +129,7 @@ def test_a_policy_without_target_or_attributes_is_refused() -> None:
     """The rule is named."""
     with pytest.raises(PolicyError, match="role target"):
         EDPRF(epsilon=1.0).guarantee(Policy())
-    with pytest.raises(PolicyError, match="no column"):
+    with pytest.raises(PolicyError, match="the policy declares none"):
         EDPRF(epsilon=1.0).guarantee(Policy().with_roles(target="y"))
 
 

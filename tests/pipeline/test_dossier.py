@@ -29,7 +29,7 @@ WHO = "Ann Example "
 
 DECLARED: dict[str, Any] = {
     "dataset": "people of the town",
-    "publication": {"recipients": ["the archive"], "purpose": "history"},
+    "publication": {"recipients": ["the archive"], "purpose": "a history of the town"},
     "columns": {
         "who": {"role": "identifier"},
         "age": {"bounds": [20, 59]},
@@ -91,7 +91,7 @@ def test_only_the_owner_can_read_it_and_nothing_of_it_is_handed_out(released: Pa
     for path in out.iterdir():
         assert b".dossier.html" not in path.read_bytes()
         assert b"raw_risk" not in path.read_bytes()
-        assert b"the archive" not in path.read_bytes()
+        assert b"a history of the town" not in path.read_bytes()
     assert anonkit.validate(out / "town-2026.parquet").passed
 
 

@@ -120,7 +120,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "parts of half a row": {"part_rows": 60.5, "output": "out.parquet"},
     "parts of no rows": {"part_rows": 0, "output": "out.parquet"},
     "parts in memory": {"part_rows": 10},
-    "an output of another kind": {"output": "out.csv"},
+    "an output of another kind": {"output": "out.pdf"},
     "an output on a server": {"output": "s3://bucket/out.parquet"},
     "an output that is there": {"output": "there.parquet"},
     "an owner report beside the release": {"output": "out.parquet", "owner_report": "."},

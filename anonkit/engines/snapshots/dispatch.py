@@ -193,7 +193,7 @@ def files_as_they_are(path: Path) -> Mapping[Path, tuple[int, int, int]]:
     """Return the regular files at a path, a folder's below it, each with its size, its last change and its inode."""
     found = {}
     for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):  # a name with a zero byte is refused by whoever opens it
             state = file.stat()
             if stat.S_ISREG(state.st_mode):
                 found[file] = (state.st_size, state.st_mtime_ns, state.st_ino)
