@@ -38,7 +38,7 @@ from anonkit.drafting.whose_rows import candidates_for_person, with_keys_by_stru
 from anonkit.engines import open_engine
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.engines.snapshots.dispatch import snapshot
-from anonkit.errors import PolicyError, did_you_mean
+from anonkit.errors import PolicyError, did_you_mean, on_command_line
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.encodings import POINT, UTF8, encoding_named
@@ -121,7 +121,7 @@ def draft_policy(
         source = stays.scan(engine, Policy(encoding=written_in))
         forms = found_forms(source, Policy(), engine)
         source = with_found(source, forms, engine)
-        lines = [f"# {note}" for note in stays.notes]
+        lines = [f"# {on_command_line(note)}" for note in stays.notes]
         lines += [*([] if written_in == UTF8 else [f'encoding = "{written_in}"']), *_decimal_line(how.get("decimal"))]
         return _drafted(table, source, target, lines, forms, ask, engine, progress)
 

@@ -11,6 +11,7 @@ import pytest
 
 import anonkit
 import anonkit.comparing.comparison as comparing
+import anonkit.comparing.model_scores as model_scores
 from anonkit.auditing.attacks.attack_evidence import Values
 from anonkit.auditing.attacks.linkage import ranked
 from anonkit.auditing.attacks.singling_out import singled_out
@@ -72,7 +73,7 @@ def test_nobody_is_in_both_halves_of_a_comparison(monkeypatch: pytest.MonkeyPatc
     assert not mine & others
     assert len(mine) * 3 == first.num_rows
     assert first.num_rows + second.num_rows <= 150
-    monkeypatch.setattr(comparing, "scores_of_models", scored)
+    monkeypatch.setattr(model_scores, "scores_of_models", scored)
     policy = Policy().with_roles(unit="who")
     comparing.compare(_visits(), target="label", methods=["mondrian"], k=[5], policy=policy, attacks=20)
     assert all("who" not in table.column_names for table in seen)

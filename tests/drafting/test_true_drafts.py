@@ -24,6 +24,15 @@ def test_a_placeholder_does_not_parse(tmp_path: Path) -> None:
         Policy.load(path)
 
 
+def test_a_draft_names_options_as_people_type_them(tmp_path: Path) -> None:
+    """A line above the header that was passed over is said in words, without marks of two wordings."""
+    path = tmp_path / "in.csv"
+    path.write_text("# exported\nage,y\n" + "30,a\n40,b\n" * 20, encoding="utf-8")
+    draft = draft_policy(path)
+    assert "--skip-rows 1" in draft
+    assert not {"\ufdd0", "\ufdd1", "\ufdd2"} & set(draft)
+
+
 def test_no_draft_denies_what_the_cells_tell() -> None:
     """Days from 13 on do tell which number is the day: the draft asks, and claims nothing."""
     assert "no cell tells" not in draft_policy(BORN)
