@@ -97,13 +97,17 @@ def is_address(text: str) -> bool:
     return bool(re.match(r"[A-Za-z][A-Za-z0-9+.:-]+://", text))
 
 
+UNNAMED = "table"
+"""What a table without a name is called in a ledger."""
+
+
 def table_name(source: object) -> str:
     """Return what a table is called whose owner gave it no name: its file's stem, the table of an address.
 
     Never a secret of an address; `table` for tables that have no name.
     """
     if not isinstance(source, str | os.PathLike):
-        return "table"
+        return UNNAMED
     text = redacted(os.fspath(source) if isinstance(source, os.PathLike) else source)
     if is_address(text):
         named = re.search(r"[?&]table=([^&;#]+)", text)
@@ -111,7 +115,7 @@ def table_name(source: object) -> str:
             return named[1]
         text = re.split("[?#]", text.split("://", 1)[1].rpartition("@")[2], maxsplit=1)[0]
     # of a pattern, what stands before its first wildcard; of standard input nothing
-    return re.split(r"[.*?\[]", PurePath(text).name, maxsplit=1)[0].strip("-_ ") or "table"
+    return re.split(r"[.*?\[]", PurePath(text).name, maxsplit=1)[0].strip("-_ ") or UNNAMED
 
 
 def source_names(source: object) -> tuple[str, str]:

@@ -15,6 +15,8 @@ from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.data_files import data_paths, joint_digest, parts_of, sha256
 from anonkit.bundle.release_names import DATA, EMITTED, METADATA_KEY, PAGE, PARAMS, REPORT, package_name
 from anonkit.bundle.release_place import Place
+from anonkit.checks.described_labels import KEY as LABELS
+from anonkit.checks.described_labels import wrong_lists
 from anonkit.checks.sameness import differing, none_of, same
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
@@ -56,6 +58,7 @@ def description_checks(
     place: Place,
     schema: pa.Schema,
     descriptor: Mapping[str, Any],
+    params: Mapping[str, Any],
     report: Mapping[str, Any],
     manifest: Mapping[str, Any],
 ) -> Iterator[Check]:
@@ -68,7 +71,7 @@ def description_checks(
     manifest : mapping
         What anonkit wrote into that metadata.
     """
-    yield none_of("descriptor", _wrong_in(descriptor, place, schema, report, manifest))
+    yield none_of("descriptor", _wrong_in(descriptor, place, schema, params, report, manifest))
     yield none_of("metadata", len(set(manifest) - _MANIFEST) + _stray_metadata(schema))
     yield none_of("page", not _is_page_of(place, report))
 
@@ -110,6 +113,7 @@ def _wrong_in(
     descriptor: Mapping[str, Any],
     place: Place,
     schema: pa.Schema,
+    params: Mapping[str, Any],
     report: Mapping[str, Any],
     manifest: Mapping[str, Any],
 ) -> int:
@@ -147,6 +151,7 @@ def _wrong_in(
             wrong += differing(resource, stated)
         elif resource["name"] == "data":
             wrong += _wrong_in_data(resource, place, schema, report)
+            wrong += wrong_lists(resource["schema"]["fields"], params)
     return wrong
 
 
@@ -169,9 +174,10 @@ def _wrong_in_data(resource: Mapping[str, Any], place: Place, schema: pa.Schema,
         "path": data_paths(place.file(DATA)),
         "format": "parquet",
         "mediatype": "application/vnd.apache.parquet",
-        "schema": {"fields": fields},
     }
+    listed = [{key: one[key] for key in one if key != LABELS} for one in resource["schema"]["fields"]]
     wrong = sum(not same(resource.get(key), value) for key, value in expected.items()) + len(set(resource) - _DATA)
+    wrong += not same({**resource["schema"], "fields": listed}, {"fields": fields})
     return wrong + _wrong_in_files(resource, place.file(DATA))
 
 

@@ -181,6 +181,7 @@ _REPORT: Shape = {
     "anonkit_version": _plain,
     "created": _moment,
     "dataset": _words,
+    "source_name": _text,
     "domains_declared_by": _words,
     "randomness": _plain,
     "notes": _texts,

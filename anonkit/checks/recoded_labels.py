@@ -233,15 +233,39 @@ def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
     LookupError, ValueError, TypeError
         The recoding is none.
     """
-    axes, nodes = [Parts.of(axis) for axis in recoding["axes"]], recoding["nodes"]
-    boxes: set[tuple[str | None, ...]] = set()
-    waiting = [(0, [frozenset(range(axis.size)) for axis in axes])]
+    axes = [Parts.of(axis) for axis in recoding["axes"]]
+    return {
+        tuple(axis.label(parts) for axis, parts in zip(axes, region, strict=True))
+        for is_leaf, _, region in _regions(recoding, axes)
+        if is_leaf or recoding.get("merged")
+    }
+
+
+def walk(recoding: Mapping[str, Any], axes: Sequence[Parts]) -> Iterator[tuple[int, frozenset[int]]]:
+    """Yield every set of parts that some box of a local recoding holds, with the number of its axis.
+
+    Raises
+    ------
+    LookupError, ValueError, TypeError
+        The recoding is none.
+    """
+    for _, changed, region in _regions(recoding, axes):
+        yield from ((at, region[at]) for at in (range(len(axes)) if changed is None else (changed,)))
+
+
+def _regions(
+    recoding: Mapping[str, Any], axes: Sequence[Parts]
+) -> Iterator[tuple[bool, int | None, Sequence[frozenset[int]]]]:
+    """Yield every box: whether it is divided no further, the axis on which it is less than the one above, its parts."""
+    nodes = recoding["nodes"]
+    waiting: list[tuple[int, int | None, list[frozenset[int]]]] = [
+        (0, None, [frozenset(range(axis.size)) for axis in axes])
+    ]
     reached = [0]
     while waiting:
-        number, region = waiting.pop()
+        number, changed, region = waiting.pop()
         node = nodes[number]
-        if node is None or recoding.get("merged"):
-            boxes.add(tuple(axis.label(parts) for axis, parts in zip(axes, region, strict=True)))
+        yield node is None, changed, region
         if node is None:
             continue
         at, left = node["axis"], frozenset(node["left"])
@@ -251,10 +275,9 @@ def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
             raise ValueError("not a tree of boxes")
         for child, side in ((low, whole & left), (high, whole - left)):
             if side:  # what no row can be in shows nothing
-                waiting.append((child, [*region[:at], side, *region[at + 1 :]]))
+                waiting.append((child, at, [*region[:at], side, *region[at + 1 :]]))
     if sorted(reached) != list(range(len(nodes))):
         raise ValueError("not each box stands once in the tree")
-    return boxes
 
 
 def labels_of(recoding: Mapping[str, Any]) -> dict[str, set[str | None]]:

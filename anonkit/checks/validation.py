@@ -230,7 +230,7 @@ def _validate_documents(
         checks += [*labels.checks, *(_column_checks(labels.schema, report) if labels.readable else ())]
         if manifest is not None:
             checks += agreement_checks(params, report, manifest)
-            checks += description_checks(place, schema, descriptor, report, manifest)
+            checks += description_checks(place, schema, descriptor, params, report, manifest)
             checks += catalogue_checks(place, schema, report, manifest.get("license"))
         checks += copy_checks(place, descriptor)
         checks += [*key_checks(params, report), *row_checks(report, n_rows)]

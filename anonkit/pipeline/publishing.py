@@ -51,6 +51,7 @@ from anonkit.pipeline.written_bounds import shown_as_bounds
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Check, Guarantee, loss_json
 from anonkit.protocols import Draft, Engine, Method, Source
+from anonkit.published.recoding.label_entries import label_entries
 from anonkit.report.catalogue_entries import PublicFiles
 from anonkit.report.descriptor import build_descriptor
 from anonkit.report.document import build_report
@@ -92,6 +93,8 @@ class VerifiedDraft:
     """Where the release stands among those of its dataset, for everybody to read."""
     preset: str | None = None
     """Named set of choices that the method was made with."""
+    source_name: str | None = None
+    """What the source's file or table is called; None where it has no name."""
     bounds: Mapping[str, Any] | None = None
     """What is written in place of labels, by column; None where labels are written."""
     copy: Path | None = None
@@ -170,6 +173,7 @@ class VerifiedDraft:
                 **({"ledger": self.ledger} if self.ledger else {}),
             },
             dataset=self.policy.dataset,
+            source_name=self.source_name,
             recipients=self.policy.publication.recipients,
             domains_declared_by=self.policy.declared_by,
             notes=self.notes,
@@ -404,6 +408,7 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
         data_paths=data_paths(data),
         listed={name: ((folder / name).stat().st_size, digest) for name, digest in listed.items()},
         report=report,
+        labels=label_entries(work.params),
         license_name=work.policy.license,
     )
     (folder / place.name(DESCRIPTOR)).write_bytes(to_json(descriptor))

@@ -18,6 +18,7 @@ from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import Release
 from anonkit.checks.kept_columns import check_kept
 from anonkit.checks.unchanged_columns import look_at_unchanged
+from anonkit.drafting.identifying.published_contacts import words_on_published
 from anonkit.engines.engine_choice import Local
 from anonkit.errors import GuaranteeError, PolicyError, told_with
 from anonkit.k_anonymity.label_bounds import bounds_of_labels
@@ -44,7 +45,9 @@ from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import task_of_params
 from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Source
+from anonkit.published.recoding.label_entries import label_entries
 from anonkit.randomness import Randomness
+from anonkit.redaction import UNNAMED
 
 _NO_ROW = "No row is released: the noise is larger than what it left. A larger epsilon, or fewer columns, leaves rows."
 """A note on a release without rows, which follows from the release alone."""
@@ -391,12 +394,24 @@ def _recounted(
             *source.clear.notes(),
             *draft.notes,
             *bounds_notes(bounds),
+            *_notes_on_values(draft, schema.names),
             *([] if n_rows else [_NO_ROW]),
         ],
         randomness=randomness.label,
+        source_name=source.name if source.name != UNNAMED else None,
         bounds=bounds,
         cluster=workspace.cluster,
     )
+
+
+def _notes_on_values(draft: Draft, released: Collection[str]) -> list[str]:
+    """Say which columns publish values that reach a person, by the labels of the recoding; all of it is published."""
+    found = []
+    for name, entries in label_entries(draft.params).items():
+        values = {value for entry in entries for value in entry.get("values", ())}
+        words = words_on_published(name, values) if name in released else None
+        found += [] if words is None else [words]
+    return found
 
 
 def _structure_checks(draft: Draft, policy: Policy) -> list[Check]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -41,6 +41,7 @@ def build_descriptor(
     data_paths: str | list[str],
     listed: Mapping[str, tuple[int, str]],
     report: Mapping[str, Any],
+    labels: Mapping[str, Sequence[Mapping[str, Any]]],
     license_name: str | None,
 ) -> dict[str, Any]:
     """Return the descriptor as a document.
@@ -61,6 +62,8 @@ def build_descriptor(
         Name of every file, those of a folder of data one by one, to its bytes and SHA-256.
     report : mapping
         The privacy report, for the method and the guarantee.
+    labels : mapping
+        What each label of a recoded column means (`anonkit.published.recoding.label_entries`), by column.
     license_name : str, optional
         Licence of the release as the policy names it.
     """
@@ -82,7 +85,7 @@ def build_descriptor(
                 "mediatype": "application/vnd.apache.parquet",
                 "hash": f"sha256:{files['data'][1]}",
                 **listed_files(data_paths, listed),
-                "schema": {"fields": [_field(field, by_name.get(field.name, {})) for field in schema]},
+                "schema": {"fields": [_field(field, by_name.get(field.name, {}), labels) for field in schema]},
             },
             *(
                 _sidecar(role, files[role], listed[files[role][0]][0], *kind)
@@ -141,11 +144,15 @@ def _sidecar(name: str, file: tuple[str, str], size: int, form: str, mediatype: 
     }
 
 
-def _field(field: pa.Field, column: Mapping[str, Any]) -> dict[str, Any]:
+def _field(
+    field: pa.Field, column: Mapping[str, Any], labels: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> dict[str, Any]:
     out: dict[str, Any] = {"name": field.name, "type": field_type(field.type)}
     if column:
         out["anonkit:role"] = column["role"]
         out["anonkit:action"] = column["action"]
+    if field.name in labels:
+        out["anonkit:labels"] = labels[field.name]
     return out
 
 

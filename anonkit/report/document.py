@@ -33,6 +33,7 @@ def build_report(
     disclosure_risk: Mapping[str, Any],
     details: Mapping[str, Any],
     dataset: str | None,
+    source_name: str | None = None,
     recipients: Sequence[str] = (),
     domains_declared_by: str | None,
     notes: Sequence[str],
@@ -41,6 +42,8 @@ def build_report(
 
     Parameters
     ----------
+    source_name : str, optional
+        What the source's file or table is called. The key is absent where the dataset has a name.
     recipients : sequence of str
         Whom the table is meant for, as declared; the key is absent where nobody is.
     details : mapping
@@ -51,6 +54,7 @@ def build_report(
         "anonkit_version": version,
         "created": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "dataset": dataset,
+        **({"source_name": source_name} if source_name and not dataset else {}),
         **({"recipients": list(recipients)} if recipients else {}),
         "method": dict(method),
         "guarantee": promise.to_dict(),
@@ -67,6 +71,11 @@ def build_report(
     for block, value in details.items():
         document[block] = {**document.get(block, {}), **value} if isinstance(value, Mapping) else value
     return document
+
+
+def title_of(report: Mapping[str, Any]) -> str:
+    """Return what a release is called where people read of it: its dataset, else the file or table it was made from."""
+    return str(report["dataset"] or report.get("source_name") or "unnamed table")
 
 
 def is_seeded(report: Mapping[str, Any]) -> bool:

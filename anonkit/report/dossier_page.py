@@ -13,7 +13,7 @@ from typing import Any
 from anonkit.errors import ReleaseFormatError
 from anonkit.report import review
 from anonkit.report.charts import BarPair, paired_bar_chart
-from anonkit.report.document import OWNER_BANNER, is_seeded
+from anonkit.report.document import OWNER_BANNER, is_seeded, title_of
 from anonkit.report.matrix_chart import pair_matrix
 from anonkit.report.page_templates import rendered
 from anonkit.report.promise_words import words_of
@@ -102,7 +102,7 @@ def _view(
         "report": report,
         "promise": promise,
         "banner": OWNER_BANNER,
-        "title": report["dataset"] or name or "unnamed table",
+        "title": title_of(report),
         "name": name,
         "source_table": owner.get("source_table"),
         "digest": owner.get("data_sha256"),

@@ -15,7 +15,7 @@ from typing import Any
 from anonkit.errors import ReleaseFormatError
 from anonkit.report import review
 from anonkit.report.charts import safe_text
-from anonkit.report.document import is_seeded
+from anonkit.report.document import is_seeded, title_of
 from anonkit.report.first_facts import first_facts, remaining_notes, text_of, verdict
 from anonkit.report.promise_words import words_of
 from anonkit.report.promise_words.phrases import capital
@@ -90,7 +90,7 @@ def escaped(text: object) -> str:
 def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     promise, checks = report["guarantee"], report["verification"]["checks"]
     words = words_of(promise)
-    yield f"### {escaped(words.headline(promise).text)}: {escaped(report['dataset'] or 'unnamed table')}"
+    yield f"### {escaped(words.headline(promise).text)}: {escaped(title_of(report))}"
     yield ""
     yield _verdict(report)
     yield ""

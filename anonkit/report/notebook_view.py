@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anonkit.errors import ReleaseFormatError
-from anonkit.report.document import is_seeded
+from anonkit.report.document import is_seeded, title_of
 from anonkit.report.first_facts import verdict
 from anonkit.report.page_templates import fragment
 from anonkit.report.promise_words import words_of
@@ -95,7 +95,7 @@ def _claim(report: Mapping[str, Any]) -> dict[str, Any]:
     promise = report["guarantee"]
     preset = report["method"].get("preset")
     return {
-        "title": report["dataset"] or "unnamed table",
+        "title": title_of(report),
         "headline": words_of(promise).headline(promise),
         "conditional": bool(promise["parameters"].get("domains_from_data")),
         "statement": promise["statement"],

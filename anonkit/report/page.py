@@ -13,7 +13,7 @@ from typing import Any
 from anonkit.errors import ReleaseFormatError
 from anonkit.report import review
 from anonkit.report.charts import Bar, Fill, bar_chart, class_size_bins, histogram, size_ticks
-from anonkit.report.document import OWNER_BANNER, is_seeded
+from anonkit.report.document import OWNER_BANNER, is_seeded, title_of
 from anonkit.report.first_facts import first_facts, remaining_notes
 from anonkit.report.label_legend import label_legend
 from anonkit.report.page_templates import rendered
@@ -50,8 +50,8 @@ _UNITS = {
 """What an importance is counted in, by its measure, or by the method that has one alone."""
 _FILES = (".parquet", ".params.json", ".report.json", ".report.html", ".datapackage.json")
 _REPORT_KEYS = (
-    "format", "anonkit_version", "created", "dataset", "recipients", "method", "guarantee", "budget", "columns", "rows",
-    "disclosure_risk", "utility", "verification", "randomness", "domains_declared_by", "notes",
+    "format", "anonkit_version", "created", "dataset", "source_name", "recipients", "method", "guarantee", "budget",
+    "columns", "rows", "disclosure_risk", "utility", "verification", "randomness", "domains_declared_by", "notes",
     "shuffle",
 )  # fmt: skip
 
@@ -108,6 +108,7 @@ def _view(report: Mapping[str, Any]) -> dict[str, Any]:
     names = {check["name"] for check in report["verification"]["checks"]}
     return {
         "report": report,
+        "title": title_of(report),
         "created": date_text(report["created"]),
         "seeded": is_seeded(report),
         "questions": list(words.questions(report)),

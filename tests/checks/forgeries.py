@@ -24,6 +24,7 @@ import pytest
 from anonkit.cli import anonkit
 from anonkit.cli.boundary import run
 from anonkit.errors import AnonkitError
+from anonkit.published.recoding.label_entries import label_entries
 from anonkit.report.page import render_page
 
 KEY = b"anonkit"
@@ -118,6 +119,18 @@ class Files:
             if one["name"] in roles:
                 one["anonkit:role"] = roles[one["name"]].get("role")
                 one["anonkit:action"] = roles[one["name"]].get("action")
+        self._explain_labels()
+
+    def _explain_labels(self) -> None:
+        """Let the descriptor explain the labels of the params, where these are a recoding."""
+        try:
+            explained = label_entries(self.params)
+        except (AnonkitError, LookupError, TypeError, ValueError, AttributeError):
+            return
+        for one in self.descriptor["resources"][0]["schema"]["fields"]:
+            one.pop("anonkit:labels", None)
+            if one["name"] in explained:
+                one["anonkit:labels"] = explained[one["name"]]
 
 
 def forged(original: Files, edit: Edit, folder: Path) -> Path:
