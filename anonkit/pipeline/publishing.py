@@ -43,6 +43,7 @@ from anonkit.checks.exported_rows import export_checks
 from anonkit.checks.people import PeopleCounts
 from anonkit.engines.writing.relabelling import RelabelInto, relabelled
 from anonkit.errors import AnonkitError, EngineError, GuaranteeError
+from anonkit.k_anonymity.label_entries import label_entries
 from anonkit.ledger.spending import Position
 from anonkit.parameters import told_parameters
 from anonkit.pipeline.output_measures import recount
@@ -51,7 +52,6 @@ from anonkit.pipeline.written_bounds import shown_as_bounds
 from anonkit.policy.declaration import Policy
 from anonkit.promises.guarantee import Check, Guarantee, loss_json
 from anonkit.protocols import Draft, Engine, Method, Source
-from anonkit.published.recoding.label_entries import label_entries
 from anonkit.report.catalogue_entries import PublicFiles
 from anonkit.report.descriptor import build_descriptor
 from anonkit.report.document import build_report

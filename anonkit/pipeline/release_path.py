@@ -18,10 +18,11 @@ from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import Release
 from anonkit.checks.kept_columns import check_kept
 from anonkit.checks.unchanged_columns import look_at_unchanged
-from anonkit.drafting.identifying.published_contacts import words_on_published
+from anonkit.drafting.published_contacts import words_on_published
 from anonkit.engines.engine_choice import Local
 from anonkit.errors import GuaranteeError, PolicyError, told_with
 from anonkit.k_anonymity.label_bounds import bounds_of_labels
+from anonkit.k_anonymity.label_entries import label_entries
 from anonkit.k_anonymity.recoded_sample import as_published, released_names
 from anonkit.ledger.settling import PlaceTakenError
 from anonkit.ledger.spending import BOOKED, Spending, may_know_requests
@@ -45,7 +46,6 @@ from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import task_of_params
 from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Source
-from anonkit.published.recoding.label_entries import label_entries
 from anonkit.randomness import Randomness
 from anonkit.redaction import UNNAMED
 

@@ -63,7 +63,7 @@ def build_descriptor(
     report : mapping
         The privacy report, for the method and the guarantee.
     labels : mapping
-        What each label of a recoded column means (`anonkit.published.recoding.label_entries`), by column.
+        What each label of a recoded column means (`anonkit.k_anonymity.label_entries`), by column.
     license_name : str, optional
         Licence of the release as the policy names it.
     """

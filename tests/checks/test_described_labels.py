@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 import anonkit
 from anonkit.checks import described_labels
 from anonkit.checks.described_labels import label_lists, wrong_lists
+from anonkit.k_anonymity import label_entries as writing
+from anonkit.k_anonymity.label_entries import label_entries
 from anonkit.published.recoding import (
     CategoryAxis,
     GlobalRecoding,
@@ -25,8 +27,6 @@ from anonkit.published.recoding import (
     Split,
     unique_labels,
 )
-from anonkit.published.recoding import label_entries as writing
-from anonkit.published.recoding.label_entries import label_entries
 
 KEY = "anonkit:labels"
 AGES = IntervalAxis(name="age", cuts=(18, 30, 65), has_missing=True)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.drafting.identifying.published_contacts import holds_contact, is_written_text, words_on_published
+from anonkit.drafting.published_contacts import holds_contact, is_written_text, words_on_published
 
 CONTACTS = (
     "anna.schmidt@example.org",
