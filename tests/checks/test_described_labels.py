@@ -103,6 +103,16 @@ def test_declared_groups_are_explained_by_all_they_hold() -> None:
     assert label_lists(params) == label_entries(params)
 
 
+def test_missing_cells_and_kept_columns_have_no_labels() -> None:
+    """A box of missing cells alone shows an empty cell; a column that is kept shows its own values."""
+    nodes = (Split(axis=0, left=(3,), children=(1, 2)), None, None)
+    boxes = {"recoding": LocalRecoding(axes=(AGES,), nodes=nodes).to_dict(), "columns": [{"name": "age"}]}
+    assert [entry["label"] for entry in label_lists(boxes)["age"]] == ["*"]
+    kept = {"recoding": {"kind": "global", "columns": [{"name": "job", "kind": "kept"}]}, "columns": [{"name": "job"}]}
+    assert label_lists(kept) == label_entries(kept) == {}
+    assert label_lists(boxes) == label_entries(boxes)
+
+
 def test_what_json_would_round_stays_a_text() -> None:
     """Dates are texts, and so are whole numbers and decimals of more digits than readers of JSON keep."""
     axis = {"name": "x", "kind": "intervals", "missing": False}
