@@ -105,7 +105,7 @@ def test_declared_groups_are_explained_by_all_they_hold() -> None:
 
 def test_missing_cells_and_kept_columns_have_no_labels() -> None:
     """A box of missing cells alone shows an empty cell; a column that is kept shows its own values."""
-    nodes = (Split(axis=0, left=(3,), children=(1, 2)), None, None)
+    nodes = (Split(axis=0, left=(4,), children=(1, 2)), None, None)
     boxes = {"recoding": LocalRecoding(axes=(AGES,), nodes=nodes).to_dict(), "columns": [{"name": "age"}]}
     assert [entry["label"] for entry in label_lists(boxes)["age"]] == ["*"]
     kept = {"recoding": {"kind": "global", "columns": [{"name": "job", "kind": "kept"}]}, "columns": [{"name": "job"}]}
