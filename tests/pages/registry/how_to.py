@@ -188,6 +188,9 @@ PAGES = {
             "people.csv": PEOPLE,
             "in.csv": text("height;weight;y\n" + "1,5;60,25;no\n1,75;80,5;yes\n" * 20),
             "headerless.csv": text("41,f,2020-01-31\n35,m,2021-03-01\n" * 40),
+            "export.csv": text("Patients\nof March\n\nage,sex,y\n" + "52,f,no\n67,m,yes\n" * 60),
+            "export.txt": text("weight~smokes~y\n" + "81~never~no\n64~daily~yes\n" * 50),
+            "money.csv": text("income;share;label\n" + "1.234,50 €;12.3%;no\n2.800,00 €;40%;yes\n" * 70),
         },
         first="gzip -k people.csv\npython - <<'P'\n"
         "import pandas as pd\n"
