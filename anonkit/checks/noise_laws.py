@@ -44,14 +44,15 @@ def kept_within(megabytes: int) -> Callable[[Callable[P, Table]], Callable[P, Ta
         @wraps(made)
         def table(*args: P.args, **kwargs: P.kwargs) -> Table:
             nonlocal left
+            key = (args, tuple(sorted(kwargs.items())))
             with lock:
-                if args in kept:
-                    kept.move_to_end(args)
-                    return kept[args]
+                if key in kept:
+                    kept.move_to_end(key)
+                    return kept[key]
             new = made(*args, **kwargs)
             with lock:
-                if args not in kept:
-                    kept[args] = new
+                if key not in kept:  # another thread may have been as fast
+                    kept[key] = new
                     left -= _size(new)
                 while left < 0:
                     left += _size(kept.popitem(last=False)[1])

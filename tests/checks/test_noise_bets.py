@@ -160,3 +160,18 @@ def test_tables_of_wide_laws_are_let_go() -> None:
         assert (number < 0) is (found is None)
         assert found is None or found[-1] == number
     assert made == [0, 1, 2, -1, 3, 4, 1, -1]
+
+
+def test_a_table_that_two_make_at_once_is_counted_once() -> None:
+    """Whoever is second keeps nothing; arguments by name are arguments, too."""
+    made: list[int] = []
+
+    @kept_within(1)
+    def table(number: int) -> np.ndarray | None:
+        made.append(number)
+        return np.full(3, float(number)) if len(made) > 1 else table(number)
+
+    assert table(1)[0] == 1
+    assert table(1)[0] == table(number=1)[0]
+    assert table(number=2)[0] == 2
+    assert made == [1, 1, 1, 2]
