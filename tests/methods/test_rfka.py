@@ -242,7 +242,7 @@ def test_cells_outside_the_declared_domain_are_refused_by_count() -> None:
     """A domain is a promise of the owner; what breaks it is counted, not quoted."""
     frame = pd.DataFrame({"q": ["a", "SECRET"] * 5, "n": [1, 99] * 5, "y": ["no", "yes"] * 5})
     closed = Policy.from_dict({"columns": {"q": {"categories": ["a", "b"]}, "y": {"role": "target"}}})
-    with pytest.raises(PolicyError, match="column 'q' has 5 cells outside its declared categories") as caught:
+    with pytest.raises(GuaranteeError, match="column 'q' has 5 of 10 cells outside its declared categories") as caught:
         anonkit.release(frame, k=2, policy=closed, **QUICK)
     assert "SECRET" not in str(caught.value)
     columns = {"n": {"bounds": [0, 50], "outside": "refuse"}, "y": {"role": "target"}}
@@ -251,9 +251,9 @@ def test_cells_outside_the_declared_domain_are_refused_by_count() -> None:
 
 
 def test_numbers_beyond_declared_bounds_count_as_the_bound() -> None:
-    """Top coding is the default under k-anonymity too, and the report says so."""
+    """Top coding under k-anonymity, too, and the report says so."""
     frame = pd.DataFrame({"q": ["a", "b"] * 5, "n": [1, 99] * 5, "y": ["no", "yes"] * 5})
-    bounded = Policy.from_dict({"columns": {"n": {"bounds": [0, 50]}, "y": {"role": "target"}}})
+    bounded = Policy.from_dict({"columns": {"n": {"bounds": [0, 50], "outside": "clamp"}, "y": {"role": "target"}}})
     made = anonkit.release(frame, k=2, policy=bounded, **QUICK)
     told = {column["name"]: column for column in made.report["columns"]}["n"]
     assert "99" not in {str(value) for value in made.to_pandas().get("n", [])}
