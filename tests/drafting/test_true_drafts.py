@@ -29,9 +29,9 @@ def test_no_draft_denies_what_the_cells_tell() -> None:
     assert "no cell tells" not in draft_policy(BORN)
 
 
-@pytest.mark.parametrize(("different", "words"), [(794, "with many different values"), (20, "but with repeated values")])
+@pytest.mark.parametrize(("different", "words"), [(794, "with many different"), (20, "but with repeated")])
 def test_many_values_are_not_called_few(different: int, words: str) -> None:
     """794 of 800 are many, 20 are not."""
     numbers = [at % different + 0.5 for at in range(800)]
     draft = draft_policy(pa.table({"phone": numbers, "y": ["a", "b"] * 400}))
-    assert f"Named like an identifier, {words}" in draft
+    assert f"Named like an identifier, {words} values" in draft.replace("\n# ", " ")
