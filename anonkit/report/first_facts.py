@@ -41,7 +41,7 @@ _FEW = 3
 _PAIRS = "Pairs of columns: "
 _LISTED = 12
 """Names of columns in a list of a short text."""
-_LEFT_OUT = ("Secrets", "Usefulness", "Promise", "Files", "Risk")
+_LEFT_OUT = ("Secrets", "Usefulness", "Promise", "Risk", "Files")
 """Topics that a short text is without the details of, the first of them soonest."""
 _TREATED = {
     "kept": "is released unchanged",
