@@ -53,6 +53,8 @@ from anonkit.promises.guarantee import Check
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+_NAMED_ONCE = ("quasi_identifiers", "sensitive")
+"""Lists of columns in the parameters of a promise."""
 _NAMED = spoken(python='quasi_identifiers=["age", "zip", "sex"]', typed="--qi age,zip,sex")
 
 
@@ -248,9 +250,11 @@ def _validate_documents(
 
 
 def _has_twice(report: Mapping[str, Any]) -> bool:
-    """Tell whether a report lists a column twice; each is looked at, which a forger could ask for without end."""
-    names = [column["name"] for column in report["columns"]]
-    return len(set(names)) < len(names)
+    """Tell whether a report or its promise lists a column twice: each is read, and a forger could repeat it endlessly."""
+    promise = report["guarantee"]["parameters"]
+    lists = [[column["name"] for column in report["columns"]], *(promise.get(each, []) for each in _NAMED_ONCE)]
+    lists += [[tuple(candidate["columns"]) for candidate in promise.get("candidates", [])]]
+    return any(len(set(names)) < len(names) for names in lists)
 
 
 def _column_checks(schema: pa.Schema, report: Mapping[str, Any]) -> Iterator[Check]:

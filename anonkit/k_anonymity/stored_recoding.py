@@ -109,7 +109,7 @@ class Recoded(AnonymityModel):
                 independent_rows=params.get("independent_rows") is True,
                 task=Task(params["task"]) if "task" in params else None,
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             if isinstance(error, ReleaseFormatError | PolicyError):
                 raise
             raise ReleaseFormatError("the params.json of the earlier release is damaged") from None
