@@ -24,7 +24,14 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.ledger import NAME as LEDGER
 
 OLD_K, NEW_K = 4, 5
-NAMES = ["out.datapackage.json", "out.params.json", "out.parquet", "out.report.html", "out.report.json"]
+NAMES = [
+    ".anonkit-ledger.json",
+    "out.datapackage.json",
+    "out.params.json",
+    "out.parquet",
+    "out.report.html",
+    "out.report.json",
+]
 
 
 class Scene:

@@ -250,7 +250,7 @@ def _validate_documents(
 
 
 def _has_twice(report: Mapping[str, Any]) -> bool:
-    """Tell whether a report or its promise lists a column twice: each is read, and a forger could repeat it endlessly."""
+    """Tell whether a report or its promise lists a column twice: each is read, which a forger could ask without end."""
     promise = report["guarantee"]["parameters"]
     lists = [[column["name"] for column in report["columns"]], *(promise.get(each, []) for each in _NAMED_ONCE)]
     lists += [[tuple(candidate["columns"]) for candidate in promise.get("candidates", [])]]
