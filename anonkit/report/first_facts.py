@@ -494,4 +494,5 @@ def _files(files: Sequence[str]) -> Iterator[Sentence]:
         return
     data, *others = files
     yield plain(f"{data} is the data. With it go {', '.join(others)}.")
-    yield plain(f"Read the page before you hand them out. anonkit validate {data} recounts everything.")
+    page = next((name.rpartition("/")[2] for name in others if name.endswith(".html")), "the page")
+    yield plain(f"Read {page} before you hand them out. anonkit validate {data} recounts everything.")
