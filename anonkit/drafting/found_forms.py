@@ -172,6 +172,12 @@ def _kind_of(column: Column) -> str:
     return "numbers in per cent" if column.number_form.percent else "numbers"
 
 
+def read_by_forms(source: Source, policy: Policy, engine: Engine) -> tuple[FoundForms, Source]:
+    """Return the forms that were found, and the table read by them; see `found_forms`."""
+    found = found_forms(source, policy, engine)
+    return found, with_found(source, found, engine)
+
+
 def found_forms(source: Source, policy: Policy, engine: Engine) -> FoundForms:
     """Find the forms of the columns of a table of which no type, categories or form are declared.
 

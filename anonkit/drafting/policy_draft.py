@@ -21,7 +21,7 @@ import numpy as np
 
 from anonkit.domains.exact_decimals import number_of_text
 from anonkit.drafting.drafted_calendars import calendar_lines, place_sections
-from anonkit.drafting.found_forms import FoundForms, found_forms, with_found
+from anonkit.drafting.found_forms import FoundForms, read_by_forms
 from anonkit.drafting.guessed_target import TargetGuess, guess_target
 from anonkit.drafting.identifying.header_words import vocabulary, words_of
 from anonkit.drafting.identifying.topic_words import looks_like_secret
@@ -119,8 +119,7 @@ def draft_policy(
     written_in = UTF8 if encoding is None else encoding_named(encoding)
     with snapshot(source_at(table, **how)) as stays:
         source = stays.scan(engine, Policy(encoding=written_in))
-        forms = found_forms(source, Policy(), engine)
-        source = with_found(source, forms, engine)
+        forms, source = read_by_forms(source, Policy(), engine)
         lines = [f"# {on_command_line(note)}" for note in stays.notes]
         lines += [*([] if written_in == UTF8 else [f'encoding = "{written_in}"']), *_decimal_line(how.get("decimal"))]
         return _drafted(table, source, target, lines, forms, ask, engine, progress)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.drafting.clear_columns import ClearColumns, look_at_clear
-from anonkit.drafting.found_forms import FoundForms, found_forms, with_found
+from anonkit.drafting.found_forms import FoundForms, read_by_forms
 from anonkit.drafting.guessed_target import TargetGuess, guess_target
 from anonkit.drafting.table_domains import with_domains_of
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
@@ -62,6 +62,8 @@ class DeclaredSource:
     """How several tables fit together, for the owner; nothing where there is one."""
     reading_notes: Sequence[str] = ()
     """What the owner should know of how it was read."""
+    grouped: Sequence[str] | None = ()
+    """Columns of text files in which a point may part thousands; None where numbers have a decimal comma."""
     snapshot: Snapshot | None = None
     """Knows whether what it was read from has changed."""
     failure: Exception | None = None
@@ -96,7 +98,9 @@ class DeclaredSource:
     @cached_property
     def _declared(self) -> tuple[Source, Mapping[str, Any]]:
         """The table, and the counts of its cells that are not as declared; nothing is read before it is asked for."""
-        return declared_table(self.rows.table, self.policy, self.engine, taken=self.undeclared.taken)
+        return declared_table(
+            self.rows.table, self.policy, self.engine, taken=self.undeclared.taken, grouped=self.grouped
+        )
 
     @property
     def clear_names(self) -> list[str]:
@@ -210,8 +214,10 @@ def declared_source(
         source, (name, file) = view.path, view.names
     snapshot = Snapshot(source=source, private=private)
     table = snapshot.scan(engine, declared)
-    forms = FoundForms() if declared.cell_by_cell or min_people is not None else found_forms(table, declared, engine)
-    declared, table = forms.declared(declared), with_found(table, forms, engine)
+    forms = FoundForms()
+    if not declared.cell_by_cell and min_people is None:
+        forms, table = read_by_forms(table, declared, engine)
+        declared = forms.declared(declared)
     schema = table.schema
     columns = schema.names
     unknown = [] if declared.cell_by_cell else [column for column in columns if not declared.declares(column)]
@@ -270,6 +276,7 @@ def declared_source(
         notes=[*forms.notes(), *_target_notes(guess, policy), *undeclared.notes(policy), *_finding_notes(policy)],
         joined={} if view is None else view.owner,
         reading_notes=snapshot.notes if view is None else view.reading_notes,
+        grouped=snapshot.grouped_by(declared) if view is None else view.grouped,
         snapshot=snapshot,
         failure=failure,
     )

@@ -49,6 +49,8 @@ class FlatView:
     tables: Sequence[OpenedTable]
     reading_notes: Sequence[str] = ()
     """What the owner should know of how the files were read."""
+    grouped: Sequence[str] | None = ()
+    """Columns of text files in which a point may part thousands; None where numbers have a decimal comma."""
 
     def judged(self, unknown: Sequence[str], engine: Engine) -> Undeclared:
         """Judge columns that nobody declared, each in its own table: a name that stands in ten visits is no less one.
@@ -128,7 +130,21 @@ def flat_view(tables: SeveralTables, policy: Policy, engine: Engine, private: Pr
         owner={"joined_tables": counts.to_dict()},
         tables=opened,
         reading_notes=[note for stays in snapshots for note in stays.notes],
+        grouped=_grouped(snapshots, opened, policy),
     )
+
+
+def _grouped(snapshots: Sequence[Snapshot], opened: Sequence[OpenedTable], policy: Policy) -> list[str] | None:
+    """Return, by their names in the view, the columns in which a point may part thousands."""
+    found = [stays.grouped_by(policy) for stays in snapshots]
+    if None in found:
+        return None
+    return [
+        one.columns[name]
+        for one, names in zip(opened, found, strict=True)
+        for name in names or ()
+        if name in one.columns
+    ]
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

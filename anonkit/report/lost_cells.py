@@ -8,7 +8,7 @@ from typing import Any
 
 from anonkit.report.wording import number, percent
 
-LOST_CELLS = ("cells_among_numbers", "cells_in_another_form", "cells_not_as_declared")
+LOST_CELLS = ("cells_among_numbers", "cells_in_another_form", "cells_not_as_declared", "points_between_figures")
 """Keys of the owner's measures that `lost_cells` puts into words."""
 _OUTSIDE = "outside its declared bounds, categories or form, clamped or missing as its `outside` says"
 _NO_NUMBERS = (
@@ -19,10 +19,17 @@ _FORM = (
     "numbers with a decimal comma, thousands, a per cent sign or a currency, so that it is read as categories: declare "
     'decimal, thousands, percent or currency, or type = "text"'
 )
+_GROUPS = (
+    "whole numbers beside ones with three figures behind a point, which is read as a decimal point. If it parts "
+    'thousands, declare thousands = "." and decimal = ","'
+)
 
 
 def lost_cells(owner: Mapping[str, Any], *, counted: bool) -> Iterator[str]:
-    """Yield a sentence for each column with texts among numbers, numbers in an undeclared form, or cells outside.
+    """Yield a sentence for each column with cells that may not be read as they are meant.
+
+    Such are texts among numbers, numbers in an undeclared form, cells outside what is declared, and `1.234` beside
+    `900`.
 
     Parameters
     ----------
@@ -47,3 +54,5 @@ def lost_cells(owner: Mapping[str, Any], *, counted: bool) -> Iterator[str]:
         if cells.get("outside"):
             count = f"{number(cells['outside'])} " if counted else ""
             yield f"Column {name!r} has {count}cells {_OUTSIDE}."
+    for name in owner.get("points_between_figures", ()):
+        yield f"Column {name!r} has {_GROUPS}."

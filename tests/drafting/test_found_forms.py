@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
+from anonkit.cli.summary import owner_block, public_warnings
 from anonkit.domains.written_numbers import NumberForm
 from anonkit.drafting.found_forms import CountForms, FoundForms, ReadFound, found_forms, with_found
 from anonkit.engines import open_engine
@@ -301,10 +303,36 @@ def test_a_draft_declares_what_is_found_and_asks_what_is_not(tmp_path: Path) -> 
     ],
 )
 def test_a_point_that_may_part_thousands_is_pointed_out(tmp_path: Path, cells: list[str], said: bool) -> None:
-    """`1.234` beside `900` in a text file is read with a decimal point, and a note asks; under noise none does."""
+    """`1.234` beside `900` is a public warning under k-anonymity; no cell is quoted."""
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{cell},{at % 2}\n" for at, cell in enumerate(cells * 10)))
     release = anonkit.release(tmp_path / "t.csv", method="mondrian", k=2, no_target=True)
-    assert any("part thousands" in note for note in release.owner.get("reading_notes", [])) is said
-    policy = Policy.from_dict({"columns": {"x": {"bounds": [0, 2000]}, "y": {"categories": ["0", "1"]}}})
-    noisy = anonkit.release(tmp_path / "t.csv", method="rr", epsilon=2.0, policy=policy, no_target=True)
-    assert not any("part thousands" in note for note in noisy.owner.get("reading_notes", []))
+    warned = [line for line in public_warnings(release) if "parts thousands" in line]
+    assert len(warned) == said
+    assert not any("234" in line for line in warned)
+
+
+@pytest.mark.parametrize("source", ["csv", "jsonl", "parquet", "arrow"])
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.slow)])
+def test_points_are_pointed_out_in_every_source_of_texts(tmp_path: Path, source: str, engine: str) -> None:
+    """Under noise for the owner alone, in columns that are declared as numbers; a decimal comma leaves no doubt."""
+    cells = ["1.234", "900", " 12 "] * 10
+    table = pa.table({"x": cells, "y": ["0", "1"] * 15})
+    path = tmp_path / f"t.{source}"
+    if source == "csv":
+        path.write_text("x;y\n" + "".join(f"{cell};{at % 2}\n" for at, cell in enumerate(cells)))
+    elif source == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    elif source == "parquet":
+        pq.write_table(table, path)
+    given: object = table if source == "arrow" else path
+    by_k = anonkit.release(given, method="mondrian", k=2, no_target=True, engine=engine)
+    assert len([line for line in public_warnings(by_k) if "'x'" in line and "parts thousands" in line]) == 1
+    columns = {"x": {"bounds": [0, 2000]}, "y": {"categories": ["0", "1"]}}
+    policy = Policy.from_dict({"columns": columns})
+    noisy = anonkit.release(given, method="rr", epsilon=2.0, policy=policy, no_target=True, engine=engine)
+    assert public_warnings(noisy) == []
+    assert noisy.owner["points_between_figures"] == ["x"]
+    assert any("parts thousands" in line for line in owner_block(noisy))
+    comma = Policy.from_dict({"decimal": ",", "columns": columns})
+    noisy = anonkit.release(given, method="rr", epsilon=2.0, policy=comma, no_target=True, engine=engine)
+    assert "points_between_figures" not in noisy.owner

@@ -8,7 +8,6 @@ cell changes what it means.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +19,6 @@ from numpy.typing import NDArray
 from anonkit.domains.cell_keys import cell_numbers
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.encodings import POINT
 
 NEARLY_ALL = 0.75
 """Share of the filled cells of a text column that are numbers, at least, for the others to be pointed out."""
@@ -39,8 +37,6 @@ _WRITTEN = (
 """A number with a decimal comma, groups of thousands, a per cent sign or a currency; RE2 has `\\p{Sc}`."""
 _HEAD = 4  # counts of a column before those of its buckets
 _FIGURES = _HEAD + _BUCKETS
-_GROUPED, _UNGROUPED = r"^[+-]?[1-9][0-9]{0,2}\.[0-9]{3}$", r"^[+-]?[0-9]{1,3}$"
-_NEAR_THOUSANDS = re.compile(f"{_GROUPED}|{_UNGROUPED}")
 _LOOKED_AT = 4096  # cells, by which is told whether texts repeat
 
 
@@ -141,39 +137,6 @@ def mixed_notes(mixed: Mapping[str, Mapping[str, int]]) -> list[str]:
         '["", "TEXT"]. Do they belong to the column? Then declare its type = "text", and this note is gone.'
         for name, counts in mixed.items()
     ]
-
-
-def thousands_notes(names: Sequence[str], columns: Sequence[pa.Array], policy: Policy) -> list[str]:
-    """Point out columns of a text file in which a point may part thousands: `1.234` beside `900`; quote no cell.
-
-    Parameters
-    ----------
-    columns : sequence of pyarrow.StringArray
-        The cells in the first part of the file.
-
-    Privacy
-    -------
-    Decided by cells: not under differential privacy.
-    """
-    found = [
-        name
-        for name, cells in zip(names, columns, strict=True)
-        if policy.decimal == POINT and policy.column(name).number_form is None and _may_be_thousands(cells)
-    ]
-    return [
-        f"Column {name!r} holds whole numbers beside ones with three figures behind the point, and its points are read "
-        'as decimal points. If they part thousands, declare in the policy thousands = "." and decimal = ",".'
-        for name in found
-    ]
-
-
-def _may_be_thousands(cells: pa.Array) -> bool:
-    filled = cells.drop_null()
-    if not len(filled) or not _NEAR_THOUSANDS.match(filled[0].as_py()):
-        return False
-    grouped = pc.match_substring_regex(filled, _GROUPED)
-    whole = pc.match_substring_regex(filled, _UNGROUPED)
-    return bool(pc.all(pc.or_(grouped, whole)).as_py() and pc.any(grouped).as_py() and pc.any(whole).as_py())
 
 
 def _numbers(count: int) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anonkit.engines.reading.grouped_points import CountGroups, text_columns_of_groups
 from anonkit.engines.reading.number_columns import CountNumbers, mixed_notes, text_columns
 from anonkit.errors import GuaranteeError, PolicyError
 from anonkit.policy.calendar_settling import CalendarCells
@@ -26,7 +27,12 @@ _COUNTS = ("missing", "outside")
 
 
 def declared_table(
-    source: Source, policy: Policy, engine: Engine, *, taken: Collection[str] = ()
+    source: Source,
+    policy: Policy,
+    engine: Engine,
+    *,
+    taken: Collection[str] = (),
+    grouped: Collection[str] | None = (),
 ) -> tuple[Source, dict[str, Any]]:
     """Return a table whose cells are what the policy declares, and the counts of the cells that were not.
 
@@ -36,6 +42,8 @@ def declared_table(
     ----------
     taken : collection of str
         Columns that were taken for identifiers by their cells: see `unusable_cells`.
+    grouped : collection of str, optional
+        Columns of a text file in which a point may part thousands; None where none does.
 
     Raises
     ------
@@ -54,9 +62,11 @@ def declared_table(
     if policy.cell_by_cell:
         refuse_rounded(source.schema, policy)
     source = with_keys(with_unit(source, policy, engine), policy.candidates, engine)
-    counted = _counted(source, policy, engine, taken)
+    counted = _counted(source, policy, engine, taken, in_texts=grouped is not None)
     _refuse_unread(policy, counted)
-    return settled(source, policy, engine), counted.unusable
+    both = sorted({*(grouped or ()), *counted.grouped})
+    said = {"points_between_figures": both} if both else {}
+    return settled(source, policy, engine), {**counted.unusable, **said}
 
 
 def _refuse_unread(policy: Policy, counted: _Counted) -> None:
@@ -151,17 +161,18 @@ def settled(source: Source, policy: Policy, engine: Engine) -> Source:
 
 @dataclass(frozen=True, kw_only=True)
 class _CountBoth:
-    """Counts in one pass the rows, what is not as declared or no coordinate, and what is no number among numbers."""
+    """Counts in one pass the rows, what is not as declared or no coordinate, and how numbers of texts are written."""
 
     cells: CountCells
     places: Sequence[PlaceCells]
     numbers: CountNumbers
+    groups: CountGroups
     takes_codes: ClassVar[bool] = True
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64]:
         strange = [count for place in self.places for count in place.strange(batch)]
         rows = np.array([batch.num_rows, *self.cells(batch, row), *strange], np.int64)
-        return np.concatenate([rows, self.numbers(batch, row)])
+        return np.concatenate([rows, self.groups(batch, row), self.numbers(batch, row)])
 
 
 def unusable_cells(source: Source, policy: Policy, engine: Engine, *, taken: Collection[str] = ()) -> dict[str, Any]:
@@ -180,7 +191,7 @@ def unusable_cells(source: Source, policy: Policy, engine: Engine, *, taken: Col
     -------
     Counted on the source and covered by no promise: for the owner.
     """
-    return _counted(source, policy, engine, taken).unusable
+    return _counted(source, policy, engine, taken, in_texts=False).unusable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,40 +203,50 @@ class _Counted:
     strange: Mapping[str, int]
     """Cells that are no coordinates by column, where they refuse the table."""
     n_rows: int
+    grouped: Sequence[str] = ()
+    """Columns of texts in which a point may part thousands."""
 
 
-def _counted(source: Source, policy: Policy, engine: Engine, taken: Collection[str]) -> _Counted:
+def _counted(source: Source, policy: Policy, engine: Engine, taken: Collection[str], *, in_texts: bool) -> _Counted:
     """Count what is not as declared.
 
     Every batch is counted by itself, and what one row holds changes nothing in another.
     """
-    names = set(source.schema.names)
+    schema = source.schema
+    names = set(schema.names)
     declared = [declared_cells(column, policy) for name, column in policy.columns.items() if name in names]
     places = place_cells(policy, names)
     columns = [*(cells for cells in declared if cells is not None), *places]
     hidden = {name for name in policy.names(Role.IDENTIFIER) if name not in taken}
-    texts = [] if policy.cell_by_cell else [n for n in text_columns(source.schema, policy) if n not in hidden]
-    if not columns and not texts:
+    texts = [] if policy.cell_by_cell else [n for n in text_columns(schema, policy) if n not in hidden]
+    groups = CountGroups(names=text_columns_of_groups(schema, policy) if in_texts else ())
+    if not columns and not texts and not groups.names:
         return _Counted(unusable={}, strange={}, n_rows=0)
     refusing = [place for place in places if place.refuses]
     cells, numbers = CountCells(columns=tuple(columns)), CountNumbers(names=tuple(texts))
     n_cells, coordinates = len(_COUNTS) * len(columns), [name for place in refusing for name in place.place.columns]
-    n_before = n_cells + len(coordinates)
+    n_places = n_cells + len(coordinates)
+    n_before = n_places + groups.size
     n_rows, *others = engine.add_up(
         source,
-        _CountBoth(cells=cells, places=refusing, numbers=numbers),
-        list(dict.fromkeys([*cells.names, *texts])),
+        _CountBoth(cells=cells, places=refusing, numbers=numbers, groups=groups),
+        list(dict.fromkeys([*cells.names, *texts, *groups.names])),
         1 + n_before + numbers.size,
     ).tolist()
     counts = np.array(others, np.int64)
     mixed, in_form = numbers.mixed(counts[n_before:]), numbers.in_another_form(counts[n_before:])
-    strange = zip(coordinates, counts[n_cells:n_before].tolist(), strict=True)
+    strange = zip(coordinates, counts[n_cells:n_places].tolist(), strict=True)
     unusable = {
         **_not_as_declared(columns, counts[:n_cells], policy),
         **({"cells_among_numbers": mixed, "reading_notes": mixed_notes(mixed)} if mixed else {}),
         **({"cells_in_another_form": in_form} if in_form else {}),
     }
-    return _Counted(unusable=unusable, strange={name: count for name, count in strange if count}, n_rows=n_rows)
+    return _Counted(
+        unusable=unusable,
+        strange={name: count for name, count in strange if count},
+        n_rows=n_rows,
+        grouped=groups.found(counts[n_places:n_before]),
+    )
 
 
 def _not_as_declared(

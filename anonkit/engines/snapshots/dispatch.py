@@ -17,15 +17,15 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from anonkit.bundle.header_lines import notes_on_names, refuse_record
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.engines.reading.delimited import DELIMITERS, first_rows
 from anonkit.engines.reading.failures import shielded
 from anonkit.engines.reading.file_tables import FileTable
+from anonkit.engines.reading.grouped_points import columns_of_groups
 from anonkit.engines.reading.lake_folders import kind_of_folder, refuse_lake_table
-from anonkit.engines.reading.number_columns import thousands_notes
 from anonkit.engines.reading.parquet_tables import data_files
 from anonkit.engines.reading.preambles import GivenLayout
 from anonkit.engines.reading.text_files import TextFile
@@ -39,7 +39,7 @@ from anonkit.engines.snapshots.addresses import (
 )
 from anonkit.errors import SourceError, option
 from anonkit.policy.declaration import Policy
-from anonkit.policy.encodings import UTF8, encoding_named
+from anonkit.policy.encodings import POINT, UTF8, encoding_named
 from anonkit.protocols import Engine, Source
 
 
@@ -104,6 +104,8 @@ class Snapshot:
     """Where it is copied to, if it must be; whoever made the folder closes it when the rows are no longer needed."""
     notes: tuple[str, ...] = field(default=(), init=False)
     """What its owner is to be told of how it was read, once it was scanned; no cell."""
+    grouped: tuple[str, ...] = field(default=(), init=False)
+    """Columns of a text file in which a point may part thousands."""
     _copy: FileTable | None = field(default=None, init=False)
     _is_looked_at: bool = field(default=False, init=False)
     _before: Mapping[Path, tuple[int, int, int]] | None = field(default=None, init=False)
@@ -131,11 +133,19 @@ class Snapshot:
         """
         if self._before is None:
             self._before = self._files()
-        decimal = self.source.decimal if isinstance(self.source, SourceAddress) else None
-        written = policy if decimal is None else replace(policy, decimal=decimal)
+        written = replace(policy, decimal=self.decimal_of(policy))
         readable = self._readable(policy, of_spark=engine.name == "spark")
-        self._look_at_names(readable, policy)
+        self._look_at_names(readable, written)
         return engine.scan(readable, written)
+
+    def decimal_of(self, policy: Policy) -> str:
+        """Return the decimal mark of its numbers: that of its address, else of the policy."""
+        mark = self.source.decimal if isinstance(self.source, SourceAddress) else None
+        return policy.decimal if mark is None else mark
+
+    def grouped_by(self, policy: Policy) -> tuple[str, ...] | None:
+        """Return the columns in which a point may part thousands; None where numbers have a decimal comma."""
+        return self.grouped if self.decimal_of(policy) == POINT else None
 
     def refuse_changed(self) -> None:
         """Refuse files that changed since they were first opened: what was read may be part old, part new.
@@ -166,8 +176,9 @@ class Snapshot:
         if self._is_looked_at or not isinstance(self.source, str | os.PathLike):
             return
         found = readable.cells_among_names if isinstance(readable, FileTable) else 0
-        seen, notes = look_at_header(readable, policy, is_said=not address_of(self.source).is_looked_at)
-        self.notes, self._is_looked_at = (*notes, *notes_on_names(found + seen)), True
+        lines = look_at_header(readable, policy, is_said=not address_of(self.source).is_looked_at)
+        self.notes, self._is_looked_at = (*lines.notes, *notes_on_names(found + lines.cells_among_names)), True
+        self.grouped = lines.grouped
 
     def _readable(self, policy: Policy, *, of_spark: bool) -> object:
         """Return what an engine reads: the copy, or the source itself where nothing was copied."""
@@ -262,11 +273,22 @@ def refuse_text_without_header(readable: object, policy: Policy | None = None) -
     SourceError
         The file is empty, not UTF-8, or its first line is not well-formed.
     """
-    return look_at_header(readable, policy or Policy())[0]
+    return look_at_header(readable, policy or Policy()).cells_among_names
 
 
-def look_at_header(readable: object, policy: Policy, *, is_said: bool = False) -> tuple[int, tuple[str, ...]]:
-    """Return how many names of a CSV or TSV file look like cells, and what its owner should know of its first lines.
+class FirstLines(NamedTuple):
+    """What the first part of a CSV or TSV file tells; nothing for anything else."""
+
+    cells_among_names: int = 0
+    """How many of its names look like cells."""
+    notes: tuple[str, ...] = ()
+    """What its owner should know."""
+    grouped: tuple[str, ...] = ()
+    """Columns in which a point may part thousands."""
+
+
+def look_at_header(readable: object, policy: Policy, *, is_said: bool = False) -> FirstLines:
+    """Return what the first part of a CSV or TSV file tells.
 
     Parameters
     ----------
@@ -280,15 +302,14 @@ def look_at_header(readable: object, policy: Policy, *, is_said: bool = False) -
     """
     text = _delimited_text(readable, policy)
     if text is None:
-        return 0, ()
+        return FirstLines()
     names, columns, notes = first_rows(*text)
-    if not policy.cell_by_cell:
-        notes = (*notes, *thousands_notes(names, columns, policy))
+    grouped = columns_of_groups(names, columns, policy)
     if is_said:
-        return 0, notes
+        return FirstLines(0, notes, grouped)
     declared = frozenset(policy.columns)
     found = refuse_record(names, columns, shown=str(text[0]), cell_by_cell=policy.cell_by_cell, declared=declared)
-    return found, notes
+    return FirstLines(found, notes, grouped)
 
 
 def _delimited_text(readable: object, policy: Policy) -> tuple[TextFile, str, GivenLayout] | None:
