@@ -15,10 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pajson
 
+from anonkit.domains.cell_keys import cell_texts
 from anonkit.engines.reading.canonical import canonical_array, canonical_type
 from anonkit.engines.reading.failures import shielded, shielded_iterator
 from anonkit.engines.reading.json_literals import Object, literal_column, objects_of, without, without_texts
 from anonkit.engines.reading.listed_missing import listed_texts, without_listed
+from anonkit.engines.reading.many_digits import as_decimals, has_many_digits
 from anonkit.engines.reading.text_cells import TextCells
 from anonkit.engines.reading.text_files import TextFile
 from anonkit.engines.reading.untyped import Cells, Untyped
@@ -30,6 +32,7 @@ _LONGEST = 64 << 20  # bytes of the longest line
 _ROW = re.compile(r" in row (\d+)$")
 _NO_VALUE = re.compile(rb"null(?<!:null)(?<!: null)")  # begins with letters, which are found several times as fast
 _NULL_ROW = re.compile(rb"(?:^(?:\xef\xbb\xbf)?|[\n}])[ \t\r]*null\b")
+_MANY_DIGITS = re.compile(rb"[1-9](?:\.?[0-9]){17}")  # more than a double keeps, from the first that is not 0 on
 _CHANGE = re.compile(r"Column\(/([^/]*)\) changed from (\w+) to (\w+) in row \d+$")
 _HINT = "one object a line, each key once, no lists or objects inside"
 _WORDS = 'if the string means missing, list it in the policy: missing_values = ["", "TEXT"]'
@@ -63,7 +66,7 @@ def open_json_lines(file: TextFile, policy: Policy) -> Untyped:
 
 @dataclass(frozen=True)
 class _JsonCells:
-    """Cells that brought their types: integers widen to numbers, nothing else mixes."""
+    """Cells that brought their types: integers widen to numbers, both to exact decimals, nothing else mixes."""
 
     name: str
     listed: tuple[str, ...]
@@ -76,11 +79,39 @@ class _JsonCells:
             hidden = without_listed(array, self.listed)
             if hidden.null_count == len(hidden):
                 return kind, pa.nulls(len(hidden), kind or pa.string())
-        if kind is None or (pa.types.is_integer(kind) and pa.types.is_floating(given)):
+        if pa.types.is_decimal(given) or (kind is not None and pa.types.is_decimal(kind)):
+            if all(_is_number(each) for each in (given, kind or given)):
+                return self._exact(array, given, kind)
+        elif kind is None or (pa.types.is_integer(kind) and pa.types.is_floating(given)):
             kind = given
         if kind != given and not (pa.types.is_floating(kind) and pa.types.is_integer(given)):
             raise SourceError(f"column {self.name!r} mixes types: {_type_name(kind)} and {_type_name(given)}", _HINT)
         return kind, canonical_array(self.name, array, kind)
+
+    def _exact(self, array: pa.Array, given: pa.DataType, kind: pa.DataType | None) -> tuple[pa.DataType, pa.Array]:
+        """Return numbers as exact decimals, of at least the scale that the column has.
+
+        Raises
+        ------
+        SourceError
+            They have more digits than a decimal.
+        """
+        scale = kind.scale if kind is not None and pa.types.is_decimal(kind) else 0
+        exact = _decimals(self.name, cell_texts(canonical_array(self.name, array, given)), scale)
+        return exact.type, exact
+
+
+def _decimals(name: str, texts: pa.StringArray, scale: int) -> pa.Array:
+    exact = as_decimals(texts, scale)
+    if exact is None:
+        raise SourceError(
+            f"column {name!r} has numbers of more than 38 digits together", "write them as strings, or round them"
+        )
+    return exact
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _type_name(kind: pa.DataType) -> str:
@@ -138,6 +169,17 @@ class _Reader:
         if dates:
             self.texts |= dates
             table = shielded(lambda: self._parse(block), self._explain).select(table.column_names)
+        many = not self.policy.cell_by_cell and _MANY_DIGITS.search(block)
+        return self._exact(table, block) if many else table
+
+    def _exact(self, table: pa.Table, block: bytes) -> pa.Table:
+        """Return a table with the numbers of many digits as exact decimals: the parser has rounded them."""
+        rounded = [f.name for f in table.schema if pa.types.is_floating(f.type) and f.name not in self.spelled]
+        objects = self._objects(block) if rounded else []
+        for name in rounded:
+            texts = literal_column(objects, name)
+            if has_many_digits(texts):
+                table = table.set_column(table.column_names.index(name), name, _decimals(name, texts, 0))
         return table
 
     def _as_spelled(self, table: pa.Table, block: bytes) -> pa.Table:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from anonkit.engines.reading.canonical import canonical_array
 from anonkit.engines.reading.decimal_commas import Parse, is_number, reading_commas, with_points
+from anonkit.engines.reading.many_digits import as_decimals, has_many_digits
 from anonkit.engines.reading.untyped import NotOfType
 from anonkit.policy.column_declarations import Column, ColumnType, Outside
 
@@ -36,6 +37,13 @@ class TextCells:
     wanted: str
     """Name of the declared type, for messages."""
     parsers: Sequence[tuple[pa.DataType, Parse]]
+    comma: bool = False
+    """True when numbers have a decimal comma."""
+
+    @property
+    def is_declared(self) -> bool:
+        """True when it is declared that the cells are numbers: none of them is a code then."""
+        return self.wanted != ColumnType.STRING
 
     @classmethod
     def of(cls, column: Column, *, cell_by_cell: bool, comma: bool = False) -> TextCells:
@@ -56,7 +64,7 @@ class TextCells:
             (kind, reading_commas(parse) if pa.types.is_floating(kind) or _is_last_resort(kind, column) else parse)
             for kind, parse in cells.parsers
         ]
-        return cls(cells.wanted, parsers)
+        return cls(cells.wanted, parsers, comma)
 
     @classmethod
     def _of(cls, column: Column, *, cell_by_cell: bool) -> TextCells:
@@ -75,12 +83,30 @@ class TextCells:
 
     def fit(self, array: pa.Array, kind: pa.DataType | None) -> tuple[pa.DataType | None, pa.Array]:
         """Type some strings. See `anonkit.engines.reading.untyped.Cells.fit`."""
-        start = next((at for at, (known, _) in enumerate(self.parsers) if known == kind), 0)
+        scale = kind.scale if kind is not None and pa.types.is_decimal(kind) else None
+        narrowest = kind if scale is None else pa.float64()
+        start = next((at for at, (known, _) in enumerate(self.parsers) if known == narrowest), 0)
         for known, parse in self.parsers[start:]:
-            typed = parse(array)
+            typed = parse(array) if scale is None or known != pa.float64() else None
+            if typed is None and known == pa.float64():
+                typed = self._decimals(array, scale)
             if typed is not None:
-                return known, typed
+                return typed.type, typed
         raise NotOfType(_first_misfit(array, self.parsers[-1][1]), self.wanted)
+
+    def _decimals(self, texts: pa.Array, scale: int | None) -> pa.Array | None:
+        """Return numbers that have more digits than a double keeps, or stand beside some; None for other cells.
+
+        Parameters
+        ----------
+        scale : int, optional
+            Digits behind the point of those they stand beside.
+        """
+        texts = pc.utf8_trim_whitespace(with_points(texts) if self.comma else texts)
+        values = _cast(texts, pa.float64())
+        if values is None or not (_are_finite(values) if self.is_declared else _are_meant(values, texts)):
+            return None
+        return None if scale is None and not has_many_digits(texts) else as_decimals(texts, scale or 0)
 
 
 def _is_last_resort(kind: pa.DataType, column: Column) -> bool:
@@ -115,13 +141,24 @@ def _integers(texts: pa.Array) -> pa.Array | None:
 
 def _numbers(texts: pa.Array) -> pa.Array | None:
     values = _cast(texts, pa.float64())
-    if values is None or not _all(pc.is_finite(values)):  # nan and inf are strings too
+    if values is None or not _are_meant(values, texts) or has_many_digits(texts):
         return None
+    return _canonical_numbers(values)
+
+
+def _are_finite(values: pa.Array) -> bool:
+    return _all(pc.is_finite(values))
+
+
+def _are_meant(values: pa.Array, texts: pa.Array) -> bool:
+    """Tell whether texts that Arrow reads as some numbers are meant so: no nan, no inf and no code."""
+    if not _are_finite(values):
+        return False
     zeros = texts.filter(pc.or_(pc.starts_with(texts, "0"), pc.starts_with(texts, "-0")))
     if _any(pc.match_substring_regex(zeros, _LEADING_ZERO)):
-        return None
+        return False
     long = texts.filter(pc.greater(pc.binary_length(texts), _EXACT_DIGITS))
-    return None if _any(pc.match_substring_regex(long, _MANY_DIGITS)) else _canonical_numbers(values)
+    return not _any(pc.match_substring_regex(long, _MANY_DIGITS))
 
 
 def _declared_integers(texts: pa.Array) -> pa.Array | None:
@@ -138,7 +175,8 @@ def _has_letters(texts: pa.Array) -> bool:
 
 def _declared_numbers(texts: pa.Array) -> pa.Array | None:
     values = _cast(texts, pa.float64())
-    return None if values is None or _any(pc.is_inf(values)) else _canonical_numbers(values)
+    lost = values is None or _any(pc.is_inf(values)) or has_many_digits(texts)
+    return None if lost else _canonical_numbers(values)
 
 
 def _canonical_numbers(values: pa.Array) -> pa.Array:

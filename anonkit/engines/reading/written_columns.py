@@ -11,7 +11,9 @@ import pyarrow.compute as pc
 
 from anonkit.domains.cell_keys import cell_numbers
 from anonkit.domains.written_numbers import NumberForm
+from anonkit.engines.reading.many_digits import has_many_digits
 from anonkit.errors import SourceError
+from anonkit.policy.column_declarations import ColumnType, Role
 from anonkit.policy.declaration import Policy
 
 
@@ -31,7 +33,9 @@ def reading_forms(schema: pa.Schema, policy: Policy) -> ReadForms | None:
     kind = pa.string() if policy.cell_by_cell else pa.float64()
     lenient = frozenset(name for name in forms if policy.cell_by_cell or policy.column(name).bounds is not None)
     fields = [field.with_type(kind) if field.name in forms else field for field in schema]
-    return ReadForms(forms=forms, lenient=lenient, schema=pa.schema(fields))
+    shown = (Role.SENSITIVE, Role.INSENSITIVE, Role.TARGET)
+    exact = frozenset(name for name in forms if not policy.cell_by_cell and policy.column(name).role in shown)
+    return ReadForms(forms=forms, lenient=lenient, exact=exact, schema=pa.schema(fields))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,6 +45,8 @@ class ReadForms:
     forms: dict[str, NumberForm]
     lenient: frozenset[str]
     """Columns in which a cell of another form is missing; in others it refuses the table."""
+    exact: frozenset[str]
+    """Columns whose numbers are released as they are: none of their digits may be lost."""
     schema: pa.Schema
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
@@ -61,8 +67,12 @@ class ReadForms:
                 f"{form}",
                 "correct it, list its text in missing_values, or correct the form in the policy",
             )
-        return (
-            plain
-            if pa.types.is_string(field.type)
-            else pc.if_else(plain.is_valid(), pa.array(cell_numbers(plain)), None)
-        )
+        if pa.types.is_string(field.type):
+            return plain
+        if field.name in self.exact and has_many_digits(plain.drop_null()):
+            raise SourceError(
+                f"column {field.name!r} is released as it is, and one of its numbers has more than 17 digits, of which "
+                "the last would be lost",
+                f'round them, or leave the form out of the policy and declare type = "{ColumnType.TEXT}"',
+            )
+        return pc.if_else(plain.is_valid(), pa.array(cell_numbers(plain)), None)
