@@ -2,7 +2,8 @@
 """The written form of columns for which none is declared: found where every cell has it and nothing else reads a cell.
 
 A form is taken where all filled cells are of it, and no other form that all cells are of reads one of them otherwise.
-So `1,234` alone is left as it is: it is two numbers. Never under a promise of noise, where no cell may decide.
+So `1,234` alone is left as it is: it is two numbers. Numbers that are all days such as 20200131 are days: of numbers of
+eight digits one in 1,400 is one. Never under a promise of noise, where no cell may decide.
 """
 
 from __future__ import annotations
@@ -50,7 +51,6 @@ _SHORT_DAYS = (
 )
 _CLOCKS = (" %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 _JOINED = "%Y%m%d"
-_LEAST_JOINED = 10  # different days by which all cells settle that whole numbers such as 20200131 are days
 _CENTURIES = (1900, 2099)  # years that such a number is read as
 _OPEN_YEARS = (2030, 2068)  # years of two digits from 30 to 68: a birthday of 1945, or a contract until 2045
 _ISO_DAY = r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}\s*$"
@@ -181,15 +181,15 @@ def read_by_forms(source: Source, policy: Policy, engine: Engine) -> tuple[Found
 def found_forms(source: Source, policy: Policy, engine: Engine) -> FoundForms:
     """Find the forms of the columns of a table of which no type, categories or form are declared.
 
-    Text columns, and columns of whole numbers that are days such as 20200131. What is taken for an identifier as it is
-    written stays as it is.
+    Text columns, and columns of numbers that are days such as 20200131, of whatever type: a missing cell makes whole
+    numbers floats in some sources. What is taken for an identifier as it is written stays as it is.
 
     Privacy
     -------
     A function of all cells of a column: for promises in which cells may decide.
     """
     heads = _heads(source, [each.name for each in source.schema if _is_free(each.type, policy.column(each.name))])
-    whole = {each.name for each in source.schema if pa.types.is_integer(each.type)}
+    whole = {each.name for each in source.schema if _is_number(each.type)}
     fitting = {name: _fitting(head, whole=name in whole) for name, head in heads.items()}
     tried = {name: forms for name, forms in fitting.items() if forms}
     if not tried:
@@ -218,7 +218,11 @@ def _is_free(kind: pa.DataType, column: Column) -> bool:
     said = column.type, column.number_form, column.domain_values, column.ladder, column.place
     if any(value is not None for value in said) or column.role in (Role.UNIT, Role.IDENTIFIER):
         return False
-    return bool(pa.types.is_string(kind) or (pa.types.is_integer(kind) and column.bounds is None))
+    return bool(pa.types.is_string(kind) or (_is_number(kind) and column.bounds is None))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _type_of(column: Column) -> pa.DataType:
@@ -249,7 +253,7 @@ def _fitting(head: pa.StringArray, *, whole: bool) -> tuple[_Form, ...]:
     Parameters
     ----------
     whole : bool
-        True for a column of whole numbers.
+        True for a column of numbers, of which whole ones may be days.
     """
     if not _matches(head, "[0-9]").all():
         return ()
@@ -275,18 +279,17 @@ def _matches(cells: pa.StringArray, pattern: str) -> NDArray[np.bool_]:
 def _may_be_read(source: Source, policy: Policy, name: str, form: _Form, engine: Engine) -> bool:
     """Tell whether a column may be read by a form that fits it: not one that is an identifier as it is written.
 
-    Whole numbers that are days need a name that says so, or many different days.
+    Whole numbers that all differ, or follow each other, are days where the name of the column says so, else keys.
     """
     if policy.column(name).bounds is not None:
         return form.number is not None
-    says_day = not _DATE_WORDS.isdisjoint(words_of(name))
-    if policy.declares(name) and (says_day or form != _JOINED_FORM):
+    if policy.declares(name):
         return True
+    says_day = not _DATE_WORDS.isdisjoint(words_of(name))
+    harmless = {"unique_text", "unique_numbers", "row_numbers"} if says_day else {"unique_text"}
     (profile,) = profiles_of(source, [name], engine)
-    harmless = {"unique_text"} | ({"unique_numbers", "row_numbers"} if says_day else set())
-    if profile.verdict is not None and profile.verdict.rule not in harmless:
-        return False
-    return says_day or form != _JOINED_FORM or profile.distinct >= _LEAST_JOINED
+    rule = None if profile.verdict is None else profile.verdict.rule
+    return rule is None or (rule in harmless and (says_day or form != _JOINED_FORM))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
