@@ -111,7 +111,8 @@ class CalendarReader:
         """
         if isinstance(kind, pa.DictionaryType):
             kind = kind.value_type
-        if pa.types.is_string(kind) or (pa.types.is_integer(kind) and self.format is not None):
+        number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        if pa.types.is_string(kind) or (number and self.format is not None):
             return True
         if self.kind is CalendarKind.TIME:
             return bool(pa.types.is_time(kind) or pa.types.is_timestamp(kind))

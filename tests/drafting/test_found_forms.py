@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date, datetime
@@ -237,6 +238,20 @@ def test_one_cell_settles_the_others(settling: str) -> None:
 def test_whole_numbers_are_days_where_all_cells_are(name: str, cells: list[Any], found: bool) -> None:
     """Whatever their type; a key that begins with a year stays a key."""
     assert bool(_found(pa.table({name: cells})).columns) is found
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.decimal128(19)])
+def test_days_are_read_from_numbers_of_any_type(tmp_path: Path, kind: pa.DataType) -> None:
+    """Found or declared: a missing cell makes the whole numbers of a data frame floats."""
+    days = [date(2020, 1, 31), None, date(2020, 2, 29)] * 8
+    numbers = pa.array([day and int(day.strftime("%Y%m%d")) for day in days], pa.int64()).cast(kind)
+    table = pa.table({"x": numbers, "g": ["u", "v"] * 12})
+    roles = {"x": {"role": "insensitive"}, "g": {"role": "quasi_identifier"}}
+    drafted = {**roles, "x": {"role": "insensitive", "type": "date", "format": "%Y%m%d"}}
+    for columns in (roles, drafted):
+        policy = Policy.from_dict({"unit": "none", "columns": columns})
+        released = anonkit.release(table, method="mondrian", k=2, policy=policy, no_target=True).to_arrow()
+        assert Counter(released["x"].to_pylist()) == Counter(days)
 
 
 def test_an_identifier_stays_one() -> None:
