@@ -232,7 +232,7 @@ def command(
             )
         stored, validation = None, validate_export(table, against)
     else:
-        stored = _in_store(table, is_table=bool(names))
+        stored = _release_at(table, is_table=bool(names))
         read = whole_table(table, **how) if stored is None else stored
         if isinstance(read, str):
             _refuse_absent(table)
@@ -287,8 +287,10 @@ def _names(listed: str) -> Sequence[str]:
     return next(csv.reader([listed], skipinitialspace=True), [])
 
 
-def _in_store(table: str, *, is_table: bool) -> Place | None:
-    """Return the place of a release in an object store; None for everything else, a table in a store among it.
+def _release_at(table: str, *, is_table: bool) -> Place | None:
+    """Return the place of a release in an object store, or of one that is named by a copy such as `out.xlsx`.
+
+    None for everything else, a table in a store among it. Of a copy nothing is read: its release is looked at first.
 
     Parameters
     ----------
@@ -300,13 +302,13 @@ def _in_store(table: str, *, is_table: bool) -> Place | None:
     ReleaseFormatError
         An interrupted run left files there, and no release.
     """
-    from anonkit.bundle.release_names import DESCRIPTOR
+    from anonkit.bundle.release_names import DESCRIPTOR, copy_of
     from anonkit.bundle.release_place import Place
 
     try:
         place = Place.of(table)
         if place.store is None:
-            return None
+            return None if copy_of(table) is None else place
         if place.existing():
             return place
         strays = place.stray_objects

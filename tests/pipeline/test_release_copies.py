@@ -369,6 +369,19 @@ def test_a_changed_copy_fails(copied: Path, capfd: pytest.CaptureFixture[str]) -
         assert "copy" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(("form", "suffix"), COPIES.items())
+def test_the_command_finds_the_release_beside_a_copy(
+    form: str, suffix: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Of every form, and it compares the cells; workbooks and databases had been read as plain tables."""
+    output = tmp_path / f"out{suffix}"
+    ask(output)
+    assert run(command_line, ["validate", str(output), "--json"], "anonkit") == 0
+    assert f"copy:{form}" in {check["name"] for check in json.loads(capfd.readouterr().out)["checks"]}
+    output.write_bytes(output.read_bytes()[:-9])
+    assert run(command_line, ["validate", str(output)], "anonkit") == 1
+
+
 def test_a_copy_is_signed_and_must_be_the_signed_one(tmp_path: Path, keys: tuple[Path, Path]) -> None:
     """The signature is over the copy like over every file; a copy that is gone is missed."""
     output = tmp_path / "out.csv"
