@@ -36,6 +36,7 @@ from anonkit.drafting.profiling import (
 from anonkit.drafting.undeclared import Undeclared
 from anonkit.drafting.whose_rows import candidates_for_person, with_keys_by_structure
 from anonkit.engines import open_engine
+from anonkit.engines.reading.grouped_points import CountGroups, text_columns_of_groups
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import PolicyError, did_you_mean, on_command_line
@@ -45,6 +46,7 @@ from anonkit.policy.encodings import POINT, UTF8, encoding_named
 from anonkit.policy.person_candidates import Candidate
 from anonkit.protocols import Engine, Progress, Source, no_progress
 from anonkit.redaction import table_name
+from anonkit.report.lost_cells import lost_cells
 
 __all__ = ["SAFE_ROWS", "SAFE_SHARE", "draft_policy"]
 
@@ -120,9 +122,17 @@ def draft_policy(
     with snapshot(source_at(table, **how)) as stays:
         source = stays.scan(engine, Policy(encoding=written_in))
         forms, source = read_by_forms(source, Policy(), engine)
-        lines = [f"# {on_command_line(note)}" for note in stays.notes]
+        grouped = {*stays.grouped, *_grouped_in_texts(source, engine)} if how.get("decimal") is None else set()
+        said = lost_cells({"points_between_figures": sorted(grouped)}, counted=False)
+        lines = [f"# {on_command_line(note)}" for note in (*stays.notes, *said)]
         lines += [*([] if written_in == UTF8 else [f'encoding = "{written_in}"']), *_decimal_line(how.get("decimal"))]
         return _drafted(table, source, target, lines, forms, ask, engine, progress)
+
+
+def _grouped_in_texts(source: Source, engine: Engine) -> tuple[str, ...]:
+    """Return the text columns in which a point may part thousands."""
+    count = CountGroups(names=text_columns_of_groups(source.schema, Policy()))
+    return count.found(engine.add_up(source, count, count.names, count.size)) if count.names else ()
 
 
 def _drafted(

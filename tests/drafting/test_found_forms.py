@@ -383,6 +383,7 @@ def test_points_are_pointed_out_in_every_source_of_texts(tmp_path: Path, source:
     given: object = table if source == "arrow" else path
     by_k = anonkit.release(given, method="mondrian", k=2, no_target=True, engine=engine)
     assert len([line for line in public_warnings(by_k) if "'x'" in line and "parts thousands" in line]) == 1
+    assert "parts thousands" in anonkit.draft_policy(given).replace("\n# ", " ")
     columns = {"x": {"bounds": [0, 2000]}, "y": {"categories": ["0", "1"]}}
     policy = Policy.from_dict({"columns": columns})
     noisy = anonkit.release(given, method="rr", epsilon=2.0, policy=policy, no_target=True, engine=engine)
