@@ -200,6 +200,7 @@ def test_only_the_spark_engine_knows_spark() -> None:
     ("checkers", "promises"),
     [
         ("central*.py", ("pure_central_dp", "noise_promises", "neighbouring_tables")),
+        ("stated*.py", ("pure_central_dp", "noise_promises", "neighbouring_tables")),
         ("approximate*.py", ("approximate_dp", "pure_central_dp", "noise_promises", "neighbouring_tables")),
     ],
 )

@@ -36,6 +36,7 @@ from anonkit.policy.encodings import UTF8, encoding_named
 from anonkit.policy.person_candidates import joint_keys
 from anonkit.published.aggregates import FORMAT as AGGREGATES
 from anonkit.published.randomized_table import FORMAT
+from anonkit.published.statements.noise_statement import shows_no_rows
 
 _NOT_AGAIN = "The claimed epsilon was not audited, since the randomization cannot be run again"
 
@@ -96,9 +97,9 @@ def audit(
     loaded = release if isinstance(release, Release) else _loaded(release)
     params = {} if loaded is None else dict(loaded.params)
     report = {} if loaded is None else dict(loaded.report)
-    if params.get("format") == AGGREGATES:
+    if params.get("format") == AGGREGATES or shows_no_rows(params):
         raise ParameterError(
-            "the release holds aggregates and no rows of people: there is nothing that these attacks could link",
+            "the release holds published figures and no rows of people: there is nothing that these attacks could link",
             "`anonkit validate` adds up its epsilon and follows every figure",
         )
     policy = replace(_types(params), encoding=UTF8 if encoding is None else encoding_named(encoding))

@@ -35,6 +35,10 @@ from anonkit.protocols import Draft, Engine, Method
 from anonkit.published.additive_scores import places_of, region_of_nodes
 from anonkit.published.marginal_tables import OneWayTable, PairTable
 from anonkit.published.product_mixtures import FORMATS as MARGINALS
+from anonkit.published.statements.noise_statement import FORMAT as STATEMENT
+from anonkit.published.statements.noise_statement import CellRows
+from anonkit.published.statements.queries import Count, Sum
+from anonkit.published.statements.statement_json import from_params
 from anonkit.published.tree_model import FORMATS as FORESTS
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
@@ -164,6 +168,12 @@ class _Scene:
 
 def _stated(params: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Role]]:
     """Return what the params state of each column, and its role; a release for any purpose may have no target."""
+    if params.get("format") == STATEMENT:
+        treated = params["treatment"]
+        return [
+            (column, Role.TARGET if treated[column["name"]]["role"] == Role.TARGET else Role.QUASI_IDENTIFIER)
+            for column in params["statement"]["columns"]
+        ]
     target = params["target"]
     return [
         *((attribute, Role.QUASI_IDENTIFIER) for attribute in params["attributes"]),
@@ -221,6 +231,8 @@ def seen_of(records: pa.Table, draft: Draft) -> Seen:
     rows with its class and its value, column by column, whatever the method.
     """
     params: Mapping[str, Any] = draft.params
+    if params.get("format") == STATEMENT:
+        return _of_statement(records, draft)
     domains = {str(attribute["name"]): _domain(attribute) for attribute in params["attributes"]}
     stated = params["target"]
     target = None if stated is None else str(stated["name"])
@@ -248,6 +260,25 @@ def seen_of(records: pa.Table, draft: Draft) -> Seen:
 def _domain(stated: Mapping[str, Any]) -> Categories | Grid:
     domain = stated["domain"]
     return Grid.from_params(domain) if "bounds" in domain else Categories.from_params(domain)
+
+
+def _of_statement(records: pa.Table, draft: Draft) -> Seen:
+    """Return the noisy number of the cell of each record in every table, every choice, and the released rows alike."""
+    statement, values = from_params(draft.params)
+    batch = records.combine_chunks().to_batches()[0]
+    codes = {name: codes_of_cells(batch, name, domain) for name, domain in statement.domains.items()}
+    parts: list[tuple[int, IntArray]] = []
+    for draw, value in zip(statement.draws, values, strict=True):
+        numbers, query = np.array(value.numbers, dtype=np.int64), draw.query
+        cells = np.zeros(records.num_rows, dtype=np.int64)
+        for name in query.by if isinstance(query, Count | Sum) else ():
+            cells = cells * statement.domains[name].size + codes[name]
+        reads = np.all([codes[each.column] == each.code for each in draw.where], axis=0)
+        parts.append((int(isinstance(query, Count)), np.where(reads, numbers[cells], 0)))
+    if isinstance(statement.shows, CellRows):
+        parts += [(0, released) for released in _released(records, draft, statement.domains, None)]
+    effects = np.array([effect for effect, _ in parts], dtype=np.float64)
+    return Seen(features=np.column_stack([part for _, part in parts]).astype(np.float64), effects=effects)
 
 
 def _in_forest(params: Mapping[str, Any], codes: IntArray, label: IntArray) -> list[tuple[int, IntArray]]:

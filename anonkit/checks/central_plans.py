@@ -83,7 +83,10 @@ def expected_account(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedA
         **dict.fromkeys(_PAPERS, _grown),
     }
     if facts.method not in families:
-        raise ReleaseFormatError("the params name a method that has no account")
+        raise ReleaseFormatError(
+            "the params state no noise whose account can be worked out",
+            "a method of central differential privacy hands on a statement: docs/how-to/add-a-noise-method.md",
+        )
     if facts.parameters.get("stop") == "pure":
         raise ReleaseFormatError("with these parameters the method looks at rows without noise: nothing is promised")
     return families[facts.method](facts, params)

@@ -105,14 +105,14 @@ def _batches(part: Path, facts: PublicFacts, steps: int) -> Iterator[tuple[IntAr
         Places in a cell of a number.
     """
     for batch in iter_batches(part, [column.name for column in facts.columns], batch_rows=_BATCH_ROWS):
-        codes = [_codes(batch.column(column.name), column, steps) for column in facts.columns]
+        codes = [codes_of(batch.column(column.name), column, steps) for column in facts.columns]
         known = np.all([own >= 0 for own in codes], axis=0)
         used = [own[known] for own in codes]
         labels = used.pop(0) if facts.has_target else np.zeros(int(known.sum()), dtype=np.int64)
         yield labels, used
 
 
-def _codes(cells: pa.Array, column: PublicColumn, steps: int) -> IntArray:
+def codes_of(cells: pa.Array, column: PublicColumn, steps: int) -> IntArray:
     """Return the code of each cell, -1 outside the domain, shape (n_rows,)."""
     domain = column.domain
     values = cells.dictionary_decode() if isinstance(cells, pa.DictionaryArray) else cells

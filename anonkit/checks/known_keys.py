@@ -137,7 +137,7 @@ _PARAMS: Shape = {
     **dict.fromkeys(
         (
             "method_parameters", "parameters", "treatment", "model", "people", "places", "binned", "account", "trees",
-            "rule", "calibration", "vote", "draw", "choice",
+            "rule", "calibration", "vote", "draw", "choice", "statement", "values",
         ), ANY,
     ),
     "written": {"*": _WRITTEN},
@@ -226,7 +226,7 @@ _REPORT: Shape = {
         ),
         "sample": dict.fromkeys(("how", "of", "rows", "effect"), _plain),
     },
-    **dict.fromkeys(("forest", "marginals", "published_measures", "shuffle"), ANY),
+    **dict.fromkeys(("forest", "marginals", "published_measures", "shuffle", "draws"), ANY),
 }  # fmt: skip
 _MEASURES = ("discernibility", "average_equivalence_class_size", "scored_rows", "prediction_of_target")
 

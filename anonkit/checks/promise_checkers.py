@@ -135,18 +135,24 @@ def _local_files(data: Path, params: Facts, report: Facts) -> FileChecks:
 
 
 def _central_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
+    if "statement" in params:
+        from anonkit.checks.stated import stated_checks
+
+        return stated_checks(data, params, report["guarantee"])
     from anonkit.checks.central import central_checks
 
     return central_checks(data, params, report["guarantee"], is_promised=True)
 
 
 def _central_files(data: Path, params: Facts, report: Facts) -> FileChecks:
+    made = list(_central_draft(data, params, report))
+    if "statement" in params:
+        from anonkit.checks.stated import stated_report_checks
+
+        return FileChecks(made=made, later=list(stated_report_checks(params, report)))
     from anonkit.checks.central import central_report_checks
 
-    return FileChecks(
-        made=list(_central_draft(data, params, report)),
-        later=list(central_report_checks(params, report, is_promised=True)),
-    )
+    return FileChecks(made=made, later=list(central_report_checks(params, report, is_promised=True)))
 
 
 def _approximate_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:

@@ -27,7 +27,7 @@ _MECHANISMS = (
     "anonkit-randomized-1", "anonkit-forest-1", "anonkit-forest-2",
     "anonkit-noisy-tables-1", "anonkit-noisy-tables-2",
     "anonkit-noisy-histogram-1", "anonkit-aggregates-1",
-    "anonkit-marginals-1", "anonkit-marginals-2",
+    "anonkit-marginals-1", "anonkit-marginals-2", "anonkit-statement-1",
 )  # fmt: skip
 _RECODED = (PARAMS_FORMAT, "anonkit-drawn-rows-1")
 _CURRENT = {"report.json": (REPORT_FORMAT,), "the manifest of the data": (RELEASE_FORMAT,)}

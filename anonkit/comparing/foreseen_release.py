@@ -31,6 +31,10 @@ from anonkit.promises.guarantee import loss_json
 from anonkit.protocols import Method
 from anonkit.published.gaussian_intervals import gaussian_margin
 from anonkit.published.noise_intervals import count_margin
+from anonkit.published.statements.draw_widths import width_of
+from anonkit.published.statements.noise_statement import FORMAT as STATEMENT
+from anonkit.published.statements.queries import Count
+from anonkit.published.statements.statement_json import from_params
 
 ROWS = 5_000
 """Rows that are simulated, where the method is not told how many there are about."""
@@ -89,7 +93,7 @@ def foreseen_release(method: Method, policy: Policy, names: Sequence[str], *, ut
         "simulated_rows": n,
         "rows": release.report["rows"]["out"],
         "columns": [{key: column[key] for key in ("name", "role", "action")} for column in release.report["columns"]],
-        "noise": _noise(release.params),
+        "noise": _noise(release),
         "changes": changes,
         "prediction": prediction,
     }
@@ -102,8 +106,23 @@ def _settled(rows: pa.Table, policy: Policy) -> pa.Table:
         return pa.Table.from_batches(table.batches(), schema=table.schema)
 
 
-def _noise(params: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return size and noise of every table of counts, as the account of the release says."""
+def _noise(release: Release) -> list[dict[str, Any]]:
+    """Return size and noise of every table of counts, as the account or the statement of the release says."""
+    params = release.params
+    if params.get("format") == STATEMENT:
+        statement, _ = from_params(params)
+        losses = {line["name"]: line["epsilon"] for line in release.report["budget"]["per_attribute"]}
+        counts = [
+            {
+                "table": draw.name,
+                "cells": statement.numbers_of(draw),
+                "epsilon": losses[draw.name],
+                "reaches": width.within,
+            }
+            for draw in statement.draws
+            if isinstance(draw.query, Count) and (width := width_of(statement, draw)) is not None
+        ]
+        return sorted(counts, key=lambda table: -table["reaches"])
     cells = _cells(params)
     tables = [
         {

@@ -12,6 +12,8 @@ from anonkit.errors import ParameterError, option
 from anonkit.published.aggregates import FORMAT as AGGREGATES
 from anonkit.published.product_mixtures import FORMATS as MIXTURES
 from anonkit.published.randomized_table import FORMAT as RANDOMIZED_FORMAT
+from anonkit.published.statements.noise_statement import FORMAT as STATEMENT
+from anonkit.published.statements.noise_statement import shows_no_rows
 from anonkit.published.tree_model import FORMATS as FORESTS
 
 if TYPE_CHECKING:
@@ -46,6 +48,12 @@ def learned_from_files(
         raise ParameterError(
             "the release holds published tables and no rows: no model is learned from them",
             "read the file as it is, or table by table with anonkit.consumers.aggregate_tables",
+        )
+    if params.get("format") == STATEMENT:
+        kept = "figures and no rows" if shows_no_rows(params) else "ordinary rows of a noisy table, and no model"
+        raise ParameterError(
+            f"the release holds {kept}: nothing is reconstructed from it",
+            "read its figures" if shows_no_rows(params) else "train on its rows as they are",
         )
     if params.get("format") in FORESTS:
         from anonkit.consumers.forest import Forest

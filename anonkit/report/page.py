@@ -52,7 +52,7 @@ _FILES = (".parquet", ".params.json", ".report.json", ".report.html", ".datapack
 _REPORT_KEYS = (
     "format", "anonkit_version", "created", "dataset", "source_name", "recipients", "method", "guarantee", "budget",
     "columns", "rows", "disclosure_risk", "utility", "verification", "randomness", "domains_declared_by", "notes",
-    "shuffle",
+    "shuffle", "draws",
 )  # fmt: skip
 
 
@@ -128,7 +128,7 @@ def _view(report: Mapping[str, Any]) -> dict[str, Any]:
         "importance": _importance(report["columns"], report["method"]),
         "rows": row_counts(report["rows"]),
         "utility": list(measures(report["utility"])),
-        "budget": budget_tables(report["budget"]),
+        "budget": budget_tables(report["budget"], report.get("draws", ())),
         "notes": remaining_notes(report),
         "file_alone": shuffle_words(report.get("shuffle")),
         "further": [(heading(name), list(measures(report[name]))) for name in report if name not in _REPORT_KEYS],

@@ -107,8 +107,8 @@ def _measure(name: str, block: Mapping[str, Any], note: str) -> dict[str, Any]:
     }
 
 
-def budget_tables(budget: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the privacy loss budget and how it was divided, or None when none was spent."""
+def budget_tables(budget: Mapping[str, Any], draws: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any] | None:
+    """Return the privacy loss budget, how it was divided, and what each draw does; None when none was spent."""
     if all(not value for value in budget.values()):
         return None
     tables = [
@@ -119,7 +119,10 @@ def budget_tables(budget: Mapping[str, Any]) -> dict[str, Any] | None:
     facts = {key: value for key, value in budget.items() if key not in dict(tables) and value is not None}
     return {
         "facts": [(heading(key), bounded(key, value)) for key, value in facts.items()],
-        "tables": [(caption, *_records(budget[key])) for key, caption in tables if budget.get(key)],
+        "tables": [
+            *((caption, *_records(budget[key])) for key, caption in tables if budget.get(key)),
+            *([("Draws of noise, and how far each reaches", *_records(draws))] if draws else ()),
+        ],
     }
 
 

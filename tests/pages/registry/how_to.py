@@ -294,6 +294,10 @@ PAGES = {
         covered={"*": "tests/methods/test_third_party_method.py::test_commands_know_it_and_its_release_validates"},
         methods=("in-step",),
     ),
+    "docs/how-to/add-a-noise-method.md": Page(
+        covered={"*": "tests/methods/test_strangers.py::test_the_page_shows_the_file_of_the_package"},
+        methods=("joint-histogram",),
+    ),
     "docs/how-to/validate.md": Page(
         inputs={"in.csv": PEOPLE, "any.csv": COARSE},
         first="anonkit release --method mondrian --k 10 --sensitive illness --l 2 --target income in.csv out.parquet",

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The class of methods that hand on one noise statement; promise, draws, account, params and report follow from it."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.dp_trees.release.declared_schema import CentralMethod
+from anonkit.dp_trees.stated.row_answers import exact_answers
+from anonkit.dp_trees.stated.stated_draft import refuse_reserved, stated_draft
+from anonkit.errors import BudgetError, ParameterError
+from anonkit.mechanisms.accounting import rate_within
+from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.statement_loss import epsilon_of, row_units, sensitivity_of
+from anonkit.mechanisms.statement_noise import noisy_values
+from anonkit.policy.declaration import Policy
+from anonkit.policy.public_domains import CategoricalAttribute, numeric_target, public_domains
+from anonkit.promises.pure_central_dp import CentralDP
+from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.statements.noise_statement import CellRows, Draw, Restriction, Shown, StatedColumn, Statement
+from anonkit.published.statements.queries import HINT, Query
+from anonkit.randomness import Randomness
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatedMethod(CentralMethod, ABC):
+    """A method of central differential privacy that is one noise statement.
+
+    A subclass has `name`, `paper`, `summary`, parameters of its own, and `statement`. Where it publishes no rows of
+    people it says `publishes_rows = False`.
+
+    Privacy
+    -------
+    Pure central differential privacy: what the draws of the statement cost the dearest row, times the rows that differ
+    between neighbours, and never above the epsilon that was asked for. The statement has no data argument.
+    """
+
+    publishes_rows: ClassVar[bool] = True
+
+    @abstractmethod
+    def statement(self, policy: Policy) -> Statement:
+        """Return every draw of the release and what it shows, from parameters and policy alone.
+
+        Raises
+        ------
+        PolicyError, ParameterError
+            The policy lacks what the method needs.
+        """
+
+    # --- parts of a statement ----------------------------------------------------------------------------------------
+
+    def columns(self, policy: Policy, *, cells: int) -> tuple[StatedColumn, ...]:
+        """Return the declared columns with their public domains, the target last, numbers in so many equal cells."""
+        domains, number = public_domains(policy), numeric_target(policy)
+        columns = [
+            StatedColumn(
+                name=declared.name,
+                domain=declared.domain if isinstance(declared, CategoricalAttribute) else declared.grid(cells),
+            )
+            for declared in domains.attributes
+        ]
+        if number is not None:
+            columns.append(StatedColumn(name=number.name, domain=number.grid(cells)))
+        elif domains.target is not None:
+            columns.append(StatedColumn(name=domains.target.name, domain=domains.target.domain))
+        return tuple(columns)
+
+    def draw(
+        self,
+        name: str,
+        query: Query,
+        columns: tuple[StatedColumn, ...],
+        *,
+        share: Fraction = Fraction(1),
+        law: str | None = None,
+        where: Mapping[str, int] | None = None,
+    ) -> Draw:
+        """Return a draw that costs a row a share of what one row may lose in all.
+
+        Parameters
+        ----------
+        name : str
+        query : Query
+        columns : tuple of StatedColumn
+            Those of the statement.
+        share : Fraction
+            In (0, 1]. The shares of all draws that can read the same row come to 1 at most.
+        law : str, optional
+            Law of the noise; the first of the query's by default.
+        where : mapping, optional
+            Of the name of a column to the place of the one value whose rows are read.
+
+        Raises
+        ------
+        ParameterError
+            The share is too small for any noise, or the law is not one for the query.
+        """
+        domains: dict[str, Categories | Grid] = {column.name: column.domain for column in columns}
+        units = math.floor(self._row_units * share)
+        return Draw(
+            name=name,
+            query=query,
+            law=query.laws[0] if law is None else law,
+            rate=rate_within(units, sensitivity_of(query, domains)),
+            where=tuple(Restriction(column=column, code=code) for column, code in (where or {}).items()),
+        )
+
+    def stated(self, columns: tuple[StatedColumn, ...], draws: tuple[Draw, ...], shows: Shown) -> Statement:
+        """Return the statement of some draws, with the neighbours and the rows of a unit that were asked for."""
+        return Statement(
+            columns=columns, draws=draws, shows=shows, adjacency=self.neighbours, rows_per_unit=self.rows_per_unit
+        )
+
+    # --- the method --------------------------------------------------------------------------------------------------
+
+    @property
+    def draws_rows(self) -> bool:
+        """True where rows of people are published, about as many as noisy counts say."""
+        return self.publishes_rows
+
+    def rows_of_noise(self, policy: Policy) -> float:
+        """Return about how many rows noise alone makes: half the mean size of the noise in each cell."""
+        statement = self.statement(policy)
+        if not isinstance(statement.shows, CellRows):
+            return 0.0
+        draw = next(draw for draw in statement.draws if draw.name == statement.shows.of)
+        return statement.numbers_of(draw) * (1 << RATE_BITS) / (2 * draw.rate)
+
+    def checked_statement(self, policy: Policy) -> Statement:
+        """Return the statement; refuse one that costs more than epsilon, or is of other neighbours than asked for.
+
+        Raises
+        ------
+        BudgetError
+            Its draws cost a row more than the epsilon that was asked for.
+        ParameterError
+            It is of other neighbours or rows of a unit, or the class says otherwise whether it publishes rows.
+        """
+        self.check_unit(policy)
+        statement = self.statement(policy)
+        if (statement.adjacency, statement.rows_per_unit) != (self.neighbours, self.rows_per_unit):
+            raise ParameterError(f"the statement of {self.name!r} is of other neighbours than were asked for", HINT)
+        if isinstance(statement.shows, CellRows) != self.publishes_rows:
+            raise ParameterError(f"publishes_rows of {self.name!r} is not what its statement shows", HINT)
+        if row_units(statement) > self._row_units:
+            raise BudgetError(f"the draws of {self.name!r} cost more than epsilon = {self.epsilon:g}", HINT)
+        refuse_reserved(statement)
+        return statement
+
+    def guarantee(self, policy: Policy) -> CentralDP:
+        """State the promise: what the draws of the statement add up to."""
+        return self.promise(policy, epsilon_of(self.checked_statement(policy)))
+
+    def release(
+        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
+    ) -> Draft:
+        """Answer all queries in one pass, add noise, and show what is noisy."""
+        progress("counting", 0.0)
+        statement = self.checked_statement(policy)
+        answers = exact_answers(source, engine, statement, policy.target, self.used_rows(source, policy, engine, rng))
+        values = noisy_values(statement, answers, Words(rng.child("noise")))
+        return stated_draft(statement, values, policy, engine, rng.child("rows"), self.told)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The privacy loss of a noise statement, as its owner accounts for it: from queries, rates and restrictions alone.
+
+A row that comes or goes moves the numbers of a table by their sensitivity in sum. It moves the scores of a choice
+within a range whose width is what counts (`private_selection`). A draw costs rate times sensitivity. A row pays for
+the draws whose restrictions it meets, and the dearest row decides.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from fractions import Fraction
+
+from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.mechanisms.accounting import rounded_up
+from anonkit.promises.neighbouring_tables import changed_rows
+from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.statements.noise_statement import Draw, Statement
+from anonkit.published.statements.queries import Count, ModeScore, Query, RankScore, Sum
+
+_ONE = 1 << RATE_BITS
+
+
+def sensitivity_of(query: Query, domains: Mapping[str, Categories | Grid]) -> int:
+    """Return what one row that comes or goes changes: the sum of changes of a table, or the width of those of scores.
+
+    Parameters
+    ----------
+    query : Query
+    domains : mapping
+        Of the name of a column to its public domain.
+    """
+    if isinstance(query, Sum):
+        return _cells(domains[query.of]) - 1  # a row in an outermost cell
+    if isinstance(query, RankScore):
+        # each score moves by so much at most, some up and others down
+        return 2 * max(query.numerator, query.denominator - query.numerator)
+    one_cell: Count | ModeScore = query
+    return {Count: 1, ModeScore: 1}[type(one_cell)]
+
+
+def _cells(domain: Categories | Grid) -> int:
+    return domain.cells if isinstance(domain, Grid) else len(domain.values)
+
+
+def draw_units(statement: Statement, draw: Draw) -> int:
+    """Return what a draw costs a row that it reads, in units of 2**-52."""
+    return draw.rate * sensitivity_of(draw.query, statement.domains)
+
+
+def row_units(statement: Statement) -> int:
+    """Return what the dearest row pays for all draws, in units of 2**-52.
+
+    Rows differ by the values of restricted columns alone, so that one row for each combination of values that some
+    draw is restricted to, or of any other value, stands for all.
+    """
+    values: dict[str, set[int | None]] = {}
+    for draw in statement.draws:
+        for each in draw.where:
+            values.setdefault(each.column, {None}).add(each.code)
+    rows = (dict(zip(values, codes, strict=True)) for codes in itertools.product(*values.values()))
+    return max(
+        sum(
+            draw_units(statement, draw)
+            for draw in statement.draws
+            if all(row[each.column] == each.code for each in draw.where)
+        )
+        for row in rows
+    )
+
+
+def epsilon_of(statement: Statement) -> float:
+    """Return the loss of the unit of privacy under the adjacency of a statement, rounded up to a float."""
+    rows = changed_rows(statement.rows_per_unit, statement.adjacency)
+    return rounded_up(Fraction(row_units(statement) * rows, _ONE))
+
+
+def budget_lines(statement: Statement) -> list[tuple[str, float]]:
+    """Return the name of each draw and what it costs a row that it reads, rounded up to a float."""
+    return [(draw.name, rounded_up(Fraction(draw_units(statement, draw), _ONE))) for draw in statement.draws]
