@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from anonkit.auditing import audit as audit
     from anonkit.bundle.stored_release import Release as Release
     from anonkit.bundle.stored_release import load as load
-    from anonkit.checks.validation import validate as validate
     from anonkit.comparing.comparison import compare as compare
     from anonkit.consumers.reconstruction import reconstruct as reconstruct
     from anonkit.consumers.release_scoring import release_scorer as release_scorer
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from anonkit.pipeline.python_calls import apply as apply
     from anonkit.pipeline.python_calls import release as release
     from anonkit.pipeline.risk_before_release import risk as risk
+    from anonkit.pipeline.validating import validate as validate
     from anonkit.policy.column_declarations import Column as Column
     from anonkit.policy.column_declarations import Role as Role
     from anonkit.policy.declaration import Policy as Policy
@@ -58,7 +58,7 @@ _HOME = {
     "release": "anonkit.pipeline.python_calls",
     "release_scorer": "anonkit.consumers.release_scoring",
     "risk": "anonkit.pipeline.risk_before_release",
-    "validate": "anonkit.checks.validation",
+    "validate": "anonkit.pipeline.validating",
 }
 __all__ = ["__version__", *_HOME, "datasets"]
 

@@ -15,8 +15,10 @@ from anonkit.bundle.release_place import Place
 from anonkit.bundle.stored_release import Release
 from anonkit.checks.agreement import budget_checks, verification_checks
 from anonkit.checks.anonymity import figure_checks, model_checks, recounted, role_checks
+from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.kept_columns import check_kept, kept_columns, said_otherwise
 from anonkit.checks.plain_bounds import Labelled, class_check
+from anonkit.checks.population_validation import population_of_release
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
 from anonkit.checks.sameness import none_of, same
@@ -83,9 +85,21 @@ def validate_classes(evidence: Evidence) -> Validation:
             counted.append(_said_to_be_counted(report, promise.k))
     if bound_columns(params):
         counted.append(class_check(evidence.place.file(DATA), evidence.labels, params, promise.quasi_identifiers))
+    population = population_of_release(
+        data, schema.names, promise, _of_own(disclosure, evidence, promise, given), params, report, requested
+    )
+    counted += population.checks
     more = [check for check in requested.checks(disclosure, watched, promise.unit) if check not in promised]
     checks = (*evidence.checks, *budget_checks(report), *promised, *counted, *more)
-    return Validation(checks=checks, disclosure=disclosure)
+    return Validation(checks=checks, disclosure=disclosure, population=population.block, notes=population.notes)
+
+
+def _of_own(disclosure: Disclosure, evidence: Evidence, promise: KAnonymity, given: Sequence[str] | None) -> Disclosure:
+    """Return the recount by the release's own quasi-identifiers."""
+    if given is None:
+        return disclosure
+    names = [name for name in promise.quasi_identifiers if name in evidence.schema.names]
+    return measure(evidence.labels.data, names)
 
 
 def _whose_rows(params: Mapping[str, Any], report: Mapping[str, Any], promise: KAnonymity) -> Check:

@@ -21,6 +21,7 @@ from anonkit.checks.requirements import Validation, refuse_unknown
 from anonkit.checks.sameness import named, none_of, repeated, same
 from anonkit.checks.scored_rows import no_prediction
 from anonkit.checks.table_scans import combined
+from anonkit.errors import ParameterError
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check
 
@@ -43,6 +44,11 @@ def validate_drawn(evidence: Evidence) -> Validation:
     """Recount the classes and the loss, and compare them with the promise, the report and what is asked."""
     params, report, data = evidence.release.params, evidence.release.report, evidence.labels.data
     schema, requested, claimed = evidence.schema, evidence.asked, report["guarantee"]["parameters"]
+    if requested.against.is_given:
+        raise ParameterError(
+            "the rows of this release were drawn by coins: it is no simple random sample of a population",
+            "leave the population out",
+        )
     promise = KAnonymity(k=claimed["k"], quasi_identifiers=tuple(claimed["quasi_identifiers"]))
     refuse_unknown([*(requested.quasi_identifiers or ()), *requested.sensitive], schema.names)
     disclosure = recounted(

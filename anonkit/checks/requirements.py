@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from anonkit.checks.against_population import AgainstPopulation
 from anonkit.checks.disclosure import Disclosure
+from anonkit.checks.population_counts import CHECK as K_MAP
+from anonkit.checks.population_counts import ReadsPopulation
 from anonkit.errors import ParameterError, did_you_mean
 from anonkit.promises.anonymous_classes import CANDIDATE, Diversity, KAnonymity
 from anonkit.promises.guarantee import Check
@@ -25,6 +28,10 @@ class Asked:
     t: float | None
     alpha: float | None
     beta: float | None
+    against: AgainstPopulation = field(default_factory=AgainstPopulation)
+    """What is known of the population."""
+    population: ReadsPopulation | None = None
+    """Reads its file, where there is one."""
 
     @property
     def about_sensitive(self) -> bool:
@@ -33,8 +40,8 @@ class Asked:
 
     @property
     def anything(self) -> bool:
-        """Tell whether some k, l, t, alpha or beta is asked."""
-        return self.k is not None or self.about_sensitive
+        """Tell whether some k, l, t, alpha or beta is asked, or the risk in a population."""
+        return self.k is not None or self.about_sensitive or self.against.is_given
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -45,6 +52,7 @@ class Asked:
             "t_closeness": self.t,
             "alpha_k_anonymity": self.alpha,
             "basic_beta_likeness": self.beta,
+            K_MAP: self.against.k_map,
         }
         return tuple(name for name, value in given.items() if value is not None)
 
@@ -90,6 +98,8 @@ class Validation:
     """What the report declares or the caller asked, and was not looked at: never a pass."""
     uncountable: tuple[str, ...] = ()
     """What the report declares and nobody can repeat from the files (`UNCOUNTABLE`)."""
+    population: Mapping[str, Any] | None = None
+    """The risk in a population, where that was asked."""
     notes: tuple[str, ...] = ()
     """What was found in columns that are shown as they are, and which they are; no value."""
 
@@ -122,7 +132,12 @@ class Validation:
             "checks": [check.to_dict() for check in self.checks],
             "unchecked": list(self.unchecked),
             "notes": list(self.notes),
-            "disclosure_risk": None if self.disclosure is None else self.disclosure.to_dict(0.2),
+            "disclosure_risk": None
+            if self.disclosure is None
+            else {
+                **self.disclosure.to_dict(0.2),
+                **({} if self.population is None else {"population": dict(self.population)}),
+            },
         }
 
 

@@ -19,6 +19,7 @@ from anonkit.bundle.release_names import DATA, REPORT
 from anonkit.bundle.release_place import Place, refuse_unfit_files
 from anonkit.bundle.store_workers import fetched_by
 from anonkit.bundle.stored_release import Release, load_place, refuse_incomplete
+from anonkit.checks.against_population import AgainstPopulation
 from anonkit.checks.agreement import agreement_checks, row_checks
 from anonkit.checks.catalogued import catalogue_checks
 from anonkit.checks.class_promise import Evidence
@@ -26,6 +27,8 @@ from anonkit.checks.described import description_checks, unreadable
 from anonkit.checks.disclosure import measure
 from anonkit.checks.known_keys import key_checks
 from anonkit.checks.plain_bounds import read_as_labels
+from anonkit.checks.population_counts import ReadsPopulation
+from anonkit.checks.population_validation import population_of_table
 from anonkit.checks.promise_checkers import checker_of
 from anonkit.checks.released_copies import copy_checks
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
@@ -69,6 +72,8 @@ def validate(
     alpha: float | None = None,
     beta: float | None = None,
     release_as_is: Sequence[str] = (),
+    against: AgainstPopulation | None = None,
+    population: ReadsPopulation | None = None,
     signed_by: str | Path | None = None,
     workers: PartWorkers | None = None,
 ) -> Validation:
@@ -89,6 +94,10 @@ def validate(
     release_as_is : sequence of str
         Columns of a plain table that may be handed out although their cells look like identifiers or number the rows;
         the report of a release says which.
+    against : AgainstPopulation, optional
+        What is known of the population that the table was drawn from.
+    population : ReadsPopulation, optional
+        Reads its file, where there is one.
     signed_by : path, optional
         Public key (Ed25519, PEM) that must have signed the release.
     workers : PartWorkers, optional
@@ -106,7 +115,17 @@ def validate(
         A column is not there, and the first line of the file looks like a record.
     """
     key = None if signed_by is None else read_public_key(signed_by)
-    requested = Asked(quasi_identifiers=quasi_identifiers, sensitive=sensitive, k=k, l=l, t=t, alpha=alpha, beta=beta)
+    requested = Asked(
+        quasi_identifiers=quasi_identifiers,
+        sensitive=sensitive,
+        k=k,
+        l=l,
+        t=t,
+        alpha=alpha,
+        beta=beta,
+        against=against or AgainstPopulation(),
+        population=population,
+    )
     place = _place_of(table)
     if place is not None:
         if release_as_is:
@@ -174,8 +193,9 @@ def _validate_table(table: Any, requested: Asked, allowed: Sequence[str]) -> Val
     with read_once(table) as rows:
         disclosure = measure(rows, requested.quasi_identifiers, sensitive=requested.sensitive)
         found = look_at_unchanged(rows, clear, allowed=allowed, known=requested.quasi_identifiers)
-    checks = [*requested.checks(disclosure, requested.sensitive), *found.checks]
-    return Validation(checks=tuple(checks), disclosure=disclosure, notes=found.notes)
+        there = population_of_table(rows, disclosure, requested)
+    checks = [*requested.checks(disclosure, requested.sensitive), *there.checks, *found.checks]
+    return Validation(checks=tuple(checks), disclosure=disclosure, population=there.block, notes=found.notes)
 
 
 def _validate_release(place: Place, requested: Asked, key: Ed25519PublicKey | None) -> Validation:
@@ -246,7 +266,7 @@ def _validate_documents(
         )
         validation = checker_of(report["guarantee"]).validate(evidence)
         stated = (note for note in report["notes"] if note.startswith(tuple(map(opening_of, clear))))
-        return replace(validation, notes=tuple(dict.fromkeys((*found.notes, *stated))))
+        return replace(validation, notes=tuple(dict.fromkeys((*found.notes, *validation.notes, *stated))))
 
 
 def _has_twice(report: Mapping[str, Any]) -> bool:

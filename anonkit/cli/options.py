@@ -20,6 +20,7 @@ from anonkit.cli.boundary import one_line
 from anonkit.cli.outcome import WrongUsage
 
 if TYPE_CHECKING:
+    from anonkit.checks.against_population import AgainstPopulation
     from anonkit.engines import Local, Spark
     from anonkit.ledger.account import Account
     from anonkit.ledger.standing import Entry
@@ -352,6 +353,49 @@ table_domains_options = option_group(
     domains_min_people_option,
 )
 """The argument `domains_min_people`: None where no domain is read from the table."""
+
+
+# --- what is known of the population ---------------------------------------------------------------------------------
+
+
+def _known(
+    population: str | None, population_size: int | None, sampling_fraction: float | None, k_map: int | None = None
+) -> AgainstPopulation:
+    from anonkit.checks.against_population import AgainstPopulation
+
+    return AgainstPopulation(file=population, size=population_size, fraction=sampling_fraction, k_map=k_map)
+
+
+_POPULATION = (
+    click.option(
+        "--population",
+        metavar="FILE",
+        help="A file of the population, a row a person, with the same quasi-identifiers.",
+    ),
+    click.option("--population-size", type=click.IntRange(min=1), metavar="INTEGER", help="People of the population."),
+    click.option(
+        "--sampling-fraction",
+        type=float,
+        metavar="NUMBER",
+        help="Share of the population that the table is, such as 0.01.",
+    ),
+)
+
+population_options = option_group("known", _known, *_POPULATION)
+"""The argument `known`: an `AgainstPopulation`."""
+
+k_map_options = option_group(
+    "known",
+    _known,
+    *_POPULATION,
+    click.option(
+        "--k-map",
+        type=click.IntRange(min=2),
+        metavar="INTEGER",
+        help="With --population: fewest people of it that share each released group.",
+    ),
+)
+"""The same with what is asked of the file."""
 
 
 # --- whose budget is charged ------------------------------------------------------------------------------------------

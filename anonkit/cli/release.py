@@ -14,6 +14,7 @@ from anonkit.cli.options import (
     account_options,
     engine_options,
     json_option,
+    k_map_options,
     output_options,
     owner_option,
     policy_options,
@@ -25,6 +26,7 @@ from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import notes_at_once, progress_line
 
 if TYPE_CHECKING:
+    from anonkit.checks.against_population import AgainstPopulation
     from anonkit.cli.options import OwnerAsReader
     from anonkit.engines import Local, Spark
     from anonkit.ledger.account import Account
@@ -60,6 +62,7 @@ _USUAL = (
 @reading_options
 @policy_options
 @table_domains_options
+@k_map_options
 @account_options
 @engine_options
 @output_options
@@ -77,6 +80,7 @@ def command(
     how: Mapping[str, Any],
     policy: Policy,
     domains_min_people: int | None,
+    known: AgainstPopulation,
     account: Account,
     engine: Local | Spark,
     output: Output,
@@ -125,6 +129,7 @@ def command(
             engine=engine,
             output=replace(output, for_owner=measured, previews=measured, foresees=foreseen),
             account=account,
+            population=known,
             seed=seed,
             utility=not no_utility,
             progress=progress,

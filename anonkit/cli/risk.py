@@ -16,6 +16,7 @@ from anonkit.cli.options import (
     force_option,
     json_option,
     policy_options,
+    population_options,
     quiet_option,
     reading_options,
 )
@@ -23,6 +24,7 @@ from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import progress_line
 
 if TYPE_CHECKING:
+    from anonkit.checks.against_population import AgainstPopulation
     from anonkit.engines import Local, Spark
     from anonkit.pipeline.risk_before_release import SourceRisk
     from anonkit.policy.declaration import Policy
@@ -35,13 +37,7 @@ _COARSENINGS_SHOWN = 5
 
 @click.command(name="risk")
 @click.argument("source", metavar="IN")
-@click.option(
-    "--population", metavar="FILE", help="A file of the population, a row a person, with the same quasi-identifiers."
-)
-@click.option("--population-size", type=click.IntRange(min=1), metavar="INTEGER", help="People of the population.")
-@click.option(
-    "--sampling-fraction", type=float, metavar="NUMBER", help="Share of the population that IN is, such as 0.01."
-)
+@population_options
 @click.option("--html", "page", metavar="PAGE", help="Write the figures as a page there; it is for the owner.")
 @force_option
 @reading_options
@@ -52,9 +48,7 @@ _COARSENINGS_SHOWN = 5
 def command(
     source: str,
     *,
-    population: str | None,
-    population_size: int | None,
-    sampling_fraction: float | None,
+    known: AgainstPopulation,
     how: Mapping[str, Any],
     policy: Policy,
     engine: Local | Spark,
@@ -81,9 +75,9 @@ def command(
         found = anonkit.risk(
             source,
             policy=policy,
-            population=population,
-            population_size=population_size,
-            sampling_fraction=sampling_fraction,
+            population=known.file,
+            population_size=known.size,
+            sampling_fraction=known.fraction,
             engine=engine,
             progress=progress,
             **how,

@@ -13,7 +13,7 @@ import click
 from anonkit.cli.boundary import one_line
 from anonkit.cli.files import write_text
 from anonkit.cli.junit_command import JunitCommand
-from anonkit.cli.options import engine_of_checks_options, json_option, quiet_option, reading_options
+from anonkit.cli.options import engine_of_checks_options, json_option, k_map_options, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.errors import (
     AnonkitError,
@@ -28,6 +28,7 @@ from anonkit.redaction import redacted
 
 if TYPE_CHECKING:
     from anonkit.bundle.release_place import Place
+    from anonkit.checks.against_population import AgainstPopulation
     from anonkit.checks.requirements import Validation
     from anonkit.engines.engine_choice import Local, Spark
     from anonkit.promises.guarantee import Check
@@ -44,6 +45,7 @@ _FIGURES = (
     "epsilon",
     "delta",
     "shuffle_epsilon",
+    "k_map",
     "signature",
 )
 """Checks that are shown though they passed: their figures are what a release promises."""
@@ -134,6 +136,9 @@ _MEANINGS = {
     "boxes": "rows show combinations that its recoding cannot make",
     "told": "its report says other labels than its recoding has",
     "disclosure_risk": "its report states other risks than a recount finds",
+    "population": "its report says of the risk in a population what its classes contradict",
+    "population_file": "its report states other figures of the population than this file has",
+    "k_map": "groups have fewer people in the population file than asked",
     "utility": "its report states other measures than a recount finds",
     "prediction_of_target": "its report states figures of prediction that its rows do not have",
     "suppression": "its counts of rows contradict each other",
@@ -164,6 +169,7 @@ _MEANINGS = {
     multiple=True,
     help="Of a plain table: it may be handed out whatever its cells look like; repeatable.",
 )
+@k_map_options
 @click.option("--signed-by", metavar="PUBLIC_KEY", help="Public key (Ed25519, PEM) that must have signed the release.")
 @click.option("--against", metavar="OUT", help="Compare TARGET, which was exported, with its release OUT.")
 @engine_of_checks_options
@@ -183,6 +189,7 @@ def command(
     alpha: float | None,
     beta: float | None,
     release_as_is: tuple[str, ...],
+    known: AgainstPopulation,
     signed_by: str | None,
     against: str | None,
     engine: Local | Spark,
@@ -215,6 +222,8 @@ def command(
     from anonkit.cli.summary import check_line
     from anonkit.engines.snapshots.whole_tables import whole_table
     from anonkit.pipeline.exporting import validate_export
+    from anonkit.pipeline.population_file import PopulationFile
+    from anonkit.report.population_words import population_sentences
     from anonkit.report.wording import gathered
 
     without_pandas()
@@ -226,6 +235,7 @@ def command(
             or sensitive
             or release_as_is
             or any(value is not None for value in (k, l_, t, alpha, beta, signed_by, *how.values()))
+            or known.is_given
         ):
             raise WrongUsage(
                 "--against compares with the release alone", "anonkit validate OUT takes the other options"
@@ -247,6 +257,8 @@ def command(
                 alpha=alpha,
                 beta=beta,
                 release_as_is=release_as_is,
+                against=known,
+                population=None if known.file is None else PopulationFile(file=known.file),
                 signed_by=signed_by,
                 workers=workers,
             )
@@ -257,6 +269,7 @@ def command(
     lines = [check_line(column) for column in gathered(check.to_dict() for check in sorted(shown, key=_rank))]
     if len(shown) < len(validation.checks):
         lines.append(f"        {len(validation.checks) - len(shown)} more passed; --verbose lists them.")
+    lines += [f"        {sentence}" for sentence in population_sentences(validation.population, by_owner=False)]
     passed = sum(check.passed for check in validation.checks)
     head = click.style(f"{one_line(redacted(table))}: {passed} of {len(validation.checks)} checks passed", bold=True)
     return Outcome(

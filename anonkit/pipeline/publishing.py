@@ -82,6 +82,8 @@ class VerifiedDraft:
     """Where the files go, and in what form."""
     n_rows: int
     counted: Disclosure | None
+    population: Mapping[str, Any] | None
+    """What the classes risk against a population: public; None where nothing was said of it."""
     recoding: Mapping[str, Any]
     """As for params, with columns that turned out to have one value and are not published; empty without classes."""
     checks: Sequence[Check]
@@ -143,6 +145,13 @@ class VerifiedDraft:
         """The people of every class, where people are counted: published, since nobody can recount them."""
         return None if self.counted is None else self.counted.counts
 
+    def _disclosure_risk(self) -> dict[str, Any]:
+        """Return the block of risks: as counted on the release, and against a population where that was asked."""
+        if self.counted is None:
+            return {}
+        beside = {} if self.population is None else {"population": dict(self.population)}
+        return {**self.counted.to_dict(RISK_THRESHOLD), **beside}
+
     def _columns(self) -> list[dict[str, Any]]:
         """Return what was done to each column; those whose domain was read from the table are marked."""
         read = self.promise.to_dict()["parameters"].get("domains_from_data", ())
@@ -166,7 +175,7 @@ class VerifiedDraft:
             rows={**self.draft.rows, "out": self.n_rows},
             checks=self.checks,
             randomness=self.randomness,
-            disclosure_risk={} if self.counted is None else self.counted.to_dict(RISK_THRESHOLD),
+            disclosure_risk=self._disclosure_risk(),
             details={
                 **self.draft.details,
                 "utility": {**self.draft.details.get("utility", {}), **self.utility},

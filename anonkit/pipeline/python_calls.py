@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from anonkit.bundle.stored_release import Release
+from anonkit.checks.against_population import AgainstPopulation
 from anonkit.drafting.table_domains import MIN_PEOPLE
 from anonkit.engines.engine_choice import EngineChoice, Local, OpenEngine, Spark, engine_choice, is_spark_frame
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
@@ -40,6 +41,10 @@ def release(
     release_as_is: Iterable[str] = (),
     keep: Iterable[str] = (),
     recipients: str | Sequence[str] = (),
+    population: object = None,
+    population_size: int | None = None,
+    sampling_fraction: float | None = None,
+    k_map: int | None = None,
     engine: str | Engine | Local | Spark = "local",
     spark_master: str | None = None,
     spark_conf: Mapping[str, str] | None = None,
@@ -111,6 +116,17 @@ def release(
         (`keep = true` in the policy).
     recipients : str or sequence of str
         Whom the table is meant for, as report and page will say; by default the policy's (`[publication]`).
+    population : path or table, optional
+        The population that the table was drawn from, a row a person, with the quasi-identifiers under the same names.
+        At most one of this and the next two is given. The report of a k-anonymous release then says what its groups
+        risk in the population, as an estimate and no guarantee.
+    population_size : int, optional
+        People of the population, at least as many as the table has; the table is taken for a simple random sample.
+    sampling_fraction : float, optional
+        Share of the population that the table is, in (0, 1].
+    k_map : int, optional
+        With a population file: fewest people of it that share each released group, 2 or more; a release with fewer is
+        refused.
     no_target : bool
         Nothing is predicted: no column is taken for the target, and detail is kept for all columns together.
     task : str, optional
@@ -253,6 +269,7 @@ def release(
         method=method,
         policy=declared,
         preset=preset,
+        population=AgainstPopulation(file=population, size=population_size, fraction=sampling_fraction, k_map=k_map),
         domains_min_people=domains_min_people if domains_from_data else None,
         engine=_engine(engine, source, master=spark_master, conf=spark_conf, search_rows=search_rows),
         output=Output.at(

@@ -11,6 +11,7 @@ from typing import Any
 
 from anonkit.bundle.release_place import Place
 from anonkit.bundle.stored_release import Release
+from anonkit.checks.against_population import AgainstPopulation
 from anonkit.drafting.table_domains import MIN_PEOPLE
 from anonkit.engines.engine_choice import Local, Spark, engine_choice
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
@@ -34,6 +35,7 @@ from anonkit.redaction import is_address
 _OF_ENGINES = tuple(Local.__dataclass_fields__)
 _OF_ACCOUNTS = ("dataset", "accept_joint_k")
 _OF_SOURCES = tuple(ReadAs.__annotations__)
+_OF_POPULATION = ("population", "population_size", "sampling_fraction", "k_map")
 _TEXTS_OF_SOURCES = ("query", "sheet", "format", "decimal", "delimiter")
 _KEYS = (
     *("method", "preset", "input", "simulate", "output", "policy", "engine", "spark", "parameters"),
@@ -47,6 +49,7 @@ _KEYS = (
         *Output.IN_RECIPES,
         *_OF_ACCOUNTS,
         *_OF_SOURCES,
+        *_OF_POPULATION,
     ),
 )
 _WORDS = ("emit",)
@@ -87,6 +90,8 @@ class Recipe:
     k-anonymous releases; the ledger is whoever runs it's."""
     domains_min_people: int | None = None
     """People that share a category that is read from the table; None: domains are what the policy declares."""
+    population: AgainstPopulation = field(default_factory=AgainstPopulation)
+    """What is known of the population that the table was drawn from."""
     utility: bool = True
     """Whether models are trained to say how well the target is predicted."""
 
@@ -152,6 +157,7 @@ class Recipe:
             parameters=given,
             account=Account(**_settings(raw, path, _OF_ACCOUNTS)),
             domains_min_people=_min_people(raw, path),
+            population=_population(raw, path),
             utility=_flag("utility", raw.get("utility", True), path),
         )
 
@@ -213,6 +219,7 @@ class Recipe:
             output=replace(self.output, **changed),
             account=self._charged(self.account if account is None else account.over(self.account)),
             utility=self.utility,
+            population=self.population,
             progress=progress,
         )
         if self.tables is not None:
@@ -334,6 +341,22 @@ def _min_people(raw: Mapping[str, Any], path: Path) -> int | None:
     from_data = _flag("domains_from_data", raw.get("domains_from_data", False), path)
     people = _whole(key, raw[key], path) if key in raw else MIN_PEOPLE
     return people if from_data else None
+
+
+def _population(raw: Mapping[str, Any], path: Path) -> AgainstPopulation:
+    """Return what a recipe says of the population: a file in its folder or an address, a size, or a share."""
+    where, file, share = f"recipe {path.name!r}", raw.get("population"), raw.get("sampling_fraction")
+    if file is not None and not isinstance(file, str):
+        raise PolicyError(f"{where}: population must be a text", 'population = "register.csv"')
+    if share is not None and (isinstance(share, bool) or not isinstance(share, int | float)):
+        raise PolicyError(f"{where}: sampling_fraction must be a number", "sampling_fraction = 0.01")
+    whole = {key: _whole(key, raw[key], path) for key in ("population_size", "k_map") if key in raw}
+    return AgainstPopulation(
+        file=None if file is None else _in(path, file),
+        size=whole.get("population_size"),
+        fraction=None if share is None else float(share),
+        k_map=whole.get("k_map"),
+    )
 
 
 def _flag(key: str, value: object, path: Path) -> bool:

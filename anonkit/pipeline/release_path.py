@@ -33,6 +33,7 @@ from anonkit.pipeline.mondrian_preview import Previewed, mondrian_preview
 from anonkit.pipeline.new_people import with_new_people
 from anonkit.pipeline.output_measures import ReleasedRows, SourceCounts, answer_checks, recount, release_utility
 from anonkit.pipeline.owner_files import is_dossier_of
+from anonkit.pipeline.population_measures import ReleasedClasses, measured_population, refuse_population
 from anonkit.pipeline.publishing import VerifiedDraft, method_block, planned_release, prepared, publish, with_copy
 from anonkit.pipeline.release_output import BOUNDS, Output
 from anonkit.pipeline.release_request import ReleaseRequest
@@ -44,6 +45,7 @@ from anonkit.pipeline.stored_dossier import measured_dossier
 from anonkit.pipeline.written_bounds import bounds_notes, shown_labels
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import task_of_params
+from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
@@ -104,6 +106,8 @@ def _released(source: object, request: ReleaseRequest) -> Release:
         request.progress("reading", 0.0)
         opened = declared_source(source, request, declared, engine, workspace.private)
         output.refuse_unfit(opened.promise)
+        if request.population.is_given:
+            refuse_population(request.population, opened.promise, opened.rows.table.n_rows)
         output.refuse_unheld(opened.policy, declared, opened.promise, lambda: opened.rows.table.n_rows)
         if account.only_new:
             opened, account = with_new_people(opened, account, workspace.private)
@@ -366,6 +370,19 @@ def _recounted(
         *check_kept(spool, schema.names, policy.kept),
     ]
     _refuse_broken(checks, of_classes if promise.loss() is None else [])
+    population = None
+    if request.population.is_given and counted is not None and isinstance(promise, KAnonymity):
+        request.progress("looking at the population", 0.0)
+        released = ReleasedClasses(
+            data=spool,
+            rows=files.scan(spool, Policy()),
+            files=files,
+            counted=counted,
+            promise=promise,
+            shown=[name for name in promise.quasi_identifiers if name in schema.names],
+            recoding=draft.params["recoding"],
+        )
+        population = measured_population(request.population, released, int(draft.rows["in"]), source, workspace.private)
     shows_bounds = classes is not None and request.output.cells == BOUNDS
     bounds = bounds_of_labels(draft.params, schema.names, partial(shown_labels, spool)) if shows_bounds else None
     return VerifiedDraft(
@@ -379,6 +396,7 @@ def _recounted(
         output=request.output,
         n_rows=n_rows,
         counted=counted,
+        population=population,
         recoding={} if classes is None else as_drafted["recoding"],
         checks=checks,
         utility=release_utility(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from anonkit.checks.against_population import AgainstPopulation
 from anonkit.engines.engine_choice import EngineChoice, Local
 from anonkit.errors import ChoiceError, option
 from anonkit.ledger.account import Account
@@ -46,6 +47,8 @@ class ReleaseRequest:
     """Reproducible randomness for tests; None: the secure generator."""
     utility: bool = True
     """Whether models are trained on the release, and on its source for the owner, to say what it is worth."""
+    population: AgainstPopulation = field(default_factory=AgainstPopulation)
+    """What is known of the population that the table was drawn from."""
     progress: Progress = no_progress
     """Called with the step and the share done."""
 

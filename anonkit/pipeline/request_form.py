@@ -33,8 +33,9 @@ _IN_NO_FILE = ("bookkeeping", "publication", "joint_k")
 def request_form(request: ReleaseRequest, columns: pa.Schema, engine: Engine, n_rows: int) -> bytes | None:
     """Return the form of a request; None when a release of it is not known again.
 
-    That is a seeded one, which is not for release, and one of a method of another package with parameters that have no
-    form (anything but numbers, texts, dates, enumerations, arrays, and collections and dataclasses of them).
+    That is a seeded one, which is not for release; one with a population file; and one of a method of another package
+    with parameters that have no form (anything but numbers, texts, dates, enumerations, arrays, and collections and
+    dataclasses of them).
 
     Parameters
     ----------
@@ -46,7 +47,8 @@ def request_form(request: ReleaseRequest, columns: pa.Schema, engine: Engine, n_
     n_rows : int
         Its rows.
     """
-    if request.seed is not None:
+    population = request.population
+    if request.seed is not None or population.file is not None:  # a file may have changed, and no hash of it is kept
         return None
     account = request.account
     joint_k = request.policy.joint_k if account.accept_joint_k is None else account.accept_joint_k
@@ -63,6 +65,7 @@ def request_form(request: ReleaseRequest, columns: pa.Schema, engine: Engine, n_
             "domains_min_people": request.domains_min_people,
             "data": request.output.form,
             "utility": request.utility,
+            **({"population": _value(population)} if population.is_given else {}),
             "sample": sample_size(engine, n_rows),
             "columns": [[field.name, _type_name(field.type)] for field in columns],
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.bundle.private_files import PrivateFolder
+from anonkit.checks.against_population import SIMPLE_SAMPLE, AgainstPopulation
 from anonkit.engines.engine_choice import EngineChoice, Local
-from anonkit.engines.reading.settled_tables import settled
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
-from anonkit.engines.snapshots.dispatch import Snapshot
-from anonkit.errors import ParameterError, PolicyError, SourceError, did_you_mean, option
+from anonkit.errors import PolicyError, SourceError
 from anonkit.estimators.population.individual_risk import individual_risk
 from anonkit.estimators.population.log_linear_risk import all_pairs, main_effects, sample_unique_risk
+from anonkit.estimators.population.matched_classes import matched_classes
 from anonkit.estimators.population.minimal_uniques import (
     LARGEST_SET,
     MinimalUniques,
@@ -40,68 +40,10 @@ from anonkit.estimators.population.population_uniques import (
 from anonkit.methods import make_method
 from anonkit.pipeline.coarsening_effects import Coarsening, CodedRows, coarsenings, levels_of
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source
+from anonkit.pipeline.population_file import refuse_other_kind, settled_population
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Progress, Source, no_progress
-
-SIMPLE_SAMPLE = "the table is a simple random sample of the population"
-"""What every estimate assumes."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AgainstPopulation:
-    """What is known of the population: a file of it, its size, or the share of it that the table is; or nothing.
-
-    Raises
-    ------
-    ParameterError
-        More than one is given, or one that is no size or no share.
-    """
-
-    file: object = None
-    """A path, an address or a table: a row is a person. It has the quasi-identifiers, under the same names."""
-    size: int | None = None
-    """People of the population, at least as many as the table has."""
-    fraction: float | None = None
-    """Share of the population that the table is, in (0, 1]."""
-
-    def __post_init__(self) -> None:
-        names = ("population", "population_size", "sampling_fraction")
-        given = [
-            name for name, value in zip(names, (self.file, self.size, self.fraction), strict=True) if value is not None
-        ]
-        if len(given) > 1:
-            raise ParameterError(f"{option(given[0])} and {option(given[1])} say the same thing", "give one of them")
-        if self.size is not None and self.size < 1:
-            raise ParameterError(f"population_size ({self.size}) must be at least 1", "people of the population")
-        if self.fraction is not None and not 0 < self.fraction <= 1:
-            raise ParameterError(
-                f"sampling_fraction ({self.fraction}) must be in (0, 1]", "0.01 for one per cent of the population"
-            )
-
-    @property
-    def basis(self) -> str:
-        """What the estimates rest on."""
-        if self.file is not None:
-            return "file"
-        return "size" if self.size is not None else "fraction" if self.fraction is not None else "none"
-
-    def fraction_of(self, n_people: int, in_file: int | None) -> float | None:
-        """Return the share of the population that so many people are; None where it is not known.
-
-        Raises
-        ------
-        ParameterError
-            The population is said to be smaller than the table.
-        """
-        if self.size is not None and self.size < n_people:
-            raise ParameterError(
-                f"population_size ({self.size}) is smaller than the table ({n_people})", "it counts everybody"
-            )
-        size = in_file if self.file is not None else self.size
-        if size is None:
-            return self.fraction
-        return n_people / size if size >= n_people else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -364,24 +306,7 @@ class _PopulationRows:
             both, np.append(np.zeros(n_classes, np.int64), np.ones(both[0].size - n_classes, np.int64))
         )
         people = counted[joined[:n_classes]]
-        met = people > 0
-        small, large = sizes[met].astype(np.float64), people[met].astype(np.float64)
-        n = float(small.sum())
-        if not n:
-            return {"rows": self.rows, "uniques": self.uniques, "unmatched_classes": n_classes, "k_map": None}
-        present = np.minimum(small / large, 1.0)  # above 1 where the file lacks somebody
-        return {
-            "rows": self.rows,
-            "uniques": self.uniques,
-            "unmatched_classes": int(n_classes - np.count_nonzero(met)),
-            "k_map": int(large.min()),
-            "journalist": {
-                "max": float((1 / large).max()),
-                "mean": float(max(small.size / large.sum(), present.sum() / n)),
-            },
-            "marketer": float(present.sum() / n),
-            "delta_presence": {"max": float(present.max()), "mean": float((small @ present) / n)},
-        }
+        return {"rows": self.rows, "uniques": self.uniques, **matched_classes(sizes, people)}
 
 
 def _population_rows(
@@ -390,18 +315,7 @@ def _population_rows(
     """Read the quasi-identifiers of a population file, its cells settled as those of the table."""
     policy, engine = declared.policy, declared.engine
     names = [column.name for column in encoded]
-    own = replace(policy, columns={name: policy.column(name) for name in names}, candidates=())
-    scanned = Snapshot(source=source_at(file), private=private).scan(engine, own)
-    places = [policy.column(name).place for name in names]
-    needed = [
-        each for name, place in zip(names, places, strict=True) for each in ([name] if place is None else place.columns)
-    ]
-    for name in needed:
-        if name not in scanned.schema.names:
-            raise PolicyError(
-                f"column {name!r} is not in the population file", did_you_mean(name, scanned.schema.names)
-            )
-    table: Source = settled(scanned, own, engine)
+    table = settled_population(file, policy, names, engine, private)
     theirs = engine.encode(table, names)
     codes = [_as_codes_of(column, other) for column, other in zip(encoded, theirs, strict=True)]
     inside = np.logical_and.reduce([column >= 0 for column in codes])
@@ -425,10 +339,7 @@ def _as_codes_of(column: Any, other: Any) -> NDArray[np.int32]:
         One holds numbers and the other texts: no value would be found.
     """
     if column.ordered != other.ordered and {len(column.values), len(other.values)} - {0}:
-        raise SourceError(
-            f"column {column.name!r} is one of numbers or dates in one file, and of texts in the other",
-            "declare its type in the policy",
-        )
+        raise refuse_other_kind(column.name)
     code = {value: at for at, value in enumerate(column.values)}
     places = np.array([code.get(value, -1) for value in other.values], np.int32)
     return places[other.codes] if places.size else np.zeros(0, np.int32)

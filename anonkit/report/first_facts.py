@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from anonkit.errors import in_python, on_command_line, option, spoken
+from anonkit.report.population_words import population_sentences
 from anonkit.report.promise_words import words_of
 from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, listed_with_and, named, plain
 from anonkit.report.tabulation import measures
@@ -93,10 +94,14 @@ def first_facts(report: Json, files: Sequence[str] = (), *, typed: bool = False)
             "Target": _target(report),
             "Whose rows": _whose(report),
             "Risk": risk_sentences(report),
+            "Population": map(plain, population_sentences(report["disclosure_risk"].get("population"))),
             "Secrets": _secrets(report),
             "Usefulness": usefulness_sentences(report),
         }
-    order = ("Table", "Target", "Whose rows", "Promise", "Risk", "Secrets", "Usefulness", "Recipients", "Files")
+    order = (
+        *("Table", "Target", "Whose rows", "Promise", "Risk", "Population", "Secrets", "Usefulness"),
+        *("Recipients", "Files"),
+    )
     spelled = on_command_line if typed else in_python
     said = ((label, [_spelled(sentence, spelled) for sentence in topics[label]]) for label in order if label in topics)
     return [

@@ -17,6 +17,7 @@ from anonkit.report.document import OWNER_BANNER, is_seeded, title_of
 from anonkit.report.first_facts import first_facts, remaining_notes
 from anonkit.report.label_legend import label_legend
 from anonkit.report.page_templates import rendered
+from anonkit.report.population_words import population_rows
 from anonkit.report.promise_words import words_of
 from anonkit.report.tabulation import bounded, budget_tables, column_row, measures, row_counts
 from anonkit.report.wording import (
@@ -235,6 +236,7 @@ def _risk(risk: Mapping[str, Any]) -> dict[str, Any] | None:
         "chart": chart if bars else None,
         "bins": table,
         "sensitive": _sensitive(risk),
+        "population_rows": population_rows(risk.get("population")),
         "parts": _clear_rows(risk.get("with_clear_columns")),
         "by_value": [(name, *_value_rows(values)) for name, values in risk.get("by_value", {}).items()],
     }

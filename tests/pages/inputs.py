@@ -32,6 +32,11 @@ def customers(rows: int = 400, seed: int = 1, *, customer_id: bool = False) -> M
     return make
 
 
+def first_customers(rows: int, of: int) -> Maker:
+    """Return who writes the first of some simulated bank customers: a sample of those that `customers(of)` writes."""
+    return lambda path: _write(path, _customers(of, 1, False).slice(0, rows))
+
+
 @cache
 def _customers(rows: int, seed: int, customer_id: bool) -> pa.Table:
     table = bank_customers(rows, seed=seed, customer_id=customer_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pages.inputs import (
     customers,
     customers_policy,
+    first_customers,
     one_of,
     patients,
     person,
@@ -122,6 +123,14 @@ PAGES = {
     ),
     "docs/how-to/find-what-makes-people-unique.md": Page(
         inputs={"in.csv": customers(), "register.csv": customers(2_000), "policy.toml": customers_policy()},
+        quick=True,
+    ),
+    "docs/how-to/state-risk-in-a-population.md": Page(
+        inputs={
+            "survey.csv": first_customers(400, 4_000),
+            "register.csv": customers(4_000),
+            "table.csv": COARSE,
+        },
         quick=True,
     ),
     "docs/how-to/github-action.md": Page(

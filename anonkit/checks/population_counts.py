@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many people of a population share each released class: counted from its file, the published recoding, the data.
+
+Nothing of the file is told but counts, and classes of the release that it lacks are counted and never named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from anonkit.checks.against_population import WHOLE_POPULATION
+from anonkit.checks.exact_cells import exact_table
+from anonkit.checks.people import Counts
+from anonkit.checks.population_labels import labels_of_people
+from anonkit.checks.sameness import same, same_figure
+from anonkit.checks.sample_estimates import BY_CONSTRUCTION, estimates_of
+from anonkit.checks.table_scans import combined, opened
+from anonkit.promises.guarantee import Check
+
+CHECK = "k_map"
+"""The check that the population has enough people of every released class."""
+_PEOPLE = "anonkit_population"
+_FRACTION = 1e-12
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PopulationCells:
+    """The people of a population file, as the release's columns are declared."""
+
+    cells: pa.Table
+    """Distinct combinations of the columns that the recoding needs."""
+    people: Counts
+    """Rows of the file that have each of them, shape (n_combinations,)."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the whole file."""
+        return int(self.people.sum())
+
+
+class ReadsPopulation(Protocol):
+    """Who reads a file of the population."""
+
+    def as_declared(self, params: Mapping[str, Any]) -> PopulationCells:
+        """Return its people as the params of a release declare its columns."""
+        ...
+
+    def as_it_is(self) -> str | Path | pa.Table:
+        """Return what is opened like the plain table that is validated."""
+        ...
+
+
+def people_of_classes(
+    data: Path, names: Sequence[str], recoding: Mapping[str, Any], population: PopulationCells
+) -> tuple[Counts, Counts]:
+    """Return the rows of every class of a release, and the people of the population who would show it.
+
+    Parameters
+    ----------
+    data : path
+        The data with labels.
+    names : sequence of str
+        Released quasi-identifiers, in the order of the promise: classes ascend with them, missing last.
+
+    Returns
+    -------
+    rows, people : array of int64, shape (n_classes,)
+    """
+    shown, placed = labels_of_people(population.cells, recoding)
+    table = pa.table({name: shown[name] for name in names} | {"": pa.array(population.people)})
+    return _joined(data, names, table.filter(pa.array(placed)))
+
+
+def people_of_rows(
+    data: str | Path | pa.Table, names: Sequence[str], population: str | Path | pa.Table
+) -> tuple[Counts, Counts, int]:
+    """Return the same of a plain table, whose cells are compared as they stand, and the rows of the population."""
+    with opened(population, names) as lines:
+        keys = "".join(f"{lines.column(name)} AS k{at}, " for at, name in enumerate(names))
+        counted = lines.connection.sql(
+            f"SELECT {keys}{lines.rows()} AS n FROM {lines.source}{' GROUP BY ALL' if names else ''}"
+        )
+        table = counted.to_arrow_table().rename_columns([*names, ""])
+    rows, people = _joined(data, names, table)
+    return rows, people, int(np.asarray(table.column("")).sum())
+
+
+def _joined(data: str | Path | pa.Table, names: Sequence[str], people: pa.Table) -> tuple[Counts, Counts]:
+    own = [f"q{at}" for at in range(len(names))]
+    listed = ", ".join(own)
+    order = f" ORDER BY {', '.join(f'classes.{one} NULLS LAST' for one in own)}" if own else ""
+    same_cells = " AND ".join(f"classes.{one} IS NOT DISTINCT FROM found.{one}" for one in own) or "true"
+    with combined(data, names) as lines:
+        keys = "".join(f"{lines.column(name)} AS {one}, " for name, one in zip(names, own, strict=True))
+        grouped = " GROUP BY ALL" if names else ""
+        lines.connection.register(_PEOPLE, exact_table(people.rename_columns([*own, "n"])))
+        counts = lines.connection.execute(
+            f"SELECT classes.n AS n, coalesce(found.n, 0)::BIGINT AS people FROM "
+            f"(SELECT {keys}{lines.rows()} AS n FROM {lines.source}{grouped}) AS classes LEFT JOIN "
+            f"(SELECT {listed}{', ' if listed else ''}sum(n)::BIGINT AS n FROM {_PEOPLE}{grouped}) AS found "
+            f"ON {same_cells} WHERE classes.n > 0{order}"
+        ).fetchnumpy()
+    return np.asarray(counts["n"], np.int64), np.asarray(counts["people"], np.int64)
+
+
+def figures_of(rows: int, sample: Counts, people: Counts, k_map: int | None) -> dict[str, Any]:
+    """Return the `population` block for a file of so many rows.
+
+    Parameters
+    ----------
+    sample, people : array of int64, shape (n_classes,)
+        Rows, or people, of every class, and people of the file who share it; 0 where the file lacks the class.
+    k_map : int, optional
+        What the owner asked for.
+    """
+    met = people > 0
+    inside, of_file = sample[met].astype(np.float64), people[met].astype(np.float64)
+    estimates: dict[str, Any] = {
+        "rows": rows,
+        "unmatched_classes": int(people.size - np.count_nonzero(met)),
+        "k_map": int(people[met].min()) if met.any() else None,
+        **({} if k_map is None else {"k_map_required": k_map}),
+    }
+    if met.any():
+        share = np.minimum(1.0, inside / of_file)
+        marketer = float(np.sum(share) / np.sum(inside))
+        estimates |= {
+            "journalist": {
+                "max": 1 / estimates["k_map"],
+                "mean": max(float(inside.size / np.sum(of_file)), marketer),
+            },
+            "marketer": marketer,
+            "delta_presence": {"max": float(share.max()), "mean": float(np.dot(inside, share) / np.sum(inside))},
+        }
+    return {"basis": "file", "assumption": WHOLE_POPULATION, "estimates": estimates}
+
+
+def k_map_check(people: Counts, required: int) -> Check:
+    """Check that the population has so many people of every class; of one that it lacks it has none."""
+    fewest = int(people.min(initial=people.max(initial=0)))
+    return Check(name=CHECK, passed=people.size > 0 and fewest >= required, observed=fewest, required=required)
+
+
+# --- what a report states ---------------------------------------------------------------------------------------------
+
+
+def wrong_block(
+    stated: Mapping[str, Any], class_sizes: Sequence[tuple[int, int]], read: int | None, classes: int
+) -> int:
+    """Count what the block of a report says that cannot be, from the files alone.
+
+    Parameters
+    ----------
+    class_sizes : sequence of (int, int)
+        (size, number of classes) as recounted, in people where people are counted.
+    read : int, optional
+        Rows that were read; None where people are counted.
+    classes : int
+        Classes of the release.
+    """
+    if set(stated) != {"basis", "assumption", "estimates"}:
+        return 1
+    basis, estimates = stated["basis"], stated["estimates"]
+    if basis == "file":
+        return int(stated["assumption"] != WHOLE_POPULATION) + _wrong_file(estimates, class_sizes, classes)
+    fraction, size = estimates["sampling_fraction"], estimates.get("population_size")
+    if not _is_number(fraction) or not 0 < fraction <= 1 or (basis == "size") != (size is not None):
+        return 1
+    wrong = 0 if size is None else int(not _is_share_of(fraction, size, read))
+    again = estimates_of(class_sizes, fraction, size, BY_CONSTRUCTION)
+    return wrong + (not same_figure(stated, again))
+
+
+def _wrong_file(stated: Mapping[str, Any], class_sizes: Sequence[tuple[int, int]], classes: int) -> int:
+    """Count the contradictions of figures that were counted in a file which is not at hand."""
+    rows, unmatched, k_map = stated["rows"], stated["unmatched_classes"], stated["k_map"]
+    required = stated.get("k_map_required")
+    told = {"rows", "unmatched_classes", "k_map"} | ({"k_map_required"} if "k_map_required" in stated else set())
+    if type(rows) is not int or type(unmatched) is not int:
+        return 1
+    if k_map is None:  # no class of the release was met
+        return int(set(stated) != told or required is not None or unmatched != classes)
+    if type(k_map) is not int or set(stated) != told | {"journalist", "marketer", "delta_presence"}:
+        return 1
+    journalist, marketer, presence = stated["journalist"], stated["marketer"], stated["delta_presence"]
+    figures = (*journalist.values(), marketer, *presence.values())
+    if not all(map(_is_number, figures)) or not set(journalist) == set(presence) == {"max", "mean"}:
+        return 1
+    wrong = int(not (0 <= unmatched < classes and k_map >= 1 and rows >= k_map * (classes - unmatched)))
+    if "k_map_required" in stated:
+        wrong += type(required) is not int or not 2 <= required <= k_map or unmatched > 0
+    wrong += not same_figure(journalist["max"], 1 / k_map)
+    wrong += not _ascending(0.0, marketer, journalist["mean"], journalist["max"])
+    wrong += not _ascending(0.0, presence["mean"], presence["max"], 1.0)
+    return wrong + (unmatched == 0 and presence["max"] < min(1.0, class_sizes[0][0] / rows))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _ascending(*figures: float) -> bool:
+    """Tell whether each figure is at most the next one, and the first below the second."""
+    return figures[0] < figures[1] and all(one <= other * (1 + _ROUNDING) for one, other in pairwise(figures))
+
+
+def _is_share_of(fraction: float, size: object, read: int | None) -> bool:
+    """Tell whether the rows that were read are this share of a population of this size."""
+    return type(size) is int and read is not None and 0 < read <= size and abs(read / size - fraction) <= _FRACTION
+
+
+def same_file(stated: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
+    """Tell whether a report's figures are those of a file of as many rows as it says."""
+    return same(stated["estimates"]["rows"], again["estimates"]["rows"])
+
+
+def block_checks(stated: Mapping[str, Any], again: Mapping[str, Any]) -> Iterator[Check]:
+    """Compare a report's figures with those that the file gives now."""
+    required = stated["estimates"].get("k_map_required")
+    told = {**again, "estimates": {**again["estimates"], **({} if required is None else {"k_map_required": required})}}
+    wrong = not same_figure(stated, told)
+    yield Check(name="population_file", passed=not wrong, observed=int(wrong), required=0)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Risk of a class by its size: two independent ways to the same expectation, and figures of the literature."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonkit.checks.sample_estimates import BY_CONSTRUCTION, estimates_of, expected_risks
+from anonkit.estimators.population.individual_risk import individual_risk
+
+
+@given(sizes=st.sets(st.integers(1, 4000), min_size=1, max_size=12), fraction=st.floats(1e-6, 1))
+def test_the_recurrence_gives_what_the_hypergeometric_function_does(sizes: set[int], fraction: float) -> None:
+    """Whatever the sizes and the fraction, to ten digits."""
+    rows = np.array(sorted(sizes), np.int64)
+    found = expected_risks(sizes, fraction)
+    assert list(found.values()) == pytest.approx(individual_risk(rows, rows / fraction).tolist(), rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("rows", "people", "risk"),
+    [(3, 108, 0.01355297), (1, 45.5, 0.08579129), (1, 17, 0.17707583), (2, 100, 0.01877883), (1, 123.5, 0.03931625)],
+)
+def test_figures_of_the_literature(rows: int, people: float, risk: float) -> None:
+    """The eight rows of weights that implementations are tested with."""
+    assert expected_risks([rows], rows / people)[rows] == pytest.approx(risk, abs=5e-9)
+
+
+def test_the_block_adds_up() -> None:
+    """The sum is that over rows, the mean its share of them; a whole population has the risk of its classes."""
+    block = estimates_of([(2, 3), (5, 1)], 1.0, 11, BY_CONSTRUCTION)
+    assert block["estimates"]["individual"] == {"max": 0.5, "mean": 4 / 11, "sum": 4.0}
+    assert [each["risk"] for each in block["estimates"]["by_size"]] == [0.5, 0.2]
+    assert estimates_of([], 0.5, None, BY_CONSTRUCTION)["estimates"]["individual"] == {
+        "max": 0.0,
+        "mean": 0.0,
+        "sum": 0,
+    }
