@@ -41,6 +41,7 @@ EXCEPTIONS = {
     ("checks/unchanged_columns.py", "drafting"): "what identifiers look like: judged by one module for both sides",
     ("checks/utility.py", "estimators"): "the classifier by which usefulness is judged; it decides about no promise",
     ("checks/number_utility.py", "estimators"): "the model by which usefulness is judged; it decides about no promise",
+    ("checks/population_validation.py", "estimators"): "models of unique people; they decide about no promise",
     ("checks/number_models.py", "estimators"): "scores of a prediction; they decide about no promise",
 }
 HEAVY = {"sklearn", "scipy", "pandas", "polars", "duckdb", "opendp", "pyspark", "great_expectations", "matplotlib"}

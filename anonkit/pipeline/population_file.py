@@ -16,13 +16,13 @@ from anonkit.bundle.given_tables import arrow_table
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.checks.population_counts import PopulationCells
 from anonkit.checks.population_labels import needed_columns
-from anonkit.domains.arrow_values import is_ordered
 from anonkit.engines.engine_choice import Local
 from anonkit.engines.reading.settled_tables import settled
 from anonkit.engines.snapshots.addresses import source_at
 from anonkit.engines.snapshots.dispatch import Snapshot
 from anonkit.engines.snapshots.whole_tables import whole_table
 from anonkit.errors import PolicyError, SourceError, did_you_mean
+from anonkit.k_anonymity.recoded_sample import has_classes
 from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import COUNT, Engine, Source
@@ -87,8 +87,7 @@ def people_of(
     table = settled_population(file, policy, list(types), engine, private)
     for name, ordered in types.items():
         kind = table.schema.field(name).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if is_ordered(kind) is not ordered and not pa.types.is_null(kind):
+        if has_classes(kind) is ordered and not pa.types.is_null(kind):
             raise refuse_other_kind(name)
     (counted,) = engine.count_sets(table, [tuple(types)])
     people = np.asarray(counted.column(COUNT).to_numpy(), np.int64)

@@ -18,17 +18,15 @@ from anonkit.checks.disclosure import Disclosure
 from anonkit.checks.population_counts import PopulationCells, figures_of, people_of_classes
 from anonkit.checks.sameness import same_figure
 from anonkit.checks.sample_estimates import BY_CONSTRUCTION
-from anonkit.domains.arrow_values import is_ordered
 from anonkit.errors import GuaranteeError, ParameterError, option
 from anonkit.estimators.population.individual_risk import individual_risk
 from anonkit.estimators.population.matched_classes import matched_classes
-from anonkit.k_anonymity.recoded_sample import as_published
+from anonkit.k_anonymity.recoded_sample import as_published, has_classes, released_names
 from anonkit.pipeline.declared_source import DeclaredSource
 from anonkit.pipeline.population_file import people_of
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import COUNT, Engine, Source
-from anonkit.published.recoding import GlobalRecoding, KeptAxis
 
 
 def refuse_population(against: AgainstPopulation, promise: Guarantee, n_rows: int) -> None:
@@ -43,17 +41,18 @@ def refuse_population(against: AgainstPopulation, promise: Guarantee, n_rows: in
     if not against.is_given:
         return
     name = {"file": "population", "size": "population_size", "fraction": "sampling_fraction"}[against.basis]
-    if not isinstance(promise, KAnonymity):
+    classes = promise.counted_classes
+    if classes is None or promise.loss() is not None:
         raise ParameterError(
             "risk against a population is that of the classes of a k-anonymous release, and this promise has none",
             f"leave {option(name)} out, or take a k-anonymous method such as rfka or mondrian",
         )
-    if promise.rows_known is not None:
+    if classes.rows_known is not None:
         raise ParameterError(
             "people of these joined tables have several rows, which a population file of a row a person does not have",
             f"leave {option(name)} out",
         )
-    if promise.unit is not None and against.size is not None:
+    if classes.unit is not None and against.size is not None:
         raise ParameterError(
             "people are counted, and the share of the population that they are does not follow from rows",
             f"{option('sampling_fraction', 0.01)}: people of the table over people of the population",
@@ -106,9 +105,8 @@ def measured_population(
     if against.file is None:
         fraction = against.fraction_of(n_read, None)
         return _estimated(released.counted.sizes, float(fraction or 0.0), against.size)
-    recoding = as_published(released.recoding)
-    columns = recoding.columns if isinstance(recoding, GlobalRecoding) else recoding.axes
-    types = {column.name: is_ordered(_plain(source.table.schema.field(column.name).type)) for column in columns}
+    schema = source.table.schema
+    types = {name: not has_classes(schema.field(name).type) for name in released_names(released.recoding)}
     population = people_of(against.file, source.policy, types, source.engine, private)
     sample, people = _people_of_classes(released, population)
     figures = matched_classes(sample, people)
@@ -148,10 +146,6 @@ def _refuse_below(people: NDArray[np.int64], k_map: int | None) -> None:
         )
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
 def _people_of_classes(
     released: ReleasedClasses, population: PopulationCells
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -163,7 +157,7 @@ def _people_of_classes(
         [cells.column(name).combine_chunks() for name in cells.column_names], names=cells.column_names
     )
     labels, unknown = recoding.apply(batch)
-    kept = {column.name for column in getattr(recoding, "columns", ()) if isinstance(column, KeptAxis)}
+    kept = {column["name"] for column in released.recoding.get("columns", ()) if column["kind"] == "kept"}
     found: dict[tuple[Any, ...], int] = {}
     known = pa.array(~unknown)
     columns = [_cells(labels[name].filter(known), is_kept=name in kept) for name in names]

@@ -45,7 +45,6 @@ from anonkit.pipeline.stored_dossier import measured_dossier
 from anonkit.pipeline.written_bounds import bounds_notes, shown_labels
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import task_of_params
-from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
@@ -371,18 +370,20 @@ def _recounted(
     ]
     _refuse_broken(checks, of_classes if promise.loss() is None else [])
     population = None
-    if request.population.is_given and counted is not None and isinstance(promise, KAnonymity):
+    if request.population.is_given and classes is not None and counted is not None:
         request.progress("looking at the population", 0.0)
+        params: Mapping[str, Any] = draft.params
+        rows: Mapping[str, Any] = draft.rows
         released = ReleasedClasses(
             data=spool,
             rows=files.scan(spool, Policy()),
             files=files,
             counted=counted,
-            promise=promise,
-            shown=[name for name in promise.quasi_identifiers if name in schema.names],
-            recoding=draft.params["recoding"],
+            promise=classes,
+            shown=[name for name in classes.quasi_identifiers if name in schema.names],
+            recoding=params["recoding"],
         )
-        population = measured_population(request.population, released, int(draft.rows["in"]), source, workspace.private)
+        population = measured_population(request.population, released, rows["in"], source, workspace.private)
     shows_bounds = classes is not None and request.output.cells == BOUNDS
     bounds = bounds_of_labels(draft.params, schema.names, partial(shown_labels, spool)) if shows_bounds else None
     return VerifiedDraft(

@@ -228,7 +228,7 @@ class House:
             for file in self.files
             if file.room == home.room
             for function in file.functions()
-            if function.name not in ("release", "apply", "risk", "__init__")
+            if function.name not in ("release", "apply", "risk", "validate", "__init__")
         ]
         file, widest = max(functions, key=lambda pair: arguments(pair[1]))
         return f"{file.name}:{widest.name}", arguments(widest)
