@@ -11,6 +11,7 @@ from anonkit.checks.against_population import AgainstPopulation
 from anonkit.checks.disclosure import Disclosure
 from anonkit.checks.population_counts import CHECK as K_MAP
 from anonkit.checks.population_counts import ReadsPopulation
+from anonkit.checks.suppressed_cells import SuppressedCells
 from anonkit.errors import ParameterError, did_you_mean
 from anonkit.promises.anonymous_classes import CANDIDATE, Diversity, KAnonymity
 from anonkit.promises.guarantee import Check
@@ -100,6 +101,8 @@ class Validation:
     """What the report declares and nobody can repeat from the files (`UNCOUNTABLE`)."""
     population: Mapping[str, Any] | None = None
     """The risk in a population, where that was asked."""
+    suppressed: SuppressedCells | None = None
+    """Cells of a plain table that somebody has suppressed; None where there is none."""
     notes: tuple[str, ...] = ()
     """What was found in columns that are shown as they are, and which they are; no value."""
 
@@ -137,6 +140,7 @@ class Validation:
             else {
                 **self.disclosure.to_dict(0.2),
                 **({} if self.population is None else {"population": dict(self.population)}),
+                **({} if self.suppressed is None else {"suppressed": self.suppressed.to_dict()}),
             },
         }
 

@@ -33,6 +33,7 @@ from anonkit.checks.promise_checkers import checker_of
 from anonkit.checks.released_copies import copy_checks
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
 from anonkit.checks.signature import read_public_key, signature_checks
+from anonkit.checks.suppressed_cells import suppressed_cells
 from anonkit.checks.table_scans import columns_of, read_once, refuse_first_record
 from anonkit.checks.unchanged_columns import allowed_in_clear, columns_in_clear, look_at_unchanged, opening_of
 from anonkit.checks.written_files import (
@@ -194,8 +195,12 @@ def _validate_table(table: Any, requested: Asked, allowed: Sequence[str]) -> Val
         disclosure = measure(rows, requested.quasi_identifiers, sensitive=requested.sensitive)
         found = look_at_unchanged(rows, clear, allowed=allowed, known=requested.quasi_identifiers)
         there = population_of_table(rows, disclosure, requested)
+        suppressed = suppressed_cells(rows, requested.quasi_identifiers)
     checks = [*requested.checks(disclosure, requested.sensitive), *there.checks, *found.checks]
-    return Validation(checks=tuple(checks), disclosure=disclosure, population=there.block, notes=found.notes)
+    notes = (*found.notes, *([] if suppressed is None else [suppressed.note()]))
+    return Validation(
+        checks=tuple(checks), disclosure=disclosure, population=there.block, suppressed=suppressed, notes=notes
+    )
 
 
 def _validate_release(place: Place, requested: Asked, key: Ed25519PublicKey | None) -> Validation:

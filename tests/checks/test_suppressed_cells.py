@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cells that somebody has suppressed with `*`: counted, and k with and without them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+import anonkit
+from anonkit.checks.suppressed_cells import SuppressedCells, suppressed_cells
+
+rows = st.lists(st.tuples(st.sampled_from(["20", "30", "*", None]), st.sampled_from("fm*")), min_size=1, max_size=30)
+
+
+@given(people=rows)
+def test_figures_are_those_of_counting(people: list[tuple[str | None, str]]) -> None:
+    """Whatever stands in the cells; nothing where none is suppressed."""
+    table = pa.table({"age": [one for one, _ in people], "sex": [one for _, one in people]})
+    found, classes = suppressed_cells(table, ["age", "sex"]), Counter(people)
+    hidden = {row: row.count("*") for row in classes}
+    if not any(hidden.values()):
+        assert found is None
+        return
+    assert found == SuppressedCells(
+        rows=sum(n for row, n in classes.items() if hidden[row] == 2),
+        cells=sum(n for row, n in classes.items() if hidden[row] == 1),
+        rows_with_cells=sum(n for row, n in classes.items() if hidden[row] == 1),
+        k=min(classes.values()),
+        k_without_rows=min((n for row, n in classes.items() if hidden[row] < 2), default=0),
+        k_without_cells=min((n for row, n in classes.items() if not hidden[row]), default=0),
+    )
+
+
+def test_a_table_with_suppressed_rows_says_so() -> None:
+    """Three suppressed rows are a class of three; k without them stands beside, and the check is of all rows."""
+    table = pa.table({"age": ["20"] * 10 + ["*"] * 3, "sex": ["f"] * 10 + ["*"] * 3})
+    found = anonkit.validate(table, quasi_identifiers=["age", "sex"], k=5)
+    assert not found.passed
+    assert any("k is 3 with them" in note and "10 without the suppressed rows" in note for note in found.notes)
+    assert found.to_dict()["disclosure_risk"]["suppressed"]["rows"] == 3
+    numbers = pa.table({"age": [20] * 10, "sex": ["f"] * 10})
+    assert "suppressed" not in anonkit.validate(numbers, quasi_identifiers=["age"], k=5).to_dict()["disclosure_risk"]
+    assert suppressed_cells(numbers, []) is None
