@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from anonkit.checks.against_population import AgainstPopulation
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines.engine_choice import Local, Spark
 from anonkit.engines.local.local_engine import LocalEngine
@@ -76,6 +77,8 @@ OTHER: dict[str, dict[str, Any]] = {
     "joint view": {"account": Account(accept_joint_k=3)},
     "new people": {"account": Account(only_new=True)},
     "models that are trained": {"utility": False},
+    "population": {"population": AgainstPopulation(size=1_000_000)},
+    "population file": {"population": AgainstPopulation(file="register.csv")},
     "license": {"policy": replace(bank_customers_policy(), license="CC0")},
     "role": {"policy": bank_customers_policy().with_roles(insensitive=["age"])},
 }
@@ -89,7 +92,8 @@ def test_what_the_files_depend_on_changes_the_form(changed: dict[str, Any]) -> N
 
 DECIDED: dict[type, dict[bool, set[str]]] = {
     ReleaseRequest: {
-        True: {"method", "preset", "policy", "domains_min_people", "engine", "output", "account", "seed", "utility"},
+        True: {"method", "preset", "policy", "domains_min_people", "engine", "output", "account", "seed", "utility"}
+        | {"population"},
         False: {"progress"},
     },
     Output: {
@@ -97,6 +101,7 @@ DECIDED: dict[type, dict[bool, set[str]]] = {
         False: {"place", "copy", "force", "dry_run", "for_owner", "foresees", "previews", "owner_report", "examples"}
         | {"sign", "emit"},
     },
+    AgainstPopulation: {True: {"file", "size", "fraction", "k_map"}, False: set()},
     Account: {
         True: {"dataset", "accept_joint_k", "only_new"},
         False: {
