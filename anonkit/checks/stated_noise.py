@@ -7,6 +7,8 @@ rows. Draws are looked at in pairs, so that each takes part in one comparison of
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -19,6 +21,9 @@ from anonkit.checks.noise_laws import Noise
 from anonkit.checks.stated_params import COUNT, StatedDraw, StatedRelease
 from anonkit.promises.guarantee import Check
 
+_MOST_TABLES = 64
+"""Tables of the same rows among which pairs are looked for."""
+
 
 def noise_checks(release: StatedRelease) -> Iterator[Check]:
     """Compare the noise that shows with the stated rates; nothing where no rows were counted twice.
@@ -29,32 +34,48 @@ def noise_checks(release: StatedRelease) -> Iterator[Check]:
     for draw in release.draws:
         if draw.query.kind == COUNT:
             tables[tuple(sorted(draw.where.items()))].append(draw)
-    pairs = [_pairs(same_rows, start) for start in (0, 1) for same_rows in tables.values()]
-    half = len(tables)
-    bets = [bet for pair in pairs[:half] for first, second in pair for bet in _twice(release, first, second)]
-    chains = [pairs[:half], pairs[half:]]
+    closest = [pair for same_rows in tables.values() for pair in _closest(release, same_rows)]
+    chains = [closest, *([pair for own in tables.values() for pair in _neighbours(own, start)] for start in (0, 1))]
+    bets = [bet for first, second in closest for bet in _twice(release, first, second)]
     yield from shown_checks(
-        bets,
-        [
-            [
-                Difference(value=one.values[0] - one.values[1], parts=(*one.noise[0], *one.noise[1]))
-                for pair in chain
-                for first, second in pair
-                for one in _twice(release, first, second)
-            ]
-            for chain in chains
-        ],
+        bets, [[_difference(bet) for pair in chain for bet in _twice(release, *pair)] for chain in chains]
     )
 
 
-def _pairs(draws: Sequence[StatedDraw], start: int) -> list[tuple[StatedDraw, StatedDraw]]:
-    """Return disjoint pairs of neighbours in a sequence, from a first one on."""
+def _closest(release: StatedRelease, draws: Sequence[StatedDraw]) -> list[tuple[StatedDraw, StatedDraw]]:
+    """Return disjoint pairs of draws, those first that count the most cells twice."""
+    first = draws[:_MOST_TABLES]
+    pairs = sorted(itertools.combinations(first, 2), key=lambda pair: -_shared_cells(release, *pair))
+    chosen: list[tuple[StatedDraw, StatedDraw]] = []
+    used: set[str] = set()
+    for one, other in pairs:
+        if not used & {one.name, other.name}:
+            chosen.append((one, other))
+            used |= {one.name, other.name}
+    return chosen
+
+
+def _neighbours(draws: Sequence[StatedDraw], start: int) -> list[tuple[StatedDraw, StatedDraw]]:
+    """Return disjoint pairs of draws one after the other, from a first one on."""
     return list(zip(draws[start::2], draws[start + 1 :: 2], strict=False))
+
+
+def _shared(first: StatedDraw, second: StatedDraw) -> list[str]:
+    return [name for name in first.query.by if name in second.query.by]
+
+
+def _shared_cells(release: StatedRelease, first: StatedDraw, second: StatedDraw) -> int:
+    return math.prod(release.domains[name].size for name in _shared(first, second))
+
+
+def _difference(counted: SameRows) -> Difference:
+    (one, other), (noise, other_noise) = counted.values, counted.noise
+    return Difference(value=one - other, parts=(*noise, *other_noise))
 
 
 def _twice(release: StatedRelease, first: StatedDraw, second: StatedDraw) -> Iterator[SameRows]:
     """Yield the counts by the columns that two tables share, once by each: of all rows where they share none."""
-    shared = [name for name in first.query.by if name in second.query.by]
+    shared = _shared(first, second)
     one, of_one = _margin(release, first, shared)
     other, of_other = _margin(release, second, shared)
     for mine, yours in zip(one.tolist(), other.tolist(), strict=True):

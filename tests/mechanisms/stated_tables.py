@@ -15,7 +15,7 @@ from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.stated.row_answers import StatedSchema, Tallies
-from anonkit.mechanisms.statement_noise import scores_of
+from anonkit.mechanisms import statement_noise
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE
 from anonkit.published.statements.noise_statement import Draw, Restriction, StatedColumn, Statement, Value, ValueLines
 from anonkit.published.statements.queries import Count, ModeScore, Query, RankScore, Sum
@@ -102,7 +102,7 @@ def _answers(statement: Statement, table: Table) -> list[IntArray]:
 def _answer(statement: Statement, draw: Draw, part: IntArray) -> IntArray:
     if isinstance(draw.query, RankScore | ModeScore):
         domain = statement.domains[draw.query.of]
-        return scores_of(draw.query, part, domain.size - domain.has_missing)
+        return statement_noise.scores_of(draw.query, part, domain.size - domain.has_missing)
     return part
 
 

@@ -1,0 +1,154 @@
+"""Noise statements as values: what contradicts itself is refused, and JSON says the same as the values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from mechanisms.stated_tables import AGE, COLUMNS, QUERIES, SEX, as_params, drawing, stating
+
+from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE
+from anonkit.published.statements.draw_widths import report_lines, width_of
+from anonkit.published.statements.noise_statement import (
+    CellRows,
+    Draw,
+    Restriction,
+    StatedColumn,
+    Statement,
+    Value,
+    shows_no_rows,
+)
+from anonkit.published.statements.queries import Count, ModeScore, Query, RankScore, Sum, columns_of
+from anonkit.published.statements.statement_json import from_params, to_params
+from anonkit.published.statements.value_lines import lines_table, reserved_names
+
+HINT = "docs/how-to/add-a-noise-method.md"
+
+
+def test_json_is_read_back_as_the_values_that_it_was_made_of() -> None:
+    """Every query, restrictions, both kinds of tables; text and values again and again."""
+    draws = [drawing(query, name=f"draw {at}", sex=at % 2) for at, query in enumerate(QUERIES)]
+    lines = stating(*draws)
+    cells = Statement(
+        columns=COLUMNS,
+        draws=(drawing(Count(by=("sex",)), name="cells"), *draws),
+        shows=CellRows(of="cells"),
+        adjacency=ADD_OR_REMOVE,
+        rows_per_unit=3,
+    )
+    for statement in (lines, cells):
+        values = tuple(Value(draw=draw.name, numbers=(1,) * statement.numbers_of(draw)) for draw in statement.draws)
+        params = json.loads(json.dumps(to_params(statement, values)))
+        assert from_params(params) == (statement, values)
+        assert shows_no_rows(params) == (statement is lines)
+    assert not shows_no_rows({"format": "anonkit-forest-1"})
+
+
+DAMAGES: dict[str, Callable[[Any], object]] = {
+    "a query of an unknown kind": lambda params: params["statement"]["draws"][0]["query"].update(kind="threshold"),
+    "a rate that is a text": lambda params: params["statement"]["draws"][0].update(rate="1"),
+    "no draws": lambda params: params["statement"].update(draws=[]),
+    "a value too many": lambda params: params["values"].append(params["values"][0]),
+    "a number too few": lambda params: params["values"][0]["numbers"].pop(),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGES)
+def test_damaged_json_is_refused(what: str) -> None:
+    """As damage of the file."""
+    params = as_params(stating(drawing(Count(by=("sex",)))))
+    DAMAGES[what](params)
+    with pytest.raises(ReleaseFormatError):
+        from_params(params)
+
+
+def _refusal(query: Query, law: str) -> str:
+    """Return the hint with which a draw is refused; nothing where it is not."""
+    try:
+        Draw(name="one", query=query, law=law, rate=1)
+    except ParameterError as error:
+        return str(error.hint)
+    return ""
+
+
+def test_a_law_that_is_not_one_for_the_query_is_refused() -> None:
+    """With the page that lists the laws."""
+    for query, law in (
+        (Count(), "exponential"),
+        (Sum(of="age"), "gaussian"),
+        (ModeScore(of="sex"), "discrete-laplace"),
+    ):
+        assert HINT in _refusal(query, law)
+
+
+WRONG: dict[str, Callable[[], object]] = {
+    "a column of a table twice": lambda: Count(by=("sex", "sex")),
+    "a sum by its own column": lambda: Sum(of="age", by=("age",)),
+    "a quantile of all": lambda: RankScore(of="age", numerator=1, denominator=1),
+    "no rate": lambda: drawing(Count(), rate=0),
+    "two restrictions of one column": lambda: Draw(
+        name="one", query=Count(), law="discrete-laplace", rate=1,
+        where=(Restriction(column="sex", code=0), Restriction(column="sex", code=1))),
+    "no draw": lambda: stating(),
+    "two draws of one name": lambda: stating(drawing(Count()), drawing(Count())),
+    "a column that is not declared": lambda: stating(drawing(Count(by=("job",)))),
+    "a value outside the domain": lambda: stating(drawing(Count(), sex=3)),
+    "a sum of a category": lambda: stating(drawing(Sum(of="sex"))),
+    "rows of a sum": lambda: Statement(
+        columns=COLUMNS, draws=(drawing(Sum(of="age")),), shows=CellRows(of="draw"), adjacency=ADD_OR_REMOVE,
+        rows_per_unit=1),
+    "too many cells": lambda: Statement(
+        columns=tuple(StatedColumn(name=f"{at}", domain=AGE.domain) for at in range(12)),
+        draws=(drawing(Count(by=tuple(f"{at}" for at in range(12)))),), shows=CellRows(of="draw"),
+        adjacency=ADD_OR_REMOVE, rows_per_unit=1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_statement_that_contradicts_itself_is_refused(what: str) -> None:
+    """Before any row is read."""
+    with pytest.raises(ParameterError):
+        WRONG[what]()
+
+
+def test_lines_show_every_number_with_its_cell_and_its_unit() -> None:
+    """Counts, a sum in the unit of its number, the edge of a quantile, and a chosen label in its own column."""
+    statement = stating(
+        drawing(Count(by=("sex",)), name="rows"),
+        drawing(Sum(of="age"), name="ages", sex=1),
+        drawing(RankScore(of="age", numerator=1, denominator=2), name="median"),
+        drawing(ModeScore(of="sex"), name="mode"),
+    )
+    numbers = ((3, -1, 0), (-2,), (2,), (2,))
+    values = tuple(Value(draw=draw.name, numbers=own) for draw, own in zip(statement.draws, numbers, strict=True))
+    table = lines_table(statement, values).to_pydict()
+
+    assert table["draw"] == ["rows", "rows", "rows", "ages", "median", "mode"]
+    assert table["sex"] == ["F", "M", "other or missing", "M", None, "other or missing"]
+    assert table["value"] == [3.0, -1.0, 0.0, -30.0, 60.0, None]
+    assert table["of"] == [None, None, None, "age", "age", "sex"]
+    assert reserved_names(statement) == set()
+
+
+def test_the_report_says_how_far_each_draw_reaches() -> None:
+    """Discrete Laplace noise of rate 1/4; a sum of half cells of 15 years; nothing of a choice."""
+    statement = stating(
+        drawing(Count(), name="rows"), drawing(Sum(of="age"), name="ages"), drawing(ModeScore(of="sex"))
+    )
+    rows, ages, chosen = report_lines(statement)
+
+    assert rows["standard_deviation"] == pytest.approx(5.6421, abs=1e-4)
+    assert ages["standard_deviation"] == pytest.approx(15 * rows["standard_deviation"])
+    assert ages["within_95_percent"] == 15 * rows["within_95_percent"] == 15 * 12
+    assert set(chosen) == {"name", "query", "law"}
+    assert width_of(statement, statement.draws[2]) is None
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=repr)
+def test_a_query_reads_the_columns_that_it_names(query: Query) -> None:
+    """No other column has a part in it."""
+    assert set(columns_of(query)) <= {SEX.name, AGE.name}
+    assert (len(columns_of(query)) == 0) == (query == Count())
