@@ -252,6 +252,15 @@ _WORDS = {
 """Places that promise nothing, as `test_every_place.py` names them for every family."""
 
 
+_JOBS = ("statement", "columns", 1, "domain", "categories")
+_DRAWN_SO: dict[str, list[tuple[Any, str]]] = {
+    CELLS: [(("values", at, "numbers", 0), "number") for at in (2, 3)],
+    LINES: [((*_JOBS, at), "text") for at in range(3)],
+}
+"""What is accepted, and only a signature protects: noisy sums that the released table does not show, which could have
+been drawn so; and names of the values among which a choice is made, where no line shows them."""
+
+
 def _is_watched(mutant: Mutant) -> bool:
     """Tell whether a place is one of the statement, its values, or what the report says of them."""
     if any(mutant.place == place or mutant.place.startswith((f"{place}.", f"{place}[")) for place in _WORDS):
@@ -268,7 +277,8 @@ def test_no_place_of_a_statement_or_of_what_is_said_of_it_can_be_changed(kind: s
     tried = [mutant for mutant in mutants(files) if _is_watched(mutant)]
 
     assert len(tried) > 500
-    assert [(mutant.place, mutant.path, mutant.change) for mutant in tried if is_accepted(files, mutant)] == []
+    accepted = {(mutant.path, mutant.change) for mutant in tried if is_accepted(files, mutant)}
+    assert accepted <= set(_DRAWN_SO[kind])
 
 
 def test_a_sample_of_the_places_of_a_statement_cannot_be_changed() -> None:
