@@ -10,6 +10,7 @@ Imported by `anonkit.checks.expectations` only, which says what to install when 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,7 @@ from anonkit.checks.value_counts import (
 CLASSES = "anonkit.table.class_sizes"
 PAIRS = "anonkit.table.sensitive_pairs"
 ROWS = "anonkit.table.rows"
+ALIKE = "anonkit.table.alike_columns"
 COLUMNS = "table.columns"
 """Names under which the expectations ask for these."""
 
@@ -57,14 +59,51 @@ class _NamedColumns(TableMetricProvider):
     ) -> dict[str, Any]:
         more = {"execution_engine": execution_engine, "runtime_configuration": runtime_configuration}
         found = super()._get_evaluation_dependencies(metric=metric, configuration=configuration, **more)
-        return {**found, COLUMNS: columns_metric(metric.metric_domain_kwargs)}
+        return {**found, **{name: of_columns(name, metric.metric_domain_kwargs) for name in (COLUMNS, ALIKE)}}
 
 
-def columns_metric(domain: Mapping[str, Any]) -> MetricConfiguration:
-    """Return the metric that lists the columns of a batch, whatever rows are looked at."""
+def of_columns(name: str, domain: Mapping[str, Any]) -> MetricConfiguration:
+    """Return a metric about the columns of a batch, whatever rows are looked at."""
     return MetricConfiguration(
-        metric_name=COLUMNS, metric_domain_kwargs={"batch_id": domain.get("batch_id")}, metric_value_kwargs=None
+        metric_name=name, metric_domain_kwargs={"batch_id": domain.get("batch_id")}, metric_value_kwargs=None
     )
+
+
+class AlikeColumns(TableMetricProvider):
+    """The columns of a batch that have their name in common with another.
+
+    A query can give several columns one name. A database that is asked for it counts the first of them: DuckDB and
+    SQLite do, in whatever case the names are, and SQLite calls the second `x:1`. PostgreSQL refuses.
+    """
+
+    metric_name = ALIKE
+
+    @classmethod
+    def _get_evaluation_dependencies(
+        cls, metric: Any, configuration: Any = None, execution_engine: Any = None, runtime_configuration: Any = None
+    ) -> dict[str, Any]:
+        return {COLUMNS: of_columns(COLUMNS, metric.metric_domain_kwargs)}
+
+    @metric_value(engine=PandasExecutionEngine)
+    def _pandas(cls, execution_engine, metric_domain_kwargs, metrics, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+        return _alike(metrics[COLUMNS], list(metrics[COLUMNS]))
+
+    @metric_value(engine=SqlAlchemyExecutionEngine)
+    def _sql(cls, execution_engine, metric_domain_kwargs, metrics, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+        names, dialect = [str(name) for name in metrics[COLUMNS]], execution_engine.dialect_name
+        batch = execution_engine.batch_manager.active_batch_data
+        folded = [name.casefold() for name in names] if dialect in ("sqlite", "duckdb") else names
+        if dialect == "sqlite" and batch.source_table_name is None:
+            folded = [re.sub(r":[0-9]+$", "", name) for name in folded]
+        return _alike(names, folded)
+
+    @metric_value(engine=SparkDFExecutionEngine)
+    def _spark(cls, execution_engine, metric_domain_kwargs, metrics, **more):  # type: ignore[no-untyped-def]  # noqa: N805
+        return _alike(metrics[COLUMNS], list(metrics[COLUMNS]))
+
+
+def _alike(names: Sequence[str], folded: Sequence[str]) -> list[str]:
+    return [name for name, one in zip(names, folded, strict=True) if folded.count(one) > 1]
 
 
 def named_columns(domain: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
@@ -75,7 +114,7 @@ def named_columns(domain: Mapping[str, Any], values: Mapping[str, Any]) -> list[
 
 def _are_there(metrics: Mapping[str, Any], domain: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
     # the names of some databases are equal in any case, but not so their hashes
-    return all(name in metrics[COLUMNS] for name in named_columns(domain, values))
+    return all(name in metrics[COLUMNS] and name not in metrics[ALIKE] for name in named_columns(domain, values))
 
 
 class ClassSizes(_NamedColumns):

@@ -73,6 +73,8 @@ def found_words(kind: str, kwargs: Mapping[str, Any], result: Mapping[str, Any] 
     details = result.get("details", {})
     if "missing_columns" in details:
         return f"not in the table: {', '.join(details['missing_columns'])}"
+    if "alike_columns" in details:
+        return f"several columns are called {', '.join(details['alike_columns'])}"
     if details.get("rows") == 0 or result.get("observed_value") is None:
         return "no rows"
     if kind == "promise":
@@ -85,6 +87,8 @@ def shortfall_words(kind: str, kwargs: Mapping[str, Any], result: Mapping[str, A
     details = (result or {}).get("details", {})
     if "missing_columns" in details:
         return "Nothing was counted: a named column is not in the table."
+    if "alike_columns" in details:
+        return "Nothing was counted: several columns of the table have one of the names."
     if details.get("rows") == 0 or (result and result.get("observed_value") is None):
         return "Nothing was counted: there is no row."
     if not details:

@@ -48,7 +48,7 @@ try:
     from great_expectations.render.renderer.renderer import renderer
     from great_expectations.render.renderer_configuration import RendererValueType
 
-    from anonkit.checks.batch_counts import CLASSES, COLUMNS, PAIRS, ROWS, columns_metric, named_columns
+    from anonkit.checks.batch_counts import ALIKE, CLASSES, COLUMNS, PAIRS, ROWS, named_columns, of_columns
 except ImportError:
     raise MissingDependencyError.of_extra("Great Expectations", "validate") from None
 except SystemExit:  # pyspark without grpcio ends `python -c` with success
@@ -125,7 +125,7 @@ class _Expectation(BatchExpectation):
 class _ClassExpectation(_Expectation):
     """What holds of equivalence classes: of rows or people, in the table or in a part of it.
 
-    A column that is not there and a batch without rows are failures.
+    A column that is not there, one that shares its name with another, and a batch without rows are failures.
     """
 
     columns: list[str] = pydantic.Field(min_items=1, description="Quasi-identifiers.")
@@ -140,7 +140,8 @@ class _ClassExpectation(_Expectation):
         found = super().get_validation_dependencies(
             execution_engine=execution_engine, runtime_configuration=runtime_configuration
         )
-        found.set_metric_configuration(COLUMNS, columns_metric(self._get_domain_kwargs()))
+        for name in (COLUMNS, ALIKE):
+            found.set_metric_configuration(name, of_columns(name, self._get_domain_kwargs()))
         return found
 
     def _refused(self, metrics: Mapping[str, Any], counted: object) -> dict[str, Any] | None:
@@ -148,6 +149,9 @@ class _ClassExpectation(_Expectation):
         missing = [name for name in dict.fromkeys(names) if name not in metrics[COLUMNS]]
         if missing:
             return _result(False, None, {"missing_columns": missing})
+        alike = [name for name in dict.fromkeys(names) if name in metrics[ALIKE]]
+        if alike:
+            return _result(False, None, {"alike_columns": alike})
         return None if counted else _result(False, None, {"rows": 0})
 
 
@@ -157,7 +161,7 @@ class ExpectTableToBeKAnonymous(_ClassExpectation):
     k: int | SuiteParameterDict = pydantic.Field(description="Rows or people in the smallest class, at least.")
 
     finds: ClassVar = "k"
-    metric_dependencies: ClassVar = (CLASSES, COLUMNS)
+    metric_dependencies: ClassVar = (CLASSES, COLUMNS, ALIKE)
     success_keys: ClassVar = ("columns", "k", "unit")
     args_keys: ClassVar = ("columns", "k")
 
@@ -190,7 +194,7 @@ class ExpectTableToBeLDiverse(_ClassExpectation):
     width: float | None = pydantic.Field(None, description=_WIDTH)
 
     finds: ClassVar = "l"
-    metric_dependencies: ClassVar = (PAIRS, COLUMNS)
+    metric_dependencies: ClassVar = (PAIRS, COLUMNS, ALIKE)
     success_keys: ClassVar = ("columns", "sensitive", "l", "entropy", "missing_is_value", "unit", "categories", "width")
     args_keys: ClassVar = ("columns", "sensitive", "l")
 
@@ -222,7 +226,7 @@ class ExpectTableToBeTClose(_ClassExpectation):
     width: float | None = pydantic.Field(None, description=_WIDTH)
 
     finds: ClassVar = "t"
-    metric_dependencies: ClassVar = (PAIRS, COLUMNS)
+    metric_dependencies: ClassVar = (PAIRS, COLUMNS, ALIKE)
     success_keys: ClassVar = ("columns", "sensitive", "t", "missing_is_value", "unit", "categories", "width")
     args_keys: ClassVar = ("columns", "sensitive", "t")
 

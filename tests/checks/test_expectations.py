@@ -122,6 +122,37 @@ def test_a_column_that_is_not_there_fails(backend: str, frame: pd.DataFrame, con
         ax.require_all(result, 3)
 
 
+@pytest.mark.parametrize("second", ["x", "X"])
+@pytest.mark.parametrize("backend", ["pandas", "sqlite", "duckdb"])
+def test_of_columns_of_one_name_none_is_counted(backend: str, second: str, context: Any, tmp_path: Path) -> None:
+    """A query can give two columns one name, for which a database would count the first; other columns are counted."""
+    from anonkit.checks import expectations as ax
+
+    frame = pd.DataFrame({"a": [0, 1] * 50, "b": range(100), "s": [0, 1, 2, 3] * 25})
+    batch = batch_of(context, backend, frame, tmp_path)
+    if backend == "pandas":
+        batch = batch[0], {"dataframe": frame.rename(columns={"a": "x", "b": second})}
+    else:
+        query = f'SELECT a AS x, b AS "{second}", s FROM "t_{tmp_path.name}"'[:200]
+        asset = context.data_sources.get("s").add_query_asset("q", query=query)
+        batch = asset.add_batch_definition_whole_table("q"), {}
+    result = run(
+        context,
+        batch,
+        [
+            ax.ExpectTableToBeKAnonymous(columns=["x"], k=2),
+            ax.ExpectTableToBeLDiverse(columns=["s"], sensitive="x", l=1),
+            ax.ExpectTableToBeKAnonymous(columns=["s"], unit="x", k=1),
+            ax.ExpectTableToBeKAnonymous(columns=["s"], k=25),
+        ],
+    )
+    if backend == "pandas" and second == "X":
+        assert result.success
+        return
+    assert [one.result["details"].get("alike_columns") for one in result.results] == [["x"], ["x"], ["x"], None]
+    assert [one.success for one in result.results] == [False, False, False, True]
+
+
 def test_a_list_as_long_as_the_frame_is_no_column(context: Any, tmp_path: Path) -> None:
     """pandas takes ["zz"] for the labels of a frame with one row and counts one class of 1."""
     from anonkit.checks import expectations as ax
