@@ -57,7 +57,7 @@ def diversity_of(
     some_have_none : bool
         There is a class besides these in which nobody has a value.
     counted : CountedAs
-        Which values are one for l and alpha.
+        Which values are one, but for t.
     """
     order = np.lexsort((values, classes))
     overall = np.bincount(values, counts) if values.size else np.zeros(0)
@@ -97,7 +97,7 @@ def worst_of(
     some_have_none : bool
         There is a class besides these in which nobody has a value.
     counted : CountedAs
-        Which values are one for l, alpha and caps, and the cap of each.
+        Which values are one, but for t, and the cap of each.
     members : array, shape (n_classes,), optional
         Rows or people of each class, those without a value too, by which shares under a cap are; else its holders.
 
@@ -117,6 +117,7 @@ def worst_of(
         starts = np.flatnonzero(np.diff(classes, prepend=classes[0] - 1))
         found = _worst(starts, values, counts, holders, shares, ordered, recursive)
         found |= _as_counted(starts, values, counts, holders, holders if members is None else members[classes], counted)
+        found |= _in_groups(starts, values, counts, holders, counted, recursive)
         worst = united([worst, found])
     return worst
 
@@ -222,6 +223,48 @@ def _as_counted(
         if np.isfinite(caps[values[worst]]):
             out |= {"confidence": float(shares[worst]), "confidence_cap": float(caps[values[worst]])}
     return out
+
+
+def _in_groups(
+    starts: Numbers, values: Numbers, counts: Numbers, holders: Numbers, counted: CountedAs, recursive: Sequence[int]
+) -> dict[str, float]:
+    """Return the entropy and the recursive diversity of the worst of some classes whose close numbers are one value.
+
+    In every class the values within the width of one of them that most hold are the first group, the one with the
+    least value among equals; those that most hold of the others are the next, until none is left. A group counts at
+    most as many holders as the groups before it have left.
+    """
+    if counted.ends is None:
+        return {}
+    width = int(max(values.max(), counted.ends.max())) + 1
+    classes = np.repeat(np.arange(starts.size), np.diff(starts, append=values.size))
+    left, of_class = np.arange(values.size), holders[starts].astype(np.float64)
+    commonest, entropy, nobodys = np.zeros(starts.size), np.zeros(starts.size), of_class.copy()
+    tails = {asked: np.zeros(starts.size) for asked in recursive}
+    n_groups = 0
+    while left.size:
+        here, keys = classes[left], classes[left] * width + values[left]
+        behind = np.searchsorted(keys, here * width + counted.ends[values[left]])
+        running = np.concatenate([[0.0], np.cumsum(counts[left])])
+        near = running[behind] - running[:-1]
+        begins = np.flatnonzero(np.diff(here, prepend=here[0] - 1))
+        most, open_ones = np.maximum.reduceat(near, begins), here[begins]
+        sizes = np.diff(begins, append=here.size)
+        largest = np.where(near == np.repeat(most, sizes), np.arange(here.size), here.size)
+        first = np.minimum.reduceat(largest, begins)
+        group = np.minimum(most, nobodys[open_ones])
+        nobodys[open_ones] -= group
+        share = np.where(group > 0, group / of_class[open_ones], 1.0)  # 1 adds nothing to an entropy
+        entropy[open_ones] -= share * np.log(share)
+        commonest[open_ones] = np.maximum(commonest[open_ones], group)
+        for asked, tail in tails.items():
+            tail[open_ones] += group * (n_groups >= asked - 1)
+        n_groups += 1
+        places = np.arange(here.size)
+        left = left[(places < np.repeat(first, sizes)) | (places >= np.repeat(behind[first], sizes))]
+    with np.errstate(divide="ignore"):
+        found = {f"recursive_c_{asked}": float((commonest / tail).max()) for asked, tail in tails.items()}
+    return {"entropy_l": float(np.exp(entropy).min()), **found}
 
 
 def _up_to(starts: Numbers, counts: Numbers) -> Numbers:

@@ -58,9 +58,9 @@ def diversity_requirements(
         if asked.l is not None:
             out.append(DistinctL(values, asked.l, ends=ends, **held))
         if asked.entropy_l is not None:
-            out.append(EntropyL(values, asked.entropy_l, **held))
+            out.append(EntropyL(values, asked.entropy_l, ends=ends, **held))
         if asked.recursive is not None:
-            out.append(RecursiveCL(values, *asked.recursive, **held))
+            out.append(RecursiveCL(values, *asked.recursive, ends=ends, **held))
         if asked.t is not None:
             out.append(TCloseness(values, asked.t, column.ordered, **held))
         if asked.alpha is not None and asked.alpha < 1:

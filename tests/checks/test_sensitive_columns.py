@@ -37,19 +37,35 @@ def apart(numbers: Sequence[float], width: float) -> int:
     return len(found)
 
 
+def grouped(numbers: Sequence[float], width: float) -> list[int]:
+    """Sizes of groups: most numbers within the width of one of them, the least first; then most of those left."""
+    left, sizes = sorted(numbers), []
+    while left:
+        near = [[other for other in left if one <= other <= one + width] for one in left]
+        most = max(near, key=len)
+        sizes.append(len(most))
+        left = [number for number in left if number not in most]
+    return sizes
+
+
 def worst(rows: Sequence[tuple[str, Any]], width: float) -> dict[str, float]:
-    """l, alpha, and the largest share of a class within the width of a number that the class has."""
+    """l, its entropy, recursive c, alpha, and the largest share of a class within the width of a number it has."""
     classes: dict[str, list[Any]] = defaultdict(list)
     for name, number in rows:
         classes[name].append(number)
-    l, alpha, confidence = math.inf, 0.0, 0.0  # noqa: E741
+    l, alpha, confidence, entropy_l, c = math.inf, 0.0, 0.0, math.inf, 0.0  # noqa: E741
     for cells in classes.values():
         valued = [cell for cell in cells if cell is not None]
         near = [sum(one <= other <= one + width for other in valued) for one in valued]
         l = min(l, apart(valued, width))  # noqa: E741
         alpha = max([alpha, *(n / len(valued) for n in near)])
         confidence = max([confidence, *(n / len(cells) for n in near)])
-    return {"l": l, "alpha": alpha, "confidence": confidence}
+        sizes = grouped(valued, width)
+        shares = [size / len(valued) for size in sizes]
+        entropy_l = min(entropy_l, math.exp(-sum(p * math.log(p) for p in shares)) if sizes else 0.0)
+        c = max(c, sizes[0] / sum(sizes[1:]) if len(sizes) > 1 else math.inf)
+    recursive = {"recursive_c_2": c} if math.isfinite(c) else {}
+    return {"l": l, "alpha": alpha, "confidence": confidence, "entropy_l": entropy_l, **recursive}
 
 
 @given(
@@ -57,13 +73,14 @@ def worst(rows: Sequence[tuple[str, Any]], width: float) -> dict[str, float]:
     st.sampled_from([0.0, 1.0, 2.5, 20.0]),
 )
 def test_numbers_within_the_width_are_one(rows: list[tuple[str, Any]], width: float) -> None:
-    """l by greedy packing, alpha and confidence by what lies within the width above a number."""
+    """l by greedy packing, entropy and recursive l of groups, alpha by what lies within the width above a number."""
     table = pa.table({"q": [q for q, _ in rows], "s": pa.array([s for _, s in rows], pa.float64())})
     reading = ReadValues(widths={"s": width}, caps={"s": []})
     found = measure(table, ["q"], sensitive=["s"], reading=reading).sensitive["s"]
 
     expected = worst(rows, width)
     assert {name: found[name] for name in expected} == pytest.approx(expected)
+    assert ("recursive_c_2" in found) is ("recursive_c_2" in expected)
     assert found["confidence_cap"] == (0.51 if expected["confidence"] else 1.0)
 
 

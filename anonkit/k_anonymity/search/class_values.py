@@ -6,7 +6,8 @@ into its values. A person with several rows may hold several values, and a count
 of them are the same person. The models then look at the least diverse division that the counts allow, in which every
 person counts once: the commonest value takes as many people as hold it, the next commonest as many of the others as
 may hold it, and so on until nobody is left. It majorizes every other division, so each of these models is at its
-worst in it. Where everybody has one row it is the division itself.
+worst in it. Where everybody has one row it is the division itself. Of a measured attribute the values are first put
+into groups no wider than its width, those that most hold together first.
 """
 
 from __future__ import annotations
@@ -45,10 +46,15 @@ class Held:
         """Rows or people of each class, shape (...)."""
         return self.holders if self.members is None else self.members
 
-    @property
-    def division(self) -> FloatArray:
-        """The least diverse division of the holders, descending, shape (..., n_values)."""
-        descending = -np.sort(-self.counts, axis=-1)
+    def division(self, ends: IntArray | None = None) -> FloatArray:
+        """Return the least diverse division of the holders, descending, shape (..., n_values or fewer).
+
+        Parameters
+        ----------
+        ends : array, optional
+            As in `HistogramRequirement`: values up to an end are one, see `grouped`; None: each is itself alone.
+        """
+        descending = -np.sort(-self.counts, axis=-1) if ends is None else self.grouped(ends)
         left = self.holders[..., np.newaxis] - (np.cumsum(descending, axis=-1) - descending)
         return np.asarray(np.clip(left, 0.0, descending))
 
@@ -71,6 +77,27 @@ class Held:
         sums = np.concatenate([np.zeros((*self.counts.shape[:-1], 1)), np.cumsum(self.counts, axis=-1)], axis=-1)
         counts = np.where(self.counts > 0, sums[..., ends] - sums[..., :-1], 0.0)
         return Held(counts, self.holders, self.members)
+
+    def grouped(self, ends: IntArray) -> FloatArray:
+        """Return the holders of groups of values up to one end each, descending, shape (..., n_groups).
+
+        The group with most holders is taken first, of equals that with the least value; then that with most of those
+        left, and so on. Classes with fewer groups than others end with zeros.
+        """
+        n_values = self.counts.shape[-1]
+        left = self.counts.reshape(-1, n_values).copy()
+        groups = []
+        while (some := np.flatnonzero(left.any(axis=1))).size:
+            sums = np.concatenate([np.zeros((some.size, 1)), np.cumsum(left[some], axis=1)], axis=1)
+            near = np.where(left[some] > 0, sums[:, ends] - sums[:, :-1], 0.0)
+            first = near.argmax(axis=1)
+            group = np.zeros(len(left))
+            group[some] = near[np.arange(some.size), first]
+            groups.append(group)
+            places = np.arange(n_values)
+            left[some] *= (places < first[:, np.newaxis]) | (places >= ends[first][:, np.newaxis])
+        found = np.stack(groups, axis=-1) if groups else np.zeros((len(left), 1))
+        return np.asarray(found.reshape(*self.counts.shape[:-1], found.shape[-1]))
 
     def apart(self, ends: IntArray) -> FloatArray:
         """Return how many values further apart than their ends the least diverse division leaves, shape (...).

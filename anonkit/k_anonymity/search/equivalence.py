@@ -340,7 +340,7 @@ class DistinctL(HistogramRequirement):
         ends = self.ends_of(held)
         if ends is not None:
             return held.apart(ends)
-        return np.asarray((held.division > 0).sum(axis=-1), dtype=np.float64)
+        return np.asarray((held.division() > 0).sum(axis=-1), dtype=np.float64)
 
     def breaks(self, held: Held, overall: Held) -> BoolArray:
         """Mark those with fewer than l values."""
@@ -352,6 +352,7 @@ class EntropyL(HistogramRequirement):
     """Entropy l-diversity: exp(entropy of the sensitive values) >= l in every class (Machanavajjhala et al. 2007).
 
     Entropy in nats, so exp(entropy) is the effective number of values and l is comparable with distinct l-diversity.
+    Of a measured attribute it is that of groups no wider than its width.
     """
 
     name: ClassVar[str] = "entropy l-diversity"
@@ -360,7 +361,7 @@ class EntropyL(HistogramRequirement):
 
     def measure(self, held: Held, overall: Held) -> FloatArray:
         """Effective number of values: exp(entropy in nats); 0 where nobody holds any."""
-        p = _shares(held.division)
+        p = _shares(held.division(self.ends_of(held)))
         with np.errstate(divide="ignore", invalid="ignore"):
             effective = np.exp(-np.where(p > 0, p * np.log(p), 0.0).sum(axis=-1))
         return np.asarray(np.where(held.holders > 0, effective, 0.0))
@@ -374,7 +375,8 @@ class EntropyL(HistogramRequirement):
 class RecursiveCL(HistogramRequirement):
     """Recursive (c, l)-diversity: r_1 < c (r_l + ... + r_m), r the value counts of a class in descending order.
 
-    Machanavajjhala et al., TKDD 2007: with l - 2 values ruled out, the commonest is still not too common.
+    Machanavajjhala et al., TKDD 2007: with l - 2 values ruled out, the commonest is still not too common. Of a measured
+    attribute r are the counts of groups no wider than its width.
     """
 
     name: ClassVar[str] = "recursive (c, l)-diversity"
@@ -384,13 +386,13 @@ class RecursiveCL(HistogramRequirement):
 
     def measure(self, held: Held, overall: Held) -> FloatArray:
         """Smallest c that would hold: r_1 / (r_l + ... + r_m), inf for an empty tail."""
-        descending = held.division
+        descending = held.division(self.ends_of(held))
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(descending[..., 0] / descending[..., self.l - 1 :].sum(axis=-1))
 
     def breaks(self, held: Held, overall: Held) -> BoolArray:
         """Mark those whose commonest value outweighs the tail."""
-        descending = held.division
+        descending = held.division(self.ends_of(held))
         return np.asarray(descending[..., 0] >= self.c * descending[..., self.l - 1 :].sum(axis=-1))
 
 

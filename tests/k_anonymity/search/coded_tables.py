@@ -70,6 +70,8 @@ def requirements(draw: st.DrawFn, n_rows: int, *, t_closeness: bool = True) -> l
         CapByValue(sensitive, np.array([0.6, 0.8, np.inf]), **held),
         DistinctL(sensitive, 2, ends=np.array([1, 3, 3]), **held),
         AlphaK(sensitive, 0.6, ends=np.array([2, 2, 3]), **held),
+        EntropyL(sensitive, 1.6, ends=np.array([2, 3, 3]), **held),
+        RecursiveCL(sensitive, 2.0, 2, ends=np.array([2, 3, 3]), **held),
     ]
     if t_closeness:
         more += [TCloseness(sensitive, 0.3, **held), TCloseness(sensitive, 0.3, ordered=True, **held)]
@@ -84,7 +86,8 @@ def plainly_meets(requirement: Requirement, rows: Sequence[int], kept: Sequence[
     assert isinstance(requirement, HistogramRequirement)
     counts, holders = plainly_held(requirement, rows, everything=False)
     left, division = holders, []
-    for count in sorted(counts.values(), reverse=True):
+    is_grouped = isinstance(requirement, EntropyL | RecursiveCL) and requirement.ends is not None
+    for count in plainly_grouped(requirement.ends, counts) if is_grouped else sorted(counts.values(), reverse=True):
         division.append(min(count, left))
         left -= division[-1]
     division = [count for count in division if count]
@@ -131,6 +134,16 @@ def plainly_apart(ends: Sequence[int], counts: dict[int, int], holders: int) -> 
         surplus -= count
         spare += surplus >= 0
     return len(chosen) - spare
+
+
+def plainly_grouped(ends: Sequence[int], counts: dict[int, int]) -> list[int]:
+    """Take the values within an end that most hold together, the least first among equals, until none is left."""
+    left, groups = dict(counts), []
+    while left:
+        near = {value: [one for one in left if value <= one < ends[value]] for value in sorted(left)}
+        first = max(near, key=lambda value: (sum(left[one] for one in near[value]), -value))
+        groups.append(sum(left.pop(one) for one in near[first]))
+    return groups
 
 
 def of_people(requirement: Requirement) -> bool:
