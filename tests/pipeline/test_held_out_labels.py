@@ -13,6 +13,9 @@ import anonkit
 from anonkit.checks.utility import predictive_utility
 from anonkit.k_anonymity import preparing
 from anonkit.k_anonymity.held_out_labels import LEAST, held_out_labels
+from anonkit.k_anonymity.recoding_method import RecodingMethod
+from anonkit.methods import METHODS as names_of_methods
+from anonkit.methods import method_class
 from anonkit.published.recoding import recoding_from_dict
 from anonkit.randomness import Randomness
 
@@ -44,7 +47,10 @@ METHODS: dict[str, dict[str, Any]] = {
     "greedy-hamdist": {"method": "greedy-hamdist", "max_suppression": 0.1},
     "mondrian": {"method": "mondrian"},
 }
-UNGUIDED: dict[str, dict[str, Any]] = {"datafly": {"method": "datafly"}}
+UNGUIDED: dict[str, dict[str, Any]] = {
+    "datafly": {"method": "datafly"},
+    "incognito": {"method": "incognito"},
+}
 
 
 def _released(table: pa.Table, method: str = "mondrian", **more: Any) -> anonkit.Release:
@@ -86,6 +92,22 @@ def test_no_label_of_the_rows_scored_moves_the_recoding(method: str) -> None:
         mixed = pa.array([label if at in first else random[at] for at, label in enumerate(labels)])
         moved = _released(table.set_column(3, "y", mixed), method, utility=False)
         assert moved.params["recoding"] != release.params["recoding"]
+
+
+@pytest.mark.parametrize("method", UNGUIDED)
+def test_a_method_that_reads_no_label_is_moved_by_none(method: str) -> None:
+    """All labels are mixed: the same recoding."""
+    table = _table()
+    labels = np.random.default_rng(0).permutation(table.column("y").to_pylist())
+    mixed = table.set_column(3, "y", pa.array(labels.tolist()))
+    first, second = (_released(one, method, utility=False).params["recoding"] for one in (table, mixed))
+    assert first == second
+
+
+def test_every_method_of_classes_is_looked_at() -> None:
+    """Those that recode by a search; what an earlier release recoded is searched no more."""
+    searching = {name for name in names_of_methods if issubclass(method_class(name), RecodingMethod)}
+    assert {*METHODS, *UNGUIDED} == searching
 
 
 def test_every_search_is_handed_rows_without_these_labels(monkeypatch: pytest.MonkeyPatch) -> None:

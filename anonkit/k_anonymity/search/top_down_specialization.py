@@ -29,8 +29,8 @@ from anonkit.k_anonymity.search.suppression import suppressed_rows
 from anonkit.k_anonymity.search.target_probabilities import guide_of
 
 SUPPRESSION_CHARGE = 0.25
-"""What a refinement pays for a row it suppresses, as a share of the guide's mean variance per row. Rows worth more
-than the detail bought with them stay, even when the limit would let them go."""
+"""What a refinement pays for a row it suppresses, as a share of the guide's variance over all rows, with a guide or
+without. Rows worth more than the detail bought with them stay, even when the limit would let them go."""
 
 IMPORTANCE_EXPONENT = 0.25
 """Gains are weighted by the column's importance, relative to the largest, to this power: among refinements that
@@ -197,7 +197,7 @@ class _Search:
         self.atoms = {column.name: _atoms(column, ladders.get(column.name)) for column in columns}
         distinct = NumberedRows.of([_coarsened(column, self.atoms[column.name]) for column in columns], requirements)
         guide, self.total = guide_of(probabilities, distinct.entry, distinct.whole.classes.size)
-        self.charge = SUPPRESSION_CHARGE * self.total / max(guide.rows.sum(), 1.0)
+        self.charge = SUPPRESSION_CHARGE * self.total / max(distinct.whole.n_rows(), 1)  # rows without a guide go too
         self.begin = partial(Refinable.start, guide=guide, requirements=distinct.requirements)
         self.whole = distinct.whole
         self.state = self.begin(distinct.whole)

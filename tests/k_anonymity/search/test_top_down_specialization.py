@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,24 @@ def test_the_order_of_rows_and_columns_does_not_matter(problem: Any, shuffle: An
     assert straight.suppressed[rows].tolist() == again.suppressed.tolist()
     for name, groups in straight.groups.items():
         other = again.groups[name]
+        assert (None if groups is None else groups.tolist()) == (None if other is None else other.tolist())
+
+
+@settings(max_examples=60)
+@given(_problems(), st.integers(2, 4))
+def test_rows_that_guide_nothing_move_nothing(problem: Any, k: int) -> None:
+    """A copy of every row whose label is hidden, twice the k and the limit: the same groups, at the same worth."""
+    table, probabilities, importance, _, limit, ladders = problem
+    alone = specialize(table, probabilities, importance, [AtLeastK(k)], limit, ladders)
+    twice = [replace(column, codes=np.tile(column.codes, 2)) for column in table]
+    hidden = np.full(probabilities.shape, np.nan)
+    doubled = specialize(
+        twice, np.concatenate([probabilities, hidden]), importance, [AtLeastK(2 * k)], 2 * limit, ladders
+    )
+    assert doubled.suppressed.tolist() == np.tile(alone.suppressed, 2).tolist()
+    assert doubled.explained == alone.explained
+    for name, groups in alone.groups.items():
+        other = doubled.groups[name]
         assert (None if groups is None else groups.tolist()) == (None if other is None else other.tolist())
 
 
