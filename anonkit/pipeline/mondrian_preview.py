@@ -19,7 +19,7 @@ from anonkit.randomness import Randomness
 from anonkit.report.blocks import JsonObject, ReportColumn
 
 _FEWEST_ROWS, _MOST_ROWS = 300, 10_000
-_SHARE = 100
+_SHARE = 200
 """One row in so many is searched, within these bounds: that takes at most a tenth of the time of the command."""
 _MODEL = ("k", "l", "entropy_l", "recursive", "t", "alpha")
 

