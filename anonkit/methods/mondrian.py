@@ -44,6 +44,9 @@ class Mondrian(RecodingMethod):
 
     all_labels: bool = all_labels_parameter()
 
+    in_brief: ClassVar[bool] = False
+    """Whether a forest of few rounds guides; a preview says so."""
+
     @property
     def preparation(self) -> Preparation:
         """Dates are cut where a cut is worth most, at the roundest day there, unless their levels are declared."""
@@ -63,6 +66,7 @@ class Mondrian(RecodingMethod):
             kept=prepared.kept,
             detail_weights=prepared.detail_weights,
             hidden=prepared.hidden,
+            brief=self.in_brief,
         )
         recoding = boxes_of(prepared.columns, tree, prepared.hierarchies)
         facts = _column_facts([column.name for column in prepared.columns], recoding)

@@ -14,7 +14,7 @@ from anonkit.checks.utility import predictive_utility
 from anonkit.k_anonymity import preparing
 from anonkit.k_anonymity.held_out_labels import LEAST, held_out_labels
 from anonkit.k_anonymity.recoding_method import RecodingMethod
-from anonkit.methods import METHODS as names_of_methods
+from anonkit.methods import METHODS as MODULES
 from anonkit.methods import method_class
 from anonkit.published.recoding import recoding_from_dict
 from anonkit.randomness import Randomness
@@ -106,7 +106,7 @@ def test_a_method_that_reads_no_label_is_moved_by_none(method: str) -> None:
 
 def test_every_method_of_classes_is_looked_at() -> None:
     """Those that recode by a search; what an earlier release recoded is searched no more."""
-    searching = {name for name in names_of_methods if issubclass(method_class(name), RecodingMethod)}
+    searching = {name for name in MODULES if issubclass(method_class(name), RecodingMethod)}
     assert {*METHODS, *UNGUIDED} == searching
 
 

@@ -26,7 +26,7 @@ from anonkit.k_anonymity.search.distinct_rows import NumberedRows
 from anonkit.k_anonymity.search.equivalence import Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder
 from anonkit.k_anonymity.search.joint_guide import joint_guide
-from anonkit.k_anonymity.search.soft_labels import GRID, Predicted, soft_labels, soft_numbers
+from anonkit.k_anonymity.search.soft_labels import GRID, soft_labels, soft_numbers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -183,6 +183,7 @@ def grow_boxes(
     kept: Collection[str] = (),
     detail_weights: Mapping[str, float] = MappingProxyType({}),
     hidden: BoolArray | None = None,
+    brief: bool = False,
     seed: int = 0,
 ) -> tuple[BoxTree, Partition]:
     """Divide all rows into boxes that meet every requirement and keep what a forest knows of the target.
@@ -218,6 +219,8 @@ def grow_boxes(
         Rows that guide nothing, shape (n_rows,): no box is cut by what a forest predicts of them either. They are in
         the boxes as rows of a later table would be, but the requirements count them. A row that merely has no label
         guides by its predictions.
+    brief : bool
+        Whether a forest of few rounds guides, which takes a tenth of the time.
     seed : int
         Chooses the folds and the forest. The result depends on nothing else but the set of rows.
 
@@ -257,7 +260,11 @@ def grow_boxes(
     else:
         shown = np.ones(n_rows, dtype=bool) if hidden is None else ~hidden
         guiding = np.bincount(rows.entry[shown], minlength=guiding.size).astype(np.float64)
-        told = _told(rows, shown, labels, numbers, seed)
+        told = (
+            soft_labels(rows.columns, rows.entry[shown], labels[shown], seed, brief=brief)
+            if numbers is None
+            else soft_numbers(rows.columns, rows.entry[shown], numbers[shown], seed, brief=brief)
+        )
         guide = told.sums
     begun = partial(
         Growth, rows.columns, rows.whole, guide, rows.requirements, declared, detail_weights, guiding=guiding
@@ -280,13 +287,6 @@ def grow_boxes(
         node = of_node[node]
     boxes, n_boxes = densify(tree.leaf[node][rows.entry])
     return tree, Partition(boxes, n_boxes)
-
-
-def _told(rows: NumberedRows, shown: BoolArray, labels: IntArray, numbers: FloatArray | None, seed: int) -> Predicted:
-    """Return what forests tell of the target of every row that guides."""
-    if numbers is None:
-        return soft_labels(rows.columns, rows.entry[shown], labels[shown], seed)
-    return soft_numbers(rows.columns, rows.entry[shown], numbers[shown], seed)
 
 
 def _of_all_columns(rows: NumberedRows) -> FloatArray:

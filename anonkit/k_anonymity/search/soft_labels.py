@@ -30,6 +30,7 @@ _FEW = 5_000  # rows learned from, from which on forests grow beside each other:
 _ROWS = 200_000  # labelled rows that are learned from; more tell hardly more (figures: docs of `mondrian`)
 _ROUNDS, _STEP, _TREES = 70, 0.15, 560  # what 100 rounds of 0.1 tell; trees are those of all classes
 _ROUNDS_OF_MANY, _STEP_OF_MANY, _TREES_OF_MANY = 50, 0.2, 400
+_ROUNDS_IN_BRIEF, _STEP_IN_BRIEF, _TREES_IN_BRIEF = 15, 0.4, 120
 _CLASSES = 32  # the rarest classes beyond these are told together
 _CATEGORIES = 255  # the limit of histogram boosting; the rarest categories beyond it are learned as one
 
@@ -44,10 +45,15 @@ class _Fold:
     asked: IntArray
     many: bool
     """Whether rows are so many that fewer rounds do."""
+    brief: bool
+    """Whether few rounds of large steps must do."""
 
     def boosting(self, seed: int, n_classes: int = 1) -> dict[str, Any]:
         """Return the parameters of a boosted forest: few rows bear few rounds, and many need no more than some."""
         most, step, trees = (_ROUNDS_OF_MANY, _STEP_OF_MANY, _TREES_OF_MANY) if self.many else (_ROUNDS, _STEP, _TREES)
+        if self.brief:
+            most, step, trees = _ROUNDS_IN_BRIEF, _STEP_IN_BRIEF, _TREES_IN_BRIEF
+            return {**_settings(seed), "max_iter": max(4, min(most, trees // n_classes)), "learning_rate": step}
         rounds = max(18, min(most, trees // n_classes, self.targets.size // 14))
         return {**_settings(seed), "max_iter": rounds, "learning_rate": step}
 
@@ -82,7 +88,9 @@ _Told = Callable[[FloatArray, _Fold, list[bool]], FloatArray]
 """Learns from entries of features and their targets, and tells of those asked about; shape (n_asked, n_guides)."""
 
 
-def soft_labels(columns: Sequence[CodedColumn], entry: IntArray, labels: IntArray, seed: int) -> Predicted:
+def soft_labels(
+    columns: Sequence[CodedColumn], entry: IntArray, labels: IntArray, seed: int, *, brief: bool = False
+) -> Predicted:
     """Sum the class probabilities of the rows of each entry.
 
     Every labelled row is in one of five folds, of three where 20,000 rows or more are labelled, and gets its
@@ -99,6 +107,8 @@ def soft_labels(columns: Sequence[CodedColumn], entry: IntArray, labels: IntArra
         The class of each row, or `UNLABELLED`; shape (n_rows,).
     seed : int
         Chooses the folds and the forests.
+    brief : bool
+        Three folds and few rounds of large steps: a guide for a tenth of the time.
 
     Returns
     -------
@@ -113,15 +123,18 @@ def soft_labels(columns: Sequence[CodedColumn], entry: IntArray, labels: IntArra
 
     told = partial(_shares, n_classes=n_classes, seed=seed)
     truth = np.eye(n_classes)[classes][:, 1 if n_classes == 2 else 0 :]
-    return _out_of_fold(columns, entry, labelled, (classes, truth), told, seed, many=labelled.size >= _MANY)
+    many = labelled.size >= _MANY
+    return _out_of_fold(columns, entry, labelled, (classes, truth), told, seed, many=many, brief=brief)
 
 
-def soft_numbers(columns: Sequence[CodedColumn], entry: IntArray, numbers: FloatArray, seed: int) -> Predicted:
+def soft_numbers(
+    columns: Sequence[CodedColumn], entry: IntArray, numbers: FloatArray, seed: int, *, brief: bool = False
+) -> Predicted:
     """Sum the predictions of a numeric target for the rows of each entry, as `soft_labels` does for classes.
 
     Parameters
     ----------
-    columns, entry, seed
+    columns, entry, seed, brief
         As for `soft_labels`.
     numbers : FloatArray
         The target of each row, NaN where it must not guide; shape (n_rows,).
@@ -138,7 +151,8 @@ def soft_numbers(columns: Sequence[CodedColumn], entry: IntArray, numbers: Float
         return Predicted.nothing(columns[0].codes.size)
 
     targets = (numbers[known] - low) / (high - low)
-    return _out_of_fold(columns, entry, known, (targets, targets[:, None]), partial(_means, seed=seed), seed)
+    told = partial(_means, seed=seed)
+    return _out_of_fold(columns, entry, known, (targets, targets[:, None]), told, seed, brief=brief)
 
 
 def _out_of_fold(
@@ -150,6 +164,7 @@ def _out_of_fold(
     seed: int,
     *,
     many: bool = False,
+    brief: bool = False,
 ) -> Predicted:
     """Tell of every row by forests that did not learn from it.
 
@@ -159,8 +174,8 @@ def _out_of_fold(
         Rows that have a target.
     targets : (ndarray of shape (n_known,), ndarray of shape (n_known, n_guides))
         What the forests learn, and the same as the numbers in [0, 1] that they tell.
-    many : bool
-        Whether fewer folds and rounds do.
+    many, brief : bool
+        Whether fewer folds and rounds do, and whether the fewest must.
     """
     n_entries = columns[0].codes.size
     features = np.stack([_feature(column) for column in columns], axis=1)
@@ -169,7 +184,7 @@ def _out_of_fold(
     sorted_rows = np.lexsort((targets[0], cell[entry[known]]))  # rows that are alike may change places
     learners = sorted_rows[Randomness.seeded(seed).permutation(known.size)[:_ROWS]]
     where, learned_from, truth = entry[known[learners]], targets[0][learners], np.rint(GRID * targets[1][learners])
-    n_folds = _FOLDS_OF_MANY if many else min(FOLDS, learners.size)
+    n_folds = min(_FOLDS_OF_MANY if many or brief else FOLDS, learners.size)
     fold = np.arange(learners.size) % n_folds
     unseen = np.bincount(entry, minlength=n_entries) - np.bincount(where, minlength=n_entries)
 
@@ -178,7 +193,7 @@ def _out_of_fold(
         seen = fold != number
         rows = np.bincount(where[~seen], minlength=n_entries) + unseen / n_folds
         asked = np.flatnonzero(rows)
-        folds.append(_Fold(learned=where[seen], targets=learned_from[seen], asked=asked, many=many))
+        folds.append(_Fold(learned=where[seen], targets=learned_from[seen], asked=asked, many=many, brief=brief))
         rows_asked.append(rows[folds[-1].asked, None])
     total, out_of_fold = np.zeros((n_entries, truth.shape[1])), np.empty(truth.shape)
     parts = learned(_each_fold, told, features, folds, categorical)
