@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -142,7 +142,10 @@ def layout_of(head: str, usual: str, given: GivenLayout, *, whole: bool, shown: 
         has_rows=not whole or any(line.strip("\r\n") for line in lines[end:]) or len(lines) > end,
         renamed=renamed,
         escape=_escapes(body, delimiter, whole, given),
-        notes=_notes(passed if given.skip_rows is None else 0, cells, body, whole, given),
+        notes=(
+            *_notes(passed if given.skip_rows is None else 0, cells, body, whole, given),
+            *_narrower(usual, delimiter, body, whole, is_said=(given.delimiter or said) is not None),
+        ),
     )
 
 
@@ -167,10 +170,11 @@ def _parted(
     read = {one: _rows(body, one, whole) for one in dict.fromkeys((usual, *DELIMITERS))}
     titles = {one: _titles(rows) for one, rows in read.items()} if looks else {}
     usual_rows = read[usual]
-    if usual_rows and len(usual_rows[0].cells) > 1 and not titles.get(usual) and not _is_uneven(usual_rows):
-        return usual, usual_rows, 0
     found = {one: n for one, n in titles.items() if n}
     even = [one for one, rows in read.items() if rows and len(rows[0].cells) > 1 and not _is_uneven(rows)]
+    widest = max((len(read[one][0].cells) for one in even), default=0)
+    if usual in even and usual not in found and len(usual_rows[0].cells) == widest:
+        return usual, usual_rows, 0
     if found and not even:
         best = max(found, key=lambda one: len(read[one][found[one]].cells))
         return best, read[best], found[best]
@@ -306,6 +310,16 @@ def _notes(passed: int, cells: Sequence[str], body: str, whole: bool, given: Giv
                 f"{option('delimiter', other)}."
             )
     return tuple(notes)
+
+
+def _narrower(usual: str, delimiter: str, body: str, whole: bool, *, is_said: bool) -> Iterator[str]:
+    """Say that a table of fewer columns stands there under the usual delimiter, which header and rows have too."""
+    rows = [] if is_said or usual == delimiter else _rows(body, usual, whole)
+    if rows and len(rows[0].cells) > 1 and not _is_uneven(rows):
+        yield (
+            f"Cells are parted by {delimiter!r}. Parted by {usual!r} they would be {len(rows[0].cells)} columns: "
+            f"{option('delimiter', usual)}."
+        )
 
 
 def _other_delimiter(header: str, body: str, whole: bool) -> str | None:

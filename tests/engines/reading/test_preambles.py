@@ -139,6 +139,20 @@ def test_a_delimiter_that_is_said_is_used(tmp_path: Path, delimiter: str) -> Non
         assert "one column" in _read(path)[2]
 
 
+def test_of_two_delimiters_that_fit_the_one_of_more_columns_is_read(tmp_path: Path) -> None:
+    """A comma in a name and in every decimal parts the lines too; it was read as two columns. It is said."""
+    path = tmp_path / "t.csv"
+    path.write_text("pay, EUR;age;kind\n1,5;3;x\n2,5;4;y\n")
+    for by_cell in (False, True):
+        names, _, notes = _read(path, by_cell=by_cell)
+        assert names == ["pay, EUR", "age", "kind"]
+        assert "Cells are parted by ';'. Parted by ',' they would be 2 columns" in notes
+    assert _read(path, delimiter=",")[0] == ["pay", " EUR;age;kind"]
+    assert _read(path, delimiter=",")[2] == ""
+    path.write_text("name,tags\nAnn,x;y;z\nBo,x;y;z\n")  # the header has no other delimiter
+    assert _read(path)[0] == ["name", "tags"]
+
+
 def test_quotes_behind_a_backslash_are_quotes(tmp_path: Path) -> None:
     """Under noise such a file is refused: a backslash in one row must not change another."""
     path = tmp_path / "t.csv"

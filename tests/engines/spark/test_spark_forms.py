@@ -28,6 +28,7 @@ def _table(rows: int = 200) -> pa.Table:
             "share": [f"{at % 40 / 2:.1f}%" for at in range(rows)],
             "day": [f"{1 + at % 28:02}.{1 + at % 12:02}.20{10 + at % 9}" for at in range(rows)],
             "open": ["1,234", "5,678"] * (rows // 2),
+            "points": ["1.234", "900"] * (rows // 2),
             "label": ["a", "b"] * (rows // 2),
         }
     )
@@ -52,12 +53,12 @@ def test_forms_are_read_as_the_local_engine_reads_them(spark: Any, tmp_path: Pat
     assert set(forms[0][0]) == {"found", "share", "day"}
     assert set(forms[0][1]) == {"open"}
     assert read[0].equals(read[1])
-    rows = [
-        anonkit.release(
-            tmp_path, method="mondrian", k=10, policy=DECLARED, target="label", engine=engine, seed=1
-        ).to_arrow()
+    made = [
+        anonkit.release(tmp_path, method="mondrian", k=10, policy=DECLARED, target="label", engine=engine, seed=1)
         for engine in ("local", "spark")
     ]
+    assert [each.owner["points_between_figures"] for each in made] == [["points"]] * 2
+    rows = [each.to_arrow() for each in made]
     assert rows[0].column_names == rows[1].column_names
     assert {"share", "day"} <= set(rows[0].column_names)
     by_all = [(name, "ascending") for name in rows[0].column_names]
