@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonkit
+from anonkit.engines.snapshots.whole_tables import whole_table
 from anonkit.errors import SourceError
 from anonkit.ledger import Ledger
 from anonkit.pipeline.release_path import _Making
@@ -105,3 +106,15 @@ def test_a_file_that_changes_is_refused(
         released()
     assert not list(out.parent.iterdir())
     assert not ledger.exists() or not Ledger(str(ledger)).datasets()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes")
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "xlsx"])
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, kind: str) -> None:
+    """Nobody may write into it, and then no signal ended the wait; standard input is read by its own name."""
+    os.mkfifo(tmp_path / f"in.{kind}")
+    with pytest.raises(SourceError, match="is a pipe or a device") as refused:
+        anonkit.release(tmp_path / f"in.{kind}", method="mondrian", k=2, no_target=True)
+    assert "standard input" in str(refused.value.hint)
+    with pytest.raises(SourceError, match="is a pipe or a device"):
+        whole_table(str(tmp_path / f"in.{kind}"))

@@ -185,6 +185,7 @@ class Snapshot:
         if self._copy is not None or not isinstance(self.source, str | os.PathLike):
             return self._copy or self.source
         address = address_of(self.source)
+        refuse_pipes(address)
         if address.named_format not in ("csv", "tsv", None):
             address.refuse("decimal", of="a source that is neither CSV nor TSV")
         module = _module_of(address, of_spark=of_spark)
@@ -373,6 +374,26 @@ def _compression_of(path: Path) -> str | None:
     with path.open("rb") as file:
         start = file.read(4)
     return next((name for name, magic in _MAGIC.items() if start.startswith(magic)), None)
+
+
+def refuse_pipes(address: SourceAddress) -> None:
+    """Refuse a path that names a pipe or a device: it is opened more than once, and may wait for a writer for ever.
+
+    Raises
+    ------
+    SourceError
+        It does.
+    """
+    if address.scheme or address.is_standard_input or address.is_pattern:
+        return
+    try:
+        mode = os.stat(address.place).st_mode
+    except (OSError, ValueError):  # whoever opens it says so
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise SourceError(
+            f"{address.shown} is a pipe or a device, and no file", "`-` with `--format csv` reads standard input"
+        )
 
 
 def is_read_in_place(address: SourceAddress) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from anonkit.engines.engine_choice import Local
 from anonkit.engines.snapshots.addresses import ReadAs, address_of, source_at
-from anonkit.engines.snapshots.dispatch import is_read_in_place, refuse_text_without_header, snapshot
+from anonkit.engines.snapshots.dispatch import is_read_in_place, refuse_pipes, refuse_text_without_header, snapshot
 from anonkit.policy.declaration import Policy
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def whole_table(source: str, **how: Unpack[ReadAs]) -> str | pa.Table:
     ChoiceError
         The first line looks like a record, and nobody said whether it is.
     """
+    refuse_pipes(address_of(source))
     if is_read_in_place(address_of(source)) and all(value is None for value in how.values()):
         refuse_text_without_header(source)
         return source
