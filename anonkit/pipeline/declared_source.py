@@ -82,7 +82,7 @@ class DeclaredSource:
         found = self.policy.found_domains
         if found is None or found.undecided is None:
             return None
-        advice = f"declare domains in the policy, or give a larger {option('epsilon')}"
+        advice = f"declare domains in the policy, or give a larger {option('epsilon')} or {option('delta')}"
         return PolicyError(found.undecided, found.advice or advice)
 
     @property
