@@ -25,6 +25,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("drafting", "auditing"),
     ("ledger",),
     ("pipeline", "comparing"),
+    ("desk",),
     ("cli", "integrations", "__main__"),
 )
 """Rooms by row, the lowest first: a room imports rooms of its own row and of those below it, and never in a circle."""

@@ -21,6 +21,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 OPTIONAL_AT_RUN_TIME = {
+    "desk": {"starlette", "tomlkit", "uvicorn"},
     "excel": {"fastexcel", "xlsxwriter"},
     "geo": {"h3"},
     "lake": {"deltalake", "pyiceberg"},

@@ -144,7 +144,7 @@ def sweep(parent: Path | None = None) -> None:
             os.close(lock)
 
 
-def write_private(path: Path, text: str) -> None:
+def write_private(path: Path, text: str, encoding: str = "ascii") -> None:
     """Write a file that its owner alone reads, durable and whole or not at all.
 
     Raises
@@ -155,7 +155,7 @@ def write_private(path: Path, text: str) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     aside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="ascii") as file:
+        with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding=encoding) as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

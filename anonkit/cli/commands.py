@@ -20,6 +20,7 @@ COMMANDS = {
     "compare": "Compare methods by risk and by what models keep.",
     "report": "Show the privacy report of a release.",
     "export": "Write a verified release in another form, or into a database.",
+    "desk": "Decide on a release in a page on this machine.",
     "init": "Draft a policy.toml to read and correct.",
     "apply": "Recode the next batch as an earlier release was.",
     "run": "Make the release or the experiment of a recipe.",

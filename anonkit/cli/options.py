@@ -162,6 +162,26 @@ task_option = click.option(
 )
 
 
+seed_option = click.option(
+    "--seed", type=int, metavar="INTEGER", help="Known randomness, for tests; needs --not-for-release."
+)
+
+not_for_release_option = click.option(
+    "--not-for-release", is_flag=True, help="With --seed: every file says that it must not be handed out."
+)
+
+
+def refuse_seed_alone(seed: int | None, not_for_release: bool) -> None:
+    """Refuse known randomness of a release that may be handed out, and the other way round.
+
+    Raises
+    ------
+    WrongUsage
+    """
+    if (seed is not None) != not_for_release:
+        raise WrongUsage("--seed and --not-for-release go together", "who knows the seed can undo the noise")
+
+
 # --- what the owner reads ---------------------------------------------------------------------------------------------
 
 

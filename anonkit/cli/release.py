@@ -15,14 +15,17 @@ from anonkit.cli.options import (
     engine_options,
     json_option,
     k_map_options,
+    not_for_release_option,
     output_options,
     owner_option,
     policy_options,
     quiet_option,
     reading_options,
+    refuse_seed_alone,
+    seed_option,
     table_domains_options,
 )
-from anonkit.cli.outcome import Outcome, WrongUsage
+from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import notes_at_once, progress_line
 
 if TYPE_CHECKING:
@@ -67,8 +70,8 @@ _USUAL = (
 @engine_options
 @output_options
 @click.option("--no-utility", is_flag=True, help="Train no models to say how well the target is predicted: faster.")
-@click.option("--seed", type=int, metavar="INTEGER", help="Known randomness, for tests; needs --not-for-release.")
-@click.option("--not-for-release", is_flag=True, help="With --seed: every file says that it must not be handed out.")
+@seed_option
+@not_for_release_option
 @owner_option
 @quiet_option
 @json_option
@@ -105,8 +108,7 @@ def command(
     .sav, .dta, .arrow or .sqlite the data stand beside the Parquet file in that form too. Columns without a role are
     quasi-identifiers: known to an attacker.
     """
-    if (seed is not None) != not_for_release:
-        raise WrongUsage("--seed and --not-for-release go together", "who knows the seed can undo the noise")
+    refuse_seed_alone(seed, not_for_release)
     from anonkit.cli.arrays import without_pandas
     from anonkit.cli.summary import foresees, release_outcome
     from anonkit.engines.snapshots.addresses import source_at

@@ -14,10 +14,13 @@ from anonkit.cli.boundary import one_line
 from anonkit.cli.options import (
     account_options,
     json_option,
+    not_for_release_option,
     option_group,
     other_output_options,
     owner_option,
     quiet_option,
+    refuse_seed_alone,
+    seed_option,
 )
 from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import notes_at_once, progress_line
@@ -50,6 +53,8 @@ _experiment_options = option_group(
 @other_output_options
 @_experiment_options
 @account_options
+@seed_option
+@not_for_release_option
 @owner_option
 @quiet_option
 @json_option
@@ -60,6 +65,8 @@ def command(
     output: Mapping[str, Any],
     experiment: Mapping[str, Any],
     account: Account,
+    seed: int | None,
+    not_for_release: bool,
     reader: OwnerAsReader,
     quiet: bool,
 ) -> Outcome:
@@ -78,6 +85,7 @@ def command(
 
     --check takes several recipes, opens no table and no ledger, and ends with exit code 0 where all could be read.
     """
+    refuse_seed_alone(seed, not_for_release)
     if check:
         _refuse_beside_check()
         return _check(recipes, quiet)
@@ -88,7 +96,9 @@ def command(
 
     if is_experiment(recipe):
         _refuse_given(
-            {**output, "owner": reader.is_asked}, ("force",), "an experiment makes no release that could have"
+            {**output, "owner": reader.is_asked, "seed": seed is not None},
+            ("force",),
+            "an experiment makes no release that could have",
         )
         return _experiment(recipe, output, experiment, account, quiet)
     _refuse_given(experiment, (), "this recipe describes a release; only an experiment has")
@@ -101,7 +111,7 @@ def command(
     measured = reader.has_it_measured(quiet=quiet, dry_run=output["dry_run"], method=made.method)
     how = {**output, "for_owner": measured, "previews": measured, "foresees": foresees(dry_run=output["dry_run"])}
     with progress_line(quiet) as progress, notes_at_once(quiet):
-        release = made.run(**how, account=account, progress=progress)
+        release = made.run(**how, account=account, seed=seed, progress=progress)
     return release_outcome(release, reader, quiet=quiet)
 
 

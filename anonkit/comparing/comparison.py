@@ -8,7 +8,7 @@ scored on it, and what an attacker learns about its people is no fault of the re
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -207,6 +207,7 @@ def compare(
     attacks: int = ATTACKS,
     seed: int = 0,
     progress: Progress = no_progress,
+    seen: Callable[[Point], None] = lambda _: None,
     **how: Unpack[ReadAs],
 ) -> Comparison:
     """Release half of a table in several ways, attack each release, and train models on it.
@@ -241,6 +242,8 @@ def compare(
         Which rows and people are drawn.
     progress : callable
         Called with the step and the share done.
+    seen : callable
+        Called with every release as soon as it is measured.
     **how
         `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`, `delimiter` and
         `skip_rows`, as for `release`, of the table that is compared.
@@ -290,6 +293,7 @@ def compare(
             outcome = error  # a promise that cannot be kept, or a table that the method cannot handle
         unfit += [outcome] if isinstance(outcome, PolicyError) else []
         points.append(halves.point(setting, outcome))
+        seen(points[-1])
         looked.append(setting.value if _is_of_draws(setting, outcome) else _loss(points[-1]))
     if len(unfit) == len(settings):
         raise unfit[0]

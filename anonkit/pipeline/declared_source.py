@@ -35,6 +35,7 @@ from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.places import outlines
 from anonkit.promises.guarantee import Guarantee
+from anonkit.promises.noise_promises import after_a_look
 from anonkit.protocols import Draft, Engine, Method, Source
 from anonkit.randomness import Randomness
 from anonkit.redaction import source_names
@@ -308,8 +309,15 @@ def refuse_unknown_columns(source: object, request: ReleaseRequest) -> None:
 def _promised(method: Method, policy: Policy) -> tuple[Policy, Guarantee]:
     """Return the promise of a method; where domains were found with which it has none, the policy says so.
 
-    A refusal of what was found is an outcome of the draws that found it: they are charged before it is raised.
+    A refusal of what was found is an outcome of the draws that found it: they are charged before it is raised. A
+    promise of noise is about one table, whose choices were made without it: where they were not, it says so.
     """
+    declared, promise = _claimed(method, policy)
+    return declared, after_a_look(promise) if policy.looked_at_table else promise
+
+
+def _claimed(method: Method, policy: Policy) -> tuple[Policy, Guarantee]:
+    """Return the promise of a method, and the policy that it is about."""
     found = policy.found_domains
     if found is None:
         return policy, method.guarantee(policy)

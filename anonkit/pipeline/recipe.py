@@ -183,6 +183,7 @@ class Recipe:
         sign: str | Path | None = None,
         emit: Iterable[str] = (),
         account: Account | None = None,
+        seed: int | None = None,
         progress: Progress = no_progress,
         **how: Any,
     ) -> Release:
@@ -198,6 +199,8 @@ class Recipe:
             Entries for catalogues instead of the recipe's own.
         account : Account, optional
             Whose budget is charged; what it leaves open is the recipe's own.
+        seed : int, optional
+            Reproducible randomness for a rehearsal: every file then says that it is not for release.
         progress : callable
             Called with the step and the share done.
         **how
@@ -218,6 +221,7 @@ class Recipe:
             engine=self.engine,
             output=replace(self.output, **changed),
             account=self._charged(self.account if account is None else account.over(self.account)),
+            seed=seed,
             utility=self.utility,
             population=self.population,
             progress=progress,

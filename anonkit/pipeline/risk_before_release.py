@@ -62,7 +62,7 @@ class SourceRisk:
     people: int
     """How many of them there are."""
     sample: Mapping[str, Any]
-    """`k`, and `uniques`: classes of one row, or person."""
+    """`k`; `uniques`: classes of one row, or person; and `classes`: as many people are found by who knows them all."""
     population: Mapping[str, Any]
     """`basis`, `assumption`, `estimates`; with a file also `file`."""
     suda: Mapping[str, Any]
@@ -174,7 +174,7 @@ def _risk_of(table: DeclaredSource, against: AgainstPopulation, read: Any, progr
         rows=rows,
         counted="rows" if people is None else "people",
         people=n_people,
-        sample={"k": int(sizes.min()), "uniques": uniques},
+        sample={"k": int(sizes.min()), "uniques": uniques, "classes": int(sizes.size)},
         population={
             "basis": against.basis,
             "assumption": None if fraction is None else SIMPLE_SAMPLE,

@@ -166,6 +166,9 @@ class Policy:
     """True when no person has several rows, as the owner says (`unit = "none"`)."""
     candidates: tuple[Candidate, ...] = ()
     """Who a row may belong to where nobody says it: every class holds k different values of each. Not from a file."""
+    looked_at_table: bool = False
+    """True when roles, domains or parameters were chosen after a look at the private table: noise does not cover what
+    the choice tells, and the release says so."""
     rows_in_runs: bool = False
     """True where rows look like runs of one person's, and no candidate says whose. Not from a file."""
     person_rows: PersonRows | None = None  # of several joined tables; set by a recipe, not from a policy file
@@ -219,7 +222,7 @@ class Policy:
         """Build a policy from the parsed TOML document."""
         known = (
             "dataset", "columns", "missing", "missing_values", "encoding", "decimal", "declared_by", "license",
-            "joint_k", "places", "publication", "aggregates", "unit",
+            "joint_k", "places", "publication", "aggregates", "unit", "looked_at_table",
         )  # fmt: skip
         refuse_unknown("policy", raw, (*known, *BOOKKEEPING_KEYS, *TARGET_KEYS))
         specs = expect("policy", "columns", raw.get("columns", {}), dict)
@@ -248,6 +251,7 @@ class Policy:
             task=declared_task(raw),
             without_target=declares_no_target(raw),
             independent_rows=_declares_independence(raw),
+            looked_at_table=expect("policy", "looked_at_table", raw.get("looked_at_table", False), bool),
             bookkeeping=bookkeeping_of(raw, folder),
             publication=declared_publication(raw),
             aggregates=named_lines("policy", "aggregates", raw.get("aggregates", {})),

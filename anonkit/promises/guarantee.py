@@ -73,6 +73,13 @@ class PrivacyLoss:
             raise ParameterError(f"delta ({self.delta:g}) must be in [0, 1)")
 
 
+LOOKED_AT = (
+    "Roles, domains or parameters were chosen after a look at the private table. The promise is about the release that "
+    "was chosen: it does not cover what the choice itself tells of the table."
+)
+"""What a promise of noise says where its choices followed from the table."""
+
+
 class Guarantee(Protocol):
     """What every promise says of itself.
 

@@ -9,15 +9,30 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from anonkit.promises.guarantee import BY_CONSTRUCTION, Guarantee, PrivacyLoss, conditional_words, guarantee_block
+from anonkit.promises.guarantee import (
+    BY_CONSTRUCTION,
+    LOOKED_AT,
+    Guarantee,
+    PrivacyLoss,
+    conditional_words,
+    guarantee_block,
+)
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE, Neighbours
 
 POPULATION = "Patterns of the population: what the table teaches about everybody is also learned about each person."
 OWNER_BESIDES = "What the owner does with the table besides: only the files of the release are covered."
 LARGE_LOSS = "A large privacy loss: what the release shows can depend on single rows visibly."
+
+
+def after_a_look(promise: Guarantee) -> Guarantee:
+    """Return a promise that says that its choices followed from the table; one of classes is about it anyway."""
+    if promise.loss() is None:
+        return promise
+    rests_on = (*promise.to_dict()["assumptions"], LOOKED_AT)
+    return replace(promise, assumptions=rests_on)  # type: ignore[type-var]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pages look again when something has changed; everything works without this, by loading the page.
+"use strict";
+
+(() => {
+  const shown = new Map();
+
+  const remember = () => {
+    document.documentElement.classList.add("has-script");
+    shown.clear();
+    for (const part of document.querySelectorAll(".live")) shown.set(part.id, part.outerHTML);
+  };
+
+  // Only parts that the server shows otherwise are replaced, so that what is typed elsewhere stays.
+  const lookAgain = async () => {
+    const address = location.pathname;
+    const answer = await fetch(address, { cache: "no-store" });
+    if (address !== location.pathname) return;
+    if (!answer.ok) {
+      location.reload(); // whatever is wrong is said there
+      return;
+    }
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const part of page.querySelectorAll(".live")) {
+      const here = document.getElementById(part.id);
+      if (!here || shown.get(part.id) === part.outerHTML) continue;
+      shown.set(part.id, part.outerHTML);
+      const focused = here.contains(document.activeElement) ? document.activeElement.id : "";
+      const fresh = document.importNode(part, true);
+      here.replaceWith(fresh);
+      if (window.htmx) window.htmx.process(fresh);
+      if (focused) document.getElementById(focused)?.focus();
+    }
+  };
+
+  let isLooking = false;
+  let isWanted = false;
+  const changed = async () => {
+    isWanted = true;
+    if (isLooking) return;
+    isLooking = true;
+    try {
+      while (isWanted) {
+        isWanted = false;
+        await lookAgain();
+      }
+    } catch {
+      // the desk has ended, or is busy: the next change is told again
+    } finally {
+      isLooking = false;
+    }
+  };
+
+  document.addEventListener("change", (event) => {
+    const into = event.target.dataset?.into;
+    const file = event.target.files?.[0];
+    if (into && file) file.text().then((text) => { document.getElementById(into).value = text; });
+  });
+  document.addEventListener("htmx:afterSettle", remember);
+  remember();
+  const events = new EventSource("/events");
+  events.addEventListener("changed", changed);
+})();

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs of the desk: each in a process of its own, with progress, results as they come, and an end whatever happens.
+
+A job belongs to the desk and not to a page: it goes on while pages are loaded again, and every page sees it. One that
+is killed, or fails in a way that nobody foresaw, has failed: none is at work for ever.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import secrets
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from multiprocessing.connection import Connection
+from typing import Any
+
+from anonkit.desk import job_process
+from anonkit.errors import AnonkitError
+
+
+class State(StrEnum):
+    """How far a job is."""
+
+    AT_WORK = "at work"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(kw_only=True)
+class Job:
+    """One piece of work."""
+
+    kind: str
+    key: str
+    """What it was made from: results of another key are of an earlier state of the session."""
+    handle: str = field(default_factory=lambda: secrets.token_urlsafe(12))
+    """By which pages name it."""
+    state: State = State.AT_WORK
+    step: str = ""
+    share: float = 0.0
+    """Of the work, in [0, 1]."""
+    parts: list[Any] = field(default_factory=list, repr=False)
+    """Results as they come."""
+    result: Any = field(default=None, repr=False)
+    message: str = ""
+    """Why it failed: one line without a cell."""
+    hint: str = ""
+
+
+class Jobs:
+    """All jobs of a desk: of each kind the newest.
+
+    Parameters
+    ----------
+    changed : callable
+        Called, from another thread, whenever a job is not as it was.
+    """
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self._of_kind: dict[str, Job] = {}
+        self._processes: dict[str, Any] = {}
+        self._lock = threading.RLock()
+        methods = multiprocessing.get_all_start_methods()
+        self._context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+        if "forkserver" in methods:  # each worker begins with everything imported
+            self._context.set_forkserver_preload([job_process.WHAT_JOBS_IMPORT])
+
+    def of_kind(self, kind: str) -> Job | None:
+        """Return the newest job of a kind."""
+        with self._lock:
+            return self._of_kind.get(kind)
+
+    def found(self, kind: str, key: str) -> Job | None:
+        """Return the newest job of a kind if it was made from this."""
+        job = self.of_kind(kind)
+        return job if job is not None and job.key == key else None
+
+    @property
+    def are_at_work(self) -> bool:
+        """True while any job is."""
+        with self._lock:
+            return any(job.state is State.AT_WORK for job in self._of_kind.values())
+
+    def warm_up(self) -> None:
+        """Have a process ready from which workers begin, without waiting for it."""
+        threading.Thread(target=self._start_ready, daemon=True).start()
+
+    def _start_ready(self) -> None:
+        with suppress(Exception):  # a job says why none can be started
+            ready = self._context.Process(target=job_process.nothing, daemon=True)
+            ready.start()
+            ready.join()
+
+    def start(self, kind: str, key: str, order: Mapping[str, Any]) -> Job:
+        """Start a job; one of the kind that is at work on something else is cancelled first.
+
+        Parameters
+        ----------
+        kind : str
+            One of `job_process.KINDS`.
+        key : str
+            What it is made from.
+        order : mapping
+            What it is given, of plain values.
+
+        Returns
+        -------
+        Job
+            The one that is at work on this already, if there is one.
+
+        Raises
+        ------
+        AnonkitError
+            No process can be started; the job before is as it was.
+        """
+        with self._lock:
+            before = self._of_kind.get(kind)
+            if before is not None and before.state is State.AT_WORK and before.key == key:
+                return before
+            here, there = self._context.Pipe(duplex=False)
+            process = self._context.Process(target=job_process.work, args=(kind, dict(order), there), daemon=True)
+            try:
+                process.start()
+            except (OSError, EOFError) as error:
+                here.close()
+                there.close()
+                raise AnonkitError("no process can be started for this", "close other programs") from error
+            there.close()
+            if before is not None:
+                self._end(before, process_of=self._processes)
+            job = Job(kind=kind, key=key)
+            self._of_kind[kind], self._processes[job.handle] = job, process
+        threading.Thread(target=self._watch, args=(job, process, here), daemon=True).start()
+        self._changed()
+        return job
+
+    def cancel(self, handle: str) -> None:
+        """End a job that is at work; nothing happens to others."""
+        with self._lock:
+            for job in self._of_kind.values():
+                if job.handle == handle:
+                    self._end(job, process_of=self._processes)
+        self._changed()
+
+    def close(self) -> None:
+        """End all that is at work."""
+        with self._lock:
+            processes = list(self._processes.values())
+            for job in self._of_kind.values():
+                self._end(job, process_of=self._processes)
+        for process in processes:
+            process.join(2)
+
+    @staticmethod
+    def _end(job: Job, *, process_of: Mapping[str, Any]) -> None:
+        if job.state is State.AT_WORK:
+            job.state, job.message = State.CANCELLED, "cancelled; nothing was written"
+            process = process_of.get(job.handle)
+            if process is not None:
+                process.terminate()
+
+    def _watch(self, job: Job, process: Any, connection: Connection) -> None:
+        """Take note of what a worker says, until it says no more."""
+        try:
+            with connection:
+                while True:
+                    self._note(job, connection.recv())
+        except EOFError:
+            pass
+        except Exception as error:  # what it sent cannot be read: it would never be done otherwise
+            self._fail(job, f"its results could not be read ({type(error).__name__})", "start it again")
+            process.terminate()
+        process.join()
+        self._fail(job, f"its process has ended{_how(process.exitcode)}; nothing was written", "start it again")
+        with self._lock:
+            self._processes.pop(job.handle, None)
+        self._changed()
+
+    def _note(self, job: Job, said: tuple[str, Any]) -> None:
+        what, value = said
+        with self._lock:
+            if job.state is not State.AT_WORK:
+                return
+            if what == "progress":
+                job.step, job.share = value
+            elif what == "part":
+                job.parts.append(value)
+            elif what == "done":
+                job.state, job.result, job.share = State.DONE, value, 1.0
+            else:
+                job.state, (job.message, job.hint) = State.FAILED, value
+        self._changed()
+
+    def _fail(self, job: Job, message: str, hint: str) -> None:
+        """Let a job that is still at work have failed."""
+        with self._lock:
+            if job.state is State.AT_WORK:
+                job.state, job.message, job.hint = State.FAILED, message, hint
+
+
+def _how(code: int | None) -> str:
+    """Say by which signal a process ended, if by one."""
+    if code is None or code >= 0:
+        return ""
+    try:
+        return f" by {signal.Signals(-code).name}"
+    except ValueError:
+        return f" by signal {-code}"

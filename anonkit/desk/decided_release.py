@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is decided at the desk beside the policy, and the release that follows: as recipe, command and Python."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from anonkit.errors import ParameterError, PolicyError
+
+NOISE, CLASSES, UNDECIDED = "noise", "classes", "undecided"
+APPROACHES = (NOISE, CLASSES, UNDECIDED)
+"""The answers to the first question."""
+RECEIVERS = {
+    "anyone": "anyone who downloads it",
+    "named": "a named institute, or colleagues, under contract",
+    "secure": "a secure room that nothing leaves unseen",
+}
+RELEASE = "release.parquet"
+PRIVATE = "private"
+"""Folder of the owner's figures, beside the release."""
+
+_K = {"anyone": 20, "named": 10, "secure": 5}
+_METHODS_OF_CLASSES = ("mondrian", "rfka", "incognito", "datafly")
+_METHODS_OF_NOISE = ("dp-forest", "dp-marginals", "dp-nb", "rr")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decisions:
+    """What is decided beside the policy.
+
+    Raises
+    ------
+    PolicyError
+        An answer is none of those there are.
+    """
+
+    approach: str = ""
+    """One of `APPROACHES`; empty: the first question is open."""
+    receiver: str = ""
+    """One of `RECEIVERS`; empty: not answered."""
+    sample: float | None = None
+    """Share of the population that the table is, in (0, 1); None: all of it, or unknown."""
+    method: str = ""
+    """Empty: not decided."""
+    parameters: Mapping[str, int | float] = field(default_factory=dict)
+    """Of the method: k, l, t, epsilon, delta."""
+
+    def __post_init__(self) -> None:
+        if self.approach not in ("", *APPROACHES):
+            raise PolicyError("the first question is answered by noise, classes or undecided")
+        if self.receiver not in ("", *RECEIVERS):
+            raise PolicyError(f"who receives the table is one of {', '.join(RECEIVERS)}")
+        if self.sample is not None and not 0 < self.sample < 1:
+            raise ParameterError("the share of the population must be above 0 and below 100 %")
+
+    @property
+    def is_private(self) -> bool:
+        """True where the rows are not looked at before the release: under noise, and while it is open."""
+        return self.approach != CLASSES
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Methods that are offered."""
+        if self.approach == NOISE:
+            return _METHODS_OF_NOISE
+        return _METHODS_OF_CLASSES if self.approach == CLASSES else (*_METHODS_OF_CLASSES, *_METHODS_OF_NOISE)
+
+    @property
+    def has_epsilon(self) -> bool:
+        """True where the chosen method is one of noise."""
+        return self.method in _METHODS_OF_NOISE
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> Decisions:
+        """Read what `to_dict` has written.
+
+        Raises
+        ------
+        PolicyError
+            A key is unknown, or holds something of the wrong kind.
+        """
+        known = asdict(cls())
+        if not set(raw) <= set(known):
+            raise PolicyError("the history of the desk has a key that is not known", "move the folder away")
+        kinds = {"approach": str, "receiver": str, "sample": float, "method": str, "parameters": Mapping}
+        if any(not isinstance(value, kinds[name]) for name, value in raw.items()):
+            raise PolicyError("the history of the desk has a value of the wrong kind", "move the folder away")
+        return cls(**raw)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it for TOML, which has no null."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def recommended(self, *, has_target: bool) -> Decisions:
+        """Return the same with the method and the parameters that follow from the answers."""
+        receiver = self.receiver or "named"
+        if self.approach == CLASSES or (self.approach == UNDECIDED and receiver != "anyone"):
+            return replace(self, receiver=receiver, method="mondrian", parameters={"k": _K[receiver]})
+        method = "dp-forest" if has_target else "dp-marginals"
+        return replace(self, receiver=receiver, method=method, parameters={"epsilon": 1})
+
+
+def recommendation(decisions: Decisions) -> str:
+    """Return why the promise follows from the answers, in one sentence."""
+    if not decisions.method:
+        return ""
+    if decisions.has_epsilon:
+        return (
+            "Whoever receives the table may know anything about a person: only noise bounds what they learn then. "
+            "ε = 1 changes the chance of any outcome by a factor of at most 2.7 for one person."
+        )
+    k = decisions.parameters.get("k", 2)
+    return {
+        "anyone": f"Anyone may compare it with other lists: k = {k} keeps groups large. Noise is safer here.",
+        "secure": f"Nothing leaves the room unseen: groups of {k} are enough against recognition by chance.",
+    }.get(decisions.receiver, f"Named recipients under contract: groups of {k} hide a person among {k - 1} others.")
+
+
+def refuse_another_approach(decisions: Decisions) -> None:
+    """Refuse a method that is none of those of the first answer.
+
+    Raises
+    ------
+    PolicyError
+    """
+    if decisions.method and decisions.method not in decisions.methods:
+        raise PolicyError(
+            f"{decisions.method} is no method of the first answer", f"one of {', '.join(decisions.methods)}"
+        )
+
+
+# --- the release that follows ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecidedRelease:
+    """The release as it is decided now: a recipe, and the same as a command and as Python."""
+
+    source: str
+    """As it was given to the command: a path or an address without secrets."""
+    folder: Path
+    """Of the session."""
+    decisions: Decisions
+    sign: str | None = None
+    """Private key that signs."""
+    seed: int | None = None
+    """Known randomness: a rehearsal, never a release."""
+    shown_folder: str = ""
+    """The folder as it was given to the command."""
+
+    def recipe(self) -> str:
+        """Return the text of recipe.toml; paths are relative to its folder."""
+        lines = ["# Written by anonkit desk; `anonkit run` makes the release that was decided."]
+        lines += [f"method = {toml_text(self.decisions.method or 'mondrian')}"]
+        lines += [f"input = {toml_text(self._seen_from_folder())}", f"output = {toml_text(RELEASE)}"]
+        lines += ['policy = "policy.toml"', "", "[parameters]"]
+        lines += [f"{name} = {value}" for name, value in self.decisions.parameters.items()]
+        return "\n".join(lines) + "\n"
+
+    def _seen_from_folder(self) -> str:
+        if "://" in self.source:
+            return self.source
+        return os.path.relpath(os.path.abspath(self.source), os.path.abspath(self.folder))
+
+    def command(self, station: str) -> str:
+        """Return what is typed for what a station shows."""
+        policy = self._in_folder("policy.toml")
+        match station:
+            case "table":
+                sample = self.decisions.sample
+                more = [] if sample is None else ["--sampling-fraction", f"{sample:g}"]
+                return _typed("risk", self.source, "--policy", policy, *more)
+            case "roles":
+                return _typed("init", self.source, "--output", policy)
+            case "promise":
+                return _typed("run", self._in_folder("recipe.toml"), "--dry-run")
+            case "compare":
+                return _typed("compare", self.source, "--policy", policy, *self._compared())
+        signed = [] if self.sign is None else ["--sign", self.sign]
+        seeded = [] if self.seed is None else ["--seed", str(self.seed), "--not-for-release"]
+        return _typed("run", self._in_folder("recipe.toml"), *signed, *seeded)
+
+    def _compared(self) -> list[str]:
+        methods, k, epsilon = compared_settings(self.decisions)
+        words = ["--methods", ",".join(methods)]
+        words += ["--k", ",".join(map(str, k))] if k else []
+        return words + (["--epsilon", ",".join(map(str, epsilon))] if epsilon else [])
+
+    def python(self, station: str) -> str:
+        """Return the same in Python."""
+        policy, source = self._in_folder("policy.toml"), repr(self.source)
+        match station:
+            case "table":
+                sample = self.decisions.sample
+                more = "" if sample is None else f", sampling_fraction={sample:g}"
+                return f"anonkit.risk({source}, policy={policy!r}{more})"
+            case "roles":
+                return f"Path({policy!r}).write_text(anonkit.draft_policy({source}))"
+            case "compare":
+                methods, k, epsilon = compared_settings(self.decisions)
+                more = (f", k={list(k)}" if k else "") + (f", epsilon={list(epsilon)}" if epsilon else "")
+                return f"anonkit.compare({source}, policy={policy!r}, methods={list(methods)}{more})"
+        given = "".join(f", {name}={value}" for name, value in self.decisions.parameters.items())
+        ends = ", dry_run=True" if station == "promise" else ""
+        if station == "decide":
+            ends = ("" if self.sign is None else f", sign={self.sign!r}") + (
+                "" if self.seed is None else f", seed={self.seed}"
+            )
+        output = self._in_folder(RELEASE)
+        method = self.decisions.method or "mondrian"
+        return f"anonkit.release({source}, method={method!r}{given}, policy={policy!r}, output={output!r}{ends})"
+
+    def _in_folder(self, name: str) -> str:
+        return os.path.join(self.shown_folder or str(self.folder), name)
+
+
+def compared_settings(decisions: Decisions) -> tuple[tuple[str, ...], tuple[int, ...], tuple[float, ...]]:
+    """Return methods, values of k and values of epsilon of a comparison: at most twelve releases."""
+    if decisions.approach == NOISE:
+        return ("dp-forest", "dp-marginals"), (), (0.5, 1.0, 2.0, 4.0)
+    k = sorted({5, 10, 20, 50, int(decisions.parameters.get("k", 10))})[:5]
+    if decisions.approach == CLASSES:
+        return ("mondrian", "rfka"), tuple(k), ()
+    return ("mondrian", "dp-forest"), tuple(k[:4]), (0.5, 1.0, 2.0, 4.0)
+
+
+def _typed(*words: str) -> str:
+    safe: Sequence[str] = [f"./{word}" if at == 1 and word.startswith("-") else word for at, word in enumerate(words)]
+    return " ".join(["anonkit", *(shlex.quote(word) for word in safe)])
+
+
+def toml_text(value: str) -> str:
+    """Return a TOML basic string."""
+    import tomlkit
+
+    return str(tomlkit.string(value).as_string())

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds of jobs of the desk: each takes an order of plain values and returns plain values.
+
+Each is a call that a command makes too. Workers alone import this module.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import anonkit
+from anonkit.comparing.comparison import Comparison, compare
+from anonkit.comparing.foreseen_release import foreseen_release
+from anonkit.datasets.declared_domains import declared_rows
+from anonkit.desk.session_history import check_policy
+from anonkit.drafting.profiling import profile_columns
+from anonkit.engines import open_engine
+from anonkit.engines.reading.settled_tables import declared_table
+from anonkit.engines.snapshots.addresses import source_at
+from anonkit.engines.snapshots.dispatch import snapshot
+from anonkit.ledger.source_rows import SourceRows
+from anonkit.pipeline.column_changes import BeforeAndAfter
+from anonkit.pipeline.example_rows import example_rows
+from anonkit.pipeline.recipe import Recipe
+from anonkit.policy.column_declarations import Role
+from anonkit.policy.declaration import Policy
+from anonkit.protocols import Engine, Source
+from anonkit.randomness import Randomness
+
+SHOWN_ROWS = 100_000
+"""Rows whose distributions are shown; of a larger table so many are drawn."""
+COMPARED_ROWS = 4_000
+"""Rows of a comparison: a sample, so that its first release is there at once."""
+SIMULATED_ROWS = 4_000
+EXAMPLES = 10
+_BARS = 8
+_BINS = 12
+_COUNTED = 500
+"""Values of a column at most whose rows are counted for its hierarchy."""
+_LONGEST = 60
+"""Letters of a value that are shown."""
+_ATTACKED = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """How a job says how far it is."""
+
+    send: Callable[[tuple[str, Any]], None]
+
+    def progress(self, step: str, share: float) -> None:
+        """Say which step is done, and how much of it."""
+        self.send(("progress", (step, float(share))))
+
+    def part(self, value: Any) -> None:
+        """Send a result that is not the last."""
+        self.send(("part", value))
+
+
+def _policy(order: Mapping[str, Any]) -> Policy:
+    return check_policy(order["policy"], Path(order["folder"]))
+
+
+def names_of(order: Mapping[str, Any], said: Said) -> list[str]:
+    """Return the names of the columns, and nothing else of the table."""
+    with closing(open_engine("local")) as engine, snapshot(source_at(order["source"])) as stays:
+        return list(stays.scan(engine, replace(Policy(), cell_by_cell=True)).schema.names)
+
+
+def drafted(order: Mapping[str, Any], said: Said) -> str:
+    """Return a policy that is drafted from the table, as `anonkit init` drafts it."""
+    return anonkit.draft_policy(order["source"], progress=said.progress)
+
+
+# --- table -----------------------------------------------------------------------------------------------------------
+
+
+def columns_of(order: Mapping[str, Any], said: Said) -> list[dict[str, Any]]:
+    """Return kinds, missing cells and distributions of every column: of the table, or of simulated rows."""
+    policy = _policy(order)
+    if order["simulated"]:
+        rows = declared_rows(policy, order["names"], SIMULATED_ROWS)
+        return _described(rows, policy, said)
+    return _described(order["source"], policy, said)
+
+
+def _described(data: object, policy: Policy, said: Said) -> list[dict[str, Any]]:
+    with closing(open_engine("local")) as engine, snapshot(source_at(data)) as stays:
+        opened = stays.scan(engine, policy)
+        profiles = profile_columns(engine, opened, said.progress)
+        looked = opened
+        if opened.n_rows > SHOWN_ROWS:
+            looked = engine.sample(opened, SHOWN_ROWS, Randomness.seeded(0).child("shown"))
+        found = []
+        for at, profile in enumerate(profiles):
+            said.progress("looking at columns", at / len(profiles))
+            hidden = policy.column(profile.name).role in (Role.IDENTIFIER, Role.UNIT)
+            found.append(
+                {
+                    "name": profile.name,
+                    "kind": str(profile.kind.value),
+                    "rows": opened.n_rows,
+                    "missing": opened.n_rows - profile.filled,
+                    "distinct": profile.distinct,
+                    "identifier": profile.identifier_reason,
+                    "nearly_unique": profile.nearly_unique,
+                    **({"bars": [], "counts": []} if hidden else _distribution(engine, looked, profile.name)),
+                }
+            )
+        return found
+
+
+def _distribution(engine: Engine, rows: Source, name: str) -> dict[str, Any]:
+    """Return labels and shares of rows for a chart, and the rows of every value where there are not too many."""
+    (column,) = engine.encode(rows, [name])
+    counts = np.bincount(column.codes, minlength=column.size)
+    total = max(int(counts.sum()), 1)
+    values = [(value, int(n)) for value, n in zip(column.values, counts, strict=True) if value is not None]
+    few = [] if len(values) > _COUNTED else [(value if _is_number(value) else str(value), n) for value, n in values]
+    if column.ordered and len(values) > _BINS:
+        return {
+            "bars": _ranges([(float(value), n) for value, n in values if isinstance(value, int | float)], total),
+            "counts": few,
+        }
+    if not column.ordered:
+        values.sort(key=lambda pair: -pair[1])
+    bars = [(_short(value), n / total) for value, n in values[:_BARS]]
+    rest = sum(n for _, n in values[_BARS:])
+    bars += [(f"{len(values) - _BARS:,} other values", rest / total)] if rest else []
+    return {"bars": bars, "counts": few}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _ranges(values: Sequence[tuple[float, int]], total: int) -> list[tuple[str, float]]:
+    if not values:
+        return []
+    at, weights = np.array([value for value, _ in values]), np.array([n for _, n in values])
+    heights, ends = np.histogram(at, bins=_BINS, weights=weights)
+    digits = 0 if ends[-1] - ends[0] >= 10 * _BINS else 2
+    return [
+        (f"{low:,.{digits}f} to {high:,.{digits}f}", float(n) / total)
+        for n, low, high in zip(heights, ends[:-1], ends[1:], strict=True)
+    ]
+
+
+def _short(value: object) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def risk_of(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
+    """Return what makes people unique, as `anonkit risk` finds it."""
+    found = anonkit.risk(
+        order["source"], policy=_policy(order), sampling_fraction=order["sample"], progress=said.progress
+    )
+    return {**found.to_dict(), "people": found.people, "counted": found.counted, "rows": found.rows}
+
+
+# --- compare ---------------------------------------------------------------------------------------------------------
+
+
+def compared(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
+    """Return several releases of a sample by risk and usefulness; each is sent as soon as it is there.
+
+    Under noise, and while that is open, the rows are simulated from the declared domains.
+    """
+    policy = _policy(order)
+    public = declared_rows(policy, order["names"], COMPARED_ROWS) if order["simulated"] else None
+    found: Comparison = compare(
+        order["source"],
+        policy=policy,
+        methods=order["methods"],
+        k=order["k"],
+        epsilon=order["epsilon"],
+        public=public,
+        rows=COMPARED_ROWS,
+        attacks=_ATTACKED,
+        progress=said.progress,
+        seen=lambda point: said.part(_plain(point.to_dict())),
+    )
+    return _plain(found.to_dict())
+
+
+def side_by_side(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
+    """Return what two releases of one sample make of every column, and of ten rows."""
+    policy = _policy(order)
+    with closing(open_engine("local")) as engine, snapshot(_compared_rows(order, policy)) as stays:
+        rows = engine.sample(stays.scan(engine, policy), COMPARED_ROWS, Randomness.seeded(0).child("compared"))
+        resolved = policy.resolve(rows.schema.names) if policy.target else _without_target(policy, rows)
+        held = pa.Table.from_batches(rows.batches(), schema=rows.schema)
+        settled, _ = declared_table(rows, resolved, engine)
+        before = pa.Table.from_batches(settled.batches(), schema=settled.schema)
+        source = SourceRows(table=engine.hold(held), engine=engine, policy=resolved)
+        both = []
+        for at, candidate in enumerate(order["candidates"]):
+            said.progress(f"{candidate['method']}", at / 2)
+            release = anonkit.release(
+                held, method=candidate["method"], policy=policy, ledger=None, utility=False, **candidate["parameters"]
+            )
+            compared_ = BeforeAndAfter(
+                source=before, released=release.to_arrow(), params=release.params, policy=resolved
+            )
+            examples = None
+            if not order["simulated"]:
+                drawn = Randomness.seeded(1)
+                examples = example_rows(source, release.to_arrow(), release.params, drawn, EXAMPLES)
+            both.append(
+                {
+                    "label": candidate["label"],
+                    "rows": release.report["rows"],
+                    "columns": release.report["columns"],
+                    "changes": compared_.changes(release.report["columns"]),
+                    "examples": examples,
+                    "left_out": release.owner.get("rows_left_out"),
+                }
+            )
+        return _plain({"rows": before.num_rows, "candidates": both})
+
+
+def _compared_rows(order: Mapping[str, Any], policy: Policy) -> object:
+    if order["simulated"]:
+        return source_at(declared_rows(policy, order["names"], COMPARED_ROWS))
+    return source_at(order["source"])
+
+
+def _without_target(policy: Policy, rows: Source) -> Policy:
+    from anonkit.policy.declaration import TargetUse
+
+    return policy.resolve(rows.schema.names, target_use=TargetUse.AS_DECLARED)
+
+
+# --- decide ----------------------------------------------------------------------------------------------------------
+
+
+def rehearsed(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
+    """Return what the release would be, as `anonkit run --dry-run` finds it; nothing is written, nothing charged.
+
+    Under noise nothing of the table is read for it but its names: the release of simulated rows is foreseen.
+    """
+    recipe = Recipe.load(Path(order["folder"]) / "recipe.toml")
+    noise = order["noise"]
+    release = recipe.run(
+        dry_run=True,
+        force=True,
+        for_owner=not noise,
+        foresees=partial(foreseen_release, utility=True),
+        account=None,
+        seed=order["seed"],
+        progress=said.progress,
+    )
+    return _plain({"report": release.report, "owner": {} if noise else dict(release.owner)})
+
+
+def written(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
+    """Make the release, as `anonkit run` makes it, with the dossier for the owner; return the names of its files."""
+    folder = Path(order["folder"])
+    recipe = Recipe.load(folder / "recipe.toml")
+    release = recipe.run(
+        sign=order["sign"],
+        force=order["force"],
+        owner_report=folder / order["private"],
+        examples=EXAMPLES,
+        seed=order["seed"],
+        progress=said.progress,
+    )
+    assert release.place is not None  # noqa: S101 - a recipe has an output
+    files = {role: str(path) for role, path in release.place.shown_files().items()}
+    return _plain({"report": release.report, "files": files, "reused": release.reused})
+
+
+def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document as JSON has it: what a worker sends holds nothing but texts, numbers and lists of them."""
+    from anonkit.bundle.json_documents import to_json
+
+    plain: dict[str, Any] = json.loads(to_json(value))
+    return plain
+
+
+KINDS: Mapping[str, Callable[[Mapping[str, Any], Said], Any]] = {
+    "names": names_of,
+    "draft": drafted,
+    "columns": columns_of,
+    "risk": risk_of,
+    "compare": compared,
+    "sides": side_by_side,
+    "rehearse": rehearsed,
+    "write": written,
+}
+"""Name of each kind of job, with what does it."""

@@ -1,0 +1,135 @@
+"""Jobs of the desk: each ends, whatever happens to its process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from desk.visitor import wait_for
+
+from anonkit.desk.background_jobs import Job, Jobs, State
+from anonkit.errors import AnonkitError
+
+
+@pytest.fixture
+def jobs() -> Iterator[Jobs]:
+    """Jobs of nobody."""
+    jobs = Jobs(lambda: None)
+    yield jobs
+    jobs.close()
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    """A table of two columns."""
+    path = tmp_path / "in.csv"
+    path.write_text("name,age\nAda,36\nBob,41\n", encoding="utf-8")
+    return str(path)
+
+
+def ended(job: Job) -> Job:
+    """Wait for the end of a job."""
+    return wait_for(lambda: job if job.state is not State.AT_WORK else None)  # type: ignore[no-any-return]
+
+
+def test_a_job_is_done_or_says_why_not(jobs: Jobs, table: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """A refusal is said in its words; of a defect the place alone, and nothing on the terminal."""
+    done = ended(jobs.start("names", "one", {"source": table}))
+    assert (done.state, done.result) == (State.DONE, ["name", "age"])
+    assert jobs.found("names", "one") is done
+    assert jobs.found("names", "two") is None
+    refused = ended(jobs.start("names", "two", {"source": f"{table}.no"}))
+    assert refused.state is State.FAILED
+    assert "in.csv.no" in refused.message
+    broken = ended(jobs.start("columns", "", {"source": table, "policy": 3, "folder": "Ada"}))
+    assert broken.state is State.FAILED
+    assert broken.message.startswith("internal error in anonkit.desk")
+    assert "Ada" not in broken.message
+    assert capfd.readouterr() == ("", "")
+    assert not jobs.are_at_work
+
+
+@pytest.mark.quick_cases("SIGKILL")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM], ids=lambda number: number.name)
+def test_a_killed_worker_has_failed(jobs: Jobs, tmp_path: Path, number: signal.Signals) -> None:
+    """At whatever moment; the next one begins anew."""
+    fifo = tmp_path / "in.csv"
+    os.mkfifo(fifo)
+    job = jobs.start("names", "", {"source": str(fifo)})
+    pid = jobs._processes[job.handle].pid
+    os.kill(pid, number)
+
+    assert ended(job).state is State.FAILED
+    assert "its process has ended" in job.message
+    assert wait_for(lambda: job.handle not in jobs._processes)
+    fifo.unlink()
+    fifo.write_text("a,b\n1,2\n", encoding="utf-8")
+    assert ended(jobs.start("names", "", {"source": str(fifo)})).state is State.DONE
+
+
+def test_a_job_is_cancelled_and_a_newer_one_takes_its_place(jobs: Jobs, table: str, tmp_path: Path) -> None:
+    """By its handle alone; the same one is not started twice."""
+    fifo = tmp_path / "fifo.csv"
+    os.mkfifo(fifo)
+    first = jobs.start("names", "a", {"source": str(fifo)})
+    assert jobs.start("names", "a", {"source": str(fifo)}) is first
+    jobs.cancel("no such handle")
+    assert first.state is State.AT_WORK
+    second = jobs.start("names", "b", {"source": str(fifo)})
+    assert first.state is State.CANCELLED
+    jobs.cancel(second.handle)
+    assert second.state is State.CANCELLED
+    assert ended(jobs.start("names", "c", {"source": table})).state is State.DONE
+    assert second.state is State.CANCELLED
+
+
+def test_a_start_that_is_refused_changes_nothing(
+    jobs: Jobs, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is at work stays at work, and what is there belongs to it."""
+    fifo = tmp_path / "fifo.csv"
+    os.mkfifo(fifo)
+    first = jobs.start("names", "a", {"source": str(fifo)})
+
+    class Refused:
+        def __init__(self, **_: Any) -> None:
+            pass
+
+        def start(self) -> None:
+            raise OSError(11, "no more processes")
+
+    monkeypatch.setattr(type(jobs._context), "Process", Refused)
+    with pytest.raises(AnonkitError, match="no process"):
+        jobs.start("names", "b", {"source": table})
+    assert jobs.of_kind("names") is first
+    assert first.state is State.AT_WORK
+
+
+def test_results_that_cannot_be_read_are_a_failure(jobs: Jobs, monkeypatch: pytest.MonkeyPatch, table: str) -> None:
+    """A job is not at work for ever because of what its worker sent."""
+
+    def broken(self: Jobs, job: Job, said: Any) -> None:
+        raise ValueError("Ada")
+
+    monkeypatch.setattr(Jobs, "_note", broken)
+    job = ended(jobs.start("names", "", {"source": table}))
+    assert job.state is State.FAILED
+    assert "ValueError" in job.message
+    assert "Ada" not in job.message
+
+
+def test_changes_are_told() -> None:
+    """From another thread, when a job begins and when it ends."""
+    told: list[str] = []
+    jobs = Jobs(lambda: told.append(threading.current_thread().name))
+    job = ended(jobs.start("names", "", {"source": "no.csv"}))
+    wait_for(lambda: len(told) >= 2)
+    assert job.state is State.FAILED
+    assert told[0] == "MainThread"
+    assert "MainThread" not in told[1:]
+    jobs.close()

@@ -1,0 +1,176 @@
+"""The session as files: numbered steps that stay, undo and redo, and a look that nothing takes back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from anonkit.desk import session_history
+from anonkit.desk.decided_release import Decisions
+from anonkit.desk.edited_policy import EditedPolicy
+from anonkit.desk.session_history import Session
+from anonkit.errors import EngineError, PolicyError
+from anonkit.policy.declaration import Policy
+
+POLICY = """# the owner's own words
+dataset = "people"   # and more of them
+
+[columns]
+age = { role = "quasi_identifier", bounds = [0, 120] }  # whole years
+"""
+
+
+def opened(folder: Path) -> Session:
+    """Open a session with a recipe that says which method is decided."""
+    return Session(folder, lambda decisions: f'method = "{decisions.method}"\n')
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    """A session of one step."""
+    session = opened(tmp_path / "out")
+    session.record("began", policy=POLICY)
+    yield session
+    session.close()
+
+
+def held(session: Session) -> tuple[str, str]:
+    """What stands in policy.toml and recipe.toml."""
+    return tuple((session.folder / name).read_text(encoding="utf-8") for name in ("policy.toml", "recipe.toml"))  # type: ignore[return-value]
+
+
+def test_undo_and_redo_go_through_the_steps(session: Session) -> None:
+    """The files are those of the step that holds; a new step after an undo leaves the undone ones in the history."""
+    session.record("roles", policy=EditedPolicy.read(POLICY).with_roles({"age": "insensitive"}).text)
+    session.record("promise", decisions=Decisions(approach="classes", method="datafly", parameters={"k": 5}))
+    assert session.undo()
+    assert "insensitive" in held(session)[0]
+    assert held(session)[1] == 'method = ""\n'
+    assert session.undo()
+    assert held(session)[0] == POLICY
+    assert not session.undo()
+    assert session.redo()
+    assert session.redo()
+    assert not session.redo()
+    assert held(session)[1] == 'method = "datafly"\n'
+    session.undo()
+    session.record("another promise", decisions=Decisions(approach="classes", method="rfka", parameters={"k": 9}))
+    assert [step.did for step in session.steps] == ["began", "roles", "promise", "another promise"]
+    session.undo()
+    assert session.redone is not None
+    assert session.redone.did == "another promise"
+
+
+def test_a_session_goes_on_where_it_was(session: Session) -> None:
+    """By its files alone: the steps, where it stands, the decisions."""
+    decisions = Decisions(approach="noise", receiver="anyone", sample=0.1, method="dp-nb", parameters={"epsilon": 0.5})
+    session.record("promise", decisions=decisions)
+    session.record("roles", policy=EditedPolicy.read(POLICY).with_roles({"age": "target"}).text)
+    session.undo()
+    session.close()
+    again = opened(session.folder)
+    again.take_edited()
+
+    assert again.step.decisions == decisions
+    assert [step.number for step in again.steps] == [1, 2, 3]
+    assert again.redone is not None
+    assert held(again)[0] == POLICY
+    again.close()
+
+
+def test_a_policy_that_was_edited_beside_the_desk_holds(session: Session) -> None:
+    """As one more step; one that is no policy is refused."""
+    session.close()
+    (session.folder / "policy.toml").write_text(POLICY.replace("120", "99"), encoding="utf-8")
+    again = opened(session.folder)
+    again.take_edited()
+    assert Policy.from_dict(EditedPolicy.read(again.step.policy)._document().unwrap()).column("age").bounds == (0, 99)
+    assert again.step.did == "policy.toml was edited beside the desk"
+    again.close()
+    (session.folder / "policy.toml").write_text("age =", encoding="utf-8")
+    broken = opened(session.folder)
+    with pytest.raises(PolicyError):
+        broken.take_edited()
+    broken.close()
+
+
+def test_what_is_no_policy_is_no_step(session: Session) -> None:
+    """Nothing is written, and the step before holds."""
+    for text in ("age = ", 'columns = { age = { role = "king" } }', 'colour = "red"'):
+        with pytest.raises(PolicyError):
+            session.record("broken", policy=text)
+    assert len(session.steps) == 1
+    assert held(session)[0] == POLICY
+    assert sorted(path.name for path in (session.folder / "history").iterdir()) == ["0001.toml", "current", "lock"]
+
+
+def test_no_undo_takes_a_look_back(session: Session) -> None:
+    """The policy says it from then on, also that of the steps before, and after the desk was opened again."""
+    assert not session.looked
+    session.record("looked at the private table", looks=True)
+    assert Policy.load(session.folder / "policy.toml").looked_at_table
+    session.undo()
+    assert session.looked
+    assert Policy.load(session.folder / "policy.toml").looked_at_table
+    session.record("roles", policy=POLICY)
+    assert Policy.load(session.folder / "policy.toml").looked_at_table
+    session.close()
+    again = opened(session.folder)
+    again.take_edited()
+    assert again.looked
+    assert len(again.steps) == 3
+    (again.folder / "policy.toml").write_text(POLICY, encoding="utf-8")
+    again.take_edited()
+    assert Policy.load(session.folder / "policy.toml").looked_at_table
+    assert "# the owner's own words" in held(again)[0]
+    again.close()
+
+
+def test_every_file_is_the_owners_alone(session: Session) -> None:
+    """A drafted policy describes the table."""
+    session.record("looked", looks=True)
+    for path in session.folder.rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_two_desks_do_not_work_in_one_folder(session: Session) -> None:
+    """The second is refused until the first has ended."""
+    with pytest.raises(EngineError, match="another desk"):
+        opened(session.folder)
+    session.close()
+    opened(session.folder).close()
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_a_full_disk_leaves_the_step_before(session: Session, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    """Whichever file of a step cannot be written: what is there can be opened again, and nothing is half-written."""
+    written = session_history.write_private
+    calls = iter(range(100))
+
+    def full(path: Path, text: str, encoding: str = "ascii") -> None:
+        if next(calls) == at:
+            raise OSError(28, os.strerror(28))
+        written(path, text, encoding=encoding)
+
+    monkeypatch.setattr(session_history, "write_private", full)
+    with pytest.raises(EngineError, match="No space left"):
+        session.record("promise", decisions=Decisions(approach="classes", method="rfka", parameters={"k": 9}))
+    monkeypatch.undo()
+    session.close()
+    again = opened(session.folder)
+    again.take_edited()
+    assert again.step.did in ("began", "promise")
+    assert held(again) == (again.step.policy, f'method = "{again.step.decisions.method}"\n')
+    again.close()
+
+
+@pytest.mark.parametrize("text", ["", "number = 1", 'number = "x"', "decisions = 3"])
+def test_a_damaged_history_is_refused(session: Session, text: str) -> None:
+    """With the name of the file, and no traceback."""
+    session.close()
+    (session.folder / "history" / "0001.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(PolicyError, match="no step"):
+        opened(session.folder)
