@@ -252,13 +252,18 @@ _WORDS = {
 """Places that promise nothing, as `test_every_place.py` names them for every family."""
 
 
-_JOBS = ("statement", "columns", 1, "domain", "categories")
-_DRAWN_SO: dict[str, list[tuple[Any, str]]] = {
-    CELLS: [(("values", at, "numbers", 0), "number") for at in (2, 3)],
-    LINES: [((*_JOBS, at), "text") for at in range(3)],
-}
-"""What is accepted, and only a signature protects: noisy sums that the released table does not show, which could have
-been drawn so; and names of the values among which a choice is made, where no line shows them."""
+def _could_be_so(kind: str, files: Files, mutant: Mutant) -> bool:
+    """Tell whether only a signature protects a place.
+
+    These are noisy numbers that the released table does not show: those of other tables, and negative counts, which make
+    no row. They could have been drawn so. And names of values among which a choice is made, where no line shows them.
+    """
+    if kind == LINES:
+        return mutant.change == "text" and mutant.path[:5] == ("statement", "columns", 1, "domain", "categories")
+    if mutant.change != "number" or mutant.path[0] != "values":
+        return False
+    _, at, _, cell = mutant.path
+    return at != 0 or files.params["values"][0]["numbers"][cell] < 0
 
 
 def _is_watched(mutant: Mutant) -> bool:
@@ -277,8 +282,8 @@ def test_no_place_of_a_statement_or_of_what_is_said_of_it_can_be_changed(kind: s
     tried = [mutant for mutant in mutants(files) if _is_watched(mutant)]
 
     assert len(tried) > 500
-    accepted = {(mutant.path, mutant.change) for mutant in tried if is_accepted(files, mutant)}
-    assert accepted <= set(_DRAWN_SO[kind])
+    unlisted = [mutant for mutant in tried if not _could_be_so(kind, files, mutant)]
+    assert [(mutant.path, mutant.change) for mutant in unlisted if is_accepted(files, mutant)] == []
 
 
 def test_a_sample_of_the_places_of_a_statement_cannot_be_changed() -> None:
@@ -286,7 +291,8 @@ def test_a_sample_of_the_places_of_a_statement_cannot_be_changed() -> None:
     for kind in KINDS:
         files, seen = made(kind), set()
         for mutant in mutants(files):
-            if _is_watched(mutant) and mutant.change == "number" and mutant.place not in seen:
+            is_new = mutant.change == "number" and mutant.place not in seen
+            if is_new and _is_watched(mutant) and not _could_be_so(kind, files, mutant):
                 seen.add(mutant.place)
                 assert not is_accepted(files, mutant), mutant.place
         assert len(seen) > 10

@@ -84,6 +84,7 @@ _STATEMENTS = {
 }
 
 
+@pytest.mark.quick_cases("both-1-*", "parallel-2-add*", "choices-2-replace*", "sequence-1-replace*")
 @pytest.mark.parametrize("adjacency", [ADD_OR_REMOVE, REPLACE])
 @pytest.mark.parametrize("rows_per_unit", [1, 2])
 @pytest.mark.parametrize("name", _STATEMENTS)

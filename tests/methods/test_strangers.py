@@ -1,11 +1,13 @@
-"""examples/strangers: four methods of another package, installed by pip and taken from release to report."""
+"""examples/strangers: four methods of another package, installed and taken from release to report."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -44,15 +46,33 @@ y = { role = "target", categories = ["no", "yes"] }
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package, installed by pip into a folder of its own."""
+    """The package as pip would install it: its modules, and the entry points of its metadata."""
     folder = tmp_path_factory.mktemp("strangers") / "site"
+    shutil.copytree(PACKAGE / "src", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    project = tomllib.loads((PACKAGE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    metadata = folder / "anonkit_strangers-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1.0\n")
+    lines = [f"{name} = {place}" for name, place in project["entry-points"]["anonkit.methods"].items()]
+    (metadata / "entry_points.txt").write_text("\n".join(["[anonkit.methods]", *lines, ""]))
+    return folder
+
+
+@pytest.mark.slow
+def test_pip_installs_the_same_modules_and_entry_points(site: Path, tmp_path: Path) -> None:
+    """What the other tests put there by hand is what pip makes of the package."""
+    folder = tmp_path / "site"
     done = subprocess.run(
         [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation",
          "--disable-pip-version-check", "--target", str(folder), str(PACKAGE)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return folder
+    for pattern in ("anonkit_strangers/*.py", "*.dist-info/entry_points.txt"):
+        lines = [
+            sorted("\n".join(path.read_text() for path in place.glob(pattern)).split("\n")) for place in (folder, site)
+        ]
+        assert [line for line in lines[0] if line] == [line for line in lines[1] if line] != []
 
 
 def _forget_methods() -> None:

@@ -94,6 +94,9 @@ MUTANTS: dict[str, Mutant] = {
 }  # fmt: skip
 
 
+@pytest.mark.quick_cases(
+    "half the width of a quantile", "the cheapest*", "no noise", "rows that*", "another query*", "draws that read*"
+)
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_of_a_statement_is_refused(name: str, tmp_path: Path) -> None:
     """By the check that is named, or by the test."""
