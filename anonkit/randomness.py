@@ -129,11 +129,6 @@ class Randomness:
         """Key a reproducible stream. Whatever it makes is marked as not for release."""
         return cls(hashlib.sha256(f"anonkit test seed {seed}".encode()).digest(), SEEDED)
 
-    @property
-    def is_secure(self) -> bool:
-        """True when the key came from the operating system."""
-        return self.label == SECURE
-
     def child(self, name: str) -> Randomness:
         """Derive an independent stream for a named purpose; the same name gives the same stream."""
         return Randomness(hashlib.sha256(self._key + b"/" + name.encode()).digest(), self.label, self._drawn)

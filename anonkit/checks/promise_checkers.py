@@ -27,9 +27,10 @@ from anonkit.checks.agreement import budget_checks, verification_checks
 from anonkit.checks.class_promise import Evidence, validate_classes
 from anonkit.checks.drawn_classes import described_columns, drawn_draft, validate_drawn
 from anonkit.checks.file_checks import FileChecks
+from anonkit.checks.known_keys import OWN
 from anonkit.checks.requirements import Validation
 from anonkit.checks.sameness import none_of
-from anonkit.errors import ParameterError
+from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.promises.guarantee import Check
 from anonkit.promises.promise_kinds import of_kind
 
@@ -139,6 +140,11 @@ def _central_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
         from anonkit.checks.stated import stated_checks
 
         return stated_checks(data, params, report["guarantee"])
+    if params.get("method") not in OWN:
+        raise ReleaseFormatError(
+            "the method states no noise that its promise could be worked out from",
+            "docs/how-to/add-a-noise-method.md says how a method states its draws",
+        )
     from anonkit.checks.central import central_checks
 
     return central_checks(data, params, report["guarantee"], is_promised=True)

@@ -23,9 +23,10 @@ from anonkit.checks.read_values import ReadValues
 from anonkit.checks.scored_rows import KEY, PREDICTION, features_of, prediction_of_first_rows, rows_to_score
 from anonkit.checks.utility import SAMPLE, RowsAsReleased, prediction_for_all_rows
 from anonkit.checks.whole_sets import fewest_alike
-from anonkit.errors import InternalError, ReleaseFormatError
+from anonkit.errors import GuaranteeError, InternalError, ReleaseFormatError
 from anonkit.k_anonymity.held_out_labels import held_out_labels
 from anonkit.k_anonymity.recoded_sample import has_classes, people_of, recoded_sample
+from anonkit.methods import METHODS
 from anonkit.pipeline.rows_left_out import CountedTable, by_quarter, left_out_by_class
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
@@ -102,6 +103,8 @@ def answer_checks(
     ------
     InternalError
         A check finds the draft damaged, or its arithmetic fails: no other program has written the draft.
+    GuaranteeError
+        The same of the draft of a method of somebody else.
     """
     report: dict[str, Any] = {
         **draft.details,
@@ -116,6 +119,11 @@ def answer_checks(
         cause = damage.__context__
         if isinstance(cause, OSError | pa.ArrowException):  # the draft's file could not be read back
             raise
+        if method["name"] not in METHODS:  # the author of the method mends it, with the words for whoever reads files
+            raise GuaranteeError(
+                f"the promise of method {method['name']!r} cannot be checked: {damage.message}; nothing was written",
+                damage.hint,
+            ) from None
         raise InternalError.of(cause or damage) from None
 
 

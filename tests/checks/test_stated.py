@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
 from checks.forgeries import Edit, Files, forged, verdict
 from checks.forging import at, both, stated_anew
 from checks.leaf_mutants import Mutant, is_accepted, mutants
-from checks.stated_releases import CELLS, LINES, made
+from checks.stated_releases import CELLS, LINES, POLICY, RowsByCells, made, people
 
+import anonkit
 from anonkit.checks.stated_account import loss_of_draw, not_below
 from anonkit.checks.stated_params import read_statement
+from anonkit.errors import GuaranteeError, ReleaseFormatError
+from anonkit.protocols import Draft
 
 KINDS = (CELLS, LINES)
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -168,13 +172,37 @@ UNKNOWN: dict[str, Edit] = {
 @pytest.mark.parametrize("what", UNKNOWN)
 def test_what_cannot_be_checked_is_refused_with_the_page_that_lists_what_can(what: str, tmp_path: Path) -> None:
     """A query, a law of noise or a table that no check knows: exit code 3, and a hint."""
-    from anonkit import validate
-    from anonkit.errors import ReleaseFormatError
-
     data = forged(made(CELLS), UNKNOWN[what], tmp_path)
     with pytest.raises(ReleaseFormatError) as caught:
-        validate(data)
+        anonkit.validate(data)
     assert "docs/how-to/add-a-noise-method.md" in str(caught.value.hint)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithoutStatement(RowsByCells):
+    """A method whose params state no noise."""
+
+    name: ClassVar[str] = "without-statement"
+
+    def release(self, *args: Any, **more: Any) -> Draft:
+        """Leave the statement out."""
+        draft = super().release(*args, **more)
+        params = {key: value for key, value in draft.params.items() if key not in ("statement", "values")}
+        return replace(draft, params={**params, "format": "anonkit-noisy-tables-1"})
+
+
+def test_a_method_that_states_no_noise_releases_nothing(tmp_path: Path) -> None:
+    """Whatever else its params hold, it is refused with the page that says how noise is stated."""
+    with pytest.raises(GuaranteeError, match="states no noise") as caught:
+        anonkit.release(
+            people(),
+            method=WithoutStatement(epsilon=1.0),
+            policy=dict(POLICY),
+            output=tmp_path / "o.parquet",
+            ledger=None,
+        )
+    assert "docs/how-to/add-a-noise-method.md" in str(caught.value.hint)
+    assert list(tmp_path.iterdir()) == []
 
 
 def _without_a_row(files: Files) -> None:
@@ -255,8 +283,8 @@ _WORDS = {
 def _could_be_so(kind: str, files: Files, mutant: Mutant) -> bool:
     """Tell whether only a signature protects a place.
 
-    These are noisy numbers that the released table does not show: those of other tables, and negative counts, which make
-    no row. They could have been drawn so. And names of values among which a choice is made, where no line shows them.
+    These are noisy numbers that the released table does not show, which could have been drawn so: those of other
+    tables, and negative counts, which make no row. And names of values among which is chosen, where no line has them.
     """
     if kind == LINES:
         return mutant.change == "text" and mutant.path[:5] == ("statement", "columns", 1, "domain", "categories")
