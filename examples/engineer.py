@@ -36,7 +36,7 @@ def step() -> anonkit.Release:
 
 
 made = step()
-again = step()  # the scheduler repeats a task: nothing is drawn anew and nothing is charged
+again = step()  # the scheduler repeats a task: it gets the existing release and spends no budget
 print("made anew:", not made.reused, "- handed back:", again.reused)
 again
 

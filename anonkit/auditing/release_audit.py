@@ -77,7 +77,7 @@ def audit(
         How often the randomization of a release that claims an epsilon is run again to bound it from below: releases
         of small tables, or answers for each of two rows. By default as many as some seconds allow; 0 leaves it out.
     seed : int
-        Which people are drawn.
+        Seed of the random choice of people.
     **how
         `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`, `delimiter` and
         `skip_rows`, of the source and the control; see `anonkit.release`.

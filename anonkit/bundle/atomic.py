@@ -210,7 +210,7 @@ def finish(folder: Path, stem: str) -> None:
         elif not is_marked(staged):
             _say(staged, "is of an interrupted run and was never put in place; the next release there clears it away")
         elif record.in_the_way(staged, folder):
-            _say(staged, "was left alone: a file that is none of a release stands where one of its files would be put")
+            _say(staged, "was left alone: a file that does not belong to a release is where one of its files would go")
         elif not record.fits(staged, folder):
             _say(staged, "was left alone: its files are not those that an interrupted run had prepared")
         else:

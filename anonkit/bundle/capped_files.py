@@ -10,7 +10,7 @@ from pathlib import Path
 from anonkit.bundle.size_limits import LARGEST_DOCUMENT, LARGEST_FILES
 from anonkit.errors import ReleaseFormatError
 
-_SENT = "ask whoever sent it for the files of the release, and for nothing else"
+_SENT = "ask the sender for the files of the release, and for nothing else"
 
 
 def refuse_irregular(path: Path, largest: int | None = None) -> None:

@@ -85,7 +85,7 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Refuse a key that stands twice: one reader would take the first, another the last."""
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key appears twice")
     for key in mapping.keys() & STATED_SIZES.keys():
         # no array is made by a size that a document states: 4,000 letters would take gigabytes
         if isinstance(mapping[key], int) and mapping[key] > STATED_SIZES[key]:

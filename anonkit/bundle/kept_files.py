@@ -43,7 +43,7 @@ def refuse_replacing(written: Iterable[Path], read: Iterable[Path]) -> None:
             if not _is_touched(_real(path), place):
                 continue
             if not os.path.exists(path) and place in _real(path).parents:
-                raise ParameterError(f"{str(path)!r} would stand in {str(named)!r}, which is read whole", _HINT)
+                raise ParameterError(f"{str(path)!r} would be in {str(named)!r}, which is read whole", _HINT)
             same = "" if path == named else f" as {str(named)!r}"
             raise ParameterError(f"{str(path)!r} is read{same}, and is not written over", _HINT)
 

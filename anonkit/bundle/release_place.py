@@ -65,7 +65,7 @@ class Place:
             return cls._in_store(text)
         if is_address(text):
             raise ParameterError(
-                f"{text} is an address", "the files of a release stand on this machine, or under s3://: name a path"
+                f"{text} is an address", "the files of a release are on this machine, or under s3://: name a path"
             )
         path = Path(text)
         if (text.endswith("/") or path.is_dir()) and not is_data_folder(path):

@@ -79,7 +79,7 @@ def put_release(place: StorePlace, folder: Path) -> None:
         except ConditionUnmetError:
             raise EngineError(
                 f"another release was put in {place.address(place.descriptor)!r} meanwhile",
-                "run it again: what stands there now is looked at first",
+                "run it again: what is there now is checked first",
             ) from None
     except BaseException:
         with suppress(AnonkitError):

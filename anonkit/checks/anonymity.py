@@ -67,7 +67,7 @@ def recounted(
             )
         if strangers := [name for name in sensitive if name not in promise.sensitive]:
             raise UncheckedError(
-                f"who holds the values of column {strangers[0]!r} is not told by this release",
+                f"who holds the values of column {strangers[0]!r} is not published by this release",
                 "declare it sensitive when the table is released",
             )
         quasi_identifiers = None

@@ -137,7 +137,7 @@ def _table_of(raw: Mapping[str, Any], facts: PublicFacts) -> _Table:
     odd = odd or (raw["of"] is None) != (statistic == "count") or bool(levels) != (statistic == "quantile")
     odd = odd or levels != sorted(set(levels)) or not all(0 < level < 1 for level in levels)
     if odd or not 0.01 <= raw["weight"] <= 1000:
-        raise ReleaseFormatError("the params list a table that cannot be asked for")
+        raise ReleaseFormatError("the params list a table that cannot be requested")
     return _Table(
         name=str(raw["name"]),
         statistic=statistic,

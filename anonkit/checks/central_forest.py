@@ -171,7 +171,7 @@ def _check_tree(
         below = used[number] | ({node["attribute"]} if node["split"] == MULTIWAY else set())
         for child in integers(node["children"]):
             if not number < child < len(tree) or child in level:
-                raise _WrongTreeError("a node of a tree has two parents, or stands before its parent")
+                raise _WrongTreeError("a node of a tree has two parents, or comes before its parent")
             level[child], used[child] = here + 1, below
     return len(tree)
 
@@ -203,7 +203,7 @@ def _check_split(node: Mapping[str, Any], facts: PublicFacts, used: frozenset[st
         same = isinstance(node["value"], int | float) and math.isclose(node["value"], domain.edge(at), rel_tol=1e-9)
         same = same or abs(node["value"] - domain.edge(at)) <= 1e-9 * (domain.edge(domain.cells - 1) - domain.edge(-1))
     if not same:
-        raise _WrongTreeError("a cut stands at another value than its number says")
+        raise _WrongTreeError("a cut is at another value than its number says")
 
 
 def _check_leaf(node: Mapping[str, Any], facts: PublicFacts) -> None:

@@ -101,9 +101,8 @@ def shortfall_words(kind: str, kwargs: Mapping[str, Any], result: Mapping[str, A
     if kind == "promise":
         return f"These checks do not hold: {', '.join(details['failed'])}."
     worst = "the least diverse" if kind == "l" else "the most distant"
-    return (
-        f"{worst.capitalize()} combination has {found_words(kind, kwargs, result)}; {figure(kwargs[kind])} was asked."
-    )
+    found = found_words(kind, kwargs, result)
+    return f"{worst.capitalize()} combination has {found}; {figure(kwargs[kind])} was required."
 
 
 def _listed(columns: Sequence[str]) -> Words:

@@ -60,7 +60,7 @@ _MISSING = "True: a missing cell is a sensitive value like any other."
 _CATEGORIES = "Texts that are values although the published list has them among marks for a missing cell."
 _WIDTH = "Numbers no further apart are one value; 0: equal ones alone. None: 5 % of their middle 90 %."
 _UNIT = "Column whose different values are people; everything is then counted in people. Else rows are."
-_PARTITION = "Rows that are looked at; each partition of a table is looked at by itself."
+_PARTITION = "Rows that are checked; each partition of a table is checked by itself."
 RowCondition: Any = getattr(row_conditions, "RowConditionType", str | None)
 """A condition, or the text of one: earlier versions have texts only."""
 

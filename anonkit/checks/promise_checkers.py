@@ -206,7 +206,9 @@ def _validate_noise(
 ) -> Validation:
     """Check a release whose promise is about noise: there are no classes that a k could be asked of."""
     if evidence.asked.anything:
-        raise ParameterError("k, l and t can be asked of k-anonymous releases only", "this one promises something else")
+        raise ParameterError(
+            "k, l and t can be required of k-anonymous releases only", "this one promises something else"
+        )
     params, report = evidence.release.params, evidence.release.report
     spent: Sequence[Check] = tuple(budget_checks(report)) if has_budget else ()
     data = evidence.place.file(DATA)

@@ -62,7 +62,7 @@ class Parts:
         if not isinstance(missing, bool) or not isinstance(other, bool):
             raise ValueError("neither yes nor no")
         if repeated(axis.get("cuts", [])):
-            raise ValueError("a cut stands twice")
+            raise ValueError("a cut appears twice")
         groups = None
         if "groups" in axis:
             groups = tuple((group["label"], frozenset(group["parts"])) for group in axis["groups"])
@@ -277,7 +277,7 @@ def _regions(
             if side:  # what no row can be in shows nothing
                 waiting.append((child, at, [*region[:at], side, *region[at + 1 :]]))
     if sorted(reached) != list(range(len(nodes))):
-        raise ValueError("not each box stands once in the tree")
+        raise ValueError("not every box is in the tree exactly once")
 
 
 def labels_of(recoding: Mapping[str, Any]) -> dict[str, set[str | None]]:

@@ -95,7 +95,7 @@ def read_public_key(path: str | Path) -> Ed25519PublicKey:
     try:
         key = load_pem_public_key(pem)
     except (ValueError, UnsupportedAlgorithm):
-        what = "a private key: the public one is asked for" if b"PRIVATE KEY-----" in pem else "not a public key"
+        what = "a private key: give the public one" if b"PRIVATE KEY-----" in pem else "not a public key"
         raise ReleaseFormatError(f"{str(path)!r} is {what}", _PUBLIC) from None
     if not isinstance(key, Ed25519PublicKey):
         raise ReleaseFormatError(f"the key {str(path)!r} is not an Ed25519 key", _PUBLIC)

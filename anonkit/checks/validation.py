@@ -181,7 +181,7 @@ def _validate_table(table: Any, requested: Asked, allowed: Sequence[str]) -> Val
         raise ParameterError("no quasi-identifiers are named", f"{_NAMED}: a plain table does not say them")
     if not requested.anything:
         raise ParameterError(
-            "nothing is asked of the table", f"{option('k', 10)}, {option('l', 2)} or {option('t', 0.2)}"
+            "no requirement on the table is given", f"{option('k', 10)}, {option('l', 2)} or {option('t', 0.2)}"
         )
     if requested.about_sensitive and not requested.sensitive:
         raise ParameterError("l, t, alpha and beta are about sensitive attributes", option("sensitive", ["NAME"]))

@@ -35,9 +35,9 @@ OWNER_FILE = "audit.owner.report.json"
 @click.option(
     "--runs",
     type=click.IntRange(min=0),
-    help="How often noise is drawn anew to bound epsilon from below; default: some seconds long; 0: not at all.",
+    help="How often noise is drawn again to bound epsilon from below; default: some seconds long; 0: not at all.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Which people are drawn.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random choice of people.")
 @click.option("--owner-report", metavar="DIR", help="Write the result there too, in audit.owner.report.json.")
 @quiet_option
 @json_option
@@ -173,7 +173,7 @@ def _epsilon(loss: LossBound) -> list[str]:
         f"         {loss.neighbours}; so many answers can show {loss.most_measurable:.3g} at most",
     ]
     if loss.verdict == WEAK:
-        lines.append("         nothing was told apart: that says nothing about the release")
+        lines.append("         no row could be distinguished: that says nothing about the release")
     broken = [column for column in loss.columns if column["verdict"] == REFUTED]
     return lines + [
         f"         {one_line(column['name'])}: claimed {column['claimed']:.4g}, at least {column['lower_bound']:.3g}"
@@ -216,7 +216,8 @@ def _beside(attack: Attack) -> Iterator[str]:
         worst = max(at_risk, key=lambda entry: float(entry["risk"]))
         without = "" if worst["verdict"] == RISK else ", without the control rows"
         yield (
-            f"Holders of a value of {one_line(secret)}: told from others for {len(at_risk)} of {len(values)} values; "
+            f"Holders of a value of {one_line(secret)}: distinguished from others for {len(at_risk)} of {len(values)} "
+            f"values; "
             f"most for one of {worst['base_rate']:.2%} of the rows, risk {worst['risk']:.3f}{without}; see --json."
         )
 

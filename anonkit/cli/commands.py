@@ -13,7 +13,7 @@ from anonkit.errors import did_you_mean
 
 COMMANDS = {
     "risk": "Find what makes people unique, before any release.",
-    "release": "Release a table under a promise that is checked first.",
+    "release": "Release a table with a privacy guarantee that is checked first.",
     "reconstruct": "Learn a model from a release with noise.",
     "validate": "Recount a release and compare it with its promise.",
     "audit": "Attack a release, for its owner's eyes only.",
@@ -60,7 +60,7 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="anonkit")
 def anonkit() -> None:
-    """Hand out sensitive tables with a promise that was checked.
+    """Share tables about people with a privacy guarantee that has been checked.
 
     \b
     anonkit demo                                  # no data needed: from a table to its report

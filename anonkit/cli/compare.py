@@ -44,13 +44,13 @@ _Number = TypeVar("_Number", int, float)
 @click.option("--domains-from-data", is_flag=True, help="Read undeclared domains from the table.")
 @domains_min_people_option
 @click.option("--public", metavar="TABLE", help="Public or simulated rows to compare on instead.")
-@click.option("--charge", metavar="LEDGER", help="Book every epsilon that is looked at in this ledger.")
-@click.option("--dataset", metavar="NAME", help="Whose budget is charged.")
+@click.option("--charge", metavar="LEDGER", help="Book every epsilon that is compared in this ledger.")
+@click.option("--dataset", metavar="NAME", help="Dataset whose budget is spent.")
 @budget_option
 @budget_delta_option
 @click.option("--rows", type=click.IntRange(min=100), default=20_000, show_default=True, help="Rows compared.")
 @click.option("--attacks", type=click.IntRange(min=10), default=200, show_default=True, help="People attacked.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Which rows and people are drawn.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random choice of rows and people.")
 @click.option("--output", metavar="PAGE", help="Write the page with the plot there; it is for the owner.")
 @force_option
 @quiet_option

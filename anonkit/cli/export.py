@@ -35,7 +35,7 @@ def command(release: str, target: str, *, force: bool, quiet: bool) -> Outcome:
 
     TARGET is a CSV, TSV, Excel (.xlsx), SPSS (.sav), Stata (.dta) or Arrow (.arrow, .feather) file, or a table of
     SQLite, DuckDB or PostgreSQL. The release is validated first, and what was written is read back and compared
-    before it is put in place. Params, report and descriptor stand beside a file, or in a table TABLE_anonkit. The
+    before it is put in place. Params, report and descriptor are written beside a file, or in a table TABLE_anonkit. The
     Parquet file stays the release: `anonkit validate TARGET --against OUT` tells whether the two still agree.
     """
     from anonkit.pipeline.exporting import export

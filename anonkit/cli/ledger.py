@@ -111,7 +111,7 @@ def _ended(entry: Entry, state: State) -> str:
         State.ROLLED_BACK: "is rolled back: nothing of it was put in place, and what it had prepared is gone",
         State.COMMITTED: "is in place, and committed",
     }
-    what = "counts as spent: its process works, or its folder cannot be looked at, or its files may have been in place"
+    what = "counts as spent: its process works, or its folder cannot be read, or its files may have been in place"
     return f"release {entry.number} {said.get(state, what)}"
 
 
@@ -226,9 +226,7 @@ def _state(entry: Entry) -> str:
         return f"at work or interrupted on {one_line(process.host)}: counted as spent"
     if entry.state is State.PUBLISHING:
         return "interrupted: counted as spent"
-    return (
-        "at work" if not process.is_surely_dead() else "interrupted, its folder cannot be looked at: counted as spent"
-    )
+    return "at work" if not process.is_surely_dead() else "interrupted, its folder cannot be read: counted as spent"
 
 
 def _row(entry: Entry) -> tuple[str, ...]:

@@ -158,7 +158,7 @@ encoding_option = click.option(
 task_option = click.option(
     "--task",
     type=click.Choice(TASKS),
-    help="What is done with the target: classes are told apart, or a number is predicted. [default: by its values]",
+    help="What is done with the target: classify, or predict a number. [default: by its values]",
 )
 
 
@@ -242,7 +242,7 @@ owner_option = option_group(
 reading_options = option_group(
     "how",
     dict,
-    click.option("--query", metavar="SQL", help="What a database is asked, in place of ?table= in its address."),
+    click.option("--query", metavar="SQL", help="SQL query to a database, in place of ?table= in its address."),
     click.option("--sheet", metavar="NAME", help="Sheet of a workbook; default: its only one."),
     click.option(
         "--header-row",
@@ -270,7 +270,7 @@ reading_options = option_group(
     click.option(
         "--delimiter",
         metavar="CHAR",
-        help="What stands between the cells of CSV and TSV: one character, or tab. [default: by the header]",
+        help="Separator of the cells of CSV and TSV: one character, or tab. [default: by the header]",
     ),
     click.option(
         "--skip-rows",
@@ -447,7 +447,7 @@ def _was_handed_out(entry: Entry) -> bool:
 
 
 _ACCOUNT = (
-    click.option("--dataset", metavar="NAME", help="Whose budget is charged; default: the policy's name for it."),
+    click.option("--dataset", metavar="NAME", help="Dataset whose budget is spent; default: the policy's name for it."),
     click.option(
         "--accept-joint-k",
         type=click.IntRange(min=1),
@@ -468,7 +468,7 @@ _ACCOUNT = (
         "--ledger",
         metavar="PLACE",
         help="Where releases are booked: a file, or postgresql://…; default: the policy's, else ANONKIT_LEDGER, else "
-        "one that stands beside OUT, else yours.",
+        "one found beside OUT, else yours.",
     ),
     click.option("--no-ledger", is_flag=True, help="Keep no record: nobody will know what this release adds to."),
     click.option(

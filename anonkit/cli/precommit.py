@@ -66,7 +66,7 @@ def table_problem(path: Path) -> str | None:
     try:
         refuse_changed(place, DATA)
     except AnonkitError:
-        return "is not the table of the release whose files stand beside it"
+        return "is not the table of the release whose files are beside it"
     return None
 
 

@@ -28,7 +28,7 @@ _VOTES = {
 }
 ESTIMATORS = ("shrunken", "likelihood", "moment", "published")
 _ESTIMATORS = {
-    "shrunken": "shrunken: shares behind randomized answers are drawn towards no effect of the class by their noise",
+    "shrunken": "shrunken: shares behind randomized answers are shrunken towards no effect of the class by their noise",
     "likelihood": "likelihood: the shares under which these answers are likeliest",
     "moment": "moment: unbiased shares, moved to the nearest that add up to 1",
     "published": "published: unbiased shares as the paper has them, nothing put right",
@@ -44,7 +44,7 @@ _ESTIMATORS = {
 @click.option(
     "--estimator",
     type=click.Choice(ESTIMATORS),
-    help="Shares of naive Bayes: drawn in by their noise (the default), likeliest, unbiased, or the paper's.",
+    help="Shares of naive Bayes: shrunken by their noise (the default), likeliest, unbiased, or the paper's.",
 )
 @click.option(
     "--vote",
@@ -52,7 +52,7 @@ _ESTIMATORS = {
     help="How a forest's trees decide together: counts, votes or probabilities added up. Default: as released.",
 )
 @click.option("--target", metavar="COLUMN", help="dp-marginals: the column to predict. Default: the declared target.")
-@click.option("--draw", metavar="FILE", help="dp-marginals: write rows there that are drawn from the mixture.")
+@click.option("--draw", metavar="FILE", help="dp-marginals: write rows there, sampled from the mixture.")
 @click.option("--rows", type=click.IntRange(0), metavar="N", help="How many. Default: as many as the mixture has.")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="The same rows for the same number.")
 @click.option(
@@ -61,14 +61,14 @@ _ESTIMATORS = {
     multiple=True,
     metavar="COLUMNS",
     help='dp-marginals: count rows by one to three columns, "age, sex", with intervals. May be repeated. A name with a '
-    "comma, = or outer spaces stands in double quotes, here and in --given.",
+    "comma, = or outer spaces goes in double quotes, here and in --given.",
 )
 @click.option(
     "--given",
     multiple=True,
     metavar="COLUMN=VALUE",
     help="Draw and count rows with this value alone, with none after = missing ones; repeated for one column: any of "
-    "them. Of numbers low..high, which stands for the bins whose middles lie there; a single number for its bin.",
+    "them. For numbers low..high: the bins whose middles lie there; a single number for its bin.",
 )
 @force_option
 @quiet_option
@@ -102,7 +102,7 @@ def command(
 
     OUT is the Parquet file of a release by rr, errph, trr, ppnb or dp-nb (the model is naive Bayes), by a tree method
     such as edprf (the model is its forest), or by dp-marginals (the model is its mixture, which predicts any column,
-    draws rows and counts them); its params.json stands beside it, and nothing else is needed. Learning from a release
+    draws rows and counts them); its params.json is beside it, and nothing else is needed. Learning from a release
     costs no privacy.
     """
     from anonkit.bundle.kept_files import refuse_replacing
@@ -156,7 +156,7 @@ def _text(release: str, reconstruction: Reconstruction, written: Sequence[str | 
 
     document = reconstruction.to_dict()
     # what a release with counts stands for is an estimate, and need not be the number of rows in its file
-    rows = "" if document["rows"] is None else f", which stands for {number(document['rows'])} rows"
+    rows = "" if document["rows"] is None else f", which represents {number(document['rows'])} rows"
     if reconstruction.described is None:
         lines = [click.style(one_line(f"Read the mixture of {release}{rows}"), bold=True)]
         lines.append(one_line(f"Columns    {', '.join(document['columns'])}"))

@@ -94,7 +94,7 @@ def command(
     quiet: bool,
     **given: Given | None,
 ) -> Outcome:
-    """Release a table under a promise that is checked first.
+    """Release a table with a privacy guarantee that is checked first.
 
     \b
     anonkit release --k 10 in.csv out.parquet
@@ -105,7 +105,7 @@ def command(
     IN is CSV, TSV or JSON Lines (also .gz, .zst), a pattern or folder of them, a Parquet file or folder, a workbook, a
     file of SPSS, SAS or Stata, Arrow IPC, - for standard input, or an address. OUT ends in .parquet, its sidecars get
     the same stem; or in / for a folder; s3://BUCKET/out.parquet is one in an object store. With .csv, .tsv, .xlsx,
-    .sav, .dta, .arrow or .sqlite the data stand beside the Parquet file in that form too. Columns without a role are
+    .sav, .dta, .arrow or .sqlite the data are written in that form too. Columns without a role are
     quasi-identifiers: known to an attacker.
     """
     refuse_seed_alone(seed, not_for_release)

@@ -136,7 +136,7 @@ def _dossier(
     if owner_report is not None:
         folder = Path(owner_report)
     elif place.store is not None:
-        raise WrongUsage("no folder stands beside a release in a store", "--owner-report DIR names one")
+        raise WrongUsage("a release in a store has no folder beside it", "--owner-report DIR names one")
     else:  # a release that has a folder for itself is handed out with it
         folder = (place.folder.parent if place.folder.resolve().name == place.stem else place.folder) / (
             f"owner-{place.stem}"

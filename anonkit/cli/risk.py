@@ -63,7 +63,7 @@ def command(
     anonkit risk in.csv --policy policy.toml --sampling-fraction 0.01
     anonkit risk in.csv --population register.csv --json
 
-    Columns are treated as a release would treat them. Sets of up to three quasi-identifiers are looked at. Estimates
+    Columns are treated as a release would treat them. Sets of up to three quasi-identifiers are examined. Estimates
     for the population assume a simple random sample; none is a promise. What is shown is counted on the table: for its
     owner.
     """

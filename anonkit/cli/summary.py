@@ -59,7 +59,7 @@ _OWNER_LINES = 12
 OWNER_HEADING = "For you only (do not paste or log)"
 _SEEN = "seen in your private table: choosing ε, bounds or bins by it is not covered by the promise"
 _ALL = "--owner with --json, or --owner-report DIR, has all"
-_MORE = "--owner shows what was measured on the source table, for its owner alone."
+_MORE = "To see what was lost compared with your table, add --owner (do not share that output)."
 
 
 def release_outcome(

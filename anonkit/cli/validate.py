@@ -63,25 +63,25 @@ _MEANINGS = {
     "identifiers_in_clear": "the cells of a column that is shown as it is look like identifiers, or number the rows",
     "columns": "it has other columns than its report says",
     "rows": "it has more or fewer rows than its report says",
-    "k_anonymity": "classes are smaller than promised or asked",
-    "k_anonymity_people": "classes hold fewer people than promised or asked",
+    "k_anonymity": "classes are smaller than promised or required",
+    "k_anonymity_people": "classes have fewer people than promised or required",
     "whole_sets_counted_by_owner": "its report does not say that the owner counted whole sets of rows",
     "whose_rows": "its files contradict each other about what may be the person",
-    "people": "its classes cannot have the people that are told of them",
-    "people_of_parts": "the parts of its classes cannot have the people that are told of them",
-    "people_of_values": "its values cannot be held by the people that are told of them",
-    "l_diversity": "classes are less diverse than promised or asked",
+    "people": "its classes cannot have the numbers of people stated for them",
+    "people_of_parts": "the parts of its classes cannot have the numbers of people stated for them",
+    "people_of_values": "its values cannot belong to the numbers of people stated for them",
+    "l_diversity": "classes are less diverse than promised or required",
     "entropy_l_diversity": "classes are less diverse than promised",
     "recursive_c_l_diversity": "classes are less diverse than promised",
-    "t_closeness": "classes are further from the whole table than promised or asked",
-    "alpha_k_anonymity": "a value is commoner in a class than promised or asked",
+    "t_closeness": "classes are further from the whole table than promised or required",
+    "alpha_k_anonymity": "a value is commoner in a class than promised or required",
     "confidence_cap": "a value is commoner in a class than its cap",
     "sensitive_columns": "it says other things of its sensitive columns than its promise",
     "sensitive_values": "its widths or caps cannot follow from its table",
-    "basic_beta_likeness": "a value gains more likelihood in a class than asked",
+    "basic_beta_likeness": "a value gains more likelihood in a class than required",
     "epsilon": "its parameters have another privacy loss than its report says",
     "account_lines": "its account leaves out draws that must have been made, or states them as they cannot be",
-    "account_spends_epsilon": "its account does not come to the privacy loss that was asked for",
+    "account_spends_epsilon": "its privacy budget does not add up to the requested privacy loss",
     "composition": "its account is composed otherwise than its parameters say",
     "adjacency": "its account is about other neighbouring tables than its promise",
     "rows_per_unit": "its account is about another number of rows of a unit than its promise",
@@ -93,7 +93,7 @@ _MEANINGS = {
     "tables": "its noisy tables do not fit its domains and its account",
     "counted_domains": "its columns have other domains than they were counted in",
     "counts_agree": "its counts of the same rows differ by more than their noise",
-    "rows_from_model": "its rows cannot have been drawn from its model",
+    "rows_from_model": "its rows cannot come from its model",
     "cells_from_model": "its cells are not those of its model",
     "released_values": "its report says other things of a column than its parameters",
     "columns_of_params": "its report names other columns than its parameters",
@@ -158,11 +158,11 @@ _MEANINGS = {
 @click.argument("table", metavar="OUT")
 @click.option("--qi", metavar="A,B", multiple=True, help="Quasi-identifiers of a plain table; default: the report's.")
 @click.option("--sensitive", metavar="COLUMN", multiple=True, help="Measure this column's diversity too; repeatable.")
-@click.option("--k", type=click.IntRange(min=1), metavar="INTEGER", help="Smallest equivalence class asked for.")
-@click.option("--l", "l_", type=click.FloatRange(min=1), metavar="NUMBER", help="Distinct l-diversity asked for.")
-@click.option("--t", type=click.FloatRange(0, 1), metavar="NUMBER", help="t-closeness asked for.")
+@click.option("--k", type=click.IntRange(min=1), metavar="INTEGER", help="Smallest group required (k).")
+@click.option("--l", "l_", type=click.FloatRange(min=1), metavar="NUMBER", help="Distinct l-diversity required.")
+@click.option("--t", type=click.FloatRange(0, 1), metavar="NUMBER", help="t-closeness required.")
 @click.option("--alpha", type=click.FloatRange(0, 1), metavar="NUMBER", help="Largest share of a value in a class.")
-@click.option("--beta", type=click.FloatRange(min=0), metavar="NUMBER", help="Basic beta-likeness asked for.")
+@click.option("--beta", type=click.FloatRange(min=0), metavar="NUMBER", help="Basic beta-likeness required.")
 @click.option(
     "--release-as-is",
     metavar="COLUMN",
@@ -211,7 +211,7 @@ def command(
 
     Exits with 1 when a check fails and with 3 when something promised could not be checked. Of a release it shows the
     promised figures and what failed; --verbose lists every check, --json and --junit have all. The hashes of the files,
-    the columns, k, l and t, and the figures of the report are looked at; the source table is not needed. With
+    the columns, k, l and t, and the figures of the report are checked; the source table is not needed. With
     --engine spark executors read the files of a release that is a folder, or fetch them from an object store.
     """
     from anonkit.bundle.private_files import sweep

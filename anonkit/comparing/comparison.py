@@ -50,8 +50,8 @@ PROTOCOL = (
     "the attacks"
 )
 PRICE = (
-    "Choosing epsilon by looking at private data is a use of that data: whoever sees which value was chosen learns "
-    "something that no release here accounts for. Charge it, compare on public or simulated data, or fix epsilon first."
+    "Choosing epsilon by looking at private data is a use of that data: the choice itself reveals something, and "
+    "no release here accounts for it. Charge it, compare on public or simulated data, or fix epsilon first."
 )
 
 
@@ -239,7 +239,7 @@ def compare(
     attacks : int
         People attacked in each release.
     seed : int
-        Which rows and people are drawn.
+        Seed of the random choice of rows and people.
     progress : callable
         Called with the step and the share done.
     seen : callable

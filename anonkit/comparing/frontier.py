@@ -159,9 +159,9 @@ def _price(looking: Mapping[str, Any], head: str = "h2") -> list[str]:
     if looking["note"] is None:
         return []
     done = (
-        "It was charged to the ledger."
+        "It was booked in the ledger."
         if looking["charged"]
-        else "It was not charged: the options charge and dataset book it; public compares on rows that are free to see."
+        else "It was not booked: the options charge and dataset book it; public compares on rows that are free to see."
     )
     spent = loss_words(float(looking["epsilon"]))
     return [

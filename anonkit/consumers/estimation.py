@@ -38,7 +38,7 @@ _LEAST = 1e-9  # what any variance is at least, as a share of the attribute's
 
 
 ESTIMATORS = ("shrunken", "likelihood", "moment", "published")
-"""How shares are estimated: drawn towards no effect of the class by their noise; by maximum likelihood; unbiased, on
+"""How shares are estimated: shrunken towards no effect of the class by their noise; by maximum likelihood; unbiased, on
 the simplex; as published, uncorrected."""
 
 
@@ -346,6 +346,6 @@ def _drowned_note(name: str, drowned: int) -> tuple[str, ...]:
     if not drowned:
         return ()
     return (
-        f"attribute {name!r}: the noise drowns the variance of {drowned} classes; a floor stands in for it "
+        f"attribute {name!r}: the noise drowns the variance of {drowned} classes; a floor replaces it "
         "(more rows, or noise centred on public bounds, would help)",
     )

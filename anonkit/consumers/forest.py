@@ -173,8 +173,8 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             codes[at], unknown = _codes(data, attribute)
             if unknown:
                 warnings.warn(
-                    f"attribute {attribute.name!r}: {unknown} of {data.n_rows} rows hold no value of its domain and "
-                    "are taken for another",
+                    f"attribute {attribute.name!r}: {unknown} of {data.n_rows} rows have no value of its domain and "
+                    "were replaced by another",
                     UnknownValueWarning,
                     stacklevel=3,
                 )

@@ -71,7 +71,7 @@ class LearningPower:
         if not self.base_rate_told:
             needed = _about(self.rows_for_base_rate)
             yield (
-                f"the shares of the classes are not told: from {self.rows:,} rows none is known within 20 points; "
+                f"the shares of the classes are unknown: from {self.rows:,} rows none is known within 20 points; "
                 f"to know each within 5 points {needed} would be needed"
             )
 
@@ -82,7 +82,7 @@ class NothingLearnedWarning(UserWarning):
 
 def _about(rows: int | None) -> str:
     if rows is None:
-        return "more rows than can be said"
+        return "more rows than can be estimated"
     scale = 10 ** max(len(str(rows)) - 2, 0)
     return f"about {-(-rows // scale) * scale:,} rows"
 

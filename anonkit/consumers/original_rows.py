@@ -131,7 +131,7 @@ def shown_as_released(
     if absent:
         raise SourceError(
             f"rows in the original values need column {absent[0]!r} to be recoded as the release was",
-            "the boxes of this release are told apart by it; or leave recode out",
+            "the boxes of this release differ in it; or leave recode out",
         )
     codes = [read[axis.name].codes for axis in recoding.axes]
     unknown = np.any([column == UNKNOWN for column in codes], axis=0)

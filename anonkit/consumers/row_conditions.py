@@ -206,7 +206,7 @@ def _bins_between(name: str, domain: Grid, low: float, high: float) -> IntArray:
         ]
         raise ParameterError(
             f"column {name!r}: no bin has its middle in {_range(low, high)}",
-            f"near {'are' if len(told) > 1 else 'is'} {' and '.join(told)}; a single number stands for its bin",
+            f"near {'are' if len(told) > 1 else 'is'} {' and '.join(told)}; a single number means its bin",
         )
     return np.asarray(found, dtype=np.int64)
 

@@ -38,7 +38,7 @@ def main(*, table: str, out: Path, people: int, seed: int, policy: Path | None, 
         if path is not None and path.exists() and not force:
             raise click.UsageError(f"{str(path)!r} exists. Hint: --force replaces it")
     if policy is not None and chosen.policy is None:
-        raise click.UsageError(f"the policy of {table!r} stands in the recipes that join it with another table")
+        raise click.UsageError(f"the policy of {table!r} is in the recipes that join it with another table")
     rows = chosen.draw(people, seed)
     try:
         pyarrow.csv.write_csv(rows, out)

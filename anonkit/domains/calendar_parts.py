@@ -63,7 +63,9 @@ class CalendarParts:
         if not self.levels or any(level not in known for level in self.levels):
             raise ParameterError(f"levels of a {self.kind} are some of {', '.join(known)}")
         if any(known.index(a) >= known.index(b) for a, b in pairwise(self.levels)):
-            raise ParameterError("levels stand finest first, each once", f"levels = {list(known)}".replace("'", '"'))
+            raise ParameterError(
+                "levels are listed finest first, each once", f"levels = {list(known)}".replace("'", '"')
+            )
 
     @property
     def n_levels(self) -> int:

@@ -34,6 +34,6 @@ def refuse_other_totals(what: str, found: Totals, wanted: Totals) -> None:
     """
     if not np.array_equal(found, wanted):
         raise GuaranteeError(
-            f"{what}: rows were counted more or less often than they are charged for",
+            f"{what}: rows were counted more or less often than the budget accounts for",
             "a bug in the method; nothing was written",
         )

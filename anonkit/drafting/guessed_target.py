@@ -105,7 +105,7 @@ def guess_target(table: Source, policy: Policy, identifiers: Collection[str], en
         return TargetGuess(column=None, against="there is none")
     name = free[-1]
     if name in identifiers:
-        return TargetGuess(column=name, against="is taken for an identifier")
+        return TargetGuess(column=name, against="looks like an identifier")
     kind = table.schema.field(name).type
     if pa.types.is_temporal(kind) and not looks_like_secret(name):
         return TargetGuess(column=name, against="holds dates or times")

@@ -451,7 +451,7 @@ def _category_lines(guess: _Guess) -> list[str]:
     if not guess.common:
         return ['# categories = ["...", "..."]   # the public domain, in order; or tree = "FILE.csv", a hierarchy']
     rest = "" if guess.complete else ", rarer ones are not shown"
-    lines = _comment(f"These stand in many rows each{rest}. Confirm or complete the list from public knowledge:")
+    lines = _comment(f"Each of these is in many rows{rest}. Confirm or complete the list from public knowledge:")
     line = "# categories = ["
     for at, value in enumerate(guess.common):
         item = _text(value) + ("]" if at == len(guess.common) - 1 else ", ")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values that a release would print word by word though they reach a person: addresses, numbers, written sentences.
 
-A value is looked at by itself, unlike in `identifying.verdicts`, which judges a column: one remark with a telephone
+A value is checked by itself, unlike in `identifying.verdicts`, which judges a column: one remark with a telephone
 number among twenty plain ones is published like them once k rows share it.
 """
 

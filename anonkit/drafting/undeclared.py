@@ -68,8 +68,8 @@ class Undeclared:
         name, verdict = profile.name, profile.verdict
         reason = "it looks like one" if verdict is None else verdict.reason
         note = (
-            f"Column {name!r} was taken for an identifier and is not released: {reason}. If it is none, say so: "
-            f"{_declared_as(name, Role.QUASI_IDENTIFIER)}, or another role or a domain for it, in the policy."
+            f"Column {name!r} looks like an identifier and was left out: {reason}. To keep it, give it a role in the "
+            f"policy; the safe one is {_declared_as(name, Role.QUASI_IDENTIFIER)}."
         )
         if unit is None and profile.may_be_unit:
             note += (
@@ -89,7 +89,7 @@ class Undeclared:
         verdict: Verdict = profile.verdict
         return {
             **entry,
-            "reason": f"taken for an identifier, which are never released: {verdict.reason}",
+            "reason": f"looks like an identifier: {verdict.reason}",
             "taken_for": str(Role.IDENTIFIER),
             "rule": verdict.rule,
         }

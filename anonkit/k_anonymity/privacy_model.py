@@ -120,7 +120,8 @@ class AnonymityModel:
         for name, column in policy.columns.items():
             if column.missing in _ABOUT_ROWS and column.role not in _WHOSE_ROWS:
                 raise PolicyError(
-                    f"column {name!r}: missing = {str(column.missing)!r} is for quasi-identifiers, and this is none",
+                    f"column {name!r}: missing = {str(column.missing)!r} is for quasi-identifiers, which this column "
+                    f"is not",
                     "leave such rows out of the table before",
                 )
         if self.diversity.asked() and policy.columns and not policy.sensitive:

@@ -347,7 +347,7 @@ def sensitive_notes(rules: Sequence[SensitiveRule], data: Source, names: Sequenc
             )
         if rule.has_codes:
             notes.append(
-                f"Column {rule.name!r} has a number far from all others that often stands for a missing value, such "
+                f"Column {rule.name!r} has a number far from all others that often means a missing value, such "
                 "as -9, 99 or 999: it counts as a value unless `missing_values` lists it."
             )
     return notes

@@ -165,7 +165,7 @@ class Account:
         ------
         ParameterError
             A budget is given and no ledger is kept, or none is to be kept where one is required; earlier releases of
-            the folder stand in another ledger; the user's ledger would stand on a network; no ledger holds the release
+            the folder stand in another ledger; the user's ledger would be on a network; no ledger holds the release
             whose recoding is applied.
         LedgerError
             A ledger is required, and it is not there; or it is there and cannot be used.
@@ -247,7 +247,7 @@ _NAME_IT = f"{option('ledger', 'PLACE')}, ledger in the policy, or {VARIABLE}"
 
 def _needs_ledger(what: str) -> ParameterError:
     return ParameterError(
-        f"{what} needs a ledger", f"{option('ledger', 'PLACE')}, or an output beside which one can stand"
+        f"{what} needs a ledger", f"{option('ledger', 'PLACE')}, or an output beside which one can be kept"
     )
 
 

@@ -81,7 +81,7 @@ class FileStore:
             if version == 0:
                 if not is_new and self.key_file.exists():  # a ledger that is made has no key before its tables
                     raise LedgerError(
-                        f"the ledger {str(path)!r} is empty, and its key stands beside it: it was cut",
+                        f"the ledger {str(path)!r} is empty, and its key is beside it: it was cut",
                         "put a backup back: what was spent is not known here; to begin anew, delete both files",
                     )
                 _run(connection, *tables(**_SPELLING), _NAMED)

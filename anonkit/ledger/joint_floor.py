@@ -97,7 +97,7 @@ class JointFloor:
     def _rule(self) -> str:
         if self.asked is None:
             return f"the release promises {self.k}"
-        return f"{self.asked} is asked for (joint_k)"
+        return f"{self.asked} is required (joint_k)"
 
 
 def numbers(releases: Sequence[int]) -> str:

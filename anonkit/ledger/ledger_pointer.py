@@ -99,7 +99,7 @@ class Pointer:
         is_there = "" if known is not None else ", which cannot be opened"
         way = f"{option('ledger', self.place if known is not None else 'PLACE')} names the earlier one"
         return ParameterError(
-            f"earlier releases of this folder stand in the ledger {self.place!r}{is_there}; this one would be booked "
+            f"earlier releases of this folder are in the ledger {self.place!r}{is_there}; this one would be booked "
             f"in {str(ledger)!r}, which knows nothing of them",
             f"{way}; {option('new_ledger', True)} goes on without what it knows, and the report says so",
         )

@@ -131,7 +131,7 @@ def recognised(
         return Recognition(dataset=same[0])
     if same:
         raise DatasetError(
-            f"the table stands in the ledger as the datasets {_listed(same)}, and it is not said which one is charged",
+            f"the table is in the ledger as the datasets {_listed(same)}: which one's budget is spent?",
             f"{option('dataset', 'NAME')}, or dataset = {same[0]!r} in the policy",
         )
     if alike:
@@ -181,7 +181,7 @@ def _read_aloud(name: str) -> str:
 def _also(name: str, likeness: Likeness) -> str:
     apart = "the losses of both add up, and neither budget sees the other."
     if likeness.is_same:
-        return f"The same rows stand in the ledger as dataset {name!r} too: {apart}"
+        return f"The same rows are in the ledger as dataset {name!r} too: {apart}"
     return (
         f"The table looks like dataset {name!r} of the ledger too ({likeness.value}): where people are in both, {apart}"
     )

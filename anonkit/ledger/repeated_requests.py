@@ -164,8 +164,8 @@ class Earlier:
     def difference(self, entry: Entry) -> str:
         """Return in what an earlier release differs from the one that is asked for, in words for the owner."""
         if entry.request is None:
-            return "made with a seed, or before the ledger kept what was asked"
-        asked = "asked for otherwise (method, parameters, policy or form of the data)"
+            return "made with a seed, or before the ledger recorded settings"
+        asked = "requested differently (method, parameters, policy or form of the data)"
         rows = "made of other rows"
         if self._has_rows_of(entry):
             return asked

@@ -313,7 +313,7 @@ class ServerStore:
         if isinstance(error, errors.InsufficientPrivilege):
             return LedgerError(f"{shown} does not allow this to its role", "its owner grants what is needed")
         if isinstance(error, errors.LockNotAvailable):
-            return LedgerError(f"{shown} was held by others for {WAIT} s", "try again; pg_locks tells who holds it")
+            return LedgerError(f"{shown} was locked by others for {WAIT} s", "try again; pg_locks tells who holds it")
         if isinstance(error, self._driver.OperationalError) and (
             self._session is None or self._session.connection.closed
         ):

@@ -37,7 +37,7 @@ from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check, Guarantee, loss_json
 from anonkit.redaction import is_address
 
-BOOKED = "noise had been drawn, so that its privacy loss is booked in the ledger"
+BOOKED = "noise had been drawn, so its privacy loss is booked in the ledger"
 """What a failure says that is charged."""
 
 
@@ -494,7 +494,7 @@ def _described(entry: Entry) -> dict[str, Any]:
 
 
 def _accepted_words(k: int) -> str:
-    return f"whoever combines it with other releases of the dataset may form groups of {k} or more, smaller than k."
+    return f"anyone who combines it with other releases of the dataset may form groups of {k} or more, smaller than k."
 
 
 def _joint_notes(counted: bool, changed: Sequence[int]) -> tuple[str, ...]:

@@ -273,7 +273,7 @@ class Ledger:
             )
             if changed.rowcount != 1:
                 raise LedgerError(
-                    f"release {number} was given up in the ledger while it was made: its process was taken for gone",
+                    f"release {number} was given up in the ledger while it was made: its process seemed to have ended",
                     "nothing was published, and nothing is spent; try again",
                 )
 
@@ -293,9 +293,9 @@ class Ledger:
             except LedgerError as error:
                 self._untold[number] = _Ended.IN_PLACE
                 raise LedgerError(
-                    f"release {number} is in place and counts as spent, and the ledger could not be told that it is "
+                    f"release {number} is in place and counts as spent, and the ledger could not record that it is "
                     f"complete: {error.message}",
-                    "keep the files; the next release or anonkit ledger on this machine tells the ledger",
+                    "keep the files; the next release or anonkit ledger on this machine records it",
                 ) from None
 
     def give_up(self, number: int, *, charged: bool = False) -> bool:

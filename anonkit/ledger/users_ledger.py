@@ -45,10 +45,10 @@ def users_ledger() -> LedgerPlace:
 
     folder = platformdirs.user_data_path("anonkit", appauthor=False)
     if not folder.is_absolute():  # a user without a home, as in some containers: `~` stays as it is
-        raise ParameterError("this user has no home in which a ledger could stand", _NAME_IT)
+        raise ParameterError("this user has no home folder for a ledger", _NAME_IT)
     if is_on_network(folder):
         raise ParameterError(
-            f"the user's ledger would stand on a network ({str(folder)!r}), where two machines could spend one budget "
+            f"the user's ledger would be on a network ({str(folder)!r}), where two machines could spend one budget "
             "twice",
             f"{_NAME_IT}: a file on this machine's own disk, or a server's database (postgresql://…) that all machines "
             f"share; {spoken(python='ledger=None', typed='--no-ledger')} keeps no record",

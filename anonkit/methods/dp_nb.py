@@ -63,8 +63,8 @@ class DPNB(DeltaMethod):
     promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "kind": "central-dp",
-            "statement": "Central differential privacy with at most the epsilon given, delta 0: no outcome becomes "
-            "more than e^epsilon times as likely or as unlikely by one row more or less (one row replaced, with "
+            "statement": "Central differential privacy with at most the epsilon given, delta 0: adding or removing "
+            "one row changes the probability of any result by at most a factor of e^epsilon (replacing one row, with "
             "adjacency replace; all rows of a unit, with a unit column). The tables of the classes and of each "
             "attribute share epsilon in proportion to the cube root of their numbers of columns. With a delta, where "
             "Gaussian noise is less noise: but for a probability of delta, which epsilon does not cover.",

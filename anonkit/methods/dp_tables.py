@@ -52,8 +52,8 @@ class DPTables(CentralMethod):
     promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "kind": "central-dp",
-            "statement": "Central differential privacy with at most the epsilon given, delta 0: no outcome becomes "
-            "more than e^epsilon times as likely or as unlikely by one row more or less (one row replaced, with "
+            "statement": "Central differential privacy with at most the epsilon given, delta 0: adding or removing "
+            "one row changes the probability of any result by at most a factor of e^epsilon (replacing one row, with "
             "adjacency replace; all rows of a unit, with a unit column). The measurements share epsilon in proportion "
             "to the square root of their numbers of groups, times the weights that the owner gives.",
         }

@@ -78,7 +78,9 @@ class Mondrian(RecodingMethod):
 def _column_facts(names: Sequence[str], recoding: LocalRecoding) -> dict[str, ColumnFacts]:
     """Return the share of the cuts that are on each column, and why the others are dropped."""
     cuts = np.bincount([node.axis for node in recoding.nodes if node is not None], minlength=len(recoding.axes))
-    reason = "no division by it was kept: others kept more of the target or the detail, or it told no more than chance"
+    reason = (
+        "no division by it was kept: others kept more of the target or the detail, or it showed no more than chance"
+    )
     facts: dict[str, ColumnFacts] = {name: {"reason": reason} for name in names}
     for axis, n_cuts in zip(recoding.axes, cuts, strict=True):
         share = float(n_cuts / max(cuts.sum(), 1))

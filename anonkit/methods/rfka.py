@@ -181,7 +181,7 @@ class RFKA(RecodingMethod):
         """Let a forest judge the columns, then choose the detail of each."""
         if prepared.jointly and (self.search != "specialization" or self.features != "columns"):
             raise ChoiceError(
-                "search=greedy and features=one-hot choose by a target, and there is none",
+                "search=greedy and features=one-hot need a target, and none is named",
                 f"leave search, features and preset at their defaults, or {option('target', 'NAME')}",
             )
         columns = [self._first_bins(prepared, column) for column in prepared.columns]

@@ -58,14 +58,15 @@ class SafePub:
         "Bild, Kuhn, Prasser: SafePub: a truthful data anonymization algorithm with strong privacy guarantees, PoPETs "
         "2018, after Li, Qardaji, Su 2012"
     )
-    summary: ClassVar[str] = "true rows, k-anonymous and differentially private: drawn, generalized, suppressed"
+    summary: ClassVar[str] = "true rows, k-anonymous and differentially private: sampled, generalized, suppressed"
     target_use: ClassVar[TargetUse] = TargetUse.OPTIONAL
     promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "kind": "k-anonymous-dp",
-            "statement": "Every released row is true, told coarsely, and k or more released rows are alike in all "
-            "columns. No set of outcomes becomes more than e^epsilon times as likely by one row more or less, and "
-            "delta on top. A quarter of epsilon chooses how rows are shown, the rest is for drawing them.",
+            "statement": "Every released row is true, with coarser values, and k or more released rows are alike in "
+            "all "
+            "columns. Adding or removing one row changes the probability of any result by at most a factor of "
+            "e^epsilon, plus delta. A quarter of epsilon chooses how rows are shown, the rest is for drawing them.",
         }
     )
     example: ClassVar[Mapping[str, Any]] = MappingProxyType({"epsilon": 4.0, "delta": 1e-3, "k": 5})
@@ -250,7 +251,7 @@ def _domains(policy: Policy) -> PublicDomains:
     if numeric_target(policy) is not None:
         raise PolicyError(
             f"column {policy.target!r} is a number to predict, and true numbers are hardly ever alike",
-            "declare it a quasi_identifier, to be told in bins, and name no target",
+            "declare it a quasi_identifier, to be released in bins, and name no target",
         )
     return public_domains(policy)
 

@@ -295,7 +295,7 @@ ROWS = (
         applies=_key_by_structure,
     ),
     Row(
-        seen="coarser groups where a column is sensitive and nothing else is asked of it",
+        seen="coarser groups where a column is sensitive and has no other requirement",
         restored_by="alpha = 1 in the column",
         applies=_has_cap,
         is_certain=True,

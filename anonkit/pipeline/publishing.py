@@ -57,7 +57,7 @@ from anonkit.report.descriptor import build_descriptor
 from anonkit.report.document import build_report
 from anonkit.report.page import render_page
 
-HANDED_OUT = "what was drawn counts as handed out where a ledger is kept, since the store may have shown it"
+HANDED_OUT = "it counts as handed out where a ledger is kept, since the store may have shown it"
 """What a failure says of a release that was on its way into a store."""
 PARAMS_FORMAT = "anonkit-params/2"
 _DESCRIBED = {"params": PARAMS, "report": REPORT, "page": PAGE}

@@ -97,7 +97,7 @@ def release(
         "dp-forest", and "dp-marginals" where there is no target.
     output : path, optional
         `NAME.parquet`, or a folder when it ends in a slash. With `NAME.csv`, `.tsv`, `.xlsx`, `.sav`, `.dta`,
-        `.arrow` or `.sqlite` the data stand beside the Parquet file in that form too. Without it
+        `.arrow` or `.sqlite` the data are written in that form too, beside the Parquet file. Without it
         the release stays in memory.
     preset : str, optional
         A named set of choices, such as "paper"; `parameters` go on top.

@@ -86,7 +86,7 @@ class Output:
         check_choice("cells", self.cells, (LABELS, BOUNDS))
         check_integer("examples", self.examples, 0, hint="10 rows show what the release does to a row")
         if self.examples and self.owner_report is None:
-            raise ParameterError("example rows stand in the dossier alone", option("owner_report", "DIR"))
+            raise ParameterError("example rows are only in the dossier", option("owner_report", "DIR"))
 
     @property
     def tells_owner(self) -> bool:
@@ -164,7 +164,7 @@ class Output:
         Raises
         ------
         ParameterError
-            A release in memory has parts or a signature; a seeded one is signed; the owner's figures would stand in the
+            A release in memory has parts or a signature; a seeded one is signed; the owner's figures would be in the
             folder that is handed out.
         """
         if self.part_rows is not None and self.place is None:
@@ -342,7 +342,7 @@ def refuse_beside_release(folder: Path, release: Path) -> None:
     """
     if folder.resolve() == release.resolve():
         raise ParameterError(
-            f"owner_report ({str(folder)!r}) is the folder of the release, where the owner's figures must not stand",
+            f"owner_report ({str(folder)!r}) is the folder of the release, where the owner's figures must not be",
             "name a folder that is not handed out",
         )
 

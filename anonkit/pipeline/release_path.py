@@ -218,7 +218,7 @@ class _Making:
         return output.dry_run and loss is not None and (finds or not output.for_owner)
 
     def _planned(self) -> Release:
-        """Return the claim and its cost, where it would stand in the ledger, and what can be foreseen without the rows.
+        """Return the claim and its cost, where it would be in the ledger, and what can be foreseen without the rows.
 
         What is foreseen is given the declaration and the names of columns, and nothing through which rows are read.
         """
@@ -455,7 +455,7 @@ def _refuse_broken(checks: Sequence[Check], helped: Collection[Check]) -> None:
     if broken:
         first = broken[0]
         raise GuaranteeError(
-            f"the promise does not hold on the output: {first.name} is {first.observed}, {first.required} was asked",
+            f"the promise does not hold on the output: {first.name} is {first.observed}, {first.required} was required",
             "nothing was written; "
             + ("ask for less, or allow more suppression" if first in helped else "this is a defect of the method"),
         )

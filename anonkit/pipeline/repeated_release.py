@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A release that is asked for again: what stands in its place is looked at before anything is drawn.
 
-When it is this very release, whole and as it was published, it is handed back and nothing is drawn, charged or written.
+When it is this very release, whole and as it was published, it is returned as it is, and no budget is spent.
 When it should be and is not, the request is refused: whoever edits a file must not be able to spend the owner's budget.
 When it is another release, or cannot be recognised, it is in the way, as it always was.
 """
@@ -27,7 +27,7 @@ from anonkit.pipeline.step_log import LOG
 from anonkit.promises.cautious_figures import loss_words
 from anonkit.redaction import redacted
 
-_HINT = f"put its files back as they were released, or {option('force', True)} makes a new release, which is charged"
+_HINT = f"put its files back as they were released, or {option('force', True)} makes a new release, which spends budget"
 
 
 def release_again(output: Output, earlier: Earlier | None, signer: Signer | None) -> Release | None:
@@ -80,7 +80,9 @@ def _recognised(place: Place, is_there: bool, data: str | None, earlier: Earlier
     if expected is None:
         return None
     what = "its files are gone" if not is_there else "its data are gone" if data is None else "its data were changed"
-    raise GuaranteeError(f"{_called(place, expected)}, and {what}: nothing is drawn a second time by itself", _HINT)
+    raise GuaranteeError(
+        f"{_called(place, expected)}, and {what}: a second release is made only with your consent", _HINT
+    )
 
 
 def _stated(place: Place, earlier: Earlier) -> Entry | None:
@@ -131,7 +133,7 @@ def _refuse_invalid(place: Place, entry: Entry) -> None:
 def _put_signature(place: Place, content: bytes) -> None:
     if place.store is not None:
         raise ParameterError(
-            f"{place.shown(DESCRIPTOR)!r} is a release in a store, and stands there as it was put",
+            f"{place.shown(DESCRIPTOR)!r} is a release in a store, and cannot be changed there",
             "a signature is put with a release, not added to it",
         )
     staging = Staging(place.folder, place.stem)
@@ -161,7 +163,7 @@ def say_what_is_replaced(output: Output, earlier: Earlier | None, kept: str | No
         return
     what = place.shown(DATA) if same is None else f"{place.shown(DATA)}, release {same.number} of the ledger,"
     spent = "" if same is None or same.epsilon is None else f", epsilon {loss_words(same.epsilon)} once more"
-    again = "" if same is None else "; neither the rows nor what is asked have changed since"
+    again = "" if same is None else "; neither the rows nor the settings have changed since"
     happens = "would be" if output.dry_run else "is"
     cost = "" if kept is None else f", which is {kept}"
     LOG.warning("%s %s replaced by a new release%s%s%s.", redacted(what), happens, cost, spent, again)

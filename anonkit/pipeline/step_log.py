@@ -47,7 +47,7 @@ class StepLog:
         if release.is_dry_run:
             self._say("dry run, nothing was written")
             return
-        done = "handed back" if release.reused else "made"
+        done = "reused" if release.reused else "made"
         self._say(f"{done} in memory" if release.place is None else f"{done} {release.place.shown(DATA)}")
         for note in release.report["notes"]:
             self._say(f"note: {note}")

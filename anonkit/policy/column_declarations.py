@@ -37,7 +37,7 @@ class Role(StrEnum):
     SENSITIVE = "sensitive"
     """What an attacker wants to learn; released, checked by l-diversity and t-closeness."""
     INSENSITIVE = "insensitive"
-    """Neither known nor wanted; released unchanged."""
+    """Harmless; published unchanged."""
     TARGET = "target"
     """What consumers predict, a class or a number; released unchanged by the k-anonymous methods."""
     UNIT = "unit"
@@ -281,7 +281,7 @@ class Column:
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < inf:
             raise PolicyError(f"{where}: detail_weight must be a number above 0", "detail_weight = 2; 1 for the others")
         if self.role_given and self.role is not Role.QUASI_IDENTIFIER:
-            raise PolicyError(f"{where}: detail_weight is for quasi-identifiers, and role {self.role} is none")
+            raise PolicyError(f"{where}: detail_weight is for quasi-identifiers, which role {self.role} is not")
 
     def _check_model(self, where: str) -> None:
         """Refuse what is asked of the values of a column that is not sensitive, or out of its range."""

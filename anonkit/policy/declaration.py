@@ -54,8 +54,8 @@ def without_target() -> ChoiceError:
     """Return the refusal of a table without a target, with both ways out of it."""
     named = f'{option("target", "NAME")}, or role = "target" in the policy'
     return ChoiceError(
-        "no column has role target",
-        f"say which column users will predict: {named}; or {option('no_target', True)} for a table of general use "
+        "no column to predict is named",
+        f"say which one users will predict: {named}; or {option('no_target', True)} for general-purpose data "
         "(dp-marginals, mondrian, rfka, datafly, incognito)",
     )
 
@@ -161,7 +161,9 @@ class Policy:
     cell_by_cell: bool = False
     """True when no cell may be read by the type of its column: under differential privacy. Not from a file."""
     identifiers_from_data: tuple[str, ...] = ()
-    """Columns that were taken for identifiers by their cells, under a claim that rests on it. Not from a file."""
+    """Columns that were left out because their cells look like identifiers, under a claim that rests on it.
+
+    Not from a file."""
     independent_rows: bool = False
     """True when no person has several rows, as the owner says (`unit = "none"`)."""
     candidates: tuple[Candidate, ...] = ()
@@ -178,7 +180,7 @@ class Policy:
     def __post_init__(self) -> None:
         if self.independent_rows and self.unit is not None:
             raise PolicyError(
-                f"column {self.unit!r} is the unit, and rows are said to be independent",
+                f"column {self.unit!r} is the unit, and rows are declared independent",
                 'unit = "none" is for tables in which no person has several rows',
             )
         target = None if self.target is None else self.columns[self.target]

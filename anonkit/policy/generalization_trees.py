@@ -41,7 +41,9 @@ def check_tree(where: str, tree: Sequence[Sequence[str]], place: Callable[[int],
     seen: dict[str, int] = {}
     for at, path in enumerate(tree):
         if seen.setdefault(path[0], at) != at:
-            raise PolicyError(f"{where}: a value stands twice in the tree, in {at_row(seen[path[0]])} and {at_row(at)}")
+            raise PolicyError(
+                f"{where}: a value appears twice in the tree, in {at_row(seen[path[0]])} and {at_row(at)}"
+            )
     for level in range(1, len(tree[0]) - 1):
         parents: dict[str, tuple[str, int]] = {}
         for at, path in enumerate(tree):

@@ -271,7 +271,7 @@ def conditions_of(policy: Policy) -> tuple[str, ...]:
         f"CONDITIONAL: the domains of {names} were read from the table. The claim holds only if these categories and "
         "bounds are public knowledge; otherwise they reveal which categories are common and how far numbers reach. "
         f"Categories that fewer than {least} {who} share were left out, and at least {least} {who} lie at or beyond "
-        "each bound: that limits what is told of one person and is no differential privacy.",
-        f"CONDITIONAL: which undeclared columns are identifiers was decided by their cells; taken for identifiers and "
-        f"left out: {taken}. The claim holds only if that is public knowledge.",
+        "each bound: that limits what is learned about one person and is no differential privacy.",
+        f"CONDITIONAL: which undeclared columns are identifiers was decided by their cells; left out as identifiers: "
+        f"{taken}. The claim holds only if that is public knowledge.",
     )

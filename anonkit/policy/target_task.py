@@ -90,7 +90,7 @@ def declares_no_target(raw: Mapping[str, Any]) -> bool:
     if raw["target"] is False:
         return True
     raise PolicyError(
-        "policy: the key target can only be false, which says that there is none",
+        "policy: the key target can only be false, which says that there is no target",
         'a target is a column with role = "target"',
     )
 
@@ -163,7 +163,7 @@ def task_from_values(target: Column, task: Task | None, values: Sequence[object]
         )
         return FoundTask(task=Task.REGRESSION, reason=reason)
     if ordered and len(there) > _PLAIN_CLASSES:
-        reason = f"{named} has {MOST_CLASSES} different numbers or fewer: they were taken for classes; {number}"
+        reason = f"{named} has {MOST_CLASSES} different numbers or fewer, so they count as classes; {number}"
         return FoundTask(task=Task.CLASSIFICATION, reason=reason)
     if many and not _is_categorical(target):
         n_numbers = sum(_spelled_as_number(value) for value in there)

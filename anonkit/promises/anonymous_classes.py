@@ -241,7 +241,7 @@ class KAnonymity:
         names, who = " and of ".join(map(repr, self.capped)), _holders(self.unit)
         return (
             f"Of {names}: a value that a share p of the table's {who} have, p at most {exact_percent(EXEMPT_ABOVE)}, "
-            "is held by at most (1 + p) / 2 of each such group, rounded up to a whole percent. A commoner value is "
+            "belongs to at most (1 + p) / 2 of each such group, rounded up to a whole percent. A commoner value is "
             "exempt."
         )
 
@@ -275,14 +275,15 @@ class KAnonymity:
         text = "A missing cell is no sensitive value"
         text += f", except in {declared}, where it is one like any other." if declared else "."
         text += (
-            " A text that stands for the lack of a value, by the list `no_values` of the params, is a missing cell, "
+            " A text that means a missing value, by the list `no_values` of the params, is a missing cell, "
             "unless it is a declared category; texts are one value where they are alike after "
-            f"{FOLDING}. Of a measured column l, alpha and caps take numbers within its `width` of the params for one."
+            f"{FOLDING}. For a measured column, l, alpha and caps take numbers within its `width` of the params for "
+            f"one."
         )
         if self.unit is None:
             return text
         return (
-            f"{text} Every person counts once in a class, at one of the values held there, in the way that makes the "
+            f"{text} Every person counts once in a class, at one of the values found there, in the way that makes the "
             "class least diverse."
         )
 
@@ -292,7 +293,7 @@ class KAnonymity:
         if self.capped:
             out.append(
                 "Guesses: up to (1 + p) / 2 of a group may hold one sensitive value, and a value that more than "
-                f"{exact_percent(EXEMPT_ABOVE)} of the table have is not capped: whoever guesses it is often right."
+                f"{exact_percent(EXEMPT_ABOVE)} of the table have is not capped: a guess of it is often right."
             )
         if not self.all_asked:
             another = "a column without a cap" if self.capped else "another column"
@@ -307,7 +308,8 @@ class KAnonymity:
                 "l-diversity limit that."
             )
         out += [
-            "Background knowledge: who knows more about a person than the quasi-identifiers declared here can narrow "
+            "Background knowledge: anyone who knows more about a person than the quasi-identifiers declared here can "
+            "narrow "
             "the group down further.",
             "The target, sensitive and insensitive columns are released as they are; if an attacker knows one "
             "of them, it should have been a quasi-identifier.",
@@ -316,16 +318,18 @@ class KAnonymity:
         ]
         if self.rows_known == ALL_ROWS:
             out.append(
-                "Rows that were left out: who knows more rows of a person than are released looks for a set that is "
-                "in part of what he knows; the people who have that set are at least k again."
+                "Rows that were left out: anyone who knows more rows of a person than are released looks for a set "
+                "that is part of them; at least k people have that set."
             )
             out.append(
-                "What is released unchanged beside the quasi-identifiers: who knows it of several rows of a person can "
+                "What is released unchanged beside the quasi-identifiers: anyone who knows it of several rows of a "
+                "person can "
                 "look for people of that set who show it in each of them."
             )
         elif self.rows_known == ONE_ROW:
             out.append(
-                "Several rows of a person: they are protected one by one, not together. Who knows two or more can look "
+                "Several rows of a person: they are protected one by one, not together. Anyone who knows two or more "
+                "can look "
                 "for the people whose rows are in all of their groups, and find one alone. What is released unchanged "
                 "and is the same in all rows of a person shows which rows are one person's."
             )
@@ -504,7 +508,7 @@ def _diversity_words(d: Diversity, unit: str | None) -> str:
     if d.t is not None:
         parts.append(f"sensitive values distributed within a distance of {exact_words(d.t)} of the whole table's")
     if d.alpha is not None and d.alpha < 1:
-        parts.append(f"no sensitive value held by more than {exact_percent(d.alpha)} of its {_holders(unit)}")
+        parts.append(f"no sensitive value in more than {exact_percent(d.alpha)} of its {_holders(unit)}")
     return f"Each such group has {'; and '.join(parts)}." if parts else ""
 
 

@@ -46,7 +46,8 @@ class AnonymousDP(ApproximateDP):
 
     def _claim(self) -> str:
         return (
-            f"Every released row is true, told coarsely, and at least {self.k} released rows are alike in all columns, "
+            f"Every released row is true, with coarser values, and at least {self.k} released rows are alike in all "
+            f"columns, "
             f"the target among them. {super()._claim()}"
         )
 
@@ -61,8 +62,8 @@ class AnonymousDP(ApproximateDP):
         """Say what an attacker may still learn."""
         return (
             *super().not_protected(),
-            "Truth: the rows that are shown are true ones. Who knows that a person was drawn, from elsewhere, knows "
-            "what the rows that fit tell of that person; the loss bounds what the release says of whether they were.",
+            "Truth: the rows that are shown are true. Anyone who knows from elsewhere that a person is among them "
+            "learns what the matching rows say; epsilon limits only what the release shows about whether they are.",
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from anonkit.errors import ParameterError
 from anonkit.promises.cautious_figures import rounded_up_words, times_words
 from anonkit.promises.guarantee import PrivacyLoss
-from anonkit.promises.noise_promises import LARGE_LOSS, OWNER_BESIDES, POPULATION, CentralNoisePromise
+from anonkit.promises.noise_promises import HOLDS_FOR_ALL, LARGE_LOSS, OWNER_BESIDES, POPULATION, CentralNoisePromise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +47,9 @@ class ApproximateDP(CentralNoisePromise):
     def _claim(self) -> str:
         times = times_words(self.epsilon)
         return (
-            f"{self._had_it_been_otherwise}: no set of outcomes becomes more than {times} times as likely by it, and "
-            f"{_above(self.delta)} on top. That rest is not bounded: with so small a probability the release may show "
-            "a row as it is. This holds for all files of the release together and whatever else is known."
+            f"{self._change} changes the probability of any result by at most a factor of {times}, plus "
+            f"{_above(self.delta)}. That rest is not bounded: with so small a probability the release may show a row "
+            f"as it is. {HOLDS_FOR_ALL}"
         )
 
     def formal(self) -> str:
@@ -70,7 +70,8 @@ class ApproximateDP(CentralNoisePromise):
             out.append(LARGE_LOSS)
         if self.unit is None:
             out.append(
-                "Rows are protected, not people: who has several rows loses epsilon once a row, and a delta that grows "
+                "Rows are protected, not people: someone with several rows loses epsilon once a row, and a delta that "
+                "grows "
                 "faster than their number."
             )
         else:

@@ -177,7 +177,7 @@ def conditional_words(domains: Sequence[str], identifiers: Sequence[str]) -> str
     if domains:
         conditions.append(f"the domains of {', '.join(domains)} were read from the table")
     if identifiers:
-        conditions.append(f"{', '.join(identifiers)} were taken for identifiers by their cells")
+        conditions.append(f"{', '.join(identifiers)} were left out because their cells look like identifiers")
     if not conditions:
         return ""
     which = "they are" if domains else "that is"

@@ -22,8 +22,9 @@ from anonkit.promises.guarantee import (
 )
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE, Neighbours
 
-POPULATION = "Patterns of the population: what the table teaches about everybody is also learned about each person."
+POPULATION = "General patterns: what the table shows about people in general can be inferred about each person too."
 OWNER_BESIDES = "What the owner does with the table besides: only the files of the release are covered."
+HOLDS_FOR_ALL = "This holds for all files of the release together, whatever else an attacker knows."
 LARGE_LOSS = "A large privacy loss: what the release shows can depend on single rows visibly."
 
 
@@ -114,10 +115,9 @@ class CentralNoisePromise(NoisePromise):
         )
 
     @property
-    def _had_it_been_otherwise(self) -> str:
+    def _change(self) -> str:
         whose = "one row" if self.unit is None else f"all rows of one value of {self.unit!r}"
-        change = "held other values" if self.adjacency == REPLACE else "not been in the table"
-        return f"Whatever this release shows, it would have shown with a similar probability had {whose} {change}"
+        return f"{'Replacing' if self.adjacency == REPLACE else 'Adding or removing'} {whose}"
 
     @property
     def _neighbours(self) -> str:

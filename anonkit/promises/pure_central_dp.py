@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from anonkit.promises.cautious_figures import times_words
 from anonkit.promises.guarantee import PrivacyLoss
-from anonkit.promises.noise_promises import LARGE_LOSS, OWNER_BESIDES, POPULATION, CentralNoisePromise
+from anonkit.promises.noise_promises import HOLDS_FOR_ALL, LARGE_LOSS, OWNER_BESIDES, POPULATION, CentralNoisePromise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,10 +27,7 @@ class CentralDP(CentralNoisePromise):
 
     def _claim(self) -> str:
         times = times_words(self.epsilon)
-        text = (
-            f"{self._had_it_been_otherwise}: no outcome becomes more than {times} times as likely or as unlikely by "
-            "it. This holds for all files of the release together and whatever else is known."
-        )
+        text = f"{self._change} changes the probability of any result by at most a factor of {times}. {HOLDS_FOR_ALL}"
         return text if self.published_claim is None else f"{text} {self.published_claim}"
 
     def formal(self) -> str:
@@ -47,7 +44,9 @@ class CentralDP(CentralNoisePromise):
         if self.epsilon > 5:
             out.append(LARGE_LOSS)
         if self.unit is None:
-            out.append("Rows are protected, not people: who has several rows loses the stated privacy once a row.")
+            out.append(
+                "Rows are protected, not people: someone with several rows loses the stated privacy once for each."
+            )
         else:
             out.append(f"Groups: several values of {self.unit!r} together, such as a family, lose it once each.")
         return (

@@ -52,7 +52,7 @@ class LocalDP(NoisePromise):
             return (
                 f"Each row was randomized by itself, {which} answered at random: whatever a released row shows, it is "
                 f"at most {times} times as likely under one true row as under any other. This holds against anybody, "
-                "whatever else is known."
+                "whatever else they know."
             )
         if not self._bounded:
             return "No bound holds for any released column: see what is not protected."
@@ -99,8 +99,8 @@ class LocalDP(NoisePromise):
             out.append(f"{', '.join(self.clear)}: published as they are, in the rows they belong to.")
         if self.unbounded:
             out.append(
-                f"{', '.join(self.unbounded)}: some answers are never given under some true values, so that whoever "
-                "sees one rules those out for certain; a category without blind answers betrays its owners."
+                f"{', '.join(self.unbounded)}: some answers are never given under some true values, so that anyone "
+                "who sees one rules those out for certain; a category without blind answers betrays its owners."
             )
         if self.transformed:
             out.append(
@@ -112,7 +112,7 @@ class LocalDP(NoisePromise):
         return (
             *out,
             POPULATION,
-            "Rows are protected, not people: who has several rows loses the stated privacy once a row.",
+            "Rows are protected, not people: someone with several rows loses the stated privacy once for each.",
             "Repetition: every further release of the same rows with fresh noise adds its own loss.",
             "The number of rows is published.",
         )

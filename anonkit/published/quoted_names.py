@@ -55,5 +55,5 @@ def which_column(name: str, known: Iterable[str]) -> str:
     """Return the hint to a column that is not known: the nearest name, or all, and how odd ones are typed."""
     names = list(known)
     odd = [one for one in names if first_name(one, ",") != (one, None) or "=" in one]
-    typed = f"; a name with a comma, = or outer spaces stands in double quotes: '{in_quotes(odd[0])}'" if odd else ""
+    typed = f"; a name with a comma, = or outer spaces goes in double quotes: '{in_quotes(odd[0])}'" if odd else ""
     return did_you_mean(name, names) + spoken(python="", typed=typed)

@@ -192,7 +192,7 @@ def realised_notes(asked: float | None, realised: Mapping[str, float]) -> list[s
     """
     weaker = {name: loss for name, loss in realised.items() if asked is not None and loss < _REALISED * asked}
     return [
-        f"epsilon {asked:g} was asked for, and {name} realises {loss:.3g}: an answer is drawn with one random word, "
+        f"epsilon {asked:g} was requested, and {name} has {loss:.3g}: an answer is drawn with one random word, "
         "and no word allows more"
         for name, loss in weaker.items()
     ]
@@ -264,7 +264,7 @@ def _target_facts(target: PublishedTarget) -> ColumnFacts:
     if mechanism is None:
         return {"reason": "hidden together with each answer", **twice}
     if _is_clear(mechanism):
-        reason = "the class label is published unchanged, as the method does or as asked"
+        reason = "the class label is published unchanged, as the method does or as requested"
         return {"reason": reason, **twice}
     loss = loss_json(mechanism.epsilon)
     return {"mechanism": mechanism.mechanism, "epsilon": loss, **twice}

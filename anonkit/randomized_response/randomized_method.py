@@ -51,7 +51,7 @@ class RandomizedMethod(ABC):
 
     @property
     def delta_of_view(self) -> float | None:
-        """The delta of what the shuffled file promises to whoever sees nothing else; None for the default."""
+        """The delta of what the shuffled file promises to a reader who sees nothing else; None for the default."""
         return None
 
     @property
@@ -87,7 +87,7 @@ class ShuffleDelta(RandomizedMethod):
     shuffle_delta: float | None = parameter(
         default=None,
         range="(0, 1)",
-        help="delta of what the shuffled file promises to whoever sees nothing else; default 1e-6 or 1/(100 n)",
+        help="delta of what the shuffled file promises to a reader who sees nothing else; default 1e-6 or 1/(100 n)",
     )
 
     def __post_init__(self) -> None:

@@ -330,8 +330,8 @@ def _facts(change: Mapping[str, Any]) -> list[str]:
     if "coarseness" in change:
         coarse = change["coarseness"]
         out.append(
-            f"A released cell fits {percent(coarse['after'])} of the source's rows on average; a cell of the source, "
-            f"{percent(coarse['before'])}."
+            f"On average a released value matches {percent(coarse['after'])} of all rows (original values: "
+            f"{percent(coarse['before'])}). Higher means coarser."
         )
     if change.get("how") == "spread over the set":
         out.append("Released sets overlap: each released row counts evenly over the values of its set.")

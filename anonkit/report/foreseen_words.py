@@ -28,8 +28,8 @@ def account_sentences(report: Json) -> Iterator[Sentence]:
     )
     if "release_of_dataset" not in booked:
         yield plain(
-            f"Nothing is booked now. The release would be: {costs}. Without a name of the dataset, what it adds to is "
-            "told to its owner alone."
+            f"Nothing is booked now. The release would be: {costs}. Without a name of the dataset, only its owner "
+            "learns what it adds to."
         )
         return
     yield plain(
@@ -82,7 +82,7 @@ def foreseen_sentences(report: Json) -> Iterator[Sentence]:
         ),
     ]
     if "refused" in foreseen:
-        yield plain(f"Of these rows nothing can be said: {foreseen['refused']}.")
+        yield plain(f"Nothing is known about these rows: {foreseen['refused']}.")
         return
     yield from _columns(foreseen)
     yield from _noise(foreseen["noise"])

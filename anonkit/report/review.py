@@ -80,7 +80,7 @@ def _secret_words(name: str, attack: Mapping[str, Any]) -> str:
     """Return what was shown of a secret, and of holders of single values of it, none of which is named."""
     values = attack["by_value"]
     told = [entry for entry in values if _FOUND in (entry["verdict"], entry["verdict_without_control"])]
-    apart = f", holders of {len(told)} of {len(values)} values told from others" if told else ""
+    apart = f", holders of {len(told)} of {len(values)} values distinguished from others" if told else ""
     return f"{name} {percent(attack['risk'])} ({attack['verdict']}){apart}"
 
 
@@ -219,7 +219,7 @@ def loss_rows(audit: Mapping[str, Any] | None) -> Sequence[tuple[str, str]]:
         ("Claimed", claim),
         ("At least", f"ε = {loss_bound['lower_bound']:.3g}, with 95% confidence: {loss_bound['verdict']}"),
         ("Most that could be shown", f"ε = {loss_bound['most_measurable']:.3g}"),
-        ("Told apart", capital(loss_bound["neighbours"])),
+        ("Distinguished", capital(loss_bound["neighbours"])),
         ("How", capital(loss_bound["how"])),
     )
 

@@ -47,7 +47,7 @@ def row_counts(rows: Mapping[str, Any]) -> list[tuple[str, str]]:
     out = []
     order = [key for key in ("in", "suppressed", "out") if key in rows]
     for key in [*order, *(key for key in rows if key not in (*order, "suppressed_fraction", "suppression_limit"))]:
-        text = "not told: the promise covers it" if rows[key] is None else number(rows[key])
+        text = "not published: the guarantee protects this number" if rows[key] is None else number(rows[key])
         if key == "suppressed":
             text += f" ({percent(share)})" if (share := rows.get("suppressed_fraction")) is not None else ""
             text += (

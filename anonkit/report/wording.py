@@ -28,7 +28,7 @@ _NAMES = {
     "prediction_of_target": "prediction of the target within the released rows",
     "scored_rows": "first rows of the file, on which prediction is scored",
     "average_equivalence_class_size": "average size of an equivalence class, in rows",
-    "discernibility": "discernibility: sum of the squared class sizes, in rows (less is finer)",
+    "discernibility": "discernibility (sum of squared group sizes; less is finer)",
     "granularity": "granularity (loss of detail)",
     "utility_of_source": "usefulness of the source, for comparison",
     "zero_r": "share of the commonest class",
@@ -47,7 +47,7 @@ _NAMES = {
     "losses": "privacy loss ε of each answer, in this order",
     "answers": "columns that are answered",
     "domains_from_data": "domains read from the table",
-    "identifiers_from_data": "taken for identifiers by their cells",
+    "identifiers_from_data": "left out because their cells look like identifiers",
     "rows_per_unit": "most rows of one unit that are used",
     "p_keep": "true value kept with probability",
     "breach": "breach (chance that a true value is shown and believed)",
@@ -78,7 +78,7 @@ _NAMES = {
     "recursive_c_l_diversity": "recursive (c, l)-diversity",
     "t_closeness": "t-closeness",
     "alpha_k_anonymity": "(alpha, k)-anonymity",
-    "of_columns": "asked of single sensitive attributes",
+    "of_columns": "required of single sensitive attributes",
     "confidence_cap": "cap on confidence by value",
     "exempt_above": "values above this share are exempt",
 }
@@ -117,7 +117,7 @@ _CHECKS = {
     "epsilon_per_attribute": ("Answers with the privacy loss of the published parameters", "exactly"),
     "account_lines": ("Noise added, all of it in the privacy budget", ""),
     "account_spends_epsilon": (
-        "Least privacy loss charged to a row on its way through the trees, against the ε asked for",
+        "Least privacy loss that a row has in the trees, against the requested ε",
         "exactly",
     ),
     "composition": ("Neighbouring tables and rows per person, from the parameters", ""),
@@ -197,7 +197,7 @@ _CHECKS = {
     "manifest": ("SHA-256 of ‘{}’, against the metadata of the data", ""),
     "signature": ("Signature of the release by the owner's key", ""),
     "signed_files": ("SHA-256 of the files, against the signed statement", ""),
-    "claimed_delta": ("δ that was asked for, against the promise", "at most"),
+    "claimed_delta": ("requested δ, against the promise", "at most"),
     "documents": ("Unknown keys, or values of a wrong kind, in the documents", "exactly"),
     "keys": ("Entries of the parameters that this method does not write", "exactly"),
     "anchor": ("Whether the target splits every table, as the published rule says", ""),
@@ -215,7 +215,7 @@ _CHECKS = {
     "intervals": ("Intervals that do not follow from the noise", "exactly"),
     "quantiles_ascend": ("Quantiles that do not ascend", "exactly"),
     "bounds": ("Bounds of ‘{}’ that its labels contradict", "exactly"),
-    "bound_names": ("Names of bounds that stand for two columns", "exactly"),
+    "bound_names": ("Names of bounds that belong to two columns", "exactly"),
     "cells": ("Cells of ‘{}’ that are bounds of no label", "exactly"),
     "bound_classes": ("Smallest class of the file with bounds, and of its labels", ""),
     "batch_columns": ("Columns of the batch that differ from the release", "exactly"),
@@ -231,7 +231,7 @@ _CHECKS = {
 _WITHOUT_COLUMN = {
     "values": ("Figures that do not follow from the noisy tables", "exactly"),
     "figures": ("Figures that their parameters contradict", "exactly"),
-    "manifest": ("Files whose SHA-256 stands in the metadata of the data", ""),
+    "manifest": ("Files whose SHA-256 is in the metadata of the data", ""),
 }
 """Checks that are of one column elsewhere."""
 
@@ -258,7 +258,7 @@ def shuffle_words(block: Mapping[str, Any] | None) -> str:
         return f"With {number(block['rows'])} rows their secret order adds nothing to the promise above."
     return (
         f"(ε, δ)-differential privacy with ε = {bound(block['epsilon'])} and δ = {bound(block['delta'])} when one of "
-        f"the {number(block['rows'])} rows is replaced, since they stand in secret random order. This has an "
+        f"the {number(block['rows'])} rows is replaced, since their order is random and secret. This has an "
         f"assumption of its own. {block['assumption']} Budgets go on charging the privacy loss above."
         f"{''.join(delta_among(block['delta'], block['rows'], 'rows') or ())}"
     )

@@ -229,7 +229,7 @@ def test_data_docs_speak_in_words(frame: pd.DataFrame, released: Path, tmp_path:
         assert sentence in told["suite"]
     assert "the run's parameter 'k'" in told["suite"]
     assert re.search(r"\d of 9 combinations are shared by fewer than 100 people\.", told["run"])
-    assert "The least diverse combination has l = 2; 9 was asked." in told["run"]
+    assert "The least diverse combination has l = 2; 9 was required." in told["run"]
     counted = re.search(
         r"These checks do not hold: batch_columns, batch_rows\. (\d+) of (\d+) checks hold", told["run"]
     )

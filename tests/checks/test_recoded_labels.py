@@ -87,7 +87,7 @@ def test_names_that_no_tree_can_give_are_refused(
 )
 def test_what_is_no_axis_is_refused(axis: dict[str, Any]) -> None:
     """Neither yes nor no, a value or a cut twice, another kind, a label that missing does not have."""
-    with pytest.raises(ValueError, match=r"no axis|neither yes nor no|a cut stands twice"):
+    with pytest.raises(ValueError, match=r"no axis|neither yes nor no|a cut appears twice"):
         Parts.of(axis)
 
 

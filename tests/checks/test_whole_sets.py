@@ -154,7 +154,7 @@ def test_a_method_that_forgets_whole_sets_is_refused_by_the_recount(
 ) -> None:
     """Were nobody left out for a rare set, and every cut taken for allowed, nothing would be written."""
     monkeypatch.setattr(SharedSets, "gone", lambda self, partition: np.zeros(partition.classes.size, dtype=bool))
-    with pytest.raises(GuaranteeError, match="k_anonymity_whole_sets is 1, 3 was asked"):
+    with pytest.raises(GuaranteeError, match="k_anonymity_whole_sets is 1, 3 was required"):
         released(tmp_path, whole=True, alone=True)
 
     assert not list(tmp_path.glob("out.*"))

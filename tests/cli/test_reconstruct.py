@@ -161,4 +161,4 @@ def test_an_epsilon_that_is_not_reached_is_said(cli: Any, bank: Path) -> None:
     for epsilon, told in (("40", True), ("4", False)):
         ran = released(cli, bank, "--method", "rr", "--epsilon", epsilon, "--force", "--no-ledger")
         assert ran.code == 0
-        assert (f"epsilon {epsilon} was asked for" in ran.err) is told
+        assert (f"epsilon {epsilon} was requested" in ran.err) is told

@@ -122,7 +122,7 @@ def test_a_release_is_replaced_with_force_only(cli: Any, table: Path, released: 
     before = {path: path.read_bytes() for path in table.parent.iterdir()}
     refused = cli("release", table, released, *quick, "--k", "5")
     assert refused.code == 2
-    assert "asked for otherwise" in refused.err
+    assert "requested differently" in refused.err
     assert "--force" in refused.err
     assert {path: path.read_bytes() for path in table.parent.iterdir()} == before
 

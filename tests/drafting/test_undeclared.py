@@ -157,7 +157,7 @@ def test_no_target_is_taken_beside_a_last_column_that_identifies() -> None:
 
     assert "contact" not in release.to_arrow().column_names
     assert not any(column["role"] == "target" for column in release.report["columns"])
-    assert any("the last column, 'contact', is taken for an identifier" in note for note in release.report["notes"])
+    assert any("the last column, 'contact', looks like an identifier" in note for note in release.report["notes"])
 
 
 def test_nearly_unique_measurements_stay_and_are_pointed_out() -> None:
@@ -211,5 +211,5 @@ def test_one_command_on_an_awkward_table(tmp_path: Path, capsys: pytest.CaptureF
 
     assert run(commands, ["release", "--k", "5", "--no-ledger", str(source), str(out)], "anonkit") == 0
     told = capsys.readouterr().err
-    assert all(f"Column '{name}' was taken for an identifier" in told for name in columns)
+    assert all(f"Column '{name}' looks like an identifier" in told for name in columns)
     assert run(commands, ["validate", str(out)], "anonkit") == 0

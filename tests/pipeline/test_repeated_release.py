@@ -143,7 +143,7 @@ OTHER_REQUESTS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("more", OTHER_REQUESTS.values(), ids=OTHER_REQUESTS)
 def test_another_request_is_another_release(output: Path, more: dict[str, Any]) -> None:
     """What was asked otherwise is in the way; it is made by force, or in another place."""
-    with pytest.raises(ParameterError, match=r"exists(?s:.)*asked for otherwise"):
+    with pytest.raises(ParameterError, match=r"exists(?s:.)*requested differently"):
         ask(output, **more)
     assert len(booked(output.parent)) == 1
 
@@ -213,7 +213,7 @@ def test_files_that_a_cache_brings_elsewhere_are_recognised(output: Path) -> Non
 def test_an_earlier_generation_that_was_replaced_is_another_release(output: Path) -> None:
     """The ledger knows both: what stands there now is not what is asked for, and is in the way."""
     ask(output, epsilon=3.0, force=True, budget=9)
-    with pytest.raises(ParameterError, match="asked for otherwise"):
+    with pytest.raises(ParameterError, match="requested differently"):
         ask(output)
     assert ask(output, epsilon=3.0).reused
 

@@ -205,7 +205,7 @@ def test_who_has_no_target_is_told_how_to_do_without() -> None:
     """Whoever asks for one, and whether or not a table is looked at."""
     declared = Policy(columns={"x": Column(name="x", categories=("a", "b"))})
     for refuse in (lambda: declared.resolve(["x"]), lambda: public_domains(declared, target_required=True)):
-        with pytest.raises(PolicyError, match="no column has role target") as refused:
+        with pytest.raises(PolicyError, match="no column to predict is named") as refused:
             refuse()
         assert "no_target=True" in str(refused.value.hint)
         assert "dp-marginals" in str(refused.value.hint)

@@ -85,10 +85,10 @@ def test_the_owner_reads_figures_with_their_units(kind: str) -> None:
     assert "Smallest group of rows that look alike 1 row" in text
     assert "Alone in their group 1 row" in text
     assert ("12 rows" in text) == (kind == "k-anonymity")
-    assert ("no figure stands beside those of the source" in text) == (kind != "k-anonymity")
+    assert ("there is no figure beside those of the source" in text) == (kind != "k-anonymity")
     assert "The distributions differ by 40% of the rows (total variation distance)." in text
     assert "The numbers differ by 3.25 days on average (Wasserstein distance, 0.5 standard deviations" in text
-    assert "A released cell fits 40% of the source's rows on average; a cell of the source, 10%." in text
+    assert "On average a released value matches 40% of all rows (original values: 10%). Higher means coarser." in text
     assert "6 other values" in text
     assert "Never released, and not shown here." in text
     assert "Smallest group left 4 rows" in text

@@ -28,7 +28,7 @@ PREDICATES = 1000
 _FEWEST = 25
 """Holders of a value that are attacked, where there are so many."""
 _SYNTHETIC = "No row of this release belongs to one person, so there is nothing to link."
-_ASSUMED = "How the table was made is not known: a row that fits in every column is taken for the person's."
+_ASSUMED = "How the table was made is not known: a row that fits in every column counts as the person's."
 _REDRAWN = "The release hides its row order: scored on a second draw of the published mechanism, which is not written."
 _HIDDEN = "The secret is part of other answers, or released in coarser groups: this attack does not guess it."
 _NO_CONTROL = "Without control rows the risk of inference is overstated: general patterns count as leaks."

@@ -103,7 +103,7 @@ class _Line:
             self.tokens.append((unquoted(quoted), True) if quoted is not None else (sign or word, False))
             at = found.end()
         if not self.tokens:
-            self._refuse("nothing is asked for")
+            self._refuse("no table is requested")
 
     def request(self) -> Request:
         """Read the whole line."""
@@ -111,7 +111,7 @@ class _Line:
         request = replace(self._statistic(), name=name)
         if self._take("by"):
             if request.statistic is Statistic.COUNT and request.by:
-                self._refuse("the columns of a count stand before or after 'by'")
+                self._refuse("the columns of a count come before or after 'by'")
             request = replace(request, by=self._names())
         if self._take("weight"):
             request = replace(request, weight=self._weight())
@@ -157,7 +157,7 @@ class _Line:
             return None
         words, self.tokens = self.tokens[: ends[0]], self.tokens[ends[0] + 1 :]
         if not self.tokens:
-            self._refuse("nothing is asked for")
+            self._refuse("no table is requested")
         return " ".join(word for word, _ in words)
 
     def _names(self) -> tuple[str, ...]:

@@ -94,7 +94,7 @@ def column_entries(policy: Policy, aggregates: Aggregates, added_up: Sequence[st
         elif column.role in (Role.IDENTIFIER, Role.UNIT):
             others.append({**entry, "reason": "identifiers are never released"})
         else:
-            others.append({**entry, "reason": "no table is asked for that it is in"})
+            others.append({**entry, "reason": "it is in no requested table"})
     return [*own.values(), *others]
 
 

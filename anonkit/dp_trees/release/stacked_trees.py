@@ -83,8 +83,8 @@ class StackedMethod(CellMethod, DeltaMethod):
     promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "kind": "central-dp",
-            "statement": "Central differential privacy, delta 0, with at most the epsilon given: no outcome becomes "
-            "more than e^epsilon times as likely or as unlikely by one row more or less (one row replaced, with "
+            "statement": "Central differential privacy, delta 0, with at most the epsilon given: adding or removing "
+            "one row changes the probability of any result by at most a factor of e^epsilon (replacing one row, with "
             "adjacency replace; all rows of a unit, with a unit column). With a delta, where domains are found "
             "in the table, or where Gaussian noise may be less noise: but for a probability of delta, which epsilon "
             "does not cover.",
@@ -94,7 +94,7 @@ class StackedMethod(CellMethod, DeltaMethod):
     n_rows: int = parameter(
         default=0,
         range=f"[0, {LARGEST_TABLE}]",
-        help="about how many rows there are, if that is public; 0: count them, with noise and charged",
+        help="about how many rows there are, if that is public; 0: count them with noise, from the budget",
     )
     depth: int = parameter(
         default=0, range="[0, 12]", help="levels of a tree, the leaves' included; 0: by the public rule"

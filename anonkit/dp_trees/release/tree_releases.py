@@ -75,9 +75,9 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         {
             "kind": "central-dp",
             "statement": "Central differential privacy, delta 0, with at most the epsilon given unless the method's "
-            "page says otherwise: no outcome becomes more than e^epsilon times as likely or as unlikely by one row "
-            "more or less (one row replaced, with adjacency replace; all rows of a unit, with a unit column). Choices "
-            "that look at rows without noise have no formal guarantee, and the report says so.",
+            "page says otherwise: adding or removing one row changes the probability of any result by at most a "
+            "factor of e^epsilon (replacing one row, with adjacency replace; all rows of a unit, with a unit column). "
+            "Choices that look at rows without noise have no formal guarantee, and the report says so.",
         }
     )
     number_split: ClassVar[Split] = Split.CUT

@@ -150,13 +150,13 @@ def opening(name: str) -> str:
 
 def nearly_unique_note(name: str) -> str:
     """Say that a measure which nearly tells rows apart is released as it is."""
-    return f"{opening(name)}, and most rows have a value of their own in it: whoever knows that value finds the row."
+    return f"{opening(name)}, and most rows have a value of their own in it: anyone who knows that value finds the row."
 
 
 def follows_note(name: str, known: str) -> str:
     """Say that a column which is released as it is tells of a quasi-identifier."""
     return (
-        f"{opening(name)} and goes with {known!r}, a quasi-identifier: whoever knows the one knows the other, and k "
+        f"{opening(name)} and goes with {known!r}, a quasi-identifier: anyone who knows the one knows the other, and k "
         "does not count it. Is it a quasi-identifier, too?"
     )
 

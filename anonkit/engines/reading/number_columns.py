@@ -133,7 +133,7 @@ def mixed_notes(mixed: Mapping[str, Mapping[str, int]]) -> list[str]:
     return [
         f"{counts['no_numbers']} of {counts['cells']} cells ({_percent(counts['no_numbers'] / counts['cells'])}) of "
         f"column {name!r} {'is' if counts['no_numbers'] == 1 else 'are'} no {_numbers(counts['no_numbers'])}, so it is "
-        "read as categories. Do such cells stand for missing? Then list their text in the policy, missing_values = "
+        "read as categories. Do such cells mean missing? Then list their text in the policy, missing_values = "
         '["", "TEXT"]. Do they belong to the column? Then declare its type = "text", and this note is gone.'
         for name, counts in mixed.items()
     ]

@@ -46,7 +46,7 @@ def open_table(data: object, policy: Policy) -> ParquetRows | Untyped | Canonica
     if not isinstance(data, str | os.PathLike):
         return open_frame(data, policy)
     path = Path(data)
-    if not shielded(path.exists, lambda _: SourceError(f"{str(path)!r} cannot be looked at")):
+    if not shielded(path.exists, lambda _: SourceError(f"{str(path)!r} cannot be examined")):
         raise SourceError(f"{str(path)!r} does not exist")
     suffixes = [suffix.lower() for suffix in path.suffixes]
     compression = _COMPRESSIONS.get(suffixes[-1]) if suffixes else None

@@ -41,7 +41,7 @@ def declared_table(
     Parameters
     ----------
     taken : collection of str
-        Columns that were taken for identifiers by their cells: see `unusable_cells`.
+        Columns that were left out because their cells look like identifiers: see `unusable_cells`.
     grouped : collection of str, optional
         Columns of a text file in which a point may part thousands; None where none does.
 
@@ -185,7 +185,7 @@ def unusable_cells(source: Source, policy: Policy, engine: Engine, *, taken: Col
     source : Source
         As it was read, before cells were settled.
     taken : collection of str
-        Columns that were taken for identifiers by their cells; of those the owner declared so nothing is told.
+        Columns that were left out because their cells look like identifiers, none of them declared.
 
     Privacy
     -------

@@ -109,7 +109,7 @@ class SourceAddress(os.PathLike[str]):
     decimal: str | None = None
     """Decimal mark of the numbers in CSV and TSV, "." or ","; None: the policy's."""
     delimiter: str | None = None
-    """What stands between the cells of CSV and TSV: one character, or `tab`; None: as the header says."""
+    """Separator of the cells of CSV and TSV: one character, or `tab`; None: as the header says."""
     skip_rows: int | None = None
     """Lines of CSV and TSV, or rows of a sheet, above the header; None: they are found."""
     fetched: Path | None = None

@@ -239,7 +239,7 @@ def _in_place(address: SourceAddress) -> str | FileTable:
     is_named = address.format is None or address.named_format == format_of_name(address.place)
     if is_named and address.has_header and address.delimiter is None and address.skip_rows is None:
         return address.place
-    if not shielded(path.exists, lambda _: SourceError(f"{address.place!r} cannot be looked at")):
+    if not shielded(path.exists, lambda _: SourceError(f"{address.place!r} cannot be examined")):
         raise SourceError(f"{address.place!r} does not exist")
     if path.is_dir():
         return address.place

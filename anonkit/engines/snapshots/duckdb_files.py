@@ -45,7 +45,7 @@ _SETTINGS = {"enable_external_access": "false", "memory_limit": "1GB", "threads"
 _SESSION = "SET enable_progress_bar = false; SET lock_configuration = true"
 """In a notebook DuckDB shows how far a query is, on stdout; the query itself changes no setting."""
 _BY_WORDS: Sequence[tuple[str, str, str | None]] = (
-    ("set lock on file", "is held by another program", "DuckDB lets one program write, or many read: close that one"),
+    ("set lock on file", "is locked by another program", "DuckDB lets one program write, or many read: close that one"),
     ("not a valid duckdb", "is no DuckDB database, or an encrypted one", None),
     ("cannot open file", "cannot be opened", "may you read the file?"),
     ("wal", "was not closed in order", "open it once with DuckDB, which then writes its log into the file"),
@@ -121,7 +121,7 @@ class DuckdbTable:
             how = _SPELLED if base in _DIGITS else _WRITTEN.get(base)
             if how is None:
                 raise SourceError(
-                    f"column {name!r} is of a type of DuckDB that is none of a cell",
+                    f"column {name!r} has a DuckDB type that no cell can have",
                     "leave it out, or spell it as text, by a query: SELECT name, other::VARCHAR FROM …",
                 )
             if base in _DIGITS:

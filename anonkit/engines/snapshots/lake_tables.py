@@ -39,7 +39,7 @@ def live_table(address: SourceAddress, policy: Policy) -> LiveTable:
     """
     address.refuse("query", "sheet", "header_row", "header", "names", "delimiter", "skip_rows", of="a lake table")
     folder = address.file_path
-    if not shielded(folder.is_dir, lambda _: SourceError(f"{str(folder)!r} cannot be looked at")):
+    if not shielded(folder.is_dir, lambda _: SourceError(f"{str(folder)!r} cannot be examined")):
         raise SourceError(f"{str(folder)!r} does not exist", "delta:///people is a folder in this one")
     kind = kind_of_folder(folder.resolve())
     asked = address.scheme or address.format

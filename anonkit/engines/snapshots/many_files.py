@@ -49,7 +49,7 @@ def live_table(address: SourceAddress, policy: Policy) -> ManyFiles | FileTable:
     folder = Path(address.place)
     found = shielded(
         lambda: data_files(folder) if folder.is_dir() else files_found(address.place),
-        lambda _: SourceError(f"{address.shown} cannot be looked at"),
+        lambda _: SourceError(f"{address.shown} cannot be examined"),
     )
     if not found:
         raise SourceError(f"{address.shown} matches no file")

@@ -159,7 +159,7 @@ def _columns(given: pa.Schema) -> tuple[str, list[str]]:
         how = _DIGITS.get(kind) or _WRITTEN.get(kind) or known
         if how is None or (known and _MANY.search(kind)):
             raise SourceError(
-                f"column {field.name!r} is of a type of PostgreSQL that is none of a cell",
+                f"column {field.name!r} has a PostgreSQL type that no cell can have",
                 "leave it out, or spell it as text, by a query: SELECT name, other::text FROM …",
             )
         if kind in _DIGITS:

@@ -24,7 +24,7 @@ _AGAIN = "nothing was written; run the command again"
 
 _BY_STATE: Sequence[tuple[str, str, str]] = (
     (r"28...", "refuses the user or the password", _CREDENTIALS),
-    (r"3D000", "has no database of this name", "it stands after the host: postgresql://owner@host/NAME"),
+    (r"3D000", "has no database of this name", "it comes after the host: postgresql://owner@host/NAME"),
     (r"42P01|3F000", "has no such table", "schema.table, as the search path of the user does not hold every schema"),
     (r"42703", "has no column that the query names", _QUERY),
     (r"42501", "does not allow this user to read it", "its owner grants SELECT on the table, and USAGE on its schema"),

@@ -35,10 +35,10 @@ _PATIENCE = 15.0  # seconds for a writer to finish
 _ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
 _FOREIGN = (sqlite3.Error, sqlite3.Warning, *FOREIGN)
 _BY_WORDS: Sequence[tuple[str, str, str | None]] = (
-    ("no such table", "has no such table", "names are as they stand in the file, views too"),
+    ("no such table", "has no such table", "names are those in the file, views too"),
     ("no such column", "has no column that the query names", None),
-    ("locked", "is held by a program that writes to it", "try again when it has ended"),
-    ("busy", "is held by a program that writes to it", "try again when it has ended"),
+    ("locked", "is locked by a program that writes to it", "try again when it has ended"),
+    ("busy", "is locked by a program that writes to it", "try again when it has ended"),
     ("unable to open", "cannot be opened", "may you read the file, and its -wal and -shm beside it?"),
     ("not a database", "is no SQLite database, or an encrypted one", None),
     ("image is malformed", "is a damaged SQLite database", "PRAGMA integrity_check tells more"),

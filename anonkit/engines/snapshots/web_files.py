@@ -88,7 +88,7 @@ class WebFile:
             if told is None and not getattr(response, "chunked", False) and kind in TEXT_FORMATS and not compression:
                 raise SourceError(
                     f"the server of {self.address.shown} does not tell how long the file is",
-                    "a part of it could be taken for all: copy it here first",
+                    "a part of it could pass for the whole: copy it here first",
                 )
             n_bytes = self._shielded(lambda: _copied(response, place))
         if told is not None and n_bytes != told:

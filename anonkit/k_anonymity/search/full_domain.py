@@ -218,7 +218,7 @@ def _refuse_many(lattice: Lattice, n_nodes: int) -> None:
     if n_nodes > MAX_NODES:
         raise ParameterError(
             f"more than {MAX_NODES:,} combinations of levels of {len(lattice.columns)} quasi-identifiers would have to "
-            "be looked at",
+            "be examined",
             "declare hierarchies with fewer levels, or fewer quasi-identifiers; datafly and rfka have no such limit",
         )
 

@@ -37,7 +37,7 @@ class AnonymousDPWords(ApproximateDPWords):
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
         """Ask about the loss, and that rows are true ones."""
         yield from super().questions(report)
-        yield plain("That released rows are true ones, told coarsely, is what the receiver needs, and acceptable.")
+        yield plain("The receiver needs true rows with coarser values, and that is acceptable.")
 
     def unchecked(self, promise: Json, names: set[str]) -> list[str]:
         """Return which of the checks that can be made were not."""

@@ -28,9 +28,9 @@ class ClassWords:
     def figures(self, report: Json) -> list[tuple[str, str]]:
         """Return what was asked for, and what the recount found."""
         parameters, risk = report["guarantee"]["parameters"], report["disclosure_risk"]
-        out = [(f"k = {number(parameters['k'])}", "asked for")]
-        out += [(f"l = {number(parameters['l_diversity'])}", "asked for")] if "l_diversity" in parameters else []
-        out += [(f"t = {number(parameters['t_closeness'])}", "asked for")] if "t_closeness" in parameters else []
+        out = [(f"k = {number(parameters['k'])}", "requested")]
+        out += [(f"l = {number(parameters['l_diversity'])}", "requested")] if "l_diversity" in parameters else []
+        out += [(f"t = {number(parameters['t_closeness'])}", "requested")] if "t_closeness" in parameters else []
         if risk:
             people = risk["k_anonymity"]["people"]
             out += [(number(people), "people in the smallest class found")] if people is not None else []

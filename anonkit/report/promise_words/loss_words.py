@@ -64,10 +64,7 @@ class LossWords:
     def whose(self, promise: Json) -> Iterator[list[Phrase]]:
         """Name the unit of privacy and the neighbouring tables."""
         yield plain(f"{capital(str(promise['unit'] or 'one row'))} is protected.")
-        yield plain(
-            "The release says little about which of two tables it was made from that differ by this alone "
-            f"({promise['adjacency']})."
-        )
+        yield plain(f"ε limits how much the release can depend on it (neighbouring tables: {promise['adjacency']}).")
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
         """Ask about the loss, the domains and the unit of privacy."""

@@ -109,7 +109,7 @@ def test_a_failure_after_the_release_leaves_it_where_what_is_incomplete_is_kept(
     assert (tmp_path / "failed.json").exists()
     assert (code == 0) is keep, said
     assert len(project.files()) == (N_FILES if keep else 0)
-    assert ("nothing is drawn a second time" in said) is not keep
+    assert ("a second release is made only with your consent" in said) is not keep
 
 
 def test_the_example_runs(tmp_path: Path, repository: Path) -> None:
