@@ -52,6 +52,7 @@ def audit(
     attacks: int = ATTACKS,
     runs: int | None = None,
     seed: int = 0,
+    ceilings: bool = True,
     **how: Unpack[ReadAs],
 ) -> Audit:
     """Attack a release with the knowledge of its source.
@@ -78,6 +79,8 @@ def audit(
         of small tables, or answers for each of two rows. By default as many as some seconds allow; 0 leaves it out.
     seed : int
         Seed of the random choice of people.
+    ceilings : bool
+        Whether the source as it is, and with every value renamed, is attacked too: what the attacks find at most.
     **how
         `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`, `delimiter` and
         `skip_rows`, of the source and the control; see `anonkit.release`.
@@ -137,6 +140,7 @@ def audit(
             attacks=attacks,
             seed=seed,
             people=_people(source, params, report),
+            ceilings=ceilings,
         )
     if runs == 0 or "epsilon" not in report.get("guarantee", {}).get("parameters", {}):
         return audited

@@ -43,14 +43,35 @@ def scores_of_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, 
         `auc`, `balanced_accuracy` and `accuracy` of each model; empty when a class is too small to be learned,
         or one class alone is held out.
     """
+    shares, truth = shares_of_models(train, test, target)
+    return {name: scores_of_shares(given, truth) for name, given in shares.items()}
+
+
+def shares_of_models(
+    train: pa.Table, test: pa.Table, target: str
+) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int64]]:
+    """Train three kinds of models, and ask them for the share of each class in every held-out row.
+
+    Parameters
+    ----------
+    train, test, target
+        As for `scores_of_models`.
+
+    Returns
+    -------
+    dict of array, shape (n, n_classes)
+        By the name of the model; empty where nothing can be learned or scored.
+    array, shape (n,)
+        True class of each row; one from n_classes on is a class that no released row has.
+    """
     features = [name for name in train.column_names if name != target and name in test.column_names]
     labels, known = _labels(train, test, target)
-    if not features or known < 2 or np.bincount(labels[: train.num_rows]).min() < 2 or train.num_rows < FEWEST:
-        return {}
-    ordinal, one_hot = model_features(train, test, features)
     cut = train.num_rows
+    if not features or known < 2 or np.bincount(labels[:cut]).min() < 2 or cut < FEWEST:
+        return {}, labels[cut:]
     if np.unique(labels[cut:]).size < 2:
-        return {}
+        return {}, labels[cut:]
+    ordinal, one_hot = model_features(train, test, features)
     from sklearn.exceptions import ConvergenceWarning
 
     models = {
@@ -61,10 +82,11 @@ def scores_of_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, 
     with warnings.catch_warnings(), threads_for(len(labels)):
         # a linear model that has not converged is scored as it stands: the score says what it is worth
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return {
-            name: scores_of_shares(model.fit(matrix[:cut], labels[:cut]).predict_proba(matrix[cut:]), labels[cut:])
+        shares = {
+            name: model.fit(matrix[:cut], labels[:cut]).predict_proba(matrix[cut:])
             for name, (model, matrix) in models.items()
         }
+    return shares, labels[cut:]
 
 
 @contextmanager

@@ -35,11 +35,32 @@ def scores_of_number_models(train: pa.Table, test: pa.Table, target: str) -> dic
         `r2`, `mae` and `ci` with the 95 % interval of both over the held-out rows, of each model and of the mean; empty
         for few rows, and where the held-out rows have one number alone.
     """
+    predicted, truth = numbers_of_models(train, test, target)
+    return {name: scored(guesses, truth) for name, guesses in predicted.items()}
+
+
+def numbers_of_models(
+    train: pa.Table, test: pa.Table, target: str
+) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]]:
+    """Train three kinds of models, and ask them and the mean for the number of every held-out row.
+
+    Parameters
+    ----------
+    train, test, target
+        As for `scores_of_number_models`.
+
+    Returns
+    -------
+    dict of array, shape (n,)
+        By the name of the model; empty where nothing can be learned or scored.
+    array, shape (n,)
+        The true numbers.
+    """
     train, learned = with_numbers(train, target)
     test, truth = with_numbers(test, target)
     features = [name for name in train.column_names if name != target and name in test.column_names]
     if train.num_rows < FEWEST or number_scores(truth, truth) is None:
-        return {}
+        return {}, truth
     predicted = {MEAN: np.full(truth.size, learned.mean())}
     if features:
         ordinal, one_hot = model_features(train, test, features)
@@ -51,7 +72,7 @@ def scores_of_number_models(train: pa.Table, test: pa.Table, target: str) -> dic
         with threads_for(learned.size + truth.size):
             for name, (model, matrix) in models.items():
                 predicted[name] = model.fit(matrix[: learned.size], learned).predict(matrix[learned.size :])
-    return {name: scored(guesses, truth) for name, guesses in predicted.items()}
+    return predicted, truth
 
 
 def scored(predicted: NDArray[np.float64], truth: NDArray[np.float64]) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def class_score_intervals(shares: NDArray[np.float64], truth: NDArray[np.int64])
     seen, rows = np.unique(truth, return_counts=True)
     smallest = int(rows.min())
     quantile = float(stdtrit(smallest - 1, 0.975))
-    influence = _influence_on_area(shares, truth, seen)
+    influence = influence_on_area(shares, truth, seen)
     right = shares.argmax(axis=1) == truth
     # one right and one wrong guess more: a model that is always right in a few rows is not always right
     recalls = np.array([(right[truth == label].sum() + 1) / (size + 2) for label, size in zip(seen, rows, strict=True)])
@@ -128,7 +128,7 @@ def _interval_of_area(area: float, half: float, smallest: int) -> tuple[float, f
     return low / (1 + low), high / (1 + high)
 
 
-def _influence_on_area(
+def influence_on_area(
     shares: NDArray[np.float64], truth: NDArray[np.int64], seen: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return n times what the area under the curve changes by each row, shape (n,)."""

@@ -13,7 +13,7 @@ import click
 from anonkit.cli.boundary import one_line
 from anonkit.cli.options import encoding_option, json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome
-from anonkit.errors import EngineError, ParameterError, SourceError
+from anonkit.errors import EngineError, ParameterError, SourceError, on_command_line
 
 if TYPE_CHECKING:
     from anonkit.auditing.attacks.battery import Audit
@@ -149,6 +149,8 @@ def _hash_of(release: str) -> str | None:
 
 
 def _text(release: str, audited: Audit, banner: str) -> str:
+    from anonkit.auditing.attacks.next_step import next_step
+
     head = click.style(f"Attacks on {one_line(release)}", bold=True)
     lines = [head, click.style(banner, fg="yellow"), ""]
     names = ("attack", "rate", "control", "risk", "95 % interval", "verdict", "identity", "renamed", "shuffled")
@@ -158,7 +160,8 @@ def _text(release: str, audited: Audit, banner: str) -> str:
     bound = [] if audited.epsilon is None else ["", *_epsilon(audited.epsilon)]
     beside = [line for attack in audited.attacks for line in _beside(attack)]
     known = f"The attacker knows {', '.join(map(one_line, audited.known))}."
-    return "\n".join([*lines, *bound, "", *beside, known])
+    step = on_command_line(next_step(audited.attacks, audited.epsilon))
+    return "\n".join([*lines, *bound, "", *beside, known, "", click.style(one_line(step), bold=True)])
 
 
 def _epsilon(loss: LossBound) -> list[str]:

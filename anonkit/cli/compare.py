@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from anonkit.comparing.comparison import Comparison
 
 _Number = TypeVar("_Number", int, float)
+_WIDTH = 100
 
 
 @click.command(name="compare")
@@ -129,42 +131,55 @@ def _numbers(option: str, text: str, kind: type[_Number]) -> list[_Number]:
 
 def _text(comparison: Comparison, output: str | None) -> str:
     from anonkit.checks.consumer_models import name_of_best
+    from anonkit.comparing.advice import most_changed
     from anonkit.comparing.model_scores import MEASURE
     from anonkit.report.document import OWNER_BANNER
     from anonkit.report.wording import percent
 
     measure = MEASURE[comparison.task]
-    head_of = {"auc": "AUC", "r2": "R² (95% interval), error"}[measure]
+    head_of = {"auc": "AUC (95% interval)", "r2": "R² (95% interval), error"}[measure]
     raw = name_of_best(comparison.raw, measure)
-    rows: list[tuple[str, ...]] = [("release", head_of, "by", "singling out", "linkability", "inference", "alone*")]
-    rows.append(("the rows as they are", _score(comparison.raw.get(raw or ""), measure), raw or "", "", "", "", ""))
+    heads = ("release", head_of, "lost", "changed most", "singling out", "linkability", "inference", "alone*")
+    rows: list[tuple[str, ...]] = [heads]
+    rows.append(("the rows as they are", _score(comparison.raw.get(raw or ""), measure), *[""] * 6))
     for point in comparison.points:
         if point.refused is not None:
-            rows.append((point.label, "refused", "", "", "", "", ""))
+            rows.append((point.label, "refused", *[""] * 6))
             continue
         risks = [f"{point.attacks[name]['risk']:.3f}" for name in ("singling_out", "linkability", "inference")]
         best = _score(point.scores.get(point.best_model or ""), measure)
         alone = "–" if point.clear is None else percent(point.clear["share_alone"])
-        rows.append((point.label, best, point.best_model or "", *risks, alone))
+        rows.append((point.label, best, str(len(point.lost)), most_changed(point), *risks, alone))
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    head = click.style(f"{comparison.rows:,} rows, target {comparison.target}", bold=True)
+    of_table = f"{comparison.rows:,} rows"
+    if comparison.rows < comparison.table_rows:
+        of_table = f"{comparison.rows:,} of {comparison.table_rows:,} rows (your whole table will keep more)"
+    head = click.style(f"{of_table}, target {comparison.target}", bold=True)
+    advised = [
+        part for block in comparison.advice for part in (*textwrap.wrap(one_line(block["sentence"]), _WIDTH), "")
+    ]
     reasons = [
         f"{point.label}: {one_line(on_command_line(point.told))}"
         for point in comparison.points
         if point.told is not None
     ]
+    lines.append(
+        f"{head_of.partition(' ')[0]}: best of three models; guessing has {'0.5' if measure == 'auc' else '0'}."
+    )
+    lines.append("lost: columns that are not released.")
     if any(point.clear is not None for point in comparison.points):
         lines.append("* rows of the release that are alone, were its target and insensitive columns known too")
     end = [*(["", *reasons] if reasons else []), *([] if output is None else ["", f"Wrote {output}"])]
-    return "\n".join([head, click.style(OWNER_BANNER, fg="yellow"), "", *lines, *end])
+    return "\n".join([head, click.style(OWNER_BANNER, fg="yellow"), "", *advised, *lines, *end])
 
 
 def _score(scores: Mapping[str, Any] | None, measure: str) -> str:
     """Return the score of a model; R² with its interval and the mean absolute error."""
     if scores is None:
         return "–"
-    if measure == "auc":
-        return f"{scores[measure]:.3f}"
     ends = scores.get("ci", {}).get(measure)
-    return f"{scores[measure]:.3f}{'' if ends is None else f' ({ends[0]:.2f}–{ends[1]:.2f})'}, {scores['mae']:.4g}"
+    error = "" if measure == "auc" else f", {scores['mae']:.4g}"
+    digits = 3 if measure == "auc" else 2
+    within = "" if ends is None else f" ({ends[0]:.{digits}f}–{ends[1]:.{digits}f})"
+    return f"{scores[measure]:.3f}{within}{error}"

@@ -16,12 +16,10 @@ import pyarrow as pa
 from anonkit.bundle.stored_release import Release
 from anonkit.checks.consumer_models import best_of
 from anonkit.comparing.model_scores import MEASURE, scores_of_release, scores_of_rows
+from anonkit.comparing.moved_columns import moved_columns, settled_rows
 from anonkit.datasets.declared_domains import declared_rows
-from anonkit.engines.engine_choice import Local
-from anonkit.engines.reading.settled_tables import declared_table
 from anonkit.errors import AnonkitError, in_python
 from anonkit.ledger.account import Account, Where
-from anonkit.pipeline.column_changes import BeforeAndAfter
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.policy.column_declarations import Role
@@ -84,8 +82,8 @@ def foreseen_release(method: Method, policy: Policy, names: Sequence[str], *, ut
     try:
         rows, others = (declared_rows(policy, names, n, seed) for seed in (0, 1))
         release = release_table(rows, request)
-        before, held_out = _settled(rows, policy), _settled(others, policy)
-        changes = _changes(release, before, policy) if publishes_rows else []
+        before, held_out = settled_rows(rows, policy), settled_rows(others, policy)
+        changes = moved_columns(release, before, policy) if publishes_rows else []
         prediction = _prediction(release, before, held_out, policy) if publishes_rows and utility else None
     except AnonkitError as error:
         return {"simulated_rows": n, "refused": in_python(error.told[0])}
@@ -97,13 +95,6 @@ def foreseen_release(method: Method, policy: Policy, names: Sequence[str], *, ut
         "changes": changes,
         "prediction": prediction,
     }
-
-
-def _settled(rows: pa.Table, policy: Policy) -> pa.Table:
-    """Return rows with their cells as the policy declares them: as places and parts of the calendar are released."""
-    with Local().opened() as engine:
-        table, _ = declared_table(engine.scan(rows, policy), policy, engine)
-        return pa.Table.from_batches(table.batches(), schema=table.schema)
 
 
 def _noise(release: Release) -> list[dict[str, Any]]:
@@ -158,24 +149,6 @@ def _cells(params: Mapping[str, Any]) -> dict[str, int]:
 def _size(domain: Mapping[str, Any]) -> int:
     values = len(domain["categories"]) if "categories" in domain else int(domain["cells"])
     return values + bool(domain["has_missing"])
-
-
-def _changes(release: Release, rows: pa.Table, policy: Policy) -> list[dict[str, Any]]:
-    """Return how far the distribution of every column moved: shares of rows, or standard deviations of a number."""
-    compared = BeforeAndAfter(source=rows, released=release.to_arrow(), params=release.params, policy=policy)
-    found = []
-    # answers are for estimators: as they stand, their distribution is that of the noise
-    as_they_are = [column for column in release.report["columns"] if column["action"] not in ("randomized", "dropped")]
-    for change in compared.changes(as_they_are):
-        distance = change.get("distance")
-        if distance is None:
-            continue
-        in_deviations = distance.get("in_standard_deviations")
-        measure = "standard deviations" if "in_standard_deviations" in distance else "share of the rows"
-        value = distance["value"] if measure == "share of the rows" else in_deviations
-        if value:  # columns that are released unchanged have not moved
-            found.append({"name": change["name"], "measure": measure, "value": round(float(value), 4)})
-    return sorted(found, key=lambda entry: (entry["measure"], -entry["value"]))
 
 
 def _prediction(release: Release, rows: pa.Table, held_out: pa.Table, policy: Policy) -> dict[str, Any] | None:

@@ -86,6 +86,7 @@ def frontier_page(comparison: Mapping[str, Any]) -> str:
         f'<p class="quiet">Target {_text(comparison["target"])}, {comparison["rows"]:,} rows: '
         f"{_text(comparison['protocol'])}.</p>",
         f'<p class="banner">{_text(OWNER_BANNER)}</p>',
+        *_advice(comparison),
         *_price(comparison["looking"]),
         "<h2>Linkability against what models keep</h2>",
         f"<p>Up and to the left is better. Across: the share of people whose row is found only because it is there, "
@@ -120,6 +121,7 @@ def comparison_fragment(comparison: Mapping[str, Any]) -> str:
         f"<style>{_IN_A_NOTEBOOK}</style>",
         f'<p class="banner">{_text(OWNER_BANNER)}</p>',
         f"<p>Target {_text(comparison['target'])}, {comparison['rows']:,} rows: {_text(comparison['protocol'])}.</p>",
+        *_advice(comparison, "h4"),
         Figure(document=comparison).drawn_inline(),
         *_price(comparison["looking"], "h4"),
         f'<details><summary>All figures</summary><div class="wide">'
@@ -155,6 +157,18 @@ def _legend(methods: Sequence[str]) -> str:
     return f'<ul class="legend">{"".join(items)}</ul>'
 
 
+def _advice(comparison: Mapping[str, Any], head: str = "h2") -> list[str]:
+    """Return what the comparison advises, and on how many rows of the table it rests; nothing where nothing is."""
+    sentences = [f"<p><strong>{_text(block['sentence'])}</strong></p>" for block in comparison.get("advice", ())]
+    rows, of_table = comparison["rows"], comparison.get("table_rows", 0)
+    if rows < of_table:
+        sentences.append(
+            f"<p>Compared on {rows:,} of {of_table:,} rows: your whole table will keep more. Models learn from a "
+            "sample of them.</p>"
+        )
+    return [f"<{head}>Which one</{head}>", *sentences] if sentences else []
+
+
 def _price(looking: Mapping[str, Any], head: str = "h2") -> list[str]:
     if looking["note"] is None:
         return []
@@ -175,11 +189,13 @@ def _table(points: Sequence[Mapping[str, Any]], raw: Mapping[str, Any], measure:
     head = [
         "release",
         *(f"{MEASURES[measure]}, {name}" for name in models),
+        "columns lost",
+        "changed most",
         *(name.replace("_", " ") for name in _ATTACKS),
         "alone, clear columns known",
         "below k then",
     ]
-    rows = [["the rows as they are", *_scores(raw, models, measure), *["–"] * (len(_ATTACKS) + 2)]]
+    rows = [["the rows as they are", *_scores(raw, models, measure), *["–"] * (len(_ATTACKS) + 4)]]
     for point in points:
         if point["refused"] is not None:
             continue
@@ -187,6 +203,7 @@ def _table(points: Sequence[Mapping[str, Any]], raw: Mapping[str, Any], measure:
             [
                 point["label"],
                 *_scores(point, models, measure),
+                *_kept(point),
                 *(_risk(point["attacks"].get(name)) for name in _ATTACKS),
                 *_alone(point.get("with_clear_columns")),
             ]
@@ -194,6 +211,17 @@ def _table(points: Sequence[Mapping[str, Any]], raw: Mapping[str, Any], measure:
     cells = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
     names = "".join(f"<th>{_text(point)}</th>" for point in head)
     return f"<table><thead><tr>{names}</tr></thead><tbody>{cells}</tbody></table>"
+
+
+def _kept(point: Mapping[str, Any]) -> list[str]:
+    """Return how many columns are lost, and which of the others moved most."""
+    moves = point.get("columns_changed", ())
+    shares = [move for move in moves if move["measure"] == "share of the rows"]
+    most = max(shares or moves, key=lambda move: float(move["value"]), default=None)
+    if most is None:
+        return [str(len(point.get("columns_lost", ()))), "–"]
+    far = percent(most["value"]) if most["measure"] == "share of the rows" else f"{most['value']:.2g} sd"
+    return [str(len(point.get("columns_lost", ()))), f"{most['name']} {far}"]
 
 
 def _scores(point: Mapping[str, Any], models: Sequence[str], measure: str) -> list[str]:
@@ -205,7 +233,8 @@ def _score(scores: Mapping[str, Any], measure: str) -> str:
     if measure not in scores:
         return "–"
     if measure == "auc":
-        return f"{scores[measure]:.3f}"
+        ends = scores.get("ci", {}).get("auc")
+        return f"{scores[measure]:.3f}" + ("" if ends is None else f" ({ends[0]:.3f}–{ends[1]:.3f})")
     low, high = scores.get("ci", {}).get(measure, (math.nan, math.nan))
     within = "" if math.isnan(low) else f" ({low:.2f}–{high:.2f})"
     return f"{scores[measure]:.3f}{within}, error {scores['mae']:.4g}"

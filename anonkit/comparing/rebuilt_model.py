@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from anonkit.bundle.stored_release import Release
-from anonkit.checks.consumer_models import scores_of_shares
+from anonkit.comparing.paired_scores import MeasuredModel, of_numbers
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.learned_models import learned_from
 from anonkit.consumers.prediction_scores import regression_scores
@@ -21,7 +22,7 @@ from anonkit.domains.number_bins import NumberBins
 RECONSTRUCTED = "reconstructed"
 
 
-def scores_of_reconstruction(release: Release, test: pa.Table, target: str) -> dict[str, dict[str, Any]]:
+def measured_reconstruction(release: Release, test: pa.Table, target: str) -> dict[str, MeasuredModel]:
     """Learn what `anonkit reconstruct` learns from a release, and score it.
 
     Parameters
@@ -35,10 +36,10 @@ def scores_of_reconstruction(release: Release, test: pa.Table, target: str) -> d
 
     Returns
     -------
-    dict
-        `auc`, `balanced_accuracy` and `accuracy` under `reconstructed`, of a numeric target `r2` and `mae`, with the
-        intervals of both under `ci`; empty when the release is an ordinary table, or predicts another column, or fewer
-        than two of its classes, or numbers, occur.
+    dict of MeasuredModel
+        `auc`, `balanced_accuracy` and `accuracy` under `reconstructed`, of a numeric target `r2` and `mae`; empty when
+        the release is an ordinary table, or predicts another column, or fewer than two of its classes, or numbers,
+        occur.
 
     Privacy
     -------
@@ -58,9 +59,15 @@ def scores_of_reconstruction(release: Release, test: pa.Table, target: str) -> d
                 return {}
             predicted = described.domain.mean_of(model.predict_proba(test.filter(pa.array(known))))
             scores = regression_scores(predicted, numbers[known])
-            return {RECONSTRUCTED: {"r2": scores.r2, "mae": scores.mae, "ci": dict(scores.intervals)}}
+            told = {"r2": scores.r2, "mae": scores.mae, "ci": dict(scores.intervals)}
+            return {RECONSTRUCTED: MeasuredModel(scores=told, by_row=of_numbers(predicted, numbers[known]))}
         truth = Columns(test).codes(target, described.domain)
         if np.unique(truth[truth != UNKNOWN]).size < 2:
             return {}
         shares = model.predict_proba(test)
-    return {RECONSTRUCTED: scores_of_shares(shares, np.where(truth == UNKNOWN, shares.shape[1], truth))}
+    return {RECONSTRUCTED: MeasuredModel.of_classes(shares, np.where(truth == UNKNOWN, shares.shape[1], truth))}
+
+
+def scores_of_reconstruction(release: Release, test: pa.Table, target: str) -> dict[str, Mapping[str, Any]]:
+    """Return the scores of `measured_reconstruction`."""
+    return {name: model.scores for name, model in measured_reconstruction(release, test, target).items()}

@@ -61,7 +61,7 @@ def test_a_release_with_noise_is_used_as_it_is_meant(compared: Comparison) -> No
             assert one["auc"] == max(model["auc"] for model in one["models"].values())
             assert one["models"][one["best_model"]]["auc"] == one["auc"]
     assert "<th>AUC, reconstructed</th>" in frontier_page(document)
-    assert f"<td>{document['points'][2]['models']['reconstructed']['auc']:.3f}</td>" in frontier_page(document)
+    assert f"<td>{document['points'][2]['models']['reconstructed']['auc']:.3f} (" in frontier_page(document)
     document["points"] = document["points"][:2]
     assert "AUC, reconstructed" not in frontier_page(document)
 

@@ -70,8 +70,8 @@ def release(output: Path | None = None, method: Any = METHOD, **more: Any) -> an
 
 def test_what_is_left_open_is_said_and_never_less_than_it_is() -> None:
     """The factor of 1.5 is 4.4817 and delta 1.21e-6: the words promise no less, and say that a row may be shown."""
-    assert "more than 4.49 times" in PROMISE.statement()
-    assert "1.3e-06 on top" in PROMISE.statement()
+    assert "at most a factor of 4.49" in PROMISE.statement()
+    assert "plus 1.3e-06. That" in PROMISE.statement()
     assert "may show a row as it is" in PROMISE.statement()
     assert "<= exp(epsilon) Pr[M(D') in S] + delta" in PROMISE.formal()
     assert any("far below 1/n" in text for text in PROMISE.not_protected())
@@ -79,7 +79,7 @@ def test_what_is_left_open_is_said_and_never_less_than_it_is() -> None:
 
 def test_units_and_conditions_are_said() -> None:
     """Who is protected, which tables are compared, and what was read from the table."""
-    assert "all rows of one value of 'person' held other values" in PEOPLE.statement()
+    assert "Replacing all rows of one value of 'person' changes" in PEOPLE.statement()
     assert "all records of one value of 'person' replaced" in PEOPLE.formal()
     assert replace(PROMISE, conditional=("age",)).statement().startswith("CONDITIONAL: the domains of age")
 

@@ -47,7 +47,7 @@ def stated(**models: float) -> str:
 @example(share=0.996)
 def test_the_largest_share_is_not_told_smaller_than_it_may_be(share: float) -> None:
     """One person in eight is 12.5 %, not 12 %; hardly anybody is not nobody."""
-    assert figure("held by more than #%", stated(alpha=share)) == Decimal(repr(share)) * 100
+    assert figure("in more than #% of", stated(alpha=share)) == Decimal(repr(share)) * 100
 
 
 @given(value=st.floats(1, 1000))
@@ -71,12 +71,12 @@ def test_closeness_is_told_as_it_was_asked(distance: float) -> None:
 @example(epsilon=math.log(1_040_000))
 def test_the_factor_of_a_promise_is_rounded_up(epsilon: float) -> None:
     """e to the epsilon as every kind of differential privacy says it, small and large, and by at most a twentieth."""
-    for text in (
-        CentralDP(epsilon=epsilon).statement(),
-        LocalDP(attributes={"a": epsilon}, epsilon=epsilon).statement(),
-        ApproximateDP(epsilon=epsilon, delta=1e-6).statement(),
+    for words, promise in (
+        ("a factor of #. This", CentralDP(epsilon=epsilon)),
+        ("# times", LocalDP(attributes={"a": epsilon}, epsilon=epsilon)),
+        ("a factor of #, plus", ApproximateDP(epsilon=epsilon, delta=1e-6)),
     ):
-        told = figure("# times", text)
+        told = figure(words, promise.statement())
         assert factor_of(epsilon) <= told <= factor_of(epsilon) * Decimal("1.1") + Decimal("0.01")
 
 
@@ -97,7 +97,7 @@ def test_the_delta_of_a_promise_is_rounded_up(delta: float) -> None:
     block = {"applies": True, "epsilon": 1.0, "delta": delta, "rows": 10, "assumption": "None."}
     least = Decimal(delta) * (1 - Decimal("1e-9"))
     assert least <= figure("δ = # when", shuffle_words(block))
-    assert least <= figure("and # on top", ApproximateDP(epsilon=1.0, delta=delta).statement())
+    assert least <= figure("plus #. That", ApproximateDP(epsilon=1.0, delta=delta).statement())
 
 
 @pytest.mark.parametrize(("share", "said"), [(0.8, "80%"), (0.05, "5%"), (1e-7, "0.00001%")])

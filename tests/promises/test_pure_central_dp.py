@@ -15,13 +15,13 @@ PEOPLE = CentralDP(epsilon=6.0, unit="person", rows_per_unit=3, adjacency=REPLAC
 
 def test_the_loss_is_said_as_a_factor_that_is_rounded_up() -> None:
     """The factor of 1.5 is 4.4817: the words must not promise less."""
-    assert "more than 4.49 times" in PROMISE.statement()
+    assert "at most a factor of 4.49" in PROMISE.statement()
     assert "epsilon = 1.5 and delta = 0" in PROMISE.formal()
 
 
 def test_the_unit_and_the_neighbours_are_in_the_words() -> None:
     """Who is protected stands in the statement and in the formal sentence; a large loss is pointed out."""
-    assert "all rows of one value of 'person' held other values" in PEOPLE.statement()
+    assert "Replacing all rows of one value of 'person' changes" in PEOPLE.statement()
     assert "all records of one value of 'person' replaced" in PEOPLE.formal()
     assert any("large privacy loss" in text for text in PEOPLE.not_protected())
     assert any("Rows are protected, not people" in text for text in PROMISE.not_protected())

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,9 +17,10 @@ from anonkit.auditing.attacks.inference import Ballot, Votes, votes_for
 from anonkit.auditing.attacks.linkage import Linkage, link
 from anonkit.auditing.attacks.loss import LossBound
 from anonkit.auditing.attacks.membership import membership
+from anonkit.auditing.attacks.next_step import next_step
 from anonkit.auditing.attacks.rates import Attack, Rate
 from anonkit.auditing.attacks.singling_out import predicates, singled_out
-from anonkit.errors import ParameterError
+from anonkit.errors import ParameterError, in_python
 from anonkit.promises.promise_kinds import read_promise
 from anonkit.published.randomized_table import FORMAT, PublishedTable
 
@@ -54,6 +55,11 @@ class Audit:
     notes: tuple[str, ...] = ()
     """What was not attacked, and why."""
 
+    @property
+    def next_step(self) -> str:
+        """What to do about it, in one sentence."""
+        return in_python(next_step(self.attacks, self.epsilon))
+
     def attack(self, name: str) -> Attack:
         """Return one attack by its name."""
         return next(attack for attack in self.attacks if attack.name == name)
@@ -67,6 +73,7 @@ class Audit:
             "rows": self.rows,
             "rows_released": self.released,
             "attacker_knows": list(self.known),
+            "next_step": self.next_step,
             "notes": list(self.notes),
         }
 
@@ -92,6 +99,7 @@ def audit_tables(
     attacks: int = ATTACKS,
     seed: int = 0,
     people: np.ndarray[Any, np.dtype[np.int64]] | None = None,
+    ceilings: bool = True,
 ) -> Audit:
     """Attack a table.
 
@@ -116,9 +124,11 @@ def audit_tables(
     people : array, optional
         Person of each row of the source, -1 for nobody: then people are drawn, each with one of their rows, a
         description singles out when it fits rows of one person alone, and any row of a person is theirs.
+    ceilings : bool
+        Whether the rows as they are, renamed and shuffled ones are attacked too: what the attacks find at most.
     """
     auditor = _Auditor(
-        released, original, params or {}, guarantee or {}, control, quasi_identifiers, attacks, seed, people
+        released, original, params or {}, guarantee or {}, control, quasi_identifiers, attacks, seed, people, ceilings
     )
     return Audit(
         attacks=(
@@ -145,6 +155,7 @@ class _Auditor:
         attacks: int,
         seed: int,
         people: np.ndarray[Any, np.dtype[np.int64]] | None,
+        ceilings: bool,
     ) -> None:
         self.names = [name for name in released.column_names if name in original.column_names]
         if not self.names or not original.num_rows or not released.num_rows:
@@ -168,9 +179,11 @@ class _Auditor:
         aligned = None if self._synthetic else align(params, released, original)
         self._aligned = aligned is not None
         self._release = self._scene(released, aligned, self._randomized)
-        self._identity = self._scene(self._source, identity(self._source), None)
-        renamed = _renamed(self._source)
-        self._renamed = self._scene(renamed, identity(renamed), None)
+        self._ceilings: dict[str, _Scene] = {}
+        if ceilings:
+            renamed = _renamed(self._source)
+            self._ceilings["identity"] = self._scene(self._source, identity(self._source), None)
+            self._ceilings["renamed"] = self._scene(renamed, identity(renamed), None)
         mixed = self._shuffled(released if aligned is None else aligned.table)
         position = None if aligned is None else aligned.position
         self._mixed = _Scene(columns=columns_of(mixed, self._values, self._randomized), position=position)
@@ -210,15 +223,23 @@ class _Auditor:
             return singled_out(descriptions, self._values, people), singled_out(descriptions, chance, people)
 
         attack, control = rates(actual)
-        mixed = columns_of(self._shuffled(self._released), self._values, self._randomized)
+        shuffled = None
+        if self._ceilings:
+            mixed = columns_of(self._shuffled(self._released), self._values, self._randomized)
+            shuffled = _Scene(columns=mixed, position=None)
         return Attack(
             name="singling_out",
             attack=attack,
             control=control,
-            identity=rates(self._identity.columns)[0],
-            renamed=rates(self._renamed.columns)[0],
-            shuffled=rates(mixed)[0],
+            **self._at_most(lambda scene: rates(scene.columns)[0]),
+            shuffled=None if shuffled is None else rates(shuffled.columns)[0],
         )
+
+    def _at_most(self, rate: Callable[[_Scene], Rate]) -> dict[str, Rate | None]:
+        """Return what an attack finds in rows as they are and in renamed ones; None where that is not asked."""
+        return {
+            name: rate(self._ceilings[name]) if name in self._ceilings else None for name in ("identity", "renamed")
+        }
 
     def _link(self, scene: _Scene, names: Sequence[str]) -> Linkage:
         return link(scene.columns, names, self._values, self._targets, scene.position, self._people_of_rows)
@@ -242,8 +263,7 @@ class _Auditor:
             name="linkability",
             attack=links.first,
             control=mixed.first,
-            identity=self._link(self._identity, self.known).first,
-            renamed=self._link(self._renamed, self.known).first,
+            **self._at_most(lambda scene: self._link(scene, self.known).first),
             shuffled=mixed.first,
             details={
                 "top_10": links.first_ten.value,
@@ -268,8 +288,7 @@ class _Auditor:
         everybody = {
             "release": self._votes(self._release, secrets, self._people),
             "mixed": self._votes(self._mixed, secrets, self._people),
-            "identity": self._votes(self._identity, secrets, self._people),
-            "renamed": self._votes(self._renamed, secrets, self._people),
+            **{name: self._votes(scene, secrets, self._people) for name, scene in self._ceilings.items()},
             "others": self._votes(self._release, secrets, self._others),
         }
         found = {secret.name: self._inference(secret, everybody) for secret in secrets}
@@ -287,7 +306,7 @@ class _Auditor:
 
     def _inference(self, secret: Secret, votes: Mapping[str, Mapping[str, list[Votes]]]) -> Attack:
         """Return how often the secret of a person is guessed."""
-        scenes = {"identity": self._identity, "renamed": self._renamed, "mixed": self._mixed}
+        scenes = {**self._ceilings, "mixed": self._mixed}
 
         def rate(told: str, people: Sequence[Mapping[str, int]]) -> Rate:
             ballot = Ballot.of(scenes.get(told, self._release).columns.get(secret.name), secret)
@@ -305,8 +324,8 @@ class _Auditor:
             name="inference",
             attack=rate("release", self._people),
             control=rate("others", self._others) if self._others else shuffled,
-            identity=rate("identity", self._people),
-            renamed=rate("renamed", self._people),
+            identity=rate("identity", self._people) if "identity" in scenes else None,
+            renamed=rate("renamed", self._people) if "renamed" in scenes else None,
             shuffled=shuffled,
             details={"secret": secret.name, **({"width": secret.width} if secret.width else {})},
             note=_HIDDEN if shuffled.attacks == 0 else None if self._others else _NO_CONTROL,
@@ -384,7 +403,10 @@ class _Auditor:
             return np.array([evidence_for(scene.columns, self.names, person).max(initial=0.0) for person in people])
 
         result = membership(fit(self._release, self._people), fit(self._release, self._others))
-        clear = membership(fit(self._identity, self._people), fit(self._identity, self._others))
+        if "identity" not in self._ceilings:
+            return [result]
+        identical = self._ceilings["identity"]
+        clear = membership(fit(identical, self._people), fit(identical, self._others))
         return [replace(result, identity=clear.attack)]
 
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import ClassVar
 
+from anonkit.promises.neighbouring_tables import REPLACE
 from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, capital, named, passed_words, plain
 from anonkit.report.wording import bound, number
 
@@ -64,7 +65,7 @@ class LossWords:
     def whose(self, promise: Json) -> Iterator[list[Phrase]]:
         """Name the unit of privacy and the neighbouring tables."""
         yield plain(f"{capital(str(promise['unit'] or 'one row'))} is protected.")
-        yield plain(f"ε limits how much the release can depend on it (neighbouring tables: {promise['adjacency']}).")
+        yield plain(f"ε limits how much the release can depend on {_what_differs(promise['adjacency'])}.")
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
         """Ask about the loss, the domains and the unit of privacy."""
@@ -103,6 +104,13 @@ def domains_question(promise: Json) -> list[Phrase]:
         Phrase(" were read from the table:", is_bad=True),
         Phrase(" they are public knowledge all the same. Else nothing here holds."),
     ]
+
+
+def _what_differs(adjacency: str | None) -> str:
+    """Say what of the protected the release may depend on only so much."""
+    if adjacency == REPLACE:
+        return f"its values ({adjacency})"
+    return f"whether it is in the table ({adjacency})"
 
 
 def _short_unit(report: Json) -> str:

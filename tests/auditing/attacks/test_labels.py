@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import anonkit
 from anonkit.auditing.attacks.labels import compatible
@@ -74,3 +78,16 @@ def test_every_source_row_fits_its_released_row(method: str) -> None:
         fits = compatible(shown.values, original.values)
         for row, at in enumerate(aligned.position.tolist()):
             assert at < 0 or fits[shown.codes[at], original.codes[row]], name
+
+
+@given(
+    st.lists(st.one_of(st.floats(allow_nan=False), st.none()), max_size=12, unique=True),
+    st.lists(st.integers(-5, 5), min_size=2, max_size=2),
+)
+def test_numbers_of_one_kind_are_found_as_among_others(values: list[float | None], ends: list[int]) -> None:
+    """Sorted as they are or, with a text among them, as fractions: the same values fit a label."""
+    low, high = sorted(ends)
+    labels = [f"[{low}, {high})", f"({low}, {high}]", f"< {high}", f">= {low}", f"{low}+"]
+    assert np.array_equal(compatible(labels, values), compatible(labels, [*values, "x"])[:, :-1])
+    whole = [None if value is None or not math.isfinite(value) else int(value) for value in values]
+    assert np.array_equal(compatible(labels, whole), compatible(labels, [*whole, "x"])[:, :-1])
