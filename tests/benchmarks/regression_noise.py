@@ -1,6 +1,6 @@
 """Releases with noise of tables with a number to predict, scored on rows that were held out; not run by the tests.
 
-    python tests/benchmarks/regression_noise.py report [SEEDS]     the tables of docs/methods/dp_forest.md
+    python tests/benchmarks/regression_noise.py report [SEEDS]     the tables of docs/methods/details/dp_forest.md
     python tests/benchmarks/regression_noise.py develop [SEEDS]    simulated ones, on which the constants were chosen
 
 A table is halved at random: one half is released, and what `anonkit reconstruct` learns is scored on the other. Beside
