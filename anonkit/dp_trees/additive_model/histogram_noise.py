@@ -22,7 +22,7 @@ from anonkit.published.noisy_tables import GAUSSIAN
 
 _ONE = 1 << RATE_BITS
 _MORE = 2
-"""So many times the histograms of the same noise are asked. Chosen on simulated tables: docs/methods/details/dp_forest.md."""
+"""So many times the histograms of the same noise are asked: docs/methods/details/dp_forest.md has on which tables."""
 
 
 @dataclass(frozen=True, kw_only=True)
