@@ -3,7 +3,7 @@
     python tests/benchmarks/forest_delta.py report|develop [SEEDS]
 
 `report`: the tables of docs/methods/details/dp_forest.md. `develop`: the simulated ones on which it was chosen how many
-more attributes are asked. Small tables have three times as many seeds. In brackets twice the standard error of a difference.
+more attributes are asked. Small tables have three times as many seeds. In brackets: twice the standard error.
 """
 
 from __future__ import annotations

@@ -235,7 +235,7 @@ class _Auditor:
             shuffled=None if shuffled is None else rates(shuffled.columns)[0],
         )
 
-    def _at_most(self, rate: Callable[[_Scene], Rate]) -> dict[str, Rate | None]:
+    def _at_most(self, rate: Callable[[_Scene], Rate]) -> dict[str, Any]:
         """Return what an attack finds in rows as they are and in renamed ones; None where that is not asked."""
         return {
             name: rate(self._ceilings[name]) if name in self._ceilings else None for name in ("identity", "renamed")

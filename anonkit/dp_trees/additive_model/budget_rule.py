@@ -4,7 +4,7 @@
 The facts are epsilon, the number of rows (public, or counted with noise), the numbers of attributes and classes, and
 two things that are paid for where there are rows enough: a noisy reading of how far attributes depend on each other
 within classes, and a private choice of two on which the class depends together.
-The constants were found on tables of many kinds: docs/methods/details/dp_forest.md has them, and how far off others are.
+The constants were found on many tables: docs/methods/details/dp_forest.md has them, and how far off others are.
 """
 
 from __future__ import annotations
