@@ -61,7 +61,7 @@ CASES: dict[str, tuple[str, str, str]] = {
     ),
     "exit code 2 that names candidates": (MONDRIAN + HEAD, "", '[policy.columns]\nx = { role = "unit" }'),
     "a column is left out as a key by structure": (MONDRIAN + HEAD, "", '[policy]\nunit = "none"'),
-    "coarser groups where a column is sensitive and nothing else is asked of it": (
+    "coarser groups where a column is sensitive and has no other requirement": (
         MONDRIAN + HEAD,
         '[policy.columns]\nx = { role = "sensitive" }',
         '[policy.columns]\nx = { role = "sensitive", alpha = 1 }',
@@ -142,7 +142,7 @@ def test_what_the_recipe_alone_decides_is_certain(tmp_path: Path) -> None:
     )
     certain = [change for change in seen.values() if change.is_certain]
     assert [(change.seen, change.columns) for change in certain] == [
-        ("coarser groups where a column is sensitive and nothing else is asked of it", ("x",))
+        ("coarser groups where a column is sensitive and has no other requirement", ("x",))
     ]
     asked = 'parameters = { l = 2 }\n[policy.columns]\nx = { role = "sensitive" }\n'
     assert not any(change.is_certain for change in _seen(tmp_path, MONDRIAN + HEAD + asked).values())

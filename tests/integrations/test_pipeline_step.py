@@ -208,7 +208,7 @@ def test_a_step_goes_on_in_a_new_ledger(folder: Path, monkeypatch: pytest.Monkey
     ):
         monkeypatch.setenv("ANONKIT_LEDGER", str(folder / f"new {at}.sqlite"))
         asked: dict[str, Any] = {**described, "output": folder / f"{at}.parquet"}
-        with pytest.raises(ParameterError, match="stand in the ledger"):
+        with pytest.raises(ParameterError, match="are in the ledger"):
             make_release(**asked)
         assert make_release(**asked, new_ledger=True).report["ledger"]["new_ledger"] is True
 

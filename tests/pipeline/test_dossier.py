@@ -219,7 +219,7 @@ def test_examples_stand_on_the_page_and_nowhere_else(tmp_path: Path) -> None:
     assert ONCE in (tmp_path / "own" / "x.dossier.html").read_text(encoding="utf-8")
     assert WHO not in (tmp_path / "own" / "x.dossier.html").read_text(encoding="utf-8")
     assert ONCE not in (tmp_path / "own" / "owner.report.json").read_text(encoding="utf-8")
-    with pytest.raises(ParameterError, match="example rows stand in the dossier alone"):
+    with pytest.raises(ParameterError, match="example rows are only in the dossier"):
         anonkit.release(people(), policy=Policy.from_dict(DECLARED), examples=3, ledger=None)
 
 

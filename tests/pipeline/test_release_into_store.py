@@ -230,7 +230,7 @@ def test_a_store_whose_pointer_names_another_ledger_is_refused(
     _release(Where.FOUND)
     monkeypatch.setenv("ANONKIT_LEDGER", str(other))
     for more in ({}, {"force": True}, {"output": "s3://bucket/b.parquet"}, {"dry_run": True}):
-        with pytest.raises(ParameterError, match="stand in the ledger") as refused:
+        with pytest.raises(ParameterError, match="are in the ledger") as refused:
             _release(Where.FOUND, **{**asked, **more})
         assert refused.value.exit_code == 2
         assert str(first) in str(refused.value.hint)

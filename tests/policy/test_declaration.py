@@ -243,7 +243,7 @@ def test_the_unit_none_says_that_rows_are_independent() -> None:
 
 def test_a_unit_beside_independent_rows_is_refused() -> None:
     """One of the two is wrong, and so is any other word in that place."""
-    with pytest.raises(PolicyError, match="rows are said to be independent"):
+    with pytest.raises(PolicyError, match="rows are declared independent"):
         Policy.from_dict({"unit": "none", "columns": {"who": {"role": "unit"}}})
     with pytest.raises(PolicyError, match="unit must be"):
         Policy.from_dict({"unit": "who"})

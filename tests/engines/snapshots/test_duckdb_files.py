@@ -122,7 +122,7 @@ def test_a_file_that_another_program_holds_is_refused(people: Path) -> None:
     ) as writer:
         assert writer.stdout is not None
         assert writer.stdout.readline() == "held\n"
-        with pytest.raises(SourceError, match="held by another program") as caught:
+        with pytest.raises(SourceError, match="locked by another program") as caught:
             read(_at(people))
         writer.communicate("\n")
     assert caught.value.exit_code == 3

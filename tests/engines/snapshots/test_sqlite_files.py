@@ -174,7 +174,7 @@ def test_a_file_that_a_writer_holds_is_refused(people: Path, monkeypatch: pytest
     monkeypatch.setattr(sqlite_files, "_PATIENCE", 0.0)
     writer = sqlite3.connect(people, isolation_level=None)
     writer.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(SourceError, match="held by a program") as caught:
+    with pytest.raises(SourceError, match="locked by a program") as caught:
         read(_at(people))
     writer.close()
     assert caught.value.exit_code == 3
