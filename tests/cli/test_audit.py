@@ -107,7 +107,7 @@ def test_people_see_every_secret_and_full_knowledge(cli: Any, tmp_path: Path) ->
         "inference of illness",
         "inference of sex",
         "Linkability where all released columns of a person are known: ",
-        "Holders of a value of illness: told from others for 1 of 2 values; ",
+        "Holders of a value of illness: distinguished from others for 1 of 2 values; ",
     ):
         assert line in ran.out, ran.out
     assert "MARKER" not in ran.out + ran.err

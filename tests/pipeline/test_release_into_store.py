@@ -142,7 +142,7 @@ def test_a_put_that_fails_says_that_it_is_charged(bucket: Bucket, tmp_path: Path
         bucket.revive()
         bucket.objects.clear()
         bucket.fails_at, ledger = at, tmp_path / f"ledger{at}.sqlite"
-        with pytest.raises(EngineError, match="the store does not answer; what was drawn counts as handed out"):
+        with pytest.raises(EngineError, match="the store does not answer; it counts as handed out"):
             _release(ledger)
         assert set(bucket.objects) == {POINTER_KEY}
         assert _counted(ledger) == [True]
@@ -161,7 +161,7 @@ def test_a_lost_answer_is_settled_by_what_stands_there(bucket: Bucket, tmp_path:
 def test_of_two_with_ledgers_of_their_own_one_wins(bucket: Bucket, tmp_path: Path) -> None:
     """The other is told, and charged: its files were in the store. The pointer is not what decides it."""
     bucket.before_the_last = lambda: _release(tmp_path / "one.sqlite", new_ledger=True)
-    with pytest.raises(EngineError, match=r"another release was put in .* meanwhile; what was drawn counts"):
+    with pytest.raises(EngineError, match=r"another release was put in .* meanwhile; it counts"):
         _release(tmp_path / "two.sqlite")
     assert anonkit.validate(OUT).passed
     assert _counted(tmp_path / "one.sqlite") == [True]

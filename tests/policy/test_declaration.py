@@ -77,7 +77,7 @@ def test_the_documented_policy_loads(documented: Path) -> None:
         ("[columns]\nsex = { tree = 'none.csv' }", "does not exist"),
         ("[columns]\nsex = { tree = [['a', 'x'], ['b']] }", "same number of levels"),
         ("[columns]\nsex = { tree = [['a', 'x', 'p'], ['b', 'x', 'q']] }", "two different parents"),
-        ("[columns]\nsex = { tree = [['a', 'x'], ['a', 'y']] }", "stands twice"),
+        ("[columns]\nsex = { tree = [['a', 'x'], ['a', 'y']] }", "appears twice"),
         ("[columns]\nsex = { sensitive = true }", "sensitive = true"),
         ("[columns]\nsex = 3", "must be a table"),
         ("missing = 'keep'", "missing has an unknown value"),
