@@ -187,7 +187,7 @@ def _key_by_structure(tried: Tried) -> None:
     assert tried(f"[policy]\ntarget = false\n{line}").column("code")["role"] == "quasi_identifier"
 
 
-@of("coarser groups where a column is sensitive and nothing else is asked of it")
+@of("coarser groups where a column is sensitive and has no other requirement")
 def _cap(tried: Tried) -> None:
     tried.columns["illness"] = np.where(AT % 40 < 20, "flu", "none")
     line = ROWS_ALONE + '[policy.columns]\nillness = { role = "sensitive"%s }'
