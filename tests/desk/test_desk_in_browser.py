@@ -1,0 +1,156 @@
+"""The whole line in a real browser: by keyboard alone, on a phone, in the dark, with names that are no names."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from desk.test_stations import HOSTILE
+from pyarrow import parquet
+
+pytestmark = [pytest.mark.slow, pytest.mark.browser]
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+MINUTES = 6 * 60_000
+"""Milliseconds that a job may take where other jobs share the processor."""
+
+
+@pytest.fixture
+def browser() -> Iterator[Any]:
+    """A Chromium."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is installed")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+class Phone:
+    """A narrow window in the dark, of which only the keyboard is used."""
+
+    def __init__(self, browser: Any) -> None:
+        context = browser.new_context(viewport={"width": 400, "height": 800}, color_scheme="dark")
+        context.set_default_timeout(MINUTES)
+        self.page = context.new_page()
+        self.complaints: list[str] = []
+        self.page.on(
+            "console", lambda message: self.complaints.append(message.text) if message.type == "error" else None
+        )
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.complaints.append("a script of a name ran"))
+
+    def press(self, what: str) -> None:
+        """Go to a control by Tab, and press it."""
+        for _ in range(200):
+            self.page.keyboard.press("Tab")
+            words = self.page.evaluate(
+                "() => { const at = document.activeElement; return at.labels?.[0]?.innerText || at.innerText || ''; }"
+            )
+            if what in words:
+                self.page.keyboard.press("Enter")
+                return
+        raise AssertionError(f"{what!r} cannot be reached by Tab")
+
+    def see(self, heading: str) -> None:
+        """Wait for a heading; the page is no wider than its window."""
+        self.page.get_by_role("heading", name=heading, exact=True).wait_for()
+        wider = self.page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wider <= 0, heading
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Any]:
+    """Start the command; give back its address."""
+    started: list[subprocess.Popen[str]] = []
+
+    def serve(*words: str) -> str:
+        command = [sys.executable, "-m", "anonkit", "desk", *words, "--output", str(tmp_path / "out"), "--no-browser"]
+        environment = {**os.environ, "ANONKIT_LEDGER": str(tmp_path / "ledger")}
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        started.append(process)
+        assert process.stdout is not None
+        return process.stdout.readline().strip()
+
+    yield serve
+    for process in started:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+
+def test_from_the_question_to_a_release_by_keyboard(
+    browser: Any, served: Any, table: Path, declared: Path, tmp_path: Path
+) -> None:
+    """Noise on a phone in the dark: every station fits, nothing is blocked, and the release is there in the end."""
+    phone = Phone(browser)
+    phone.page.goto(served(str(table), "--policy", str(declared)))
+    phone.see("Noise or classes?")
+    phone.press("Noise (ε)")
+    phone.see("Table")
+    phone.page.locator(".column svg").first.wait_for()
+    phone.see("age")
+    for station in ("Roles", "Promise"):
+        phone.press(f"Next: {station}")
+        phone.see(station)
+    phone.press("Save answers and recommend")
+    phone.page.locator("text=Whoever receives the table may know anything").wait_for()
+    for station in ("Compare", "Decide"):
+        phone.press(f"Next: {station}")
+        phone.see(station)
+    phone.press("Start the dry run")
+    phone.see("What is promised")
+    phone.press("Write release")
+    phone.see("Written")
+    phone.press("Undo")
+
+    assert (tmp_path / "out" / "release.parquet").exists()
+    assert phone.complaints == []
+    kept = phone.page.evaluate("() => [...Object.values(localStorage), ...Object.values(sessionStorage)]")
+    assert [one for one in kept if not re.fullmatch("/[a-z]*", one)] == []  # the path of the page, and nothing it shows
+
+
+def test_hostile_names_run_nothing(browser: Any, served: Any, tmp_path: Path) -> None:
+    """HTML in names and cells is text, and nothing of it loads or runs."""
+    rows = {name: [HOSTILE[at % len(HOSTILE)] for at in range(40)] for name in HOSTILE}
+    parquet.write_table(pa.table({**rows, "age": list(range(40))}), tmp_path / "in.parquet")
+    phone = Phone(browser)
+    phone.page.goto(served(str(tmp_path / "in.parquet")))
+    phone.press("Classes (k)")
+    phone.page.locator(".column").first.wait_for()
+    for station in ("Roles", "Promise", "Compare", "Decide"):
+        phone.press(f"Next: {station}")
+        phone.see(station)
+    assert phone.complaints == []
+
+
+def test_a_name_that_was_turned_to_this_machine_is_refused(browser: Any, served: Any, table: Path) -> None:
+    """A rebound name in a real browser: it reaches the port, and sees nothing."""
+    address = served(str(table))
+    port = address.partition("127.0.0.1:")[2].partition("/")[0]
+    assert CHROMIUM is not None
+    rebound = browser.browser_type.launch(
+        executable_path=CHROMIUM, args=["--no-sandbox", "--host-resolver-rules=MAP evil.example 127.0.0.1"]
+    )
+    page = rebound.new_page()
+    answer = page.goto(f"http://evil.example:{port}/{address.partition('/open')[2]}")
+    assert answer is not None
+    assert answer.status in (403, 404)
+    answer = page.goto(address.replace("127.0.0.1", "evil.example"))
+    assert answer is not None
+    assert answer.status == 403
+    rebound.close()
+    page = browser.new_page()
+    answer = page.goto(address)
+    assert answer is not None
+    assert answer.status == 200
