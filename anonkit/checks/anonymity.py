@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.checks.clear_parts import KnownBeside, same_width
-from anonkit.checks.disclosure import Disclosure, measure
+from anonkit.checks.disclosure import Disclosure, measure, rarest_of_keys
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.read_values import ReadValues
 from anonkit.checks.sameness import counted, differing, named, none_of, repeated, same, same_figure
@@ -74,7 +74,7 @@ def recounted(
     names = promise.quasi_identifiers if quasi_identifiers is None else quasi_identifiers
     recursive = promise.diversity.recursive
     insensitive = [name for name, entry in named(params["columns"]) if entry["role"] == "insensitive"]
-    return measure(
+    found = measure(
         data,
         [name for name in names if name in schema.names],
         sensitive=[name for name in sensitive if name in schema.names],
@@ -85,6 +85,7 @@ def recounted(
         reading=ReadValues.from_params(params, rows) if promise.sensitive else ReadValues(),
         **looked_at(promise, schema.names, params.get("target"), insensitive),
     )
+    return replace(found, keys=rarest_of_keys(data, (key.columns for key in promise.keys), schema.names))
 
 
 def looked_at(
@@ -151,6 +152,7 @@ def model_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterat
     # a method from elsewhere may fix what others have a parameter for; what it has must be what was asked
     given = {name: value for name, value in model.items() if name in parameters}
     wrong = differing(stated, promised) + sum(not same(parameters[name], value) for name, value in given.items())
+    wrong += not same(params.get("keys", []), required.get("keys", []))
     yield none_of("model", wrong + (not same(parameters["max_suppression"], limit)))
     drawn = counted(report["rows"].get("beyond_rows_per_person", 0)) > 0 or required.get("rows_known") == "all"
     told = params.get("rows_of_people", "all")

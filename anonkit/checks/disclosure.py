@@ -64,6 +64,8 @@ class Disclosure:
     """Whether the table can have the people it was said to have."""
     candidates: Mapping[tuple[str, ...], int] = field(default_factory=dict, compare=False)
     """Fewest different values in a class of what may be the person, where these could still be counted."""
+    keys: Mapping[tuple[str, ...], int] = field(default_factory=dict)
+    """Rows of the rarest combination that is shown of the columns of each key with a k of its own."""
     alike: int | None = field(default=None, compare=False)
     """Fewest people with one whole set of rows, where that was counted; nobody can without the unit column."""
 
@@ -204,6 +206,21 @@ def measure(
     of_values["by_value"] = {name: of_values["by_value"].get(name, own) for name, own in confidence.by_value.items()}
     uniform = None if target is None else measure(table, quasi_identifiers, target=target, reading=reading).uniform
     return _with_people(_disclosure(there.rows, uniform=uniform, clear=clear, **of_values), people)
+
+
+def rarest_of_keys(
+    table: str | Path | pa.Table, keys: Iterable[tuple[str, ...]], released: Sequence[str]
+) -> dict[tuple[str, ...], int]:
+    """Return the rows of the rarest combination of the columns of each key; those that are not released tell nothing.
+
+    Parameters
+    ----------
+    keys : iterable of tuple of str
+        Columns of each.
+    released : sequence of str
+        Columns of the table.
+    """
+    return {key: measure(table, [name for name in key if name in released]).k for key in keys}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -137,7 +137,7 @@ _PARAMS: Shape = {
     **dict.fromkeys(
         (
             "method_parameters", "parameters", "treatment", "model", "people", "places", "binned", "account", "trees",
-            "rule", "calibration", "vote", "draw", "choice", "statement", "values",
+            "rule", "calibration", "vote", "draw", "choice", "statement", "values", "keys",
         ), ANY,
     ),
     "written": {"*": _WRITTEN},

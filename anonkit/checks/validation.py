@@ -278,6 +278,7 @@ def _has_twice(report: Mapping[str, Any]) -> bool:
     """Tell whether a report or its promise lists a column twice: each is read, which a forger could ask without end."""
     promise = report["guarantee"]["parameters"]
     lists = [[column["name"] for column in report["columns"]], *(promise.get(each, []) for each in _NAMED_ONCE)]
+    lists += [[frozenset(key["columns"]) for key in promise.get("keys", [])]]
     lists += [[tuple(candidate["columns"]) for candidate in promise.get("candidates", [])]]
     return any(len(set(names)) < len(names) for names in lists)
 

@@ -64,6 +64,7 @@ _MEANINGS = {
     "columns": "it has other columns than its report says",
     "rows": "it has more or fewer rows than its report says",
     "k_anonymity": "classes are smaller than promised or required",
+    "k_anonymity_key": "combinations of the columns of a key are rarer than promised",
     "k_anonymity_people": "classes have fewer people than promised or required",
     "whole_sets_counted_by_owner": "its report does not say that the owner counted whole sets of rows",
     "whose_rows": "its files contradict each other about what may be the person",

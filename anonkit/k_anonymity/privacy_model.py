@@ -16,7 +16,15 @@ from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement, check_
 from anonkit.parameters import check_number, parameter, python_number, settle_numbers
 from anonkit.policy.column_declarations import Missing, Role
 from anonkit.policy.declaration import Policy
-from anonkit.promises.anonymous_classes import ALL_ROWS, INDEPENDENT, ONE_ROW, CountedCandidate, Diversity, KAnonymity
+from anonkit.promises.anonymous_classes import (
+    ALL_ROWS,
+    INDEPENDENT,
+    ONE_ROW,
+    CountedCandidate,
+    CountedKey,
+    Diversity,
+    KAnonymity,
+)
 
 _ABOUT_ROWS = (Missing.DROP, Missing.ERROR)
 _WHOSE_ROWS = (Role.QUASI_IDENTIFIER, Role.UNIT, Role.IDENTIFIER)
@@ -152,6 +160,7 @@ class AnonymityModel:
             candidates=tuple(CountedCandidate(columns=candidate.columns) for candidate in policy.candidates),
             independent_rows=policy.independent_rows,
             rows_in_runs=policy.rows_in_runs,
+            keys=tuple(CountedKey(columns=each.columns, k=each.k) for each in policy.keys),
             assumptions=(
                 "The quasi-identifiers are all that an attacker knows about a person.",
                 *([INDEPENDENT] if policy.independent_rows else ()),

@@ -21,6 +21,7 @@ from anonkit.policy.calendar_columns import Calendar
 from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outside, Role
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.encodings import UTF8, encoding_named
+from anonkit.policy.key_combinations import KeyCombination, key_combinations_of
 from anonkit.policy.places import Place
 from anonkit.policy.target_task import Task
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
@@ -69,6 +70,8 @@ class Recoded(AnonymityModel):
     missing_values: tuple[str, ...] = ("",)
     candidates: tuple[tuple[str, ...], ...] = ()
     """Columns that may say whose a row is, of which every class held k different values."""
+    keys: tuple[KeyCombination, ...] = ()
+    """Combinations of quasi-identifiers with a k of their own."""
     independent_rows: bool = False
     """The owner said that no person has several rows."""
     task: Task | None = None
@@ -106,6 +109,7 @@ class Recoded(AnonymityModel):
                 values={raw["name"]: raw for raw in params["columns"] if raw["sensitive"]},
                 missing_values=tuple(params["missing_values"]),
                 candidates=tuple(tuple(map(str, columns)) for columns in params.get("candidates", ())),
+                keys=key_combinations_of(params),
                 independent_rows=params.get("independent_rows") is True,
                 task=Task(params["task"]) if "task" in params else None,
             )
@@ -127,6 +131,7 @@ class Recoded(AnonymityModel):
             columns={column.name: column for column in self.declared},
             missing_values=self.missing_values,
             independent_rows=self.independent_rows,
+            keys=self.keys,
             task=self.task,
             encoding=UTF8 if encoding is None else encoding_named(encoding),
             optional=frozenset(column.name for column in self.declared if column.role in absent) - self._counted,

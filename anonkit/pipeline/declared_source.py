@@ -30,9 +30,11 @@ from anonkit.pipeline.flat_view import FlatView, flat_view
 from anonkit.pipeline.output_measures import ReleasedRows, SourceCounts, owner_measures
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.request_form import request_form
+from anonkit.pipeline.search_for_keys import draft_for_keys
 from anonkit.pipeline.several_tables import SeveralTables
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy, TargetUse
+from anonkit.policy.key_combinations import refuse_strange_keys
 from anonkit.policy.places import outlines
 from anonkit.promises.guarantee import Guarantee
 from anonkit.promises.noise_promises import after_a_look
@@ -125,9 +127,13 @@ class DeclaredSource:
 
     def drafted(self, request: ReleaseRequest, randomness: Randomness) -> Draft:
         """Return the draft of the method, the columns that were taken for identifiers marked in it."""
-        draft = request.method.release(
-            self.table, self.policy, engine=self.engine, rng=randomness, progress=request.progress
-        )
+        method, keys = request.method, self.policy.keys
+
+        def made(one: Method) -> Draft:
+            return one.release(self.table, self.policy, engine=self.engine, rng=randomness, progress=request.progress)
+
+        asks = isinstance(method, AnonymityModel) and bool(keys)
+        draft = draft_for_keys(method, keys, self.engine, made) if asks else made(method)  # type: ignore[arg-type]
         return replace(
             draft,
             columns=self.clear.marked(self._marked(draft.columns), self.policy),
@@ -206,6 +212,7 @@ def declared_source(
     """
     (name, file), method, min_people = source_names(source), request.method, request.domains_min_people
     _refuse_to_keep(declared, method)
+    _refuse_keys(declared, method)
     finds = min_people is not None and getattr(method, "delta", 0) > 0 and hasattr(method, "with_found_domains")
     if finds:  # privately: nothing is judged or typed by the cells
         declared, min_people = replace(declared, cell_by_cell=True), None
@@ -237,6 +244,7 @@ def declared_source(
         policy = replace(policy, candidates=candidates_for_person(table, policy, undeclared, engine, earlier))
     if asks_whose and unknown and not policy.candidates:
         policy = replace(policy, rows_in_runs=come_in_runs(table, policy, engine))
+    refuse_strange_keys(policy.keys, [*columns, *policy.columns], policy.quasi_identifiers)
     if min_people is not None:
         policy = replace(policy, identifiers_from_data=tuple(undeclared.taken))
         policy = with_domains_of(policy, with_unit(table, policy, engine), engine, min_people)
@@ -267,6 +275,7 @@ def declared_source(
             )
         policy = replace(policy, cell_by_cell=True)
         table = table if isinstance(source, pa.RecordBatchReader) else snapshot.scan(engine, policy)
+    _refuse_keys(policy, method, promise)
     return DeclaredSource(
         name=name,
         file=file,
@@ -397,6 +406,35 @@ def _refuse_to_keep(policy: Policy, method: Method) -> None:
         raise ChoiceError(
             f"column {policy.kept[0]!r} is to be kept: {method.name!r} does not promise parts of a column",
             f"leave {option('keep')} out, or take a k-anonymous method such as rfka or mondrian",
+        )
+
+
+def _refuse_keys(policy: Policy, method: Method, promise: Guarantee | None = None) -> None:
+    """Refuse keys with a k of their own where nobody counts them.
+
+    Parameters
+    ----------
+    promise : Guarantee, optional
+        Of this method, once it is known; it has to say every key.
+
+    Raises
+    ------
+    ChoiceError
+        The method is no k-anonymous one, its promise does not say the keys, or people are counted.
+    """
+    if not policy.keys:
+        return
+    classes = None if promise is None else promise.counted_classes
+    says_them = promise is None or (classes is not None and len(classes.keys) == len(policy.keys))
+    if not isinstance(method, AnonymityModel) or not says_them:
+        raise ChoiceError(
+            f"the policy has keys with a k of their own: {method.name!r} does not promise them",
+            "leave keys out, or take a k-anonymous method such as rfka or mondrian",
+        )
+    if policy.unit is not None:
+        raise ChoiceError(
+            f"people are counted by column {policy.unit!r}: nobody could recount those of a key with a k of its own",
+            "leave keys out, or ask for a larger k of all quasi-identifiers",
         )
 
 

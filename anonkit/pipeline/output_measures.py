@@ -14,7 +14,7 @@ import pyarrow as pa
 from anonkit.bundle.data_files import count_rows, iter_batches
 from anonkit.checks.anonymity import looked_at
 from anonkit.checks.candidate_values import fewest_values
-from anonkit.checks.disclosure import Disclosure, measure
+from anonkit.checks.disclosure import Disclosure, measure, rarest_of_keys
 from anonkit.checks.number_utility import number_for_all_rows
 from anonkit.checks.pair_marginals import pair_marginals
 from anonkit.checks.people import PeopleCounts
@@ -81,7 +81,8 @@ def recount(
         **looked_at(classes, schema.names, target, policy.names(Role.INSENSITIVE)),
     )
     values = {one.columns: fewest_values(data, names, one.key) for one in policy.candidates if one.key in there}
-    found = replace(found, candidates=values)
+    keys = rarest_of_keys(data, (key.columns for key in classes.keys), schema.names)
+    found = replace(found, candidates=values, keys=keys)
     if classes.rows_known != ALL_ROWS or classes.unit is None or people is not None:
         return found
     return replace(found, alike=fewest_alike(data, names, classes.unit))

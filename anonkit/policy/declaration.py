@@ -20,6 +20,7 @@ from anonkit.policy.bookkeeping import KEYS as BOOKKEEPING_KEYS
 from anonkit.policy.bookkeeping import Bookkeeping, bookkeeping_of, joint_floor_of
 from anonkit.policy.column_declarations import Column, Missing, Role, column_of, place_of, refuse_place
 from anonkit.policy.encodings import POINT, UTF8, declared_decimal, declared_encoding
+from anonkit.policy.key_combinations import KeyCombination, key_combinations_of
 from anonkit.policy.person_candidates import Candidate, joined_name
 from anonkit.policy.person_rows import PersonRows
 from anonkit.policy.publication import Publication, declared_publication, recipients_of
@@ -152,6 +153,8 @@ class Policy:
     """Where the ledger of the dataset is, whether it must be there, and the budget."""
     aggregates: tuple[str, ...] = ()
     """Tables to publish, a line each, for a method that publishes tables and is not told which."""
+    keys: tuple[KeyCombination, ...] = ()
+    """Combinations of quasi-identifiers with a k of their own, beside the k of all of them."""
     optional: frozenset[str] = frozenset()
     """Declared columns that a table may lack; set by `anonkit apply`, not from a file."""
     domains_from_data: tuple[str, ...] = ()
@@ -224,7 +227,7 @@ class Policy:
         """Build a policy from the parsed TOML document."""
         known = (
             "dataset", "columns", "missing", "missing_values", "encoding", "decimal", "declared_by", "license",
-            "joint_k", "places", "publication", "aggregates", "unit", "looked_at_table",
+            "joint_k", "places", "publication", "aggregates", "unit", "looked_at_table", "keys",
         )  # fmt: skip
         refuse_unknown("policy", raw, (*known, *BOOKKEEPING_KEYS, *TARGET_KEYS))
         specs = expect("policy", "columns", raw.get("columns", {}), dict)
@@ -257,6 +260,7 @@ class Policy:
             bookkeeping=bookkeeping_of(raw, folder),
             publication=declared_publication(raw),
             aggregates=named_lines("policy", "aggregates", raw.get("aggregates", {})),
+            keys=key_combinations_of(raw),
         )
 
     def column(self, name: str) -> Column:

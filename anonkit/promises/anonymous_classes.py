@@ -29,6 +29,8 @@ EXEMPT_ABOVE = 0.8
 
 CANDIDATE = "k_anonymity_candidate"
 """How checks begin that count the values of a candidate for the person: only the owner can make them."""
+KEY = "k_anonymity_key"
+"""How checks begin that count the rows of a combination with a k of its own."""
 INDEPENDENT = "No person has several rows, as the owner declares."
 
 
@@ -50,6 +52,24 @@ class CountedCandidate:
     def check(self) -> str:
         """Name of the check that counts it."""
         return f"{CANDIDATE}:{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedKey:
+    """A combination of quasi-identifiers that so many rows share, whatever is shown of it."""
+
+    columns: tuple[str, ...]
+    k: int
+
+    @property
+    def name(self) -> str:
+        """What it is called in sentences."""
+        return ", ".join(self.columns)
+
+    @property
+    def check(self) -> str:
+        """Name of the check that counts it."""
+        return f"{KEY}:{self.name}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +144,11 @@ class Measured(Protocol):
         ...
 
     @property
+    def keys(self) -> Mapping[tuple[str, ...], int]:
+        """Rows of the rarest combination that is shown of the columns of each key."""
+        ...
+
+    @property
     def sensitive(self) -> Mapping[str, Mapping[str, float]]:
         """Per sensitive attribute: l, entropy_l, t, alpha, and recursive_c_<l> for each l asked.
 
@@ -162,6 +187,8 @@ class KAnonymity:
     """True when the owner says that no person has several rows."""
     rows_in_runs: bool = False
     """True where rows look like runs of one person's, and no column is found that says whose."""
+    keys: tuple[CountedKey, ...] = ()
+    """Combinations of quasi-identifiers with a k of their own."""
     assumptions: tuple[str, ...] = ()
     """What has to be true besides, as said by the method."""
 
@@ -204,6 +231,7 @@ class KAnonymity:
                 "taken to be known."
             )
         words = (
+            *(f"Every combination of {each.name} is shared by at least {each.k} records." for each in self.keys),
             self._candidate_words(),
             _diversity_words(self.diversity, self.unit),
             *self._words_of_columns(),
@@ -260,6 +288,8 @@ class KAnonymity:
             )
         if self.candidates:
             text += f", and at least k different values of {_listed(self.candidates)}, which are not released"
+        for key in self.keys:
+            text += f", and every non-empty class under {{{key.name}}} at least {key.k} rows"
         extra = _formal_words(self.diversity, "each sensitive attribute")
         extra += "".join(_formal_words(own, repr(name)) for name, own in self.of_columns.items())
         for name in self.capped:
@@ -368,6 +398,11 @@ class KAnonymity:
             alike = measured.alike
             passed = alike is not None and alike >= self.k
             checks.append(Check(name=WHOLE_SETS, passed=passed, observed=alike, required=self.k))
+        for key in self.keys:
+            rows = measured.keys.get(key.columns)
+            checks.append(
+                Check(name=key.check, passed=rows is not None and rows >= key.k, observed=rows, required=key.k)
+            )
         for candidate in self.candidates:
             values = measured.candidates.get(candidate.columns)
             passed = values is not None and values >= self.k
@@ -419,6 +454,7 @@ class KAnonymity:
                 **({} if self.rows_known is None else {"rows_known": self.rows_known}),
                 **({"independent_rows": True} if self.independent_rows else {}),
                 **({"rows_in_runs": True} if self.rows_in_runs else {}),
+                **({"keys": [{"columns": list(each.columns), "k": each.k} for each in self.keys]} if self.keys else {}),
                 **(
                     {"candidates": [{"columns": list(each.columns), "values": each.values} for each in self.candidates]}
                     if self.candidates
@@ -466,6 +502,10 @@ class KAnonymity:
             ),
             independent_rows=parameters.get("independent_rows") is True,
             rows_in_runs=parameters.get("rows_in_runs") is True,
+            keys=tuple(
+                CountedKey(columns=tuple(map(str, each["columns"])), k=int(each["k"]))
+                for each in parameters.get("keys", ())
+            ),
             diversity=Diversity.from_asked(parameters),
             of_columns={name: Diversity.from_asked(asked) for name, asked in parameters.get("of_columns", {}).items()},
             capped=tuple(cap["columns"]),

@@ -98,6 +98,7 @@ _CHECKS = {
         "Different values of ‘{}’ in the group with the fewest, counted by the owner",
         "at least",
     ),
+    "k_anonymity_key": ("Rows of the rarest combination of ‘{}’", "at least"),
     "whose_rows": ("Contradictions about whose rows these are", "exactly"),
     "people": ("Classes that cannot hold the stated number of people", "exactly"),
     "people_of_parts": ("Sizes of parts of classes that no people can have", "exactly"),

@@ -40,6 +40,8 @@ class ClassWords:
             for candidate in parameters.get("candidates", ()):
                 name = ", ".join(candidate["columns"])
                 out.append((number(candidate["values"]), f"different values of {name} in the group with the fewest"))
+            for key in parameters.get("keys", ()):
+                out.append((f"k = {number(key['k'])}", f"asked for by {', '.join(key['columns'])} alone"))
             clear = risk.get("with_clear_columns")
             if clear is not None and clear["columns"]:
                 also = ", ".join(clear["columns"]) if len(clear["columns"]) <= _FEW else "what is released unchanged"
@@ -113,6 +115,7 @@ class ClassWords:
         """Return which of k and the diversities asked for no check looked at."""
         parameters = promise["parameters"]
         needed = ["k_anonymity", *(["k_anonymity_people"] if parameters.get("unit") else [])]
+        needed += [f"k_anonymity_key:{', '.join(key['columns'])}" for key in parameters.get("keys", ())]
         candidates = parameters.get("candidates", ())
         needed += [f"k_anonymity_candidate:{', '.join(candidate['columns'])}" for candidate in candidates]
         needed += ["k_anonymity_whole_sets"] if parameters.get("rows_known") == "all" else []
