@@ -434,7 +434,9 @@ def _meaning_here(desk: Desk) -> list[str]:
     decisions, risk, told = desk.decisions, desk.result("risk"), []
     k, epsilon, l = (decisions.parameters.get(name) for name in ("k", "epsilon", "l"))  # noqa: E741
     if k is not None:
-        told.append(f"Whoever looks for a person finds at least {k:g} rows that fit, and cannot tell which is theirs.")
+        told.append(
+            f"Anyone who looks for a person finds at least {k:g} rows that fit, and cannot tell which is theirs."
+        )
         if risk is not None:
             most = risk["people"] // int(k)
             told.append(f"The {number(risk['people'])} {risk['counted']} make at most {number(most)} groups then.")

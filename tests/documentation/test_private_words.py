@@ -1,0 +1,91 @@
+"""Words of the house that readers outside do not know are in no message, help or page."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BANNED = {
+    "handed back": "reused, returned",
+    "whoever": "anyone who",
+    "told apart": "distinguished",
+    "told coarsely": "with coarser values",
+    "is told to the owner": "goes to the owner, or: the owner sees it",
+    "taken for an identifier": "looks like an identifier",
+    "teaches about everybody": "shows about people in general",
+    "of noise the": "for noise …",
+}
+"""What is never written to a reader, and what is."""
+GENERATED = ("docs/reference/python.md", "docs/explanation/architecture.md", "docs/benchmarks.md")
+"""Made from docstrings, or measured by programs: their words are those of the code."""
+RIGHT = {("whoever", "docs/proofs/central.md")}
+"""Where a phrase is the right one: in the name of a test."""
+
+
+def _pages() -> Iterator[tuple[str, str]]:
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        name = page.relative_to(ROOT).as_posix()
+        if name not in GENERATED:
+            yield name, re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def _literals(source: str) -> Iterator[str]:
+    """Yield the texts of a module that a reader may see: literals and helps of commands, no docstrings of others."""
+    tree = ast.parse(source)
+    hidden: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            hidden.add(id(node.value))
+    for node in ast.walk(tree):
+        is_command = isinstance(node, ast.FunctionDef) and any(
+            "command" in ast.dump(one) for one in node.decorator_list
+        )
+        if is_command and isinstance(node, ast.FunctionDef) and isinstance(node.body[0], ast.Expr):
+            hidden.discard(id(node.body[0].value))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in hidden:
+            yield node.value
+
+
+def _messages(phrase: str) -> Iterator[tuple[str, str]]:
+    for module in sorted((ROOT / "anonkit").rglob("*.py")):
+        source = module.read_text(encoding="utf-8")
+        words = phrase.split()[0]
+        if words in source.lower():  # most modules need not be parsed
+            for text in _literals(source):
+                yield module.relative_to(ROOT).as_posix(), text
+    for template in sorted((ROOT / "anonkit").rglob("*.j2")):
+        yield template.relative_to(ROOT).as_posix(), template.read_text(encoding="utf-8")
+
+
+def _found(phrase: str, texts: Iterator[tuple[str, str]]) -> list[str]:
+    pattern = re.compile(rf"\b{phrase}\b".replace(" ", r"\s+"), re.IGNORECASE)
+    return [name for name, text in texts if (phrase, name) not in RIGHT and pattern.search(text)]
+
+
+@pytest.mark.parametrize("phrase", BANNED)
+def test_no_page_has_a_word_of_the_house(phrase: str) -> None:
+    """README and docs, but for code blocks and what programs write."""
+    assert _found(phrase, _pages()) == [], f"{phrase!r}: say {BANNED[phrase]!r}"
+
+
+@pytest.mark.parametrize("phrase", BANNED)
+def test_no_message_has_a_word_of_the_house(phrase: str) -> None:
+    """Messages, hints, helps, reports and their templates."""
+    assert _found(phrase, _messages(phrase)) == [], f"{phrase!r}: say {BANNED[phrase]!r}"
+
+
+def test_a_banned_phrase_is_found_in_all_of_these() -> None:
+    """In a literal, in an f-string, in the help of a command and across a line break; not in other docstrings."""
+    source = (
+        '@command\ndef f():\n    """Whoever."""\n    return f"told  apart {1}"\n\ndef g():\n    """Handed back."""\n'
+    )
+    texts = list(_literals(source))
+    assert _found("whoever", iter([("x", text) for text in texts])) == ["x"]
+    assert _found("told apart", iter([("x", text) for text in texts])) == ["x"]
+    assert _found("handed back", iter([("x", text) for text in texts])) == []
