@@ -112,7 +112,7 @@ def recommendation(decisions: Decisions) -> str:
     if decisions.has_epsilon:
         return (
             "Anyone who receives the table may know anything about a person: only noise bounds what they learn then. "
-            "ε = 1 changes the chance of any outcome by a factor of at most 2.7 for one person."
+            "ε = 1 changes the chance of any outcome by a factor of at most 2.72 for one person."
         )
     k = decisions.parameters.get("k", 2)
     return {
