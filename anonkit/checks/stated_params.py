@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from anonkit.checks.central_params import PublicDomain, domain_of, integers
 from anonkit.errors import ReleaseFormatError
 
@@ -137,7 +139,10 @@ def _domain(raw: object) -> PublicDomain:
     column = _object(raw, "name", "domain")
     domain, kind = _mapping(column["domain"]), column["domain"]["type"]
     _object(domain, "type", "has_missing", *(("categories",) if kind == "category" else ("bounds", "cells")))
-    return domain_of(domain, kind)
+    read = domain_of(domain, kind)
+    if read.size > _MOST_CELLS:
+        raise ReleaseFormatError("a column of the params has more cells than anonkit writes")
+    return read
 
 
 # --- draws -------------------------------------------------------------------------------------------------------
@@ -231,7 +236,7 @@ def labels_of(domain: PublicDomain, missing: str) -> list[str]:
     """Return the label of each code: a category, an interval of a number, or what stands for a missing value."""
     labels = list(domain.categories or ())
     if domain.bounds is not None:
-        edges = [domain.bounds[0], *(domain.edge(at) for at in range(domain.cells))]
+        edges = np.linspace(*domain.bounds, domain.cells + 1).tolist()
         labels = [f"[{low:.15g}, {high:.15g})" for low, high in itertools.pairwise(edges)]
         labels[-1] = f"{labels[-1][:-1]}]"
     return [*labels, *([missing] if domain.has_missing else [])]

@@ -32,7 +32,9 @@ _REPORT = {
     *("ledger", "draws"),
 }
 _MISSING = "other or missing"
-_CHANCE_BEYOND = 0.05
+_CHANCE_BEYOND = 1 - 0.95
+_HAIR = 1e-12
+"""Steps below which a logarithm that ends just above an integer is that integer."""
 
 
 def report_checks(release: StatedRelease, params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:
@@ -108,9 +110,10 @@ def _deviation(rate: int) -> float:
 
 
 def _reach(rate: int) -> int:
-    """Return the smallest number of steps beyond which noise is with a chance of 0.05 at most."""
-    decay, steps = rate / 2**52, 0
-    steps = max(0, math.floor(math.log(2 / (_CHANCE_BEYOND * (1 + math.exp(-decay)))) / decay) - 2)
-    while 2 * math.exp(-(steps + 1) * decay) / (1 + math.exp(-decay)) > _CHANCE_BEYOND * (1 + 1e-9):
-        steps += 1
-    return steps
+    """Return the smallest number of steps beyond which noise is with a chance of 0.05 at most.
+
+    Noise is beyond t steps with a chance of 2 exp(-(t + 1) r) / (1 + exp(-r)).
+    """
+    decay = rate / 2**52
+    steps = math.log(2 / (_CHANCE_BEYOND * (1 + math.exp(-decay)))) / decay - 1
+    return max(0, math.ceil(steps - _HAIR))

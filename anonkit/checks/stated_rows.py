@@ -125,7 +125,7 @@ def _lines_otherwise(data: Path, release: StatedRelease) -> int:
 
 def _lines(release: StatedRelease) -> Iterator[dict[str, Any]]:
     """Yield the line of each published number, without the columns that are empty in it."""
-    labels = {name: labels_of(domain, _MISSING) for name, domain in release.domains.items()}
+    labels = {name: labels_of(release.domains[name], _MISSING) for name in _cell_columns(release)}
     for draw in release.draws:
         within = {name: labels[name][code] for name, code in draw.where.items()}
         for cell, number in zip(

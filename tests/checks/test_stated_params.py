@@ -74,6 +74,7 @@ CONTRADICTIONS: dict[str, Callable[[Params], None]] = {
     "a code below": _put("statement.draws.1.where.0.code", -1),
     "a sum of a category": _put("statement.draws.1.query.of", "sex"),
     "a sum of one cell": _put("statement.columns.1.domain.cells", 1),
+    "a column of more cells than there are": _put("statement.columns.1.domain.cells", 1 << 40),
     "a candidate beyond the last": _put("values.2.numbers", [4]),
     "a candidate below": _put("values.3.numbers", [-1]),
     "two candidates": _put("values.3.numbers", [0, 1]),
@@ -107,13 +108,13 @@ def test_rows_of_a_part_of_the_rows_or_of_one_cell_are_refused() -> None:
 
 def test_more_cells_than_a_release_has_are_refused_before_they_are_read() -> None:
     """What a forger states is no reason to allocate."""
-    params = as_params(stating(drawing(Count(by=("age",)))))
+    params = as_params(stating(drawing(Count(by=("age",))), drawing(Count(), name="rows")))
     cells = (1 << 22) + 1
-    params["statement"]["columns"][1]["domain"].update(cells=cells, has_missing=False)
-    params["values"][0]["numbers"] = [0] * cells
-
-    with pytest.raises(ReleaseFormatError, match="more cells"):
-        read_statement(params)
+    for size in (cells, cells - 1):
+        params["statement"]["columns"][1]["domain"].update(cells=size, has_missing=False)
+        params["values"][0]["numbers"] = [0] * size
+        with pytest.raises(ReleaseFormatError, match="more cells"):
+            read_statement(params)
 
 
 def test_neighbours_and_parts_that_no_release_has_are_refused() -> None:

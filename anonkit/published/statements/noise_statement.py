@@ -120,7 +120,8 @@ class Statement:
             raise ParameterError("a statement has draws and columns of different names, and one draw at least", HINT)
         for draw in self.draws:
             self._check(draw)
-        if sum(self.numbers_of(draw) for draw in self.draws) > MOST_CELLS:
+        largest = max((domain.size for domain in self.domains.values()), default=0)
+        if max(largest, sum(self.numbers_of(draw) for draw in self.draws)) > MOST_CELLS:
             raise ParameterError(
                 f"the tables have more than {MOST_CELLS:,} cells together", "fewer columns, bins or categories"
             )
