@@ -189,7 +189,8 @@ def _policy(params: Mapping[str, Any], unit: str | None) -> Policy:
         missing = Missing.CATEGORY if domain.get("has_missing") else None
         if "bounds" in domain:
             low, high = (float(bound) for bound in domain["bounds"])
-            columns[name] = Column(name=name, role=role, bounds=(low, high), missing=missing)
+            step = domain.get("step")
+            columns[name] = Column(name=name, role=role, bounds=(low, high), step=step, missing=missing)
         else:
             values = Categories.from_params(domain).values
             columns[name] = Column(name=name, role=role, categories=values, missing=missing)

@@ -39,6 +39,7 @@ from anonkit.checks.central_rows import row_checks
 from anonkit.checks.central_rule import rebuilt_rule, rule_checks
 from anonkit.checks.central_target import target_checks
 from anonkit.checks.finding_lines import model_lines
+from anonkit.checks.number_cells import NumberCells, fewest, finer, is_as_written, multiples_of
 from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check
 
@@ -171,17 +172,23 @@ def _same_domain(listed: Mapping[str, Any], column: PublicColumn, facts: PublicF
     own = column.domain
     if own.fine:  # a target in bins: by name in cells, else at the cells of its grid
         in_cells = facts.parameters.get("as_") == "cells"
-        released = (domain.labels(), None, len(own.ends)) if in_cells else (None, domain.bounds, domain.cells)
-        counted = (own.labels(), None, len(own.ends)) if in_cells else (None, own.bounds, own.fine)
+        grid, counted_in = (domain.bounds, domain.multiples, domain.cells), (own.bounds, own.multiples, own.fine)
+        released = (domain.labels(), None, None, len(own.ends)) if in_cells else (None, *grid)
+        counted = (own.labels(), None, None, len(own.ends)) if in_cells else (None, *counted_in)
         known = (domain.categories is None) != in_cells
         return known and released == counted and domain.has_missing == own.has_missing
     if generalized:
         return domain.categories is not None
     steps = 16 if own.bounds is not None and facts.method in ("dp-forest", "dp-tree") else 1
     bins = facts.parameters.get("bins", 0)
-    right = own.bounds is None or bins in (0, own.cells)
-    same = (domain.categories, domain.bounds, domain.has_missing) == (own.categories, own.bounds, own.has_missing)
-    return right and same and domain.cells == own.cells * steps
+    right = own.bounds is None or fewest(bins, own.multiples) in (0, own.cells)
+    same = (domain.categories, domain.bounds, domain.multiples, domain.has_missing) == (
+        own.categories,
+        own.bounds,
+        own.multiples,
+        own.has_missing,
+    )
+    return right and same and domain.cells == finer(own.cells, steps, own.multiples)
 
 
 def domain_checks(data: Path, domains: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
@@ -235,6 +242,12 @@ def _outside(cells: pa.Array, described: Mapping[str, Any]) -> int:
     elif described["type"] == "count":
         numbers = _numbers(values)
         known = numbers == np.round(numbers)  # noisy counts may be negative
+    elif "step" in domain:
+        low, high = (float(bound) for bound in domain["bounds"])
+        multiples = multiples_of(domain, (low, high))
+        grid = NumberCells(low=low, high=high, cells=int(domain["cells"]), multiples=multiples)
+        known = grid.codes_of_shown(_numbers(values)) >= 0
+        known &= is_as_written(values.type, multiples)
     else:
         numbers, (low, high) = _numbers(values), domain["bounds"]
         with np.errstate(all="ignore"):  # bounds of a forger may be any: what is infinite is not in the domain

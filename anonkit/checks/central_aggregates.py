@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anonkit.bundle.data_files import read_rows, read_schema
 from anonkit.checks.aggregate_intervals import Line, Measured, NumberSteps, broken_lines
@@ -27,6 +26,7 @@ from anonkit.checks.central_params import ALL_ROWS, PublicColumn, PublicFacts, d
 from anonkit.checks.central_plans import LAPLACE, ExpectedAccount, ExpectedLine, row_epsilon
 from anonkit.checks.noise_bets import Following, Shown
 from anonkit.checks.noise_laws import Noise
+from anonkit.checks.number_cells import fewest, multiples_of
 from anonkit.checks.sameness import same
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
@@ -116,12 +116,20 @@ def aggregated_facts(params: Mapping[str, Any]) -> PublicFacts:
         for group in params["groups"]
     )
     facts = PublicFacts(
-        method=str(params["method"]), parameters=given, target=ALL_ROWS, has_target=False, attributes=groups
+        method=str(params["method"]),
+        parameters=given,
+        target=ALL_ROWS,
+        has_target=False,
+        attributes=groups,
+        added_multiples=tuple(
+            str(number["name"]) for number in params["numbers"] if multiples_of(number, number["bounds"]) is not None
+        ),
     )
     names = [group.name for group in groups]
     odd = set(given) != _PARAMETERS
     bins, *_ = facts.whole("bins", 2, 1024), facts.whole("points", 8, 4096), facts.whole("confidence", 50, 99)
-    odd = odd or any(group.domain.bounds is not None and group.domain.cells != bins for group in groups)
+    numbers = [group.domain for group in groups if group.domain.bounds is not None]
+    odd = odd or any(domain.cells != fewest(bins, domain.multiples) for domain in numbers)
     odd = odd or names != sorted(set(names)) or bool(set(names) & set(_FIXED))
     odd = odd or any(_REST in (group.domain.categories or ()) for group in groups)
     if odd:
@@ -339,7 +347,7 @@ def _other_columns(data: Path, params: Mapping[str, Any]) -> int:
     domains = {group["name"]: group["domain"] for group in params["groups"]}
     for number in params["numbers"]:
         domain = domains.get(number["name"], number)
-        alike = all(same(number[key], domain[key]) for key in ("bounds", "has_missing"))
+        alike = all(same(number.get(key), domain.get(key)) for key in ("bounds", "step", "has_missing"))
         other += int(not alike or not isinstance(number["has_missing"], bool))
     return int(read_schema(data).names != [own["name"] for own in expected]) + other
 
@@ -401,8 +409,7 @@ def _labels(group: PublicColumn) -> list[str | None]:
     domain = group.domain
     if domain.bounds is None:
         return domain.labels()
-    edges: NDArray[np.float64] = np.linspace(*domain.bounds, domain.cells + 1)
-    named = [f"[{low:.15g}, {high:.15g})" for low, high in itertools.pairwise(map(float, edges))]
+    named = [f"[{low:.15g}, {high:.15g})" for low, high in itertools.pairwise(map(float, domain.grid.edges))]
     return [*named[:-1], f"{named[-1][:-1]}]", *([None] if domain.has_missing else [])]
 
 

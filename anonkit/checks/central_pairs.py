@@ -14,6 +14,7 @@ from itertools import accumulate, combinations
 from typing import Any
 
 from anonkit.checks.central_params import PublicColumn, PublicFacts, integers
+from anonkit.checks.number_cells import fewest
 from anonkit.errors import ReleaseFormatError
 
 READING = "dependence within classes"
@@ -168,8 +169,9 @@ class LeadingGrid:
         lower, upper = box[at]
         if self.pair[at].domain.categories is not None:
             return at, lower, ((lower, lower + 1), (lower + 1, upper))
-        middle, few = (lower + upper) // 2, min(self.bins, self.apart)
-        first = math.ceil(middle * self.bins / few) if middle < few else self.bins
+        bins = fewest(self.bins, self.pair[at].domain.multiples)
+        middle, few = (lower + upper) // 2, min(bins, self.apart)
+        first = math.ceil(middle * bins / few) if middle < few else bins
         return at, first - 1, ((lower, middle), (middle, upper))
 
 
@@ -180,7 +182,9 @@ def _to_go(attribute: PublicColumn, groups: int) -> int:
 
 def _groups(attribute: PublicColumn, bins: int, apart: int) -> int:
     domain = attribute.domain
-    return domain.size if domain.categories is not None else min(bins, apart) + domain.size - domain.cells
+    if domain.categories is not None:
+        return domain.size
+    return min(fewest(bins, domain.multiples), apart) + domain.size - domain.cells
 
 
 def _levels(pair: Sequence[PublicColumn], bins: int, apart: int) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.checks.number_cells import Multiples, NumberCells, fewest, multiples_of
 from anonkit.errors import ReleaseFormatError
 
 GAUSSIAN, THRESHOLDED, EXPONENTIAL = "discrete-gaussian", "thresholded-laplace", "exponential"
@@ -42,6 +43,14 @@ class PublicDomain:
     """Of the bins of a numeric target: the cells of the grid that they are runs of; else 0."""
     ends: tuple[int, ...] = ()
     """For each of these bins the cell after its last one."""
+    multiples: Multiples | None = None
+    """The numbers that the column holds, where it does not hold any."""
+
+    @property
+    def grid(self) -> NumberCells:
+        """The equal cells of numbers; of a numeric target those that its bins are runs of."""
+        low, high = self.bounds or (math.nan, math.nan)
+        return NumberCells(low=low, high=high, cells=self.fine or self.cells, multiples=self.multiples)
 
     @property
     def size(self) -> int:
@@ -53,15 +62,13 @@ class PublicDomain:
         return [*(self.categories or self._intervals()), *([None] if self.has_missing else [])]
 
     def _intervals(self) -> list[str]:
-        low, high = self.bounds or (math.nan, math.nan)
-        edges = [float(edge) for edge in np.linspace(low, high, self.fine + 1)[[0, *self.ends]]]
+        edges = [float(edge) for edge in self.grid.edges[[0, *self.ends]]]
         named = [f"[{first:.15g}, {last:.15g})" for first, last in itertools.pairwise(edges)]
         return [*named[:-1], f"{named[-1][:-1]}]"]
 
     def edge(self, at: int) -> float:
         """Return where the cells after number `at` begin."""
-        low, high = self.bounds or (math.nan, math.nan)
-        return float(np.linspace(low, high, self.cells + 1)[at + 1])
+        return float(self.grid.edges[at + 1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +123,8 @@ class PublicFacts:
     """Of a release without a target: a column of one class that no row has, see `has_target`."""
     attributes: tuple[PublicColumn, ...]
     has_target: bool = True
+    added_multiples: tuple[str, ...] = ()
+    """Names of the columns that are added up and hold multiples of a step."""
 
     @property
     def columns(self) -> tuple[PublicColumn, ...]:
@@ -234,7 +243,11 @@ def domain_of(raw: Mapping[str, Any], kind: str) -> PublicDomain:
     (cells,) = integers([raw["cells"]])
     if cells < 1:
         raise ReleaseFormatError("a domain of the params has no cells")
-    return PublicDomain(categories=None, bounds=(float(low), float(high)), cells=cells, has_missing=has_missing)
+    bounds = (float(low), float(high))
+    multiples = multiples_of(raw, bounds)
+    if fewest(cells, multiples) != cells:
+        raise ReleaseFormatError("a domain of the params has more cells than numbers")
+    return PublicDomain(categories=None, bounds=bounds, cells=cells, has_missing=has_missing, multiples=multiples)
 
 
 def integers(values: Sequence[Any]) -> list[int]:

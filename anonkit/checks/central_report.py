@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -17,6 +18,7 @@ from anonkit.checks.sameness import same
 from anonkit.promises.guarantee import LOOKED_AT, Check
 
 _STEP = Fraction(1, 1 << 52)
+_WHOLE = re.compile(r"That all numbers of (.+) are whole is public knowledge: the types of the source say so\.")
 _PUBLIC_COLUMNS = "That the table has these columns, with their names and their types, is public knowledge."
 _HALVES_A_CHOICE = ("diffp-id3", "diffp-c45", "diffgen", "dt-diff")
 """Methods whose papers choose half as sharply as the epsilon that they charge for it allows."""
@@ -69,7 +71,8 @@ def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts, *, found: boo
     """Check what is said of the paper's claim, and of a number of rows that is public: what the parameters make."""
     stated, given = [guarantee["parameters"].get("published_claim")], facts.parameters
     claims = [assumption for assumption in guarantee["assumptions"] if assumption != LOOKED_AT]
-    stated += [assumption for assumption in claims if not str(assumption).startswith("CONDITIONAL: ")]
+    assumed = [assumption for assumption in claims if not str(assumption).startswith("CONDITIONAL: ")]
+    stated += assumed[_says_whole_numbers(assumed, facts) :]
     expected: list[str | None] = [None]
     if given.get("rows") == "published-bootstrap":
         expected = [
@@ -99,6 +102,22 @@ def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts, *, found: boo
         len(stated) - len(expected)
     )
     return Check(name="published_claim", passed=wrong == 0, observed=wrong, required=0)
+
+
+def _says_whole_numbers(assumed: Sequence[object], facts: PublicFacts) -> bool:
+    """Tell whether the first assumption is that types are public, of columns that hold whole numbers."""
+    found = _WHOLE.fullmatch(str(assumed[0])) if assumed else None
+    whole = [column.name for column in facts.columns if column.domain.multiples is not None]
+    return found is not None and _are_listed(found[1], [*whole, *facts.added_multiples])
+
+
+def _are_listed(text: str, names: Sequence[str]) -> bool:
+    """Tell whether a text lists some of these names, with a comma between two, and each once."""
+    for name in names:
+        others = [other for other in names if other != name]
+        if text == name or (text.startswith(f"{name}, ") and _are_listed(text[len(name) + 2 :], others)):
+            return True
+    return False
 
 
 def _nothing_spent(budget: Mapping[str, Any]) -> Iterator[Check]:

@@ -125,6 +125,8 @@ def codes_of(cells: pa.Array, column: PublicColumn, steps: int) -> IntArray:
         numbers = np.asarray(pc.fill_null(values.cast(pa.float64()), low).to_numpy(zero_copy_only=False))
         if domain.fine:
             return np.where(absent, _absent(domain), _bins(_places(numbers, domain), domain))
+        if domain.multiples is not None:
+            return np.where(absent, _absent(domain), domain.grid.codes_of_multiples(numbers))
         places = np.floor((numbers - low) / (high - low) * domain.cells * steps)
         codes = np.where((places >= 0) & (places < domain.cells * steps), places, -1).astype(np.int64)
         codes = np.where(codes >= 0, codes // steps, -1)
@@ -137,6 +139,8 @@ def _absent(domain: PublicDomain) -> int:
 
 def _places(numbers: FloatArray, domain: PublicDomain) -> IntArray:
     """Return the cell of the grid of a target that each number is in; -1 outside the bounds."""
+    if domain.multiples is not None:
+        return domain.grid.codes_of_multiples(numbers)
     low, high = domain.bounds or (math.nan, math.nan)
     places = np.floor((numbers - low) / (high - low) * domain.fine)
     return np.where((places >= 0) & (places < domain.fine), places, -1).astype(np.int64)
@@ -344,7 +348,7 @@ def _words(column: PublicColumn, box: BoolArray | None) -> str | None:
     parts = []
     inside = np.flatnonzero(box[: domain.cells])
     if inside.size:
-        edges = np.linspace(*domain.bounds, domain.cells + 1)
+        edges = domain.grid.edges
         for run in np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1):
             closing = "]" if run[-1] == domain.cells - 1 else ")"
             parts.append(f"[{edges[run[0]]:g}, {edges[run[-1] + 1]:g}{closing}")

@@ -28,6 +28,7 @@ from anonkit.checks.central_pairs import (
 from anonkit.checks.central_params import GAUSSIAN, GAUSSIAN_FOREST, LAPLACE_FOREST, PublicFacts, integers
 from anonkit.checks.finding_lines import finding_epsilon
 from anonkit.checks.histogram_law import gaussian_histograms
+from anonkit.checks.number_cells import fewest
 from anonkit.promises.guarantee import Check
 
 _UNITS = 1 << 52
@@ -235,9 +236,9 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
     yield Check(
         name="rule", passed=told == rebuilt, observed=_in_words(told, rebuilt), required=_in_words(rebuilt, told)
     )
-    cells = {attribute.domain.cells for attribute in facts.attributes if attribute.domain.categories is None}
+    numbers = [attribute.domain for attribute in facts.attributes if attribute.domain.categories is None]
     seen = (
-        sorted(cells) in ([], [rule.bins]),
+        all(domain.cells == fewest(rule.bins, domain.multiples) for domain in numbers),
         integers(params["scores"]["regions"]) == _regions(params["trees"][0], rule.regions),
         ("weights" in params) == rule.weights,
         ("calibration" in params) == rule.calibration,

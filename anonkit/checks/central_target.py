@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.checks.central_params import PublicFacts, integers
+from anonkit.checks.number_cells import fewest
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
@@ -48,7 +49,11 @@ def _wrong_bins(params: Mapping[str, Any], facts: PublicFacts) -> str | None:
     stated, domain = params["target"], facts.target.domain
     if facts.method not in STACKED:
         bins = facts.parameters["bins"] if facts.method in ALL_COLUMNS_ALIKE else EQUAL_BINS
-        equal = "ends" not in stated["domain"] and "histogram" not in stated and domain.fine == bins
+        equal = (
+            "ends" not in stated["domain"]
+            and "histogram" not in stated
+            and domain.fine == fewest(bins, domain.multiples)
+        )
         return None if equal else "other bins than equal ones"
     if "histogram" not in stated or "ends" not in stated["domain"]:
         return "no histogram"
@@ -60,7 +65,7 @@ def _wrong_bins(params: Mapping[str, Any], facts: PublicFacts) -> str | None:
     if not _ends_fit(rows, domain.ends, bins):
         return "bins that do not follow from the histogram"
     low, high = domain.bounds or (math.nan, math.nan)
-    means = _means(rows, domain.ends, low, high)
+    means = _means(rows, domain.ends, domain.grid.middles)
     close = np.abs(np.array(_numbers(stated["domain"]["means"])) - means) <= _CLOSE * (high - low)
     return None if close.all() else "means that do not follow from the histogram"
 
@@ -115,9 +120,8 @@ def _ends_fit(rows: FloatArray, ends: tuple[int, ...], bins: int) -> bool:
     return ends[-1] == rows.size and set(ends) <= known
 
 
-def _means(rows: FloatArray, ends: tuple[int, ...], low: float, high: float) -> FloatArray:
+def _means(rows: FloatArray, ends: tuple[int, ...], middles: FloatArray) -> FloatArray:
     """Return the mean of the rows of each bin, its middle where it has none."""
-    middles = low + (np.arange(rows.size) + 0.5) / rows.size * (high - low)
     out = []
     for first, last in zip((0, *ends), ends, strict=False):
         own = rows[first:last]

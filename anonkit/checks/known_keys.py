@@ -90,7 +90,7 @@ OWN = frozenset(
 
 _DOMAIN = {
     "bounds": _ends, "categories": _categories, "has_missing": _flag, "texts_alone": _flag, "outside": _text,
-    "cells": _plain, "fine": _plain, "ends": _plain, "means": _plain,
+    "cells": _plain, "step": _plain, "fine": _plain, "ends": _plain, "means": _plain,
 }  # fmt: skip
 _WRITTEN = {"decimal": _text, "thousands": _text, "percent": _flag, "currency": _text}
 _COLUMN = {
@@ -153,7 +153,7 @@ _PARAMS: Shape = {
     "target": (_words, _COUNTED),
     "attributes": _COUNTED,
     "groups": _COUNTED,
-    "numbers": {"name": _text, "bounds": _ends, "has_missing": _flag},
+    "numbers": {"name": _text, "bounds": _ends, "step": _plain, "has_missing": _flag},
     "measurements": {**dict.fromkeys(("kind", "of", "by", "rate", "values"), _plain), "grid": ANY},
     "tables": dict.fromkeys(
         ("name", "statistic", "by", "of", "levels", "weight", "measured", "counts", "rate", "groups"), _plain

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from anonkit.bundle.data_files import iter_batches, parts_of, read_schema
 from anonkit.bundle.part_workers import each_part
 from anonkit.checks.local_params import Answer, Cells, Listed, PublishedAnswers
+from anonkit.checks.number_cells import is_as_written
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
@@ -218,6 +219,8 @@ def _codes(cells: pa.Array, domain: Listed | Cells | None) -> IntArray:
         entries = _entry_codes(encoded, domain)
         return np.asarray(entries[np.asarray(pc.fill_null(encoded.indices, len(entries) - 1))])
     assert domain is not None  # noqa: S101 - only transformed numbers have none, and they are counted otherwise
+    if domain.multiples is not None and not is_as_written(cells.type, domain.multiples):
+        return np.full(len(cells), -1, dtype=np.int64)
     return domain.codes(_numbers(cells))
 
 

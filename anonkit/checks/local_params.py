@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +25,7 @@ from anonkit.checks.local_matrices import (
     truth_or_blind,
 )
 from anonkit.checks.local_sets import BlindAndSets, set_or_blind
+from anonkit.checks.number_cells import Multiples, NumberCells, fewest, multiples_of
 from anonkit.errors import ReleaseFormatError
 
 FORMAT = "anonkit-randomized-1"
@@ -60,6 +61,8 @@ class Cells:
     has_missing: bool
     beyond: int = 0
     """Answers of a band response: so many half cells stand beyond each bound."""
+    multiples: Multiples | None = None
+    """The numbers that the column holds, where it does not hold any."""
 
     @property
     def size(self) -> int:
@@ -68,8 +71,15 @@ class Cells:
 
     def codes(self, numbers: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the cell in whose middle each number stands, the last code for NaN; -1 for what stands in none."""
-        width = (self.upper - self.lower) / self.cells
         absent = np.isnan(numbers)
+        if self.multiples is not None:
+            grid = NumberCells(
+                low=self.lower, high=self.upper, cells=self.cells, multiples=self.multiples, beyond=self.beyond
+            )
+            codes = grid.codes_of_shown(np.where(absent, self.lower, numbers))
+            codes[absent] = self.cells + self.beyond if self.has_missing else -1
+            return codes
+        width = (self.upper - self.lower) / self.cells
         places = (np.where(absent, self.lower, numbers) - self.lower) / width - 0.5 + self.beyond / 2
         near = np.rint(places)
         # a middle is rounded to the doubles near the bounds, which may be far from 0 for their distance
@@ -127,9 +137,7 @@ class Answer:
         """Domain of what is shown."""
         if isinstance(self.domain, Cells) and self.band > 1:
             grid = self.domain
-            return Cells(
-                lower=grid.lower, upper=grid.upper, cells=grid.cells, has_missing=grid.has_missing, beyond=self.band - 1
-            )
+            return replace(grid, beyond=self.band - 1)
         return self.domain
 
     @property
@@ -276,7 +284,8 @@ def _domain(kind: object, raw: Mapping[str, Any] | None) -> Listed | Cells | Non
         raise ReleaseFormatError("a column of the params is neither a category nor a number")
     if raw is None:
         return None
-    _only(raw, *(("categories",) if kind == "category" else ("bounds", "cells")), "has_missing")
+    numbers = ("bounds", "cells", *(["step"] if "step" in raw else []))
+    _only(raw, *(("categories",) if kind == "category" else numbers), "has_missing")
     missing = _flag(raw["has_missing"])
     if kind == "category":
         values = tuple(_text(value) for value in _list(raw["categories"]))
@@ -284,7 +293,10 @@ def _domain(kind: object, raw: Mapping[str, Any] | None) -> Listed | Cells | Non
             raise ReleaseFormatError("the categories of the params must be distinct and at least one")
         return Listed(values=values, has_missing=missing)
     lower, upper = _bounds(raw["bounds"])
-    return Cells(lower=lower, upper=upper, cells=_size(raw["cells"]), has_missing=missing)
+    cells, multiples = _size(raw["cells"]), multiples_of(raw, (lower, upper))
+    if fewest(cells, multiples) != cells:
+        raise ReleaseFormatError("a domain of the params has more cells than numbers")
+    return Cells(lower=lower, upper=upper, cells=cells, has_missing=missing, multiples=multiples)
 
 
 def _bounds(raw: object) -> tuple[float, float]:

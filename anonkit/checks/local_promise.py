@@ -17,6 +17,7 @@ from typing import Any
 
 from anonkit.checks.local_matrices import BlindAndNear, OwnMatrix, loss_of
 from anonkit.checks.local_params import Answer, Cells, PublishedAnswers, stated_loss
+from anonkit.checks.number_cells import fewest
 from anonkit.errors import refusing_damage
 from anonkit.promises.guarantee import Check
 
@@ -247,7 +248,8 @@ def _method(table: PublishedAnswers, loss: PublishedLoss, method: Mapping[str, A
         wrong += (whole if table.asked_column is not None else bounded) > parameters["epsilon"] * (1 + _ROUNDING)
     if parameters.get("bins") is not None:
         wrong += sum(
-            isinstance(attribute.domain, Cells) and attribute.domain.cells != parameters["bins"]
+            isinstance(attribute.domain, Cells)
+            and attribute.domain.cells != fewest(parameters["bins"], attribute.domain.multiples)
             for attribute in table.attributes
         )
     if "noise" in parameters:

@@ -214,7 +214,11 @@ def _column(factor: Factor, row: int, points: FloatArray) -> Any:
             return values
         starts = np.concatenate([[0.0], ends[:-1]])
         inside = (points - starts[codes]) / np.maximum(ends[codes] - starts[codes], 1e-300)
-        return values + (np.clip(inside, 0, 1) - 0.5) * domain.width
+        if domain.values is None:
+            return values + (np.clip(inside, 0, 1) - 0.5) * domain.width
+        edges, known = domain.edges(), np.minimum(codes, domain.cells - 1)
+        places = edges[known] + np.clip(inside, 0, 1) * (edges[known + 1] - edges[known])
+        return np.where(np.isnan(values), values, places)
     from scipy.special import ndtri
 
     missing = 0.0 if factor.missing is None else float(factor.missing[row])

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.array_types import Codes, FloatArray
+from anonkit.domains.whole_values import WholeValues, exact_step
 from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 
 UNKNOWN = -1
@@ -69,7 +71,8 @@ class Categories:
 class Grid:
     """Equal cells over public bounds; missing, when it can occur, is one more code after the last cell.
 
-    A value outside the bounds counts as the nearest bound.
+    A value outside the bounds counts as the nearest bound. Where the column holds multiples of a step, such as whole
+    numbers, cells end halfway between two of them and a cell is shown as one of its own values.
     """
 
     lower: float
@@ -80,12 +83,26 @@ class Grid:
     """Number of equal cells."""
     has_missing: bool = False
     """True when a value may be missing."""
+    values: WholeValues | None = None
+    """The multiples of a step that the column holds; None for any numbers."""
+    beyond: int = 0
+    """Of these: half cells added below the first and above the last value, so many each (`widened`)."""
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.lower) and math.isfinite(self.upper) and self.lower < self.upper):
             raise ParameterError("bounds must be two finite numbers [low, high] with low < high")
         if self.cells < 1:
             raise ParameterError(f"cells ({self.cells}) must be at least 1")
+        if self.values is not None and not self.beyond and self.values.bounds != (self.lower, self.upper):
+            raise ParameterError("the bounds of a column of multiples must be the first and the last of them")
+        if self.values is not None and self.cells - self.beyond > self.values.size:
+            raise ParameterError("a column of multiples has no more cells than there are of them")
+
+    @classmethod
+    def over(cls, bounds: tuple[float, float], cells: int, *, has_missing: bool, values: WholeValues | None) -> Grid:
+        """Return equal cells over bounds, or over the multiples within them."""
+        lower, upper = bounds if values is None else values.bounds
+        return cls(lower=lower, upper=upper, cells=cells, has_missing=has_missing, values=values)
 
     @property
     def size(self) -> int:
@@ -94,15 +111,26 @@ class Grid:
 
     @property
     def width(self) -> float:
-        """Width of a cell, in the unit of the attribute."""
+        """Width of a cell, in the unit of the attribute; of multiples on average."""
+        if self.values is not None:
+            return float(self.values.width(self.cells - self.beyond) * self.values.step)
         return (self.upper - self.lower) / self.cells
 
+    @property
+    def are_integers(self) -> bool:
+        """True when every cell is shown as a whole number, because the column holds whole numbers."""
+        return self.values is not None and self.values.are_integers
+
     def midpoints(self) -> FloatArray:
-        """Return the middle of each cell, shape (cells,)."""
+        """Return the number that stands for each cell, its middle or of multiples a middle one, shape (cells,)."""
+        if self.values is not None:
+            return self.values.shown(self.cells - self.beyond, self.beyond)
         return np.asarray(self.lower + (np.arange(self.cells) + 0.5) * self.width, dtype=np.float64)
 
     def edges(self) -> FloatArray:
-        """Return the ends of the cells, shape (cells + 1,)."""
+        """Return the ends of the cells, shape (cells + 1,); a number at one of them is in the upper cell."""
+        if self.values is not None:
+            return self.values.edges(self.cells - self.beyond, self.beyond)
         return np.asarray(np.linspace(self.lower, self.upper, self.cells + 1), dtype=np.float64)
 
     def encode(self, values: FloatArray) -> NDArray[np.int32]:
@@ -120,28 +148,54 @@ class Grid:
                 f"{int(absent.sum())} of {numbers.size} values are missing but the domain has no missing",
                 "declare that values may be missing: absence is then randomized too",
             )
-        place = (np.where(absent, self.lower, numbers) - self.lower) / self.width
-        codes = np.clip(place, 0, self.cells - 1).astype(np.int32)
+        filled = np.where(absent, self.lower, numbers)
+        if self.values is not None:
+            codes: NDArray[np.int32] = np.searchsorted(self.edges()[1:-1], filled, side="right").astype(np.int32)
+        else:
+            codes = np.clip((filled - self.lower) / self.width, 0, self.cells - 1).astype(np.int32)
         codes[absent] = self.cells
         return codes
 
     def decode(self, codes: Codes) -> FloatArray:
-        """Return the middle of each cell, NaN for missing, shape (n,)."""
+        """Return the number that stands for each cell, NaN for missing, shape (n,)."""
         return np.append(self.midpoints(), np.nan)[codes]
 
     def widened(self, band: int) -> Grid:
         """Return the grid of a band response's places: each stands at the middle of the band it belongs to."""
-        margin = (band - 1) / 2 * self.width
-        cells = self.cells + band - 1
-        return Grid(lower=self.lower - margin, upper=self.upper + margin, cells=cells, has_missing=self.has_missing)
+        beyond = band - 1
+        if self.values is not None:
+            ends = self.values.edges(self.cells, beyond)
+            lower, upper = float(ends[0]), float(ends[-1])
+            return replace(self, lower=lower, upper=upper, cells=self.cells + beyond, beyond=beyond)
+        margin = beyond / 2 * self.width
+        return replace(self, lower=self.lower - margin, upper=self.upper + margin, cells=self.cells + beyond)
+
+    def finer(self, parts: int) -> Grid:
+        """Return the grid in which each cell has so many parts; of multiples no more cells than there are."""
+        cells = self.cells * parts
+        return replace(self, cells=cells if self.values is None else min(cells, self.values.size))
 
     def to_params(self) -> dict[str, Any]:
         """Return the domain, ready for JSON."""
-        return {"bounds": [self.lower, self.upper], "cells": self.cells, "has_missing": self.has_missing}
+        step = {} if self.values is None else {"step": written_step(self.values.step)}
+        return {"bounds": [self.lower, self.upper], "cells": self.cells, **step, "has_missing": self.has_missing}
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Self:
         """Rebuild the domain from `to_params()`."""
         with refusing_damage("a grid must have bounds, cells and has_missing"):
             lower, upper = (float(bound) for bound in params["bounds"])
-            return cls(lower=lower, upper=upper, cells=int(params["cells"]), has_missing=bool(params["has_missing"]))
+            step = params.get("step")
+            values = None if step is None else WholeValues.within(lower, upper, exact_step(step))
+            return cls(
+                lower=lower,
+                upper=upper,
+                cells=int(params["cells"]),
+                has_missing=bool(params["has_missing"]),
+                values=values,
+            )
+
+
+def written_step(step: Fraction) -> int | float:
+    """Return a step as JSON has it: a whole number, or a decimal."""
+    return step.numerator if step.denominator == 1 else float(step)

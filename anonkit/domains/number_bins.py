@@ -56,7 +56,11 @@ class NumberBins(Categories):
         means : sequence of float, optional
         """
         places = tuple(int(end) for end in ends)
-        middles = (_edges(grid, (0, *places[:-1])) + _edges(grid, places)) / 2
+        starts = (0, *places[:-1])
+        middles = (_edges(grid, starts) + _edges(grid, places)) / 2
+        if grid.values is not None:
+            shown = grid.midpoints()
+            middles = np.array([shown[first:last].mean() for first, last in zip(starts, places, strict=True)])
         return cls(
             values=tuple(interval_names([float(edge) for edge in _edges(grid, (0, *places))])),
             has_missing=grid.has_missing,

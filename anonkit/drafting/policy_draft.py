@@ -347,7 +347,10 @@ def _section(guess: _Guess, of_target: TargetGuess | None, answers: Answers | No
         return lines + _category_lines(guess)
     if guess.may_be_codes:
         lines += _code_lines(guess)
-    return [*lines, "# bounds = [LOW, HIGH]   # inclusive, from public knowledge"]
+    whole = (
+        ['# type = "integer"   # whole numbers: noise releases them as such'] if profile.kind is ValueKind.WHOLE else []
+    )
+    return [*lines, "# bounds = [LOW, HIGH]   # inclusive, from public knowledge", *whole]
 
 
 def _code_lines(guess: _Guess) -> list[str]:

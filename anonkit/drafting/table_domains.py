@@ -42,8 +42,9 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
     """Return the policy with domains read from a table where none are declared.
 
     Numbers get bounds: round numbers at or beyond which at least so many people lie at either end, and at most twice
-    as many where values allow it; what lies beyond is clamped. Everything else, and numbers for which there are no
-    such bounds, gets the categories that at least so many people share; other values are outside the domain, and rows
+    as many where values allow it; what lies beyond is clamped. Where all of them are whole, the column is one of whole
+    numbers. Everything else, and numbers for which there are no such bounds, gets the categories that at least so many
+    people share; other values are outside the domain, and rows
     with another class have no class. A target has categories, or bounds where it is declared to be a number to predict.
     An undeclared column in which no value is so common is taken for an identifier. People are the units where a unit is
     declared, else rows. Of a table larger than may be held, the same keyed sample of rows is read each time.
@@ -99,6 +100,9 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
         policy,
         columns=columns,
         domains_from_data=tuple(name for name in undeclared if name not in left_out),
+        whole_from_data=tuple(
+            name for name in undeclared if columns[name].step is not None and policy.column(name).step is None
+        ),
         identifiers_from_data=(*policy.identifiers_from_data, *left_out),
         domains_min_people=min_people,
     )
@@ -140,7 +144,7 @@ def _with_domain(
     if numbers is not None:
         bounds = bounds_of_people(numbers[codes], whose, min_people)
         if bounds is not None:
-            return replace(column, bounds=bounds)
+            return _in_whole_numbers(replace(column, bounds=bounds), numbers)
     listed = _common(values, codes, whose, min_people, texts_alone=column.compares_texts)
     enough = len(listed) >= (2 if column.role is Role.TARGET else 1)
     return replace(column, categories=tuple(listed)) if enough else column
@@ -155,13 +159,23 @@ def _with_bounds(column: Column, coded: CodedColumn, people: _Codes | None, min_
         Too few people lie at either end of any bounds.
     """
     values, codes, whose = _of_people(coded, people)
-    bounds = bounds_of_people(as_numbers(values)[codes], whose, min_people)
+    numbers = as_numbers(values)
+    bounds = bounds_of_people(numbers[codes], whose, min_people)
     if bounds is None:
         raise PolicyError(
             f"target {column.name!r} has too few numbers to read bounds from that {min_people} people lie at or beyond",
             "declare bounds = [low, high] in the policy",
         )
-    return replace(column, bounds=bounds)
+    return _in_whole_numbers(replace(column, bounds=bounds), numbers)
+
+
+def _in_whole_numbers(column: Column, numbers: NDArray[np.float64]) -> Column:
+    """Return the column as one of whole numbers where all its numbers are, and nothing is declared of them."""
+    finite = numbers[np.isfinite(numbers)]
+    if column.whole_values is not None or not bool((finite == np.round(finite)).all()):
+        return column
+    stepped = replace(column, is_whole_by_type=True)
+    return replace(column, step=1.0) if stepped.whole_values is not None else column
 
 
 def _of_people(coded: CodedColumn, people: _Codes | None) -> tuple[list[Any], _Codes, _Codes]:

@@ -123,7 +123,12 @@ def _attribute(column: PublicAttribute, epsilon: float, classes: Categories | No
         domain = column.domain
         mechanism = best_category_response(epsilon, segments=segments, values=domain.size)
     else:
-        cells, mechanism = best_number_response(epsilon, segments=segments, has_missing=column.has_missing)
+        cells, mechanism = best_number_response(
+            epsilon,
+            segments=segments,
+            has_missing=column.has_missing,
+            most=None if column.values is None else column.values.size,
+        )
         domain = column.grid(cells)
     return PublishedAttribute(
         name=column.name, domain=domain, mechanism=mechanism, joint_with_target=classes is not None

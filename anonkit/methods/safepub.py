@@ -24,7 +24,14 @@ from anonkit.mechanisms.sampling_threshold import WORD_BITS, best_sample, class_
 from anonkit.parameters import check_integer, check_number, parameter, settle_numbers
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.policy.public_domains import NumericAttribute, PublicDomains, conditions_of, numeric_target, public_domains
+from anonkit.policy.public_domains import (
+    NumericAttribute,
+    PublicDomains,
+    conditions_of,
+    numeric_target,
+    public_assumptions,
+    public_domains,
+)
 from anonkit.promises.anonymous_dp import AnonymousDP
 from anonkit.protocols import COUNT, Draft, Engine, Progress, Source, no_progress
 from anonkit.published.exact_losses import RATE_BITS
@@ -147,7 +154,7 @@ class SafePub:
             k=k,
             quasi_identifiers=tuple(attribute.name for attribute in domains.attributes),
             unit=policy.unit,
-            assumptions=conditions_of(policy),
+            assumptions=public_assumptions(policy),
             conditional=policy.domains_from_data,
             identifiers_from_data=policy.identifiers_from_data,
         )

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from anonkit.errors import PolicyError, option
 from anonkit.parameters import check_choice, parameter
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.policy.public_domains import NumericAttribute, PublicDomains, conditions_of
+from anonkit.policy.public_domains import NumericAttribute, PublicDomains, public_assumptions
 from anonkit.promises.no_guarantee import NoGuarantee
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.transformed_response import NO_GUARANTEE, PUBLISHED, TransformedResponse
@@ -124,7 +124,7 @@ class TRR(NumberNoise, RandomizedMethod):
         return NoGuarantee(
             reason=NO_GUARANTEE.removeprefix("No formal guarantee: ").capitalize(),
             parameters={"transformed": names, "clear": [] if table.target is None else [table.target.name]},
-            assumptions=conditions_of(policy),
+            assumptions=public_assumptions(policy),
             conditional=policy.domains_from_data,
         )
 

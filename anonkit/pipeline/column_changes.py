@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anonkit.checks.number_cells import NumberCells, multiples_of
 from anonkit.k_anonymity.recoded_sample import as_published
 from anonkit.k_anonymity.recoded_shares import RecodedShares, recoded_shares
 from anonkit.policy.column_declarations import Role
@@ -93,10 +94,12 @@ class BeforeAndAfter:
                 continue
             if not 1 < int(domain.get("cells", 0)) < _FINE:
                 continue  # none where a recoding leaves numbers as they are
-            low, high = domain["bounds"]
-            ends: _FloatArray = np.linspace(low, high, int(domain["cells"]) + 1)
+            low, high = (float(bound) for bound in domain["bounds"])
+            multiples = multiples_of(domain, (low, high))
+            grid = NumberCells(low=low, high=high, cells=int(domain["cells"]), multiples=multiples)
+            ends, middles = grid.edges, grid.middles
             shown = np.unique(filled_numbers(after))[:_FINE]  # more of them than there are middles tell as much
-            away = np.abs(shown[:, None] - (ends[:-1] + ends[1:]) / 2).min(axis=1)
+            away = np.abs(shown[:, None] - middles).min(axis=1)
             if shown.size and (away <= 1e-9 * (ends[-1] - ends[0])).all():
                 return ends[1:-1]
         return None

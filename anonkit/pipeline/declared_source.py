@@ -32,6 +32,7 @@ from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.request_form import request_form
 from anonkit.pipeline.search_for_keys import draft_for_keys
 from anonkit.pipeline.several_tables import SeveralTables
+from anonkit.pipeline.whole_types import with_whole_types
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.key_combinations import refuse_strange_keys
@@ -227,7 +228,7 @@ def declared_source(
         forms, table = read_by_forms(table, declared, engine)
         declared = forms.declared(declared)
     schema = table.schema
-    columns = schema.names
+    columns, by_cell = schema.names, table
     unknown = [] if declared.cell_by_cell else [column for column in columns if not declared.declares(column)]
     undeclared = _judged(table, unknown, engine, view)
     asks_whose = isinstance(method, AnonymityModel) and declared.unit is None and not declared.independent_rows
@@ -248,7 +249,11 @@ def declared_source(
     if min_people is not None:
         policy = replace(policy, identifiers_from_data=tuple(undeclared.taken))
         policy = with_domains_of(policy, with_unit(table, policy, engine), engine, min_people)
+        once = isinstance(source, pa.RecordBatchReader)
+        by_cell = table if once else snapshot.scan(engine, replace(policy, cell_by_cell=True))
         undeclared = undeclared.with_rare(policy.identifiers_from_data)
+    if noisy:
+        policy = with_whole_types(policy, by_cell.schema, source)
     if hasattr(method, "check_cells"):
         method.check_cells(method.with_domains_to_find(policy) if finds else policy)  # type: ignore[attr-defined]
     failure: Exception | None = None
@@ -273,8 +278,7 @@ def declared_source(
             raise ParameterError(
                 f"method {method.name!r} needs no public domains", f"leave {option('domains_from_data')} out"
             )
-        policy = replace(policy, cell_by_cell=True)
-        table = table if isinstance(source, pa.RecordBatchReader) else snapshot.scan(engine, policy)
+        policy, table = replace(policy, cell_by_cell=True), by_cell
     _refuse_keys(policy, method, promise)
     return DeclaredSource(
         name=name,

@@ -14,6 +14,7 @@ from typing import Any
 from anonkit.domains.calendar_parts import CalendarKind
 from anonkit.domains.exact_decimals import exact_decimal
 from anonkit.domains.named_parts import NamedParts
+from anonkit.domains.whole_values import WholeValues
 from anonkit.domains.written_numbers import NumberForm
 from anonkit.errors import ChoiceError, ParameterError, PolicyError, did_you_mean
 from anonkit.policy.answer_design import KEYS as ANSWER_KEYS
@@ -125,6 +126,10 @@ class Column:
     """The public domain of a categorical column, in order."""
     bounds: tuple[float, float] | None = None
     """The public bounds of a numeric column, inclusive."""
+    step: float | None = None
+    """Step between the numbers of a column, above 0, such as 1 or 0.01; None: 1 where the type is integer."""
+    is_whole_by_type: bool = False
+    """True when the type of the source says that it holds whole numbers, and no policy does; not from a file."""
     ladder: tuple[float, ...] | None = None
     """Bin widths of a numeric column, finest first."""
     tree: tuple[tuple[str, ...], ...] | None = None
@@ -225,6 +230,29 @@ class Column:
             return self.place.bins
         return self.calendar.bins if self.has_bins and self.calendar is not None else None
 
+    @property
+    def whole_values(self) -> WholeValues | None:
+        """The multiples of a step that the column holds within its bounds; None for any numbers.
+
+        Also None where only a type says that numbers are whole, and doubles do not tell halves of them apart.
+
+        Raises
+        ------
+        PolicyError
+            There are not two of them between the bounds.
+        """
+        step = self.step
+        if step is None and (self.is_whole_by_type or self.type is ColumnType.INTEGER):
+            step = 1.0 if self.bounds is not None and max(map(abs, self.bounds)) < _HALVES_APART else None
+        if step is None or self.bounds is None:
+            return None
+        try:
+            return WholeValues.within(*self.bounds, step)
+        except ParameterError as error:
+            if self.is_whole_by_type:
+                return None
+            raise PolicyError(f"column {self.name!r}: {error.message}", "bounds = [0, 100]; step = 0.01") from None
+
     def __post_init__(self) -> None:
         where = f"column {self.name!r}"
         # a word given in Python is the member it names: many a rule asks which member it is
@@ -246,6 +274,7 @@ class Column:
             raise PolicyError(f"{where}: bounds must be [low, high] with low < high")
         if self.bounds is not None:
             _check_resolution(where, *self.bounds)
+        self._check_step(where)
         if self.categories is not None and len(set(self.categories)) != len(self.categories):
             raise PolicyError(f"{where}: categories must be distinct")
         if self.categories is not None and not self.categories:
@@ -272,6 +301,19 @@ class Column:
             raise PolicyError(f"{where}: sensitive = true is for the target", 'use role = "sensitive"')
         self._check_model(where)
         self._check_outside(where)
+
+    def _check_step(self, where: str) -> None:
+        """Refuse a step that is no number above 0, of what holds no numbers, or that fits neither type nor bounds."""
+        if self.step is None:
+            return
+        if isinstance(self.step, bool) or not isinstance(self.step, int | float) or not 0 < self.step < inf:
+            raise PolicyError(f"{where}: step must be a number above 0", "step = 1, or step = 0.01 for decimals")
+        numeric = self.type in (None, ColumnType.INTEGER, ColumnType.NUMBER)
+        if not numeric or self.domain_values is not None or self.place is not None:
+            raise PolicyError(f"{where}: a step is for numbers", 'type = "number"')
+        if self.type is ColumnType.INTEGER and not float(self.step).is_integer():
+            raise PolicyError(f"{where}: the step of whole numbers is a whole number", 'type = "number" for decimals')
+        _ = self.whole_values
 
     def _check_weight(self, where: str) -> None:
         """Refuse a weight that is no number above 0, or that is about a column without levels of detail."""
@@ -337,6 +379,8 @@ class Column:
 
 _FEWEST_STEPS = 1 << 20
 """Doubles that there must be between bounds: a column has up to 16,384 cells, and each its middle."""
+_HALVES_APART = 2.0**50
+"""Below this, doubles tell halves of whole numbers apart."""
 _LARGEST_BOUND, _LEAST_RANGE = 1e100, 1e-100
 """What is added up and squared stays within the range of doubles."""
 
@@ -408,6 +452,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
         *CALENDAR_KEYS,
         *ANSWER_KEYS,
         *_FORM_KEYS,
+        "step",
     )
     refuse_unknown(where, spec, known)
     kind = None if "type" not in spec else member(ColumnType, where, "type", spec["type"])
@@ -439,6 +484,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
         type=kind,
         categories=None if categories is None else tuple(texts(where, "categories", categories)),
         bounds=bounds,
+        step=spec.get("step"),
         ladder=widths,
         tree=declared_tree(where, name, spec["tree"], folder, encoding) if "tree" in spec else None,
         generalize=ladder != "none",

@@ -159,6 +159,8 @@ class Policy:
     """Declared columns that a table may lack; set by `anonkit apply`, not from a file."""
     domains_from_data: tuple[str, ...] = ()
     """Columns whose domain was read from the table: a claim that rests on it is conditional. Not from a file."""
+    whole_from_data: tuple[str, ...] = ()
+    """Columns of these in which all numbers that were read are whole, and are released so. Not from a file."""
     found_domains: FoundDomains | None = None
     """Domains that were found in the table privately, and what that cost; None where none was. Not from a file."""
     cell_by_cell: bool = False

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.number_bins import NumberBins
+from anonkit.domains.whole_values import WholeValues
 from anonkit.errors import PolicyError, option
 from anonkit.policy.answer_design import AnswerDesign
 from anonkit.policy.calendar_columns import Calendar
@@ -61,17 +62,20 @@ class NumericAttribute:
     """True when a value may be missing."""
     answers: AnswerDesign | None = None
     """How the owner designed its answers, if so."""
+    values: WholeValues | None = None
+    """The multiples of a step that it holds, such as whole numbers; None: any numbers."""
 
     def grid(self, cells: int) -> Grid:
-        """Return its domain as so many equal cells.
+        """Return its domain as so many equal cells; of multiples of a step as no more than there are.
 
         Raises
         ------
         ParameterError
             A bound is not finite, or there is no cell.
         """
-        lower, upper = self.bounds
-        return Grid(lower=lower, upper=upper, cells=cells, has_missing=self.has_missing)
+        if self.values is not None:
+            cells = min(cells, self.values.size)
+        return Grid.over(self.bounds, cells, has_missing=self.has_missing, values=self.values)
 
     def in_bins(self, bins: int) -> CategoricalAttribute:
         """Return it as a target: so many equal bins over its bounds, which are its classes.
@@ -227,7 +231,14 @@ def public_attribute(column: Column, policy_missing: Missing | None = None) -> P
     else:
         has_missing = missing is not Missing.FIRST
     if bounds is not None:
-        return NumericAttribute(name=column.name, bounds=bounds, has_missing=has_missing, answers=column.answers)
+        whole = column.whole_values
+        return NumericAttribute(
+            name=column.name,
+            bounds=bounds if whole is None else whole.bounds,
+            has_missing=has_missing,
+            answers=column.answers,
+            values=whole,
+        )
     return CategoricalAttribute(
         name=column.name,
         domain=Categories(
@@ -274,4 +285,27 @@ def conditions_of(policy: Policy) -> tuple[str, ...]:
         "each bound: that limits what is learned about one person and is no differential privacy.",
         f"CONDITIONAL: which undeclared columns are identifiers was decided by their cells; left out as identifiers: "
         f"{taken}. The claim holds only if that is public knowledge.",
+        *_condition_on_whole_numbers(policy),
+    )
+
+
+def _condition_on_whole_numbers(policy: Policy) -> tuple[str, ...]:
+    if not policy.whole_from_data:
+        return ()
+    return (
+        f"CONDITIONAL: that all numbers of {', '.join(policy.whole_from_data)} are whole was decided by their cells. "
+        "The claim holds only if that is public knowledge.",
+    )
+
+
+def public_assumptions(policy: Policy) -> tuple[str, ...]:
+    """Return the conditions, and that the types of the source are public where they say which columns are whole."""
+    noisy = policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
+    columns = [policy.column(name) for name in noisy]
+    typed = [column.name for column in columns if column.is_whole_by_type and column.whole_values is not None]
+    if not typed:
+        return conditions_of(policy)
+    return (
+        *conditions_of(policy),
+        f"That all numbers of {', '.join(typed)} are whole is public knowledge: the types of the source say so.",
     )

@@ -18,9 +18,10 @@ from typing import Any, Self
 import numpy as np
 
 from anonkit.domains.array_types import IntArray
-from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.attribute_domains import Categories, Grid, written_step
 from anonkit.domains.number_bins import interval_names
 from anonkit.domains.rounding_grid import RoundingGrid
+from anonkit.domains.whole_values import WholeValues
 from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 
 FORMAT = "anonkit-aggregates-1"
@@ -95,16 +96,20 @@ class AddedColumn:
     """Numbers beyond them count as the nearest."""
     has_missing: bool
     """True where a row without the number is in none of its sums; else it counts as the lower bound."""
+    values: WholeValues | None = None
+    """The multiples of a step that it holds, such as whole numbers; None: any numbers."""
 
     def to_params(self) -> dict[str, Any]:
         """Return the column, ready for JSON."""
-        return {"name": self.name, "bounds": list(self.bounds), "has_missing": self.has_missing}
+        step = {} if self.values is None else {"step": written_step(self.values.step)}
+        return {"name": self.name, "bounds": list(self.bounds), **step, "has_missing": self.has_missing}
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Self:
         """Rebuild the column from `to_params()`."""
         low, high = (float(bound) for bound in params["bounds"])
-        return cls(name=str(params["name"]), bounds=(low, high), has_missing=bool(params["has_missing"]))
+        values = None if params.get("step") is None else WholeValues.within(low, high, params["step"])
+        return cls(name=str(params["name"]), bounds=(low, high), has_missing=bool(params["has_missing"]), values=values)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

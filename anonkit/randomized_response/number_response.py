@@ -35,7 +35,9 @@ _POINTS = 64  # where the distribution functions are compared
 
 
 @lru_cache(maxsize=256)
-def best_number_response(epsilon: float, *, segments: int, has_missing: bool) -> tuple[int, TruthOrBlind]:
+def best_number_response(
+    epsilon: float, *, segments: int, has_missing: bool, most: int | None = None
+) -> tuple[int, TruthOrBlind]:
     """Return the number of cells and the mechanism with the least expected error at this privacy loss.
 
     Parameters
@@ -46,31 +48,40 @@ def best_number_response(epsilon: float, *, segments: int, has_missing: bool) ->
         Number of classes hidden in the same answer; 1 when the class is not part of it.
     has_missing : bool
         Whether missing is one more value.
+    most : int, optional
+        How many values the column has, such as whole numbers within its bounds: there are no more cells.
     """
     if segments * BINS[1] > MOST_CODES:
-        return BINS[0], RandomizedResponse.from_epsilon(segments * (BINS[0] + has_missing), epsilon)
+        fewest = BINS[0] if most is None else min(BINS[0], most)
+        return fewest, RandomizedResponse.from_epsilon(segments * (fewest + has_missing), epsilon)
     scored = [
-        (distribution_error(channel, cells, knots, segments=segments), -at, cells, channel)
-        for at, (cells, knots, channel) in enumerate(_candidates(epsilon, segments, has_missing))
+        (distribution_error(channel, cells, knots, segments=segments, each=cells == most), -at, cells, channel)
+        for at, (cells, knots, channel) in enumerate(_candidates(epsilon, segments, has_missing, most))
     ]
     _, _, cells, channel = min(scored, key=lambda candidate: candidate[:2])
     return cells, channel
 
 
-def _candidates(epsilon: float, segments: int, has_missing: bool) -> Iterator[tuple[int, int, TruthOrBlind]]:
+def _candidates(
+    epsilon: float, segments: int, has_missing: bool, most: int | None
+) -> Iterator[tuple[int, int, TruthOrBlind]]:
     """Yield cells of the grid, cells that are estimated, and mechanism."""
-    for cells in (bins for bins in BINS if segments * bins <= MOST_CODES):
+    few = most is not None and most < BAND_CELLS
+    numbers = BINS if most is None else sorted({min(bins, most) for bins in BINS})
+    for cells in (bins for bins in numbers if segments * bins <= MOST_CODES):
         single = RandomizedResponse.from_epsilon(segments * (cells + has_missing), epsilon)
         yield cells, cells, single
         if cells <= MOST_SET_BINS:
             several = best_category_response(epsilon, segments=segments, values=cells + has_missing)
             yield from () if several == single else ((cells, cells, several),)
-    if epsilon <= LARGEST_BAND_EPSILON and segments * BAND_CELLS <= MOST_CODES:
+    if epsilon <= LARGEST_BAND_EPSILON and segments * BAND_CELLS <= MOST_CODES and not few:
         for make in (BandResponse.square_wave, BandResponse.piecewise):
             yield BAND_CELLS, _KNOTS, make(epsilon, BAND_CELLS, has_missing=has_missing, segments=segments)
 
 
-def distribution_error(channel: TruthOrBlind, cells: int, knots: int, *, segments: int = 1) -> float:
+def distribution_error(
+    channel: TruthOrBlind, cells: int, knots: int, *, segments: int = 1, each: bool = False
+) -> float:
     """Return the mean squared error of the estimated distribution function within a class.
 
     Parameters
@@ -81,6 +92,8 @@ def distribution_error(channel: TruthOrBlind, cells: int, knots: int, *, segment
         Cells of the grid, and the equal cells, a divisor of them, whose shares are estimated.
     segments : int
         Number of classes in a code, taken as equally frequent.
+    each : bool
+        True when each cell is one value of the column: then nothing is lost within it.
 
     Returns
     -------
@@ -97,7 +110,7 @@ def distribution_error(channel: TruthOrBlind, cells: int, knots: int, *, segment
     blocks = covariance.reshape(segments, knots, segments, knots) * segments**2
     variance = np.mean([np.einsum("ti,ij,tj->t", lines, blocks[s, :, s], lines).mean() for s in range(segments)])
     # a band's places tell more than its knots do, so only bins are charged for their width
-    missed = lines @ _bell(knots) - np.cumsum(_bell(_POINTS))[:-1] if knots == cells else np.zeros(1)
+    missed = lines @ _bell(knots) - np.cumsum(_bell(_POINTS))[:-1] if knots == cells and not each else np.zeros(1)
     return float(variance / (_ROWS_OF_A_CLASS * segments) + (missed**2).mean())
 
 

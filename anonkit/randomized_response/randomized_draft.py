@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.domain_codes import refuse_kinds
 from anonkit.domains.number_bins import notes_on_bins
 from anonkit.errors import PolicyError, option
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.public_domains import PublicDomains, conditions_of
+from anonkit.policy.public_domains import PublicDomains, conditions_of, public_assumptions
 from anonkit.promises.guarantee import loss_json
 from anonkit.promises.pure_local_dp import LocalDP
 from anonkit.protocols import Draft, Engine, Source
@@ -22,6 +23,7 @@ from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_matrix import ResponseMatrix
 from anonkit.published.channels.transformed_response import TransformedResponse, breach_width
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
+from anonkit.published.released_cells import type_of_numbers
 from anonkit.randomized_response.randomized_rows import RandomizeBatch
 from anonkit.randomized_response.shuffled_view import shuffled_view
 from anonkit.randomness import Randomness
@@ -114,7 +116,7 @@ def assumptions_of(table: PublishedTable, policy: Policy) -> tuple[str, ...]:
     sentences = dict.fromkeys(
         text[:1].upper() + text[1:] + "." for attribute in table.attributes for text in attribute.mechanism.assumptions
     )
-    return (*conditions_of(policy), *sentences)
+    return (*public_assumptions(policy), *sentences)
 
 
 # --- the draft ---------------------------------------------------------------------------------------------------
@@ -200,12 +202,19 @@ def realised_notes(asked: float | None, realised: Mapping[str, float]) -> list[s
 
 def _types(table: PublishedTable) -> dict[str, pa.DataType]:
     category = pa.dictionary(pa.int32(), pa.string())
-    types = {attribute.name: pa.float64() if attribute.is_number else category for attribute in table.attributes}
+    types = {attribute.name: _type_of(attribute.answers(), category) for attribute in table.attributes}
     if table.target is not None:
-        types[table.target.name] = pa.float64() if table.target.is_number else category
+        types[table.target.name] = _type_of(table.target.shown, category)
     if table.asked_column is not None:
         types[table.asked_column] = category
     return types
+
+
+def _type_of(answers: Categories | Grid | None, category: pa.DataType) -> pa.DataType:
+    """Return the type of a column of answers; a transformed number, which has no domain, is a float."""
+    if isinstance(answers, Categories):
+        return category
+    return pa.float64() if answers is None else type_of_numbers(answers)
 
 
 # --- the report --------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import FORMAT, PublishedTable
 from anonkit.published.recoding import coarser_steps, recoding_from_dict
+from anonkit.published.released_cells import array_of_numbers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -154,4 +155,4 @@ def _decoded(codes: NDArray[np.int64], domain: Categories | Grid, blank: NDArray
         mask = np.array([value is None for value in values]) if blank is None else blank
         return pa.array(values, pa.string(), mask=mask)
     numbers = np.asarray(values, dtype=np.float64)
-    return pa.array(numbers, mask=np.isnan(numbers) if blank is None else blank | np.isnan(numbers))
+    return array_of_numbers(numbers if blank is None else np.where(blank, np.nan, numbers), domain)

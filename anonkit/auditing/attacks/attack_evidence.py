@@ -247,8 +247,7 @@ def codes_in(column: Values, domain: Categories | Grid, *, per_value: bool = Fal
     else:
         numbers = np.array([np.nan if value is None else float(value) for value in column.values])
         absent = np.isnan(numbers)
-        places = np.floor((np.where(absent, domain.lower, numbers) - domain.lower) / domain.width)
-        codes = np.clip(places, 0, domain.cells - 1).astype(np.int64)
+        codes = domain.encode(np.where(absent, domain.lower, numbers)).astype(np.int64)
         codes[absent] = domain.cells if domain.has_missing else -1
     return codes if per_value else codes[column.codes]
 

@@ -94,7 +94,12 @@ class AggregatePlan:
         """All columns that are added up, sorted by name."""
         numbers = {planned.of.name: planned.of for planned in self.measurements if planned.of is not None}
         return tuple(
-            AddedColumn(name=name, bounds=numbers[name].bounds, has_missing=numbers[name].has_missing)
+            AddedColumn(
+                name=name,
+                bounds=numbers[name].bounds,
+                has_missing=numbers[name].has_missing,
+                values=numbers[name].values,
+            )
             for name in sorted(numbers)
         )
 

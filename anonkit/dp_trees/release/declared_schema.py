@@ -18,7 +18,7 @@ from anonkit.mechanisms.accounting import rounded_up, units_of
 from anonkit.parameters import check_choice, check_integer, check_number, parameter, settle_numbers, told_parameters
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, PublicDomains, conditions_of
+from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, PublicDomains, public_assumptions
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE, changed_rows
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Engine, Source
@@ -173,7 +173,7 @@ class CentralMethod:
             unit=policy.unit,
             rows_per_unit=self.rows_per_unit,
             published_claim=published_claim,
-            assumptions=(*conditions_of(policy), *bounds),
+            assumptions=(*public_assumptions(policy), *bounds),
             conditional=policy.domains_from_data,
             identifiers_from_data=policy.identifiers_from_data,
         )

@@ -16,7 +16,7 @@ from anonkit.mechanisms.accounting import units_of
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.parameters import check_number, parameter
 from anonkit.policy.declaration import Policy
-from anonkit.policy.public_domains import conditions_of
+from anonkit.policy.public_domains import public_assumptions
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.neighbouring_tables import REPLACE
 from anonkit.protocols import Draft, Engine, Source
@@ -118,7 +118,11 @@ class DeltaMethod(CentralMethod):
             adjacency=self.neighbours,
             unit=policy.unit,
             rows_per_unit=self.rows_per_unit,
-            assumptions=(*conditions_of(policy), *bounds, *(() if policy.found_domains is None else PUBLIC_COLUMNS)),
+            assumptions=(
+                *public_assumptions(policy),
+                *bounds,
+                *(() if policy.found_domains is None else PUBLIC_COLUMNS),
+            ),
             conditional=policy.domains_from_data,
             identifiers_from_data=policy.identifiers_from_data,
         )

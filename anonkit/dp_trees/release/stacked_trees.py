@@ -380,8 +380,13 @@ class StackedRows:
         domain = attribute.domain
         if not isinstance(domain, Grid):
             return codes
-        within = words.below(np.full(codes.size, _STEPS_IN_A_CELL, dtype=np.int64))
-        return np.where(codes < domain.cells, codes * _STEPS_IN_A_CELL + within, domain.cells * _STEPS_IN_A_CELL)
+        finer = domain.finer(_STEPS_IN_A_CELL)
+        starts = np.arange(domain.cells, dtype=np.int64) * _STEPS_IN_A_CELL
+        if domain.values is not None:  # a cell begins where one of the finer cells does
+            starts = finer.encode(domain.edges()[:-1]).astype(np.int64)
+        known = np.minimum(codes, domain.cells - 1)
+        within = words.below(np.diff(np.append(starts, finer.cells))[known])
+        return np.where(codes < domain.cells, starts[known] + within, finer.cells)
 
 
 def microdata_of(
@@ -401,12 +406,5 @@ def microdata_of(
 
 
 def _finer(domain: Categories | Grid) -> Categories | Grid:
-    """Return the domain in which cells of numbers have places."""
-    if not isinstance(domain, Grid):
-        return domain
-    return Grid(
-        lower=domain.lower,
-        upper=domain.upper,
-        cells=domain.cells * _STEPS_IN_A_CELL,
-        has_missing=domain.has_missing,
-    )
+    """Return the domain in which cells of numbers have places; of whole numbers each is one."""
+    return domain.finer(_STEPS_IN_A_CELL) if isinstance(domain, Grid) else domain

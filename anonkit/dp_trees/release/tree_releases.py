@@ -30,7 +30,7 @@ from anonkit.mechanisms.approximate_accounting import ApproximateAccounting
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
-from anonkit.policy.public_domains import conditions_of, public_domains
+from anonkit.policy.public_domains import conditions_of, public_assumptions, public_domains
 from anonkit.promises.guarantee import Guarantee
 from anonkit.promises.no_guarantee import NoGuarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
@@ -133,7 +133,7 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         if reason is not None:
             drawn = f"Without looks that have no noise, what is drawn loses epsilon = {plan.accounting.epsilon:.4g}."
             return NoGuarantee(
-                reason=f"{reason} {drawn}", assumptions=conditions_of(policy), conditional=policy.domains_from_data
+                reason=f"{reason} {drawn}", assumptions=public_assumptions(policy), conditional=policy.domains_from_data
             )
         claim = self.published_claim()
         return self.promise(policy, plan.accounting.epsilon, published_claim=claim)
