@@ -24,6 +24,7 @@ from anonkit.checks.central_params import (
     integers,
 )
 from anonkit.checks.gaussian_lines import gaussian_variance
+from anonkit.checks.missing_cells import shown_in_mixtures
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
@@ -141,7 +142,7 @@ def _wrong_mixtures(params: Mapping[str, Any], split: PublicFacts) -> int:
             sums = np.diff(np.cumsum(np.array(components), axis=1)[:, ends - 1], axis=1, prepend=0)
             whole = bool((sums == _SHARES).all())
         wrong += int(not whole)
-    return wrong
+    return wrong or shown_in_mixtures(params, split, gaussian=params["format"] == GAUSSIAN_MARGINALS)
 
 
 def _wrong_rows(params: Mapping[str, Any]) -> int:
@@ -215,7 +216,8 @@ def expected_values(
             steps = np.abs(np.diff(own, axis=0, append=0.0)).sum(axis=0)
             rounded = ((own > 0) & (own < 1)).sum(axis=0) + pieces
             chance = math.log(2 * len(mixtures) * sum(sizes) / _FALSE_ALARM)
-            allowed[at] = np.minimum(steps, own.sum(axis=0)) + np.sqrt(rounded * chance / 2)
+            chosen = np.minimum(steps, own.sum(axis=0)) + np.sqrt(rounded * chance / 2)
+            allowed[at] = np.where(own.max(axis=0) > 0, chosen, 0.0)  # what has no share is never dealt
         yield expected, allowed
 
 

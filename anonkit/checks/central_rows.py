@@ -28,6 +28,7 @@ from anonkit.checks.central_marginals import expected_values, split_facts
 from anonkit.checks.central_params import TAXONOMY, BoolArray, PublicColumn, PublicDomain, PublicFacts
 from anonkit.checks.central_target import rows_of_cells
 from anonkit.checks.gaussian_lines import gaussian_variance
+from anonkit.checks.missing_cells import forest_checks, is_none, is_thresholded
 from anonkit.promises.guarantee import Check
 
 IntArray = NDArray[np.int64]
@@ -80,8 +81,11 @@ class _Compared:
     """True: the rest is chance; False: there is none."""
 
 
-def _differences(compared: Iterator[_Compared]) -> Iterator[Check]:
+def _differences(compared: Iterator[_Compared] | Iterator[_Compared | Check]) -> Iterator[Check]:
     for pair in compared:
+        if isinstance(pair, Check):
+            yield pair
+            continue
         bound = pair.allowed + 1e-6
         if pair.drawn:
             most = pair.expected + pair.allowed
@@ -207,8 +211,14 @@ def _counted_tables(data: Path, params: Mapping[str, Any], facts: PublicFacts) -
     # rows are drawn piece by piece, classes one after another, and each piece of a class is rounded by itself
     together = _rows_together(len(facts.columns))
     pieces = np.minimum(by_class // together + 2, max(-(-int(by_class.sum()) // together), 1))
-    for column, table, rows in zip(facts.attributes, tables, counts, strict=True):
-        shares = np.stack([_share(own, size) for own, size in zip(table, sizes, strict=True)])
+    thresholded, gaussian = is_thresholded(params), facts.is_gaussian(params)
+    for at, (column, table, rows) in enumerate(zip(facts.attributes, tables, counts, strict=True)):
+        rate = params["attributes"][at]["rate"]
+        if thresholded and column.domain.has_missing and is_none([(table[:, -1], rate)], gaussian=gaussian):
+            of_values = np.stack([_share(own, size) for own, size in zip(table[:, :-1], sizes, strict=True)])
+            shares = np.column_stack([of_values, np.zeros(len(table))])
+        else:
+            shares = np.stack([_share(own, size) for own, size in zip(table, sizes, strict=True)])
         expected = shares * by_class[:, np.newaxis]
         allowed = np.broadcast_to(pieces[:, np.newaxis], rows.shape).astype(np.float64)
         yield _Compared(name=column.name, found=rows, expected=expected, allowed=allowed, drawn=False)
@@ -358,8 +368,8 @@ def _words(column: PublicColumn, box: BoolArray | None) -> str | None:
 # --- scores ------------------------------------------------------------------------------------------------------
 
 
-def _labels_by_scores(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Iterator[_Compared]:
-    """Compare the classes of rows with the probabilities that the published scores give them."""
+def _labels_by_scores(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Iterator[_Compared | Check]:
+    """Compare the classes of rows with the probabilities that scores give them, and missing cells with their counts."""
     scores = params["scores"]
     regions = np.array(region_of_nodes(params["trees"][0], scores["regions"]), dtype=np.int64)
     leaves = [np.array(table, dtype=np.int64) for table in scores["leaves"]]
@@ -372,6 +382,8 @@ def _labels_by_scores(data: Path, params: Mapping[str, Any], facts: PublicFacts)
     _, counts, sums = _tally(data, facts, chances, _STEPS_IN_A_CELL)
     for column, rows, mean in zip(facts.attributes, counts, sums, strict=True):
         yield _Compared(name=column.name, found=rows, expected=mean, allowed=np.zeros(rows.shape))
+    missing = {column.name: int(rows[:, -1].sum()) for column, rows in zip(facts.attributes, counts, strict=True)}
+    yield from forest_checks(params, facts, missing)
     if facts.target.domain.fine:
         yield _numbers_in_bins(data, params["target"]["histogram"], facts)
 

@@ -132,6 +132,7 @@ _PARAMS: Shape = {
             "format", "anonkit_version", "method", "preset", "randomness", "assumptions", "conditions", "unit",
             "earlier_method", "max_suppression", "rows_of_people", "task", "asked_column", "anchored", "histograms",
             "class_counts", "class_rate", "independent_rows", "candidates", "target_width",
+            "missing_above",
         ), _plain,
     ),
     **dict.fromkeys(

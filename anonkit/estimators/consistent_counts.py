@@ -7,11 +7,14 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray
 from anonkit.estimators.response_inversion import project_to_simplex
+from anonkit.published.faint_missing import is_faint
 from anonkit.published.noisy_tables import NoisyTable, NoisyTables
 
 
 def consistent_counts(tables: NoisyTables, table: NoisyTable) -> FloatArray:
     """Return counts that are not negative and have the class sizes as sums, nearest to the noisy ones.
+
+    A count of missing that does not stand out from its noise is 0, where the release says so.
 
     Parameters
     ----------
@@ -29,6 +32,8 @@ def consistent_counts(tables: NoisyTables, table: NoisyTable) -> FloatArray:
     -------
     Post-processing of noisy counts: no privacy loss.
     """
+    faint = table.domain.has_missing and is_faint([(table.counts[:, -1], table.variance)], tables.missing_above)
+    counts = table.counts[:, :-1] if faint else table.counts
     sizes = np.maximum(tables.class_sizes[0], 0)[:, np.newaxis]
-    shares = np.divide(table.counts, sizes, out=np.zeros(table.counts.shape), where=sizes > 0)
-    return np.asarray(sizes * project_to_simplex(shares))
+    shares = np.divide(counts, sizes, out=np.zeros(counts.shape), where=sizes > 0)
+    return np.pad(sizes * project_to_simplex(shares), ((0, 0), (0, int(faint))))

@@ -19,6 +19,7 @@ from anonkit.estimators.consistent_counts import consistent_counts
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.faint_missing import MISSING_ABOVE, is_faint
 from anonkit.published.noisy_tables import LAPLACE, NoisyTable, NoisyTables
 from anonkit.randomness import Randomness
 
@@ -84,6 +85,7 @@ def noisy_tables(
             for at, domain, true, own in attributes
         ),
         law=law,
+        missing_above=MISSING_ABOVE,
     )
 
 
@@ -117,8 +119,8 @@ def rows_of(tables: NoisyTables, numbers: IntArray, randomness: Randomness) -> D
     for label, n_rows in enumerate(numbers):
         for at, counts in enumerate(by_class):
             weights = counts[label]
-            # noise may leave a class no positive count in this table; its rows are then spread evenly
-            weights = weights if weights.sum() > 0 else np.ones(weights.shape)
+            # noise may leave a class no positive count in this table; its rows are then spread evenly over its values
+            weights = weights if weights.sum() > 0 else _evenly(tables, at)
             dealt = _whole(weights * (n_rows / weights.sum()), words, int(n_rows))
             # permuted per attribute: else all attributes of a class would ascend together, as if correlated
             codes[at].append(np.repeat(np.arange(dealt.size), dealt)[randomness.permutation(int(n_rows))])
@@ -126,6 +128,14 @@ def rows_of(tables: NoisyTables, numbers: IntArray, randomness: Randomness) -> D
         labels=np.repeat(np.arange(numbers.size), numbers),
         codes=tuple(np.concatenate(parts) for parts in codes),
     )
+
+
+def _evenly(tables: NoisyTables, at: int) -> FloatArray:
+    table = tables.tables[at]
+    weights = np.ones(table.domain.size)
+    if table.domain.has_missing and is_faint([(table.counts[:, -1], table.variance)], tables.missing_above):
+        weights[-1] = 0.0
+    return weights
 
 
 def _whole(weights: FloatArray, words: Words, total: int | None = None) -> IntArray:

@@ -22,6 +22,7 @@ from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.number_bins import classes_from_params, classes_to_params
 from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.faint_missing import KEY
 
 FORMATS = ("anonkit-noisy-tables-1", "anonkit-noisy-tables-2")
 """Of tables with discrete Laplace noise and with discrete Gaussian noise."""
@@ -150,6 +151,8 @@ class NoisyTables:
     tables: tuple[NoisyTable, ...]
     law: str = LAPLACE
     """Of the noise of all tables."""
+    missing_above: float = 0.0
+    """Standard deviations of its noise that the count of missing must be above to count; 0: it counts as it is."""
 
     def __post_init__(self) -> None:
         if {self.law} | {table.law for table in self.tables} not in ({LAPLACE}, {GAUSSIAN}):
@@ -180,6 +183,7 @@ class NoisyTables:
             "target": classes_to_params(self.target, self.classes),
             "class_counts": self.class_counts.tolist(),
             "class_rate": self.class_rate,
+            **({KEY: self.missing_above} if self.missing_above else {}),
             "attributes": [table.to_params() for table in self.tables],
         }
 
@@ -200,4 +204,5 @@ class NoisyTables:
                 class_rate=int(params["class_rate"]),
                 tables=tuple(NoisyTable.from_params(attribute, law) for attribute in params["attributes"]),
                 law=law,
+                missing_above=float(params.get(KEY, 0.0)),
             )

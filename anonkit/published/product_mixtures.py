@@ -16,6 +16,7 @@ import numpy as np
 
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.errors import ParameterError
+from anonkit.published.faint_missing import KEY
 from anonkit.published.marginal_tables import MarginalSchema
 from anonkit.published.noisy_tables import LAPLACE, format_of, reading_by_law
 from anonkit.published.quoted_names import which_column
@@ -71,6 +72,9 @@ class ProductMixtures:
     classes: tuple[ClassMixture, ...]
     law: str = LAPLACE
     """Of the noise of the tables that it was fitted to."""
+    missing_above: float = 0.0
+    """Standard deviations of its noise that the count of missing in the table of a column is above, where any is shown;
+    0: whatever it is."""
 
     def __post_init__(self) -> None:
         wrong = len(self.classes) != (self.schema.n_classes if self.anchored else 1)
@@ -168,6 +172,7 @@ class ProductMixtures:
         return {
             "format": format_of(self.law, FORMATS),
             "anchored": self.anchored,
+            **({KEY: self.missing_above} if self.missing_above else {}),
             "mixtures": [own.to_params() for own in self.classes],
         }
 
@@ -186,4 +191,5 @@ class ProductMixtures:
                 anchored=bool(params["anchored"]),
                 classes=tuple(ClassMixture.from_params(own) for own in params["mixtures"]),
                 law=law,
+                missing_above=float(params.get(KEY, 0.0)),
             )

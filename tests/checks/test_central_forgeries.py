@@ -105,7 +105,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
     job = rng.choice(["clerk", "farmer", "miner", "nurse"], n, p=[0.5, 0.3, 0.15, 0.05])
     age = rng.integers(0, 64, n)
     ill = np.where(rng.random(n) < 0.1 + 0.7 * ((job == "miner") | (age > 50)), "yes", "no")
-    table = pa.table({"who": [f"p{at // 2}" for at in range(n)], "age": age, "job": job, "ill": ill})
+    table = pa.table({"who": [f"p{at // 2}" for at in range(n)], "age": age.astype(float), "job": job, "ill": ill})
     found = {}
     for kind, parameters in KINDS.items():
         output = tmp_path_factory.mktemp("true") / "out.parquet"

@@ -45,7 +45,8 @@ from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, Gau
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, changed_rows
 from anonkit.published.additive_scores import AdditiveScores, places_of, region_of_nodes
-from anonkit.published.noisy_tables import GAUSSIAN, format_of
+from anonkit.published.faint_missing import MISSING_ABOVE, is_faint
+from anonkit.published.noisy_tables import GAUSSIAN, format_of, noise_variance
 from anonkit.published.one_thread import one_thread
 from anonkit.published.tree_attributes import TreeSchema
 from anonkit.published.tree_model import FORMATS, PublishedForest
@@ -229,6 +230,17 @@ class StackedForest:
     def accounting(self) -> Accounting | ApproximateAccounting:
         """Every draw that was made."""
         return self.plan.accounting(self.step, self.calibration)
+
+    @property
+    def faint_missing(self) -> list[int]:
+        """Numbers of the attributes whose count of missing does not stand out from its noise, or was not asked for."""
+        draw = self.plan.histogram_draw
+        variance = noise_variance(draw.rate, GAUSSIAN if isinstance(draw, GaussianDraw) else LAPLACE)
+        return [
+            at
+            for at, (attribute, table) in enumerate(zip(self.plan.schema.attributes, self.histograms, strict=True))
+            if attribute.domain.has_missing and is_faint([(table[:, -1:], variance)], MISSING_ABOVE)
+        ]
 
     def to_params(self) -> dict[str, Any]:
         """Return what is published, ready for JSON."""

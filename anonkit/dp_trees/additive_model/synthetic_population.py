@@ -6,6 +6,7 @@ Everything is drawn from published noisy counts: no privacy loss.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -81,6 +82,21 @@ class World:
         return replace(
             self, shares=tuple((shares + (shares @ classes)[:, :, np.newaxis]) / 2 for shares in self.shares)
         )
+
+    def without_missing(self, attributes: Sequence[int]) -> World:
+        """Return the world in which some attributes, by number, are never missing; their mass goes to their values.
+
+        Leaves that only missing leads to have no rows then, and the others as many more.
+        """
+        shares, empty = list(self.shares), np.zeros(len(self.weights), dtype=bool)
+        for at in attributes:
+            own = self.shares[at].copy()
+            own[:, -1] = 0.0
+            shares[at] = own / np.maximum(own.sum(axis=1, keepdims=True), _SMOOTH)
+            empty |= ~self.allowed[at][:, :-1].any(axis=1)
+        weights = np.where(empty[:, np.newaxis], 0.0, self.weights)
+        kept = float(weights.sum())
+        return replace(self, weights=weights * (self.rows / kept if kept > 0 else 1.0), shares=tuple(shares))
 
     def draw(self, rows: float, words: Words) -> DrawnRows:
         """Draw about so many rows.

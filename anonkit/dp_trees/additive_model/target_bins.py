@@ -87,8 +87,8 @@ class TargetHistogram:
         while runs:
             start, size = runs.pop()
             half = size // 2
-            halves = [(at, half) for at in (start, start + half)] if half else []
-            seen = [run for run in halves if counts[run[0] : run[0] + half].sum() > floor * math.sqrt(half)]
+            halves = [(start, half), (start + half, size - half)] if half else []
+            seen = [run for run in halves if counts[run[0] : run[0] + run[1]].sum() > floor * math.sqrt(run[1])]
             runs += seen
             if not seen:
                 rows[start : start + size] = max(counts[start : start + size].sum() / size, 0.0)

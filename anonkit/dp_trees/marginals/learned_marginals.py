@@ -26,7 +26,7 @@ from anonkit.dp_trees.marginals.measured_tables import (
     refined,
     rows_per_class,
 )
-from anonkit.dp_trees.marginals.mixture_rounding import in_units
+from anonkit.dp_trees.marginals.mixture_rounding import in_units, without_values
 from anonkit.dp_trees.marginals.pair_completion import Completion, expected_squares
 from anonkit.dp_trees.marginals.pair_consistency import consistent_pair
 from anonkit.dp_trees.marginals.product_mixture import Mixture, fitted_mixture
@@ -40,6 +40,7 @@ from anonkit.mechanisms.approximate_accounting import ConcentratedChoice, Gaussi
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
+from anonkit.published.faint_missing import MISSING_ABOVE, is_faint
 from anonkit.published.marginal_tables import OneWayTable, PairTable
 from anonkit.published.noisy_tables import LAPLACE, noise_variance
 from anonkit.published.one_thread import one_thread
@@ -184,6 +185,7 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
             anchored=layout.anchored,
             law=plan.law,
             classes=_mixtures(layout, margins, one_ways, known, class_rows),
+            missing_above=MISSING_ABOVE,
         ),
     )
 
@@ -251,10 +253,12 @@ def _mixtures(
 ) -> tuple[ClassMixture, ...]:
     """Return the mixture of each class; of one component where no pair was measured."""
     columns = np.concatenate(margins.values, axis=1)
+    faint = _faint(layout, one_ways, margins.groups, known)
     if not known:
+        alone = (Mixture(weights=np.ones(1), shares=own[np.newaxis]) for own in columns)
         return tuple(
-            in_units(Mixture(weights=np.ones(1), shares=own[np.newaxis]), layout.offsets, rows)
-            for own, rows in zip(columns, class_rows, strict=True)
+            in_units(without_values(own, faint, layout.offsets), layout.offsets, rows)
+            for own, rows in zip(alone, class_rows, strict=True)
         )
     completion = _completion(layout, margins, known)
     completion.settle(rule.COMPLETION_ROUNDS)
@@ -269,8 +273,32 @@ def _mixtures(
     for at, (pairs, own, rows, total) in enumerate(zip(targets, columns, starts, class_rows, strict=True)):
         rough = fitted_mixture(pairs, weights, own, rows[: components_of(total)], layout.offsets, first_steps)
         nearer = moved_nearer(rough, wanted, at, layout.offsets, steps)
-        out.append(in_units(nearer, layout.offsets, total))
+        out.append(in_units(without_values(nearer, faint, layout.offsets), layout.offsets, total))
     return tuple(out)
+
+
+def _faint(
+    layout: Layout, one_ways: Sequence[Measured], groups: Sequence[IntArray], known: Mapping[Pair, Measured]
+) -> IntArray:
+    """Return the values of missing, among those of all columns, that do not stand out from their noise.
+
+    By the table of the column, and by those of its pairs where missing has a group of its own.
+    """
+    found = []
+    for column, (name, table) in enumerate(zip(layout.names, one_ways, strict=True)):
+        if not layout.schema.domains[name].has_missing:
+            continue
+        told = [(table.counts[:, -1], table.variance)]
+        last = int(groups[column][-1])
+        if np.count_nonzero(groups[column] == last) == 1:
+            told += [
+                (np.take(table.counts, last, axis=1 + pair.index(column)), table.variance)
+                for pair, table in known.items()
+                if column in pair
+            ]
+        if is_faint(told, MISSING_ABOVE):
+            found.append(int(layout.offsets[column + 1]) - 1)
+    return np.array(found, dtype=np.int64)
 
 
 def _between_columns(layout: Layout) -> FloatArray:

@@ -31,6 +31,33 @@ def in_units(mixture: Mixture, offsets: IntArray, rows: float) -> ClassMixture:
     )
 
 
+def without_values(mixture: Mixture, values: IntArray, offsets: IntArray) -> Mixture:
+    """Return a mixture in which some values do not occur; their shares go to the others of their column.
+
+    Parameters
+    ----------
+    mixture : Mixture
+    values : int64 array
+        Among the values of all columns, one of a column at most.
+    offsets : int64 array, shape (n_columns + 1,)
+        Where the values of each column begin.
+
+    Notes
+    -----
+    In proportion to what these have, in a component where they have nothing in proportion to what they have in all.
+    """
+    shares = mixture.shares.copy()
+    for value in values.tolist():
+        column = int(np.searchsorted(offsets, value, side="right")) - 1
+        own = shares[:, offsets[column] : offsets[column + 1]]
+        others = np.arange(offsets[column], offsets[column + 1]) != value
+        own[:, ~others] = 0.0
+        whole, of_all = own.sum(axis=1, keepdims=True), mixture.weights @ own
+        of_all = of_all if of_all.sum() > 0 else others.astype(np.float64)
+        own[:] = np.where(whole > 0, own / np.where(whole > 0, whole, 1.0), of_all / of_all.sum())
+    return Mixture(weights=mixture.weights, shares=shares)
+
+
 def whole_parts(shares: FloatArray, units: int) -> IntArray:
     """Return whole numbers in proportion to shares that add up to `units` in each row: largest remainders first.
 

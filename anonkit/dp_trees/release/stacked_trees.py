@@ -59,6 +59,7 @@ from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.additive_scores import AdditiveScores, places_of
+from anonkit.published.faint_missing import KEY, MISSING_ABOVE
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
@@ -318,6 +319,8 @@ def stacked_draft(
     accounting, rule = learned.accounting, learned.plan.rule
     params = {**told, "rule": learned.plan.stated_rule(), **learned.to_params(), **accounting.to_params()}
     params["columns"] = columns
+    if form == "microdata":
+        params[KEY] = MISSING_ABOVE
     if numbers is not None:
         params["target"] = {**params["target"], "histogram": numbers.to_params()}
     if policy.is_conditional:
@@ -395,6 +398,7 @@ def microdata_of(
     """Return the function that draws the synthetic rows; post-processing, at no privacy loss."""
     schema, rng = learned.plan.schema, rng.child("released rows")
     world = learned.world if learned.step is not None else learned.world.blended()
+    world = world.without_missing(learned.faint_missing)
     domains = {name: domain if name == schema.target else _finer(domain) for name, domain in schema.domains.items()}
     return DrawnPiece(
         rows=StackedRows(forest=learned.forest, scores=learned.scores, world=world, numbers=numbers),

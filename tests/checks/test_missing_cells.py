@@ -1,0 +1,128 @@
+"""Missing cells that noise alone makes are refused in files that say that they are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from checks.forgeries import Files, forged, verdict
+from hypothesis import given
+from hypothesis import strategies as st
+
+import anonkit
+from anonkit.checks.missing_cells import is_none, is_thresholded
+from anonkit.errors import ReleaseFormatError
+from anonkit.policy.declaration import Policy
+from anonkit.published.faint_missing import MISSING_ABOVE, is_faint
+from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, noise_variance
+
+POLICY = Policy.from_dict(
+    {
+        "columns": {
+            "age": {"type": "integer", "bounds": [0, 79]},
+            "wage": {"bounds": [0, 100]},
+            "job": {"categories": ["a", "b", "c"]},
+            "sex": {"categories": ["f", "m"], "missing": "first"},
+            "ill": {"role": "target", "categories": ["no", "yes"]},
+        }
+    }
+)
+KINDS: dict[str, dict[str, Any]] = {
+    "dp-nb": {"epsilon": 2.0},
+    "dp-marginals": {"epsilon": 8.0},
+    "dp-forest": {"epsilon": 2.0, "depth": 2},
+}
+COUNTS = st.lists(st.integers(-60, 200), max_size=6)
+
+
+@given(st.lists(st.tuples(COUNTS, st.sampled_from([1 << 44, 1 << 49, 3 << 50])), min_size=1, max_size=3), st.booleans())
+def test_the_threshold_is_that_of_the_methods(tables: list[tuple[list[int], int]], gaussian: bool) -> None:
+    """Whatever the tables that count missing."""
+    law = GAUSSIAN if gaussian else LAPLACE
+    own = [(np.array(counts, dtype=np.int64), noise_variance(rate, law)) for counts, rate in tables]
+    assert is_none(tables, gaussian=gaussian) is is_faint(own, MISSING_ABOVE)
+
+
+@pytest.mark.parametrize("stated", [2, 0, True, "3", [3]])
+def test_another_threshold_is_refused(stated: Any) -> None:
+    """None at all is that of earlier versions."""
+    with pytest.raises(ReleaseFormatError):
+        is_thresholded({"missing_above": stated})
+    assert is_thresholded({"missing_above": 3.0})
+    assert not is_thresholded({})
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
+    """One true release of each kind: a tenth of the wages is missing, and nothing else."""
+    rng = np.random.default_rng(6)
+    n = 1_500
+    age, job, sex = rng.integers(0, 80, n), rng.choice(["a", "b", "c"], n), rng.choice(["f", "m"], n)
+    wage = np.where(rng.random(n) < 0.1, np.nan, 100 * rng.random(n))
+    ill = np.where(rng.random(n) < (0.1 + 0.8 * (job == "c")), "yes", "no")
+    table = pa.table({"age": age, "wage": pa.array(wage, from_pandas=True), "job": job, "sex": sex, "ill": ill})
+    found = {}
+    for kind, parameters in KINDS.items():
+        output = tmp_path_factory.mktemp("true") / "out.parquet"
+        anonkit.release(table, method=kind, policy=POLICY, output=output, ledger=None, **parameters)
+        found[kind] = Files.read(output)
+    return found
+
+
+def lose(name: str, every: int) -> Callable[[Files], None]:
+    """Make some cells of a column missing."""
+
+    def edit(files: Files) -> None:
+        cells = files.table.column(name).combine_chunks()
+        at = files.table.schema.get_field_index(name)
+        rows = np.arange(len(cells))
+        lost = cells.take(pa.array(rows, pa.int64(), mask=rows % every == 0))
+        files.table = files.table.set_column(at, files.table.schema.field(at), lost)
+
+    return edit
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_missing_cells_that_the_counts_do_not_tell_are_refused(
+    releases: dict[str, Files], kind: str, tmp_path: Path
+) -> None:
+    """A release as it was made validates; a handful of cells that go missing does not."""
+    original = releases[kind]
+    assert original.params["missing_above"] == 3
+    assert original.table.column("age").null_count == original.table.column("job").null_count == 0
+    assert original.table.column("wage").null_count > 100
+    assert verdict(forged(original, lambda files: None, tmp_path)) == (0, ())
+    code, failed = verdict(forged(original, lose("age", 400), tmp_path))
+    assert code != 0
+    assert any(name.endswith(":age") for name in failed)
+
+
+def test_a_release_of_an_earlier_version_is_read_as_it_was_made(releases: dict[str, Files], tmp_path: Path) -> None:
+    """Without the key a forest says nothing of missing cells, and its report names no check of them."""
+
+    def edit(files: Files) -> None:
+        files.params.pop("missing_above")
+        made = files.report["verification"]["checks"]
+        files.report["verification"]["checks"] = [one for one in made if not one["name"].startswith("missing:")]
+
+    assert verdict(forged(releases["dp-forest"], edit, tmp_path)) == (0, ())
+
+
+def test_mixtures_that_show_faint_missing_are_refused(releases: dict[str, Files], tmp_path: Path) -> None:
+    """One unit of a share is enough."""
+
+    def edit(files: Files) -> None:
+        names = [table["name"] for table in files.params["tables"]]
+        sizes = [len(table["counts"][0]) for table in files.params["tables"]]
+        last = sum(sizes[: names.index("age") + 1]) - 1
+        component = files.params["mixtures"][0]["shares"][0]
+        largest = max(range(last - sizes[names.index("age")] + 1, last), key=component.__getitem__)
+        component[last], component[largest] = 1, component[largest] - 1
+
+    code, failed = verdict(forged(releases["dp-marginals"], edit, tmp_path))
+    assert code != 0
+    assert "mixtures" in failed
