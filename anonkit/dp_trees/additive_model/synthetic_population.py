@@ -90,9 +90,9 @@ class World:
         """
         shares, empty = list(self.shares), np.zeros(len(self.weights), dtype=bool)
         for at in attributes:
-            own = self.shares[at].copy()
+            own = np.maximum(self.shares[at], 2 * _SMOOTH)  # a leaf of values that nobody has is drawn among these
             own[:, -1] = 0.0
-            shares[at] = own / np.maximum(own.sum(axis=1, keepdims=True), _SMOOTH)
+            shares[at] = own / own.sum(axis=1, keepdims=True)
             empty |= ~self.allowed[at][:, :-1].any(axis=1)
         weights = np.where(empty[:, np.newaxis], 0.0, self.weights)
         kept = float(weights.sum())

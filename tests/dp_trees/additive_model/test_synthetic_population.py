@@ -72,3 +72,22 @@ def test_any_noise_makes_rows_of_the_domain(seed: int, scale: float) -> None:
     assert abs(rows.labels.size - 50) <= 2
     for at, one in enumerate(SCHEMA.attributes):
         assert ((rows.codes[at] >= 0) & (rows.codes[at] < one.codes)).all()
+
+
+def test_a_world_without_missing_shows_none_and_keeps_its_rows() -> None:
+    """Also where a leaf has nothing but missing, or nothing but values that nobody has."""
+    shares = np.array([[0.6, 1.0], [0.0, 0.0], [0.4, 0.0]])[np.newaxis]
+    leads = np.array([[True, False, True], [False, True, True], [False, False, True]])
+    world = World(
+        weights=np.array([[30.0, 10.0], [4.0, 4.0], [20.0, 12.0]]),
+        nodes=np.arange(3),
+        region=np.zeros(3, dtype=np.int64),
+        allowed=(leads,),
+        shares=(shares,),
+    )
+    without = world.without_missing([0])
+    assert without.rows == pytest.approx(world.rows)
+    assert without.weights[2].tolist() == [0, 0]
+    rows = without.draw(8_000.0, Words(Randomness.seeded(4).child("rows")))
+    assert set(rows.codes[0].tolist()) == {0, 1}
+    assert world.without_missing([]).shares[0] is shares
