@@ -171,3 +171,36 @@ def test_true_releases_validate(releases: dict[str, Files], kind: str, tmp_path:
 def test_forged_numbers_are_refused(releases: dict[str, Files], kind: str, edit: Edit, tmp_path: Path) -> None:
     """A fractional cell in a column of whole numbers, bins that do not fit, or a type stated otherwise."""
     assert verdict(forged(releases[kind], edit, tmp_path))[0] != 0
+
+
+# --- types that are assumed to be public --------------------------------------------------------------------------
+
+ASSUMED = "That all numbers of {} are whole is public knowledge: the types of the source say so."
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """A release whose source says by its types that two columns hold whole numbers."""
+    rng = np.random.default_rng(5)
+    table = pa.table({"a": rng.integers(0, 9, 200), "b": rng.integers(0, 9, 200), "y": rng.choice(["0", "1"], 200)})
+    numbers = {name: {"role": "quasi_identifier", "bounds": [0, 9]} for name in ("a", "b")}
+    policy = Policy.from_dict({"columns": {**numbers, "y": {"role": "target", "categories": ["0", "1"]}}})
+    output = tmp_path_factory.mktemp("typed") / "out.parquet"
+    anonkit.release(table, method="dp-nb", epsilon=4.0, policy=policy, output=output, ledger=None)
+    return Files.read(output)
+
+
+@pytest.mark.parametrize(
+    ("names", "stands"), [("a, b", True), ("b", True), ("a, c", False), ("c", False), ("a, a", False), ("a,b", False)]
+)
+def test_the_assumption_is_of_columns_of_whole_numbers(typed: Files, names: str, stands: bool, tmp_path: Path) -> None:
+    """The report may name these, each once, and no other column."""
+
+    def edit(files: Files) -> None:
+        said = [ASSUMED.format(names)]
+        assert files.params["assumptions"] == [ASSUMED.format("a, b")]
+        files.params["assumptions"] = files.report["guarantee"]["assumptions"] = said
+
+    code, failed = verdict(forged(typed, edit, tmp_path))
+    assert ("published_claim" not in failed) is stands
+    assert (code == 0) is stands
