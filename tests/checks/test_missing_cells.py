@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.checks.missing_cells import is_none, is_thresholded
+from anonkit.checks.central_params import ALL_ROWS, PublicColumn, PublicDomain, PublicFacts
+from anonkit.checks.missing_cells import is_none, is_thresholded, shown_in_mixtures
 from anonkit.errors import ReleaseFormatError
 from anonkit.policy.declaration import Policy
 from anonkit.published.faint_missing import MISSING_ABOVE, is_faint
@@ -126,3 +128,26 @@ def test_mixtures_that_show_faint_missing_are_refused(releases: dict[str, Files]
     code, failed = verdict(forged(releases["dp-marginals"], edit, tmp_path))
     assert code != 0
     assert "mixtures" in failed
+
+
+def test_pairs_tell_of_missing_where_it_has_a_group_of_its_own() -> None:
+    """A count of 2.5 deviations in two tables stands out in both together, unless rare values share the group."""
+    domain = PublicDomain(categories=("a", "b"), bounds=None, cells=2, has_missing=True)
+    names = ("job", "town")
+    columns = tuple(PublicColumn(name=name, domain=domain) for name in names)
+    split = PublicFacts(method="dp-marginals", parameters={}, target=ALL_ROWS, attributes=columns, has_target=False)
+    rate = 1 << 50
+    count = round(2.5 * math.sqrt(noise_variance(rate)))
+
+    def shown(*groups: int, **changes: Any) -> int:
+        tables = [{"name": name, "counts": [[90, 90, count]], "rate": rate, "groups": list(groups)} for name in names]
+        pair = {"names": list(names), "rate": rate, "counts": [[[99, 0, 0], [0, 99, 0], [0, 0, count]]]}
+        mixture = {"rows": 200, "weights": [1], "shares": [[9, 9, 1, 9, 9, 0]]}
+        params = {"missing_above": 3, "tables": tables, "pairs": [pair], "mixtures": [mixture], **changes}
+        return shown_in_mixtures(params, split, gaussian=False)
+
+    wide = {"names": list(names), "rate": rate, "counts": [[[99, 0, 0], [0, 99, 0], [0, 0, 3 * count]]]}
+    assert shown(0, 1, 2) == 1
+    assert shown(0, 1, 2, pairs=[wide]) == 0
+    assert shown(0, 1, 1, pairs=[wide]) == 1
+    assert shown(0, 1, 2, missing_above=None) == 0
