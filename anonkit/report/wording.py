@@ -133,6 +133,7 @@ _CHECKS = {
         "The noise is plausible: probability of such differences between counts of the same rows",
         "at least",
     ),
+    "missing": ("Missing cells of ‘{}’ where its noisy counts show none", "exactly"),
     "rows_from_model": ("Counts of ‘{}’ by class that rows of the model cannot have", "exactly"),
     "rows_from_values": ("Places of the table that are not made of the published values", "exactly"),
     "draws": ("Descriptions of draws that the statement contradicts", "exactly"),
