@@ -198,7 +198,7 @@ def _difference(stated: Mapping[str, Any], line: ExpectedLine, n_lines: int) -> 
         return "times"
     if line.cost is None:
         return None
-    slack = _CLOSE * line.cost + float(_STEP) * max(_ROUNDINGS, n_lines) * _steps([stated])
+    slack = _CLOSE * line.cost + float(_STEP) * (max(_ROUNDINGS, n_lines) * _steps([stated]) + line.left_over)
     return None if line.cost - slack <= float(_cost(stated)) <= line.cost + slack else "rate"
 
 

@@ -48,6 +48,8 @@ class ExpectedLine:
     """Share of epsilon of one row on its path; None where an earlier draw decides."""
     in_rho: bool = False
     """True for a choice whose cost is a share of rho; that of Gaussian noise always is."""
+    left_over: int = 0
+    """Units of 2**-52 that the rounded rates of earlier draws of the path may have left to this one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +201,9 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
             cost = None if rule is None else rule.of_split
             lines.append(replace(split, purpose=split.purpose.format(level), level=level, cost=cost))
         cost = None if rule is None else rule.of_leaf(level)
-        lines.append(_line(f"class counts of a leaf at level {level}", level=level, ends_path=True, cost=cost))
+        left_over = 0 if rule is None else (split.sensitivity or 0) * max(level - rule.led, 0)
+        purpose = f"class counts of a leaf at level {level}"
+        lines.append(_line(purpose, level=level, ends_path=True, cost=cost, left_over=left_over))
     tables = max(1, len(facts.attributes) if rule is None else rule.asked)
     cost = None if rule is None else rule.of_histograms
     histograms = replace(_line("histograms by class", cost=cost), times=range(tables, tables + 1))

@@ -101,3 +101,25 @@ def test_the_noise_of_columns_to_be_found_is_judged_before_they_are(tmp_path: Pa
     with pytest.raises(ParameterError, match="for 300 columns"):
         anonkit.release(**given, delta=1e-9, domains_from_data=True, ledger=tmp_path / "l.sqlite")
     assert not (tmp_path / "l.sqlite").exists()
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 3e-6])
+def test_a_leaf_may_have_what_rounded_splits_left_it(epsilon: float, tmp_path: Path) -> None:
+    """At so small an epsilon these units are more than a millionth of the leaf's: the check had refused the release."""
+    columns = {
+        "c": Column(name="c", role=Role.QUASI_IDENTIFIER, bounds=(0.0, 100.0)),
+        "y": Column(name="y", role=Role.TARGET, categories=("no", "yes")),
+    }
+    table = pa.table({"c": [float(at) for at in range(60)], "y": ["no", "yes"] * 30})
+    anonkit.release(
+        table,
+        method="dp-forest",
+        policy=Policy(columns=columns),
+        epsilon=epsilon,
+        n_rows=200_000_000,
+        as_="cells",
+        output=tmp_path / "o.parquet",
+        ledger=tmp_path / "l.sqlite",
+        dataset="d",
+    )
+    assert anonkit.validate(tmp_path / "o.parquet").passed
