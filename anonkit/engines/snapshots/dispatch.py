@@ -392,7 +392,8 @@ def refuse_pipes(address: SourceAddress) -> None:
         return
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise SourceError(
-            f"{address.shown} is a pipe or a device, and no file", "`-` with `--format csv` reads standard input"
+            f"{address.shown} is a pipe or a device, and no file",
+            f"`-` with {option('format', 'csv')} reads standard input",
         )
 
 
