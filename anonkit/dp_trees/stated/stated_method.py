@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.mechanisms.statement_loss import epsilon_of, row_units, sensitivity_of
 from anonkit.mechanisms.statement_noise import noisy_values
 from anonkit.policy.declaration import Policy
-from anonkit.policy.public_domains import CategoricalAttribute, numeric_target, public_domains
+from anonkit.policy.public_domains import CategoricalAttribute, NumericAttribute, numeric_target, public_domains
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.exact_losses import RATE_BITS
@@ -57,17 +57,20 @@ class StatedMethod(CentralMethod, ABC):
     # --- parts of a statement ----------------------------------------------------------------------------------------
 
     def columns(self, policy: Policy, *, cells: int) -> tuple[StatedColumn, ...]:
-        """Return the declared columns with their public domains, the target last, numbers in so many equal cells."""
+        """Return the declared columns with their public domains, the target last, numbers in so many equal cells.
+
+        Cells are equal also where the column holds whole numbers: a sum counts in halves of them.
+        """
         domains, number = public_domains(policy), numeric_target(policy)
         columns = [
             StatedColumn(
                 name=declared.name,
-                domain=declared.domain if isinstance(declared, CategoricalAttribute) else declared.grid(cells),
+                domain=declared.domain if isinstance(declared, CategoricalAttribute) else _equal_cells(declared, cells),
             )
             for declared in domains.attributes
         ]
         if number is not None:
-            columns.append(StatedColumn(name=number.name, domain=number.grid(cells)))
+            columns.append(StatedColumn(name=number.name, domain=_equal_cells(number, cells)))
         elif domains.target is not None:
             columns.append(StatedColumn(name=domains.target.name, domain=domains.target.domain))
         return tuple(columns)
@@ -155,8 +158,12 @@ class StatedMethod(CentralMethod, ABC):
         return statement
 
     def guarantee(self, policy: Policy) -> CentralDP:
-        """State the promise: what the draws of the statement add up to."""
-        return self.promise(policy, epsilon_of(self.checked_statement(policy)))
+        """State the promise: what the draws of the statement add up to.
+
+        Types of the source are no assumption of it: equal cells do not depend on them.
+        """
+        columns = {name: replace(column, is_whole_by_type=False) for name, column in policy.columns.items()}
+        return self.promise(replace(policy, columns=columns), epsilon_of(self.checked_statement(policy)))
 
     def release(
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
@@ -167,3 +174,7 @@ class StatedMethod(CentralMethod, ABC):
         answers = exact_answers(source, engine, statement, policy.target, self.used_rows(source, policy, engine, rng))
         values = noisy_values(statement, answers, Words(rng.child("noise")))
         return stated_draft(statement, values, policy, engine, rng.child("rows"), self.told)
+
+
+def _equal_cells(number: NumericAttribute, cells: int) -> Grid:
+    return replace(number, values=None).grid(cells)
