@@ -19,7 +19,7 @@ from anonkit.mechanisms.accounting import Accounting, units_of
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.policy.public_domains import conditions_of
+from anonkit.policy.public_domains import conditions_of, without_whole_types
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.aggregate_figures import figures
@@ -108,8 +108,12 @@ class DPTables(CentralMethod):
         )
 
     def guarantee(self, policy: Policy) -> CentralDP:
-        """State the promise: what the planned draws add up to, never above the epsilon asked for."""
-        return self.promise(policy, self.account(policy).epsilon)
+        """State the promise: what the planned draws add up to, never above the epsilon asked for.
+
+        Types of the source are public where a table reads the column, and no assumption of other columns.
+        """
+        unread = set(policy.columns) - set(self.plan(policy).names)
+        return self.promise(without_whole_types(policy, unread), self.account(policy).epsilon)
 
     def release(
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.number_bins import NumberBins
@@ -302,10 +302,24 @@ def public_assumptions(policy: Policy) -> tuple[str, ...]:
     """Return the conditions, and that the types of the source are public where they say which columns are whole."""
     noisy = policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
     columns = [policy.column(name) for name in noisy]
-    typed = [column.name for column in columns if column.is_whole_by_type and column.whole_values is not None]
+    typed = [column.name for column in columns if column.is_whole_by_type and _is_a_grid_of_whole_numbers(column)]
     if not typed:
         return conditions_of(policy)
     return (
         *conditions_of(policy),
         f"That all numbers of {', '.join(typed)} are whole is public knowledge: the types of the source say so.",
     )
+
+
+def without_whole_types(policy: Policy, names: Collection[str]) -> Policy:
+    """Return the policy as if the types of the source said of none of these columns that it is whole."""
+    columns = {
+        name: replace(column, is_whole_by_type=column.is_whole_by_type and name not in names)
+        for name, column in policy.columns.items()
+    }
+    return replace(policy, columns=columns)
+
+
+def _is_a_grid_of_whole_numbers(column: Column) -> bool:
+    """Tell whether its cells are whole numbers; also before private bounds are found for it."""
+    return column.whole_values is not None or (column.bounds is None and column.categories is None)

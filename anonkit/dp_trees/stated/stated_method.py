@@ -20,7 +20,13 @@ from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.mechanisms.statement_loss import epsilon_of, row_units, sensitivity_of
 from anonkit.mechanisms.statement_noise import noisy_values
 from anonkit.policy.declaration import Policy
-from anonkit.policy.public_domains import CategoricalAttribute, NumericAttribute, numeric_target, public_domains
+from anonkit.policy.public_domains import (
+    CategoricalAttribute,
+    NumericAttribute,
+    numeric_target,
+    public_domains,
+    without_whole_types,
+)
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.exact_losses import RATE_BITS
@@ -162,8 +168,8 @@ class StatedMethod(CentralMethod, ABC):
 
         Types of the source are no assumption of it: equal cells do not depend on them.
         """
-        columns = {name: replace(column, is_whole_by_type=False) for name, column in policy.columns.items()}
-        return self.promise(replace(policy, columns=columns), epsilon_of(self.checked_statement(policy)))
+        loss = epsilon_of(self.checked_statement(policy))
+        return self.promise(without_whole_types(policy, policy.columns), loss)
 
     def release(
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
