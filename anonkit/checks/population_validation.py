@@ -30,8 +30,8 @@ from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check
 
 UNEVALUATED = (
-    "The k-map of this release was measured by its owner and is not evaluated here: whoever has the population file "
-    "can count it anew."
+    "The k-map of this release was measured by its owner and is not evaluated here: anyone who has the population "
+    "file can count it anew."
 )
 ANOTHER_FILE = "The population file has another number of rows than the owner's: his figures are not compared with it."
 

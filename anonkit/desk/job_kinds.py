@@ -165,7 +165,8 @@ def risk_of(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
     found = anonkit.risk(
         order["source"], policy=_policy(order), sampling_fraction=order["sample"], progress=said.progress
     )
-    return {**found.to_dict(), "people": found.people, "counted": found.counted, "rows": found.rows}
+    beside = {"classes": found.classes, "people": found.people, "counted": found.counted, "rows": found.rows}
+    return {**found.to_dict(), **beside}
 
 
 # --- compare ---------------------------------------------------------------------------------------------------------

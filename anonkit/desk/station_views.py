@@ -116,7 +116,7 @@ def _found_before(desk: Desk, risk: Mapping[str, Any] | None) -> str:
     if risk is None:
         return _pending(desk, "risk")
     individual = risk["population"]["individual"]
-    return f"{individual['sum'] if individual is not None else risk['sample']['classes']:,.0f}"
+    return f"{individual['sum'] if individual is not None else risk['classes']:,.0f}"
 
 
 def _found_after(desk: Desk, report: Mapping[str, Any]) -> str:

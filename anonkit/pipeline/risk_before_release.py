@@ -61,8 +61,10 @@ class SourceRisk:
     """What is counted: rows, or people."""
     people: int
     """How many of them there are."""
+    classes: int
+    """How many classes there are: as many people are found by an attacker who knows them all."""
     sample: Mapping[str, Any]
-    """`k`; `uniques`: classes of one row, or person; and `classes`: as many people are found by who knows them all."""
+    """`k`, and `uniques`: classes of one row, or person."""
     population: Mapping[str, Any]
     """`basis`, `assumption`, `estimates`; with a file also `file`."""
     suda: Mapping[str, Any]
@@ -174,7 +176,8 @@ def _risk_of(table: DeclaredSource, against: AgainstPopulation, read: Any, progr
         rows=rows,
         counted="rows" if people is None else "people",
         people=n_people,
-        sample={"k": int(sizes.min()), "uniques": uniques, "classes": int(sizes.size)},
+        classes=int(sizes.size),
+        sample={"k": int(sizes.min()), "uniques": uniques},
         population={
             "basis": against.basis,
             "assumption": None if fraction is None else SIMPLE_SAMPLE,

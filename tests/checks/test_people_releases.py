@@ -94,7 +94,7 @@ def test_people_cannot_be_counted_otherwise_than_they_are_told(untouched: Path) 
     """For other quasi-identifiers, and for columns nobody declared sensitive, nothing is passed off as checked."""
     with pytest.raises(UncheckedError, match="own quasi-identifiers only"):
         anonkit.validate(untouched, quasi_identifiers=["zip"], k=2)
-    with pytest.raises(UncheckedError, match="who holds the values of column 'label' is not told"):
+    with pytest.raises(UncheckedError, match="who holds the values of column 'label' is not published"):
         anonkit.validate(untouched, sensitive=["label"], l=2)
 
 

@@ -141,7 +141,7 @@ def test_parameters_outside_their_range_are_refused() -> None:
             DPForest(**{"epsilon": 1.0, **wrong})  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="needs a unit column"):
         DPForest(epsilon=1.0, rows_per_unit=2).guarantee(POLICY)
-    with pytest.raises(PolicyError, match="role target"):
+    with pytest.raises(PolicyError, match="no column to predict is named"):
         DPForest(epsilon=1.0).guarantee(Policy(columns={"a": Column(name="a", categories=("x", "y"))}))
 
 

@@ -143,7 +143,7 @@ def test_a_request_has_one_form_that_says_the_same(name: str, what: str, by: lis
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("", "nothing is asked for"), ("a =", "nothing is asked for"), ('"age', "quotation mark"),
+        ("", "no table is requested"), ("a =", "no table is requested"), ('"age', "quotation mark"),
         ("age, sex by ill", "before or after"), ("max(age)", "is none of"), ("mean(age", "bracket"),
         ("mean(age, 0.5)", "levels"), ("quantile(age)", "levels"), ("median(age, 0.2)", "levels"),
         ("quantile(age, 1)", "decimal"), ("quantile(age, 0.0)", "decimal"), ("a,,b", "name of a column"),
@@ -334,7 +334,7 @@ def test_a_receiver_reads_table_by_table(tmp_path: Path) -> None:
     assert anonkit.validate(place).passed
     with pytest.raises(ParameterError, match="published tables and no rows"):
         anonkit.reconstruct(place)
-    with pytest.raises(ParameterError, match="aggregates and no rows"):
+    with pytest.raises(ParameterError, match="published figures and no rows of people"):
         anonkit.audit(place, people(200))
     other = tmp_path / "rows.parquet"
     anonkit.release(people(200), method="dp-nb", epsilon=1.0, policy=POLICY, output=other, ledger=None, seed=1)

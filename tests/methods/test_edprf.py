@@ -127,7 +127,7 @@ def test_replaced_rows_are_priced() -> None:
 
 def test_a_policy_without_target_or_attributes_is_refused() -> None:
     """The rule is named."""
-    with pytest.raises(PolicyError, match="role target"):
+    with pytest.raises(PolicyError, match="no column to predict is named"):
         EDPRF(epsilon=1.0).guarantee(Policy())
     with pytest.raises(PolicyError, match="the policy declares none"):
         EDPRF(epsilon=1.0).guarantee(Policy().with_roles(target="y"))
