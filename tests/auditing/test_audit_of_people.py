@@ -11,12 +11,13 @@ import pytest
 
 import anonkit
 import anonkit.comparing.comparison as comparing
-import anonkit.comparing.model_scores as model_scores
+import anonkit.comparing.train_test_halves as train_test_halves
 from anonkit.auditing.attacks.attack_evidence import Values
 from anonkit.auditing.attacks.linkage import ranked
 from anonkit.auditing.attacks.singling_out import singled_out
 from anonkit.auditing.release_audit import _people
 from anonkit.policy.declaration import Policy
+from anonkit.policy.target_task import Task
 
 
 def _visits(n_people: int = 60) -> pd.DataFrame:
@@ -62,18 +63,18 @@ def test_nobody_is_in_both_halves_of_a_comparison(monkeypatch: pytest.MonkeyPatc
     """People are divided, not rows; the person's number is no feature of the models on the raw table."""
     seen: list[pa.Table] = []
 
-    def scored(train: pa.Table, test: pa.Table, target: str) -> dict[str, Any]:
+    def models(train: pa.Table, test: pa.Table, target: str, task: Task) -> dict[str, Any]:
         seen.extend([train, test])
         return {}
 
-    first, second = comparing._halves(_visits(), Policy().with_roles(unit="who", target="label"), 150, 0)
+    first, second, _ = train_test_halves.halves_of(_visits(), Policy().with_roles(unit="who", target="label"), 150, 0)
     mine, others = ({float(one) for one in half.column("who").to_pylist()} for half in (first, second))
     assert mine
     assert others
     assert not mine & others
     assert len(mine) * 3 == first.num_rows
     assert first.num_rows + second.num_rows <= 150
-    monkeypatch.setattr(model_scores, "scores_of_models", scored)
+    monkeypatch.setattr(train_test_halves, "models_of_rows", models)
     policy = Policy().with_roles(unit="who")
     comparing.compare(_visits(), target="label", methods=["mondrian"], k=[5], policy=policy, attacks=20)
     assert seen

@@ -234,3 +234,11 @@ def test_estimates_that_a_reader_asks_for(tmp_path: Path) -> None:
     made(tmp_path / "who", table, {"who": {"role": "unit"}}, sampling_fraction=0.1)
     with pytest.raises(ParameterError, match="people are counted"):
         anonkit.validate(tmp_path / "who" / "out.parquet", population_size=2000)
+
+
+def test_a_release_that_states_nothing_is_counted_in_a_file(tmp_path: Path) -> None:
+    """A reader may ask what its owner did not."""
+    made(tmp_path)
+    data = tmp_path / "out.parquet"
+    assert anonkit.validate(data, population=people(2000), k_map=2).passed
+    assert refusals(anonkit.validate(data, population=people(2000), k_map=1000)) == {"k_map"}

@@ -526,4 +526,4 @@ def test_tables_that_were_not_requested_are_not_followed_line_by_line(tmp_path: 
     (tmp_path / "forged").mkdir()
     data, begun = files.write(tmp_path / "forged"), time.process_time()
     assert "requested_tables" in [check.name for check in validate(data).checks if not check.passed]
-    assert time.process_time() - begun < 5
+    assert time.process_time() - begun < 10

@@ -77,11 +77,12 @@ def counted(metric: str, frame: InDuckDB, **asked: Any) -> Any:
     from anonkit.checks import batch_counts
 
     values = {"columns": COLUMNS, "unit": None, **asked}
-    names = {batch_counts.COLUMNS: frame.columns}
+    names: dict[str, Any] = {batch_counts.COLUMNS: frame.columns}
+    asked_of: dict[str, Any] = {"execution_engine": _Engine(frame), "metric_domain_kwargs": {}}
+    alike = batch_counts.AlikeColumns
+    names[batch_counts.ALIKE] = alike._spark(alike, metric_value_kwargs={}, metrics=names, **asked_of)
     provider = getattr(batch_counts, metric)
-    return provider._spark(
-        provider, execution_engine=_Engine(frame), metric_domain_kwargs={}, metric_value_kwargs=values, metrics=names
-    )
+    return provider._spark(provider, metric_value_kwargs=values, metrics=names, **asked_of)
 
 
 @pytest.fixture(scope="module")
