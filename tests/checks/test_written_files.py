@@ -45,11 +45,12 @@ def test_a_release_without_a_descriptor_says_so(tmp_path: Path) -> None:
         ("no JSON", "not the descriptor"),
         ({}, "not the descriptor"),
         ({"resources": [{"name": "data"}]}, "not the descriptor"),
+        ({"resources": [{"name": "data", "path": [], "hash": "sha256:0"}]}, "not the descriptor"),
         ({"resources": [{"name": "data", "path": "out.parquet", "hash": "sha256:0"}]}, "does not name all files"),
     ],
 )
 def test_what_is_no_descriptor_is_refused(tmp_path: Path, document: Any, words: str) -> None:
-    """No JSON, no resources, none of their hashes, not all of the files."""
+    """No JSON, no resources, none of their hashes, no path of one, not all of the files."""
     place = Place.of(tmp_path / "out.parquet")
     place.file(DESCRIPTOR).write_text(document if isinstance(document, str) else json.dumps(document))
     with pytest.raises(ReleaseFormatError, match=words):
