@@ -7,6 +7,7 @@ invert it at single points. A margin may be wider than the law asks by a little,
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.checks.noise_laws import Noise, law_of_noise
+from anonkit.checks.number_cells import Multiples
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -50,6 +52,20 @@ class NumberSteps:
         first, last = ((bound / ten if exponent >= 0 else bound * ten) / mantissa for bound in (low, high))
         start = math.floor(first)
         return cls(mantissa, exponent, start, max(math.ceil(last), start + 1))
+
+    @classmethod
+    def of_multiples(cls, multiples: Multiples, most: int) -> NumberSteps:
+        """Return the grid of at most so many places, 1, 2 or 5 times a power of ten of a column's steps apart."""
+        step, exponent = multiples.step, 0
+        while step.denominator > 1:
+            step, exponent = step * 10, exponent - 1
+        last = multiples.first + multiples.number - 1
+        for times in (digit * 10**tens for tens in itertools.count() for digit in (1, 2, 5)):
+            low, high = math.floor(Fraction(multiples.first, times)), math.ceil(Fraction(last, times))
+            if high - low < most:
+                break
+        tens = len(str(times)) - 1
+        return cls(step.numerator * (times // 10**tens), exponent + tens, low, high)
 
     def to_params(self) -> dict[str, int]:
         """Return it as params have it."""

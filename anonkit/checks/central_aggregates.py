@@ -234,6 +234,9 @@ def _steps_of(kind: str, number: Mapping[str, Any], facts: PublicFacts) -> Numbe
     if kind != "points":
         tens = math.floor(math.log10(high - low)) - 6
         return NumberSteps.over(low, high, 1, max(tens, math.ceil(math.log10(max(-low, high, low))) - 10))
+    multiples = multiples_of(number, (low, high))
+    if multiples is not None:
+        return NumberSteps.of_multiples(multiples, facts.whole("points"))
     most, tens = facts.whole("points"), math.floor(math.log10((high - low) / facts.whole("points"))) - 1
     finer = (NumberSteps.over(low, high, (1, 2, 5)[at % 3], tens + at // 3) for at in itertools.count())
     return next(steps for steps in finer if steps.last - steps.first < most)

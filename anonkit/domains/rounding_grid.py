@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.domains.whole_values import WholeValues
 from anonkit.errors import ParameterError, refusing_damage
 
 FINEST = 6
@@ -23,13 +25,14 @@ _DIGITS = 10
 class RoundingGrid:
     """Multiples of a decimal step, from the one at or below the lower bound to the one at or above the upper.
 
-    The step is mantissa * 10**exponent. A number is rounded to the nearest multiple; whole numbers and short decimals
-    are multiples themselves, and keep their value.
+    The step is mantissa * 10**exponent; the mantissa is 1, 2 or 5, times that of the column's own step where it has
+    one. A number is rounded to the nearest multiple; whole numbers and short decimals are multiples themselves, and
+    keep their value.
 
     Raises
     ------
     ParameterError
-        The mantissa is none of 1, 2, 5, or there are not two places.
+        The mantissa is not positive, or there are not two places.
     """
 
     mantissa: int
@@ -40,8 +43,8 @@ class RoundingGrid:
     """The last place, in steps."""
 
     def __post_init__(self) -> None:
-        if self.mantissa not in (1, 2, 5) or not self.low < self.high:
-            raise ParameterError("a grid needs a step of 1, 2 or 5 times a power of ten and two places at least")
+        if self.mantissa < 1 or not self.low < self.high:
+            raise ParameterError("a grid needs a step above 0 and two places at least")
 
     @classmethod
     def fine(cls, lower: float, upper: float) -> Self:
@@ -51,8 +54,13 @@ class RoundingGrid:
         return cls._over(lower, upper, 1, exponent)
 
     @classmethod
-    def of_points(cls, lower: float, upper: float, most: int) -> Self:
-        """Return the grid of the smallest step that has at most so many places: 3 or more, as around 0."""
+    def of_points(cls, lower: float, upper: float, most: int, values: WholeValues | None = None) -> Self:
+        """Return the grid of the smallest step that has at most so many places: 3 or more, as around 0.
+
+        Of a column of multiples of a step every place is one of them.
+        """
+        if values is not None:
+            return cls._of_multiples(values, most)
         exponent = math.floor(math.log10((upper - lower) / most)) - 1
         while True:
             for mantissa in (1, 2, 5):
@@ -60,6 +68,19 @@ class RoundingGrid:
                 if grid.places <= most:
                     return grid
             exponent += 1
+
+    @classmethod
+    def _of_multiples(cls, values: WholeValues, most: int) -> Self:
+        """Return the grid whose step is 1, 2 or 5 times a power of ten of the column's own steps, from 1."""
+        digits = values.decimals
+        own = int(values.step * 10**digits)
+        for power in itertools.count():
+            for mantissa in (1, 2, 5):
+                each = mantissa * 10**power
+                low, high = values.low // each, -(-values.high // each)
+                if high - low < most:
+                    return cls(mantissa=own * mantissa, exponent=power - digits, low=low, high=high)
+        raise AssertionError  # pragma: no cover - one place above and one below 0 are left at the latest
 
     @classmethod
     def _over(cls, lower: float, upper: float, mantissa: int, exponent: int) -> Self:

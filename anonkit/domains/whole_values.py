@@ -59,6 +59,20 @@ class WholeValues:
         """True when every value is a whole number."""
         return self.step.denominator == 1
 
+    @property
+    def decimals(self) -> int:
+        """How many digits after the point the step has."""
+        digits = 0
+        while (self.step * 10**digits).denominator > 1:
+            digits += 1
+        return digits
+
+    def nearest(self, numbers: FloatArray) -> FloatArray:
+        """Return the value next to each number, of two the upper one, as cells of a grid have it; NaN stays."""
+        steps = np.floor(numbers * self.step.denominator / self.step.numerator + 0.5)
+        inside = np.clip(steps, self.low, self.high)
+        return np.asarray(inside * self.step.numerator / self.step.denominator, dtype=np.float64)
+
     def number(self, steps: Fraction | int) -> float:
         """Return so many steps as the nearest double, in the unit of the column."""
         return float(steps * self.step)

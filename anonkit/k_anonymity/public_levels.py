@@ -30,6 +30,7 @@ Scheme = tuple[int, ...]
 FINEST_BINS = 16
 """Bins of a number without declared widths, at most, at its finest level."""
 _ROUND = (Fraction(1), Fraction(2), Fraction(5, 2), Fraction(5), Fraction(10))
+_WHOLE = (Fraction(1), Fraction(2), Fraction(5), Fraction(10))
 _MOST_CUTS = 1024
 
 
@@ -76,7 +77,7 @@ class PublicLevels:
 
     @classmethod
     def _of_number(cls, attribute: NumericAttribute, widths: Sequence[float] | None) -> PublicLevels:
-        cuts = [cut for cut in _cuts(attribute.bounds, widths) if cut]
+        cuts = [cut for cut in _cuts(attribute, widths) if cut]
         cuts = cuts or [()]  # declared widths beyond the bounds: it shows that a number is there
         finest = cuts[0]
         axis = IntervalAxis(name=attribute.name, cuts=finest, has_missing=attribute.has_missing)
@@ -137,13 +138,23 @@ class PublicLevels:
         return math.log(int(self.groups[level].max()) + 1) / math.log(self.axis.size)
 
 
-def _cuts(bounds: tuple[float, float], widths: Sequence[float] | None) -> Iterator[tuple[int | float, ...]]:
-    """Yield the cuts of every level of a number, finest first: multiples of a width between the bounds."""
-    low, high = (Fraction(bound) for bound in bounds)
+def _cuts(attribute: NumericAttribute, widths: Sequence[float] | None) -> Iterator[tuple[int | float, ...]]:
+    """Yield the cuts of every level of a number, finest first: multiples of a width between the bounds.
+
+    Of a column of multiples of a step, such as whole numbers, a width is so many steps: else a range between two of its
+    numbers would be called one, and ranges of one width would hold different numbers of them.
+    """
+    low, high = (Fraction(bound) for bound in attribute.bounds)
     if widths is not None:
         yield from (_multiples(low, high, Fraction(str(width))) for width in widths)
         return
-    width = _round_width((high - low) / FINEST_BINS)
+    values = attribute.values
+    if values is None:
+        width = _round_width((high - low) / FINEST_BINS)
+    else:
+        step = values.step
+        low, high = values.low * step, values.high * step
+        width = step * _round_width(max((high - low) / FINEST_BINS / step, Fraction(1)), _WHOLE)
     while width < high - low:
         yield _multiples(low, high, width)
         width *= 2
@@ -158,11 +169,11 @@ def _multiples(low: Fraction, high: Fraction, width: Fraction) -> tuple[int | fl
     return tuple(dict.fromkeys(int(point) if point.denominator == 1 else float(point) for point in points))
 
 
-def _round_width(least: Fraction) -> Fraction:
-    """Return the smallest round number that is not below a positive one: 1, 2, 2.5 or 5 times a power of ten."""
+def _round_width(least: Fraction, digits: Sequence[Fraction] = _ROUND) -> Fraction:
+    """Return the smallest round number that is not below a positive one: one of some digits times a power of ten."""
     power = Fraction(10) ** math.floor(math.log10(least))
     power = power if power <= least else power / 10
-    return next(power * digit for digit in _ROUND if power * digit >= least)
+    return next(power * digit for digit in digits if power * digit >= least)
 
 
 # --- schemes -----------------------------------------------------------------------------------------------------

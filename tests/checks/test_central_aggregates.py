@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ import anonkit
 from anonkit.checks import aggregate_intervals
 from anonkit.checks.aggregate_intervals import Measured, NumberSteps, broken_lines
 from anonkit.checks.central import central_checks, central_report_checks
+from anonkit.checks.number_cells import multiples_of
 from anonkit.domains.rounding_grid import RoundingGrid
+from anonkit.domains.whole_values import WholeValues
 from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.policy.column_declarations import Column, Missing
 from anonkit.policy.declaration import Policy
@@ -365,4 +368,15 @@ def test_a_grid_of_numbers_is_one_grid_to_both_codes() -> None:
     ]
     assert RoundingGrid.fine(0, 1e12).rounded(np.array([np.nan, -5.0])).tolist() == [0, 0]
     with pytest.raises(ParameterError, match="two places"):
-        RoundingGrid(mantissa=3, exponent=0, low=0, high=1)
+        RoundingGrid(mantissa=3, exponent=0, low=0, high=0)
+    for low, high, step in ((0, 9, 1), (17, 90, 1), (-30, 5000, 3), (0, 2, 0.25), (0, 99999, 1), (-7, -1, 0.5)):
+        own = WholeValues.within(low, high, step)
+        for most in (8, 20, 4096):
+            grid = RoundingGrid.of_points(*own.bounds, most, own)
+            told = multiples_of({"step": step}, own.bounds)
+            assert told is not None
+            assert NumberSteps.of_multiples(told, most).to_params() == grid.to_params()
+            assert 2 <= grid.places <= most
+            steps = [Fraction(str(grid.number(at))) / own.step for at in range(grid.low, grid.high + 1)]
+            assert all(at.denominator == 1 for at in steps)  # every place is a value that the column may hold
+            assert steps[0] <= own.low < own.high <= steps[-1]

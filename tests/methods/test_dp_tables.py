@@ -382,3 +382,21 @@ def test_a_mistyped_column_of_an_aggregate_is_told_the_closest_one() -> None:
     with pytest.raises(PolicyError, match="'wrad' of an aggregate is not in the table") as refused:
         DPTables(epsilon=1.0, aggregate=("wrad",)).guarantee(Policy())
     assert "anonkit init" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize(("declared", "step"), [({"type": "integer"}, 1.0), ({"step": 3}, 3.0), ({"step": 0.5}, 0.5)])
+def test_quantiles_of_whole_numbers_are_among_them(declared: dict[str, Any], step: float) -> None:
+    """Whatever the bounds are: places between two values of the column are none, and validate reads the same ones."""
+    table = pa.table({"n": pa.array(np.arange(60) % 7 * step), "odd": pa.array(np.arange(60) % 7 * step + 0.4 * step)})
+    column = {"bounds": [0, 6 * step], "missing": "first", **declared}
+    policy = {"columns": {"n": column, "odd": column}}
+    lines = ("quantile(n, 0.1, 0.2, 0.5, 0.8)", "sum(n)", "quantile(odd, 0.5)", "sum(odd)")
+    release = anonkit.release(
+        table, method="dp-tables", policy=policy, aggregate=lines, epsilon=1.0, seed=3, ledger=None
+    )
+    shown = release.to_pandas()
+    quantiles = shown[shown["statistic"].str.startswith("quantile")]
+    assert (quantiles[["value", "low", "high"]] % step == 0).all(axis=None)
+    loud = anonkit.release(table, method="dp-tables", policy=policy, aggregate=lines, epsilon=40.0, seed=3, ledger=None)
+    sums = loud.to_pandas().set_index("table")["value"]
+    assert sums["sum(odd)"] == pytest.approx(sums["sum(n)"], abs=step)  # a cell that is no value is the nearest

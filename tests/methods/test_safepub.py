@@ -23,9 +23,10 @@ from anonkit.k_anonymity.public_levels import PublicLevels
 from anonkit.k_anonymity.sampled_rows import DrawRows, LeaveOut
 from anonkit.mechanisms.sampling_threshold import class_size, delta_of
 from anonkit.methods.safepub import SafePub
-from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.public_domains import CategoricalAttribute
+from anonkit.policy.public_domains import CategoricalAttribute, public_attribute
+from anonkit.published.recoding import IntervalAxis
 from anonkit.randomness import Randomness
 
 ONE, WORDS = 1 << 52, 1 << 32
@@ -231,3 +232,22 @@ def test_no_neighbour_is_told_by_more_than_epsilon_and_delta() -> None:
         upper = beta_law.ppf(1 - 1e-3 / 6, shown[size - 1] + 1, times - shown[size - 1])
         assert lower - math.exp(epsilon) * upper <= claimed
     assert shown[12] - math.exp(epsilon) * shown[11] > 0  # there is something to be bounded
+
+
+@pytest.mark.parametrize(
+    ("column", "finest"),
+    [
+        ({"bounds": (0, 5), "type": "integer"}, [1, 2, 3, 4, 5]),
+        ({"bounds": (0, 40), "type": "integer"}, [5, 10, 15, 20, 25, 30, 35, 40]),
+        ({"bounds": (0, 9), "step": 3}, [3, 6, 9]),
+        ({"bounds": (0, 1), "step": 0.25}, [0.25, 0.5, 0.75, 1]),
+        ({"bounds": (0, 5)}, [0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5]),
+    ],
+)
+def test_ranges_of_whole_numbers_begin_at_one(column: dict[str, Any], finest: list[float]) -> None:
+    """A range between two values of a column is none, and no level has more ranges than there are values."""
+    attribute = public_attribute(Column(name="n", missing=Missing.FIRST, **column))
+    levels = PublicLevels.of(attribute)
+    assert isinstance(levels.axis, IntervalAxis)
+    shown = [cut for cut in levels.axis.cuts if cut < column["bounds"][1]]
+    assert shown == [cut for cut in finest if cut < column["bounds"][1]]

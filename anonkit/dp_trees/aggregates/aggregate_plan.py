@@ -224,7 +224,8 @@ def _wanted(
             f"column {of.name!r} is no number with public bounds: it has no {request.statistic}",
             "bounds = [low, high] in the policy, or count it",
         )
-    grid = RoundingGrid.of_points(*of.bounds, points) if kind is Kind.POINTS else RoundingGrid.fine(*of.bounds)
+    is_points = kind is Kind.POINTS
+    grid = RoundingGrid.of_points(*of.bounds, points, of.values) if is_points else RoundingGrid.fine(*of.bounds)
     return Planned(kind=kind, by=by, of=of, grid=grid, weight=request.weight)
 
 
