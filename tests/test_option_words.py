@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import copy
 import functools
-import inspect
 import pickle
 import re
 from collections.abc import Callable
@@ -17,6 +16,7 @@ import pyarrow.csv
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from keywords_of_calls import keywords_of
 
 import anonkit
 from anonkit.cli import COMMANDS
@@ -94,7 +94,7 @@ def test_every_option_that_is_named_exists_for_both_readers() -> None:
     keywords = {
         name
         for call in (*calls, MixtureQuestions, run_experiment, anonkit.Release.save, Local, Spark)
-        for name in inspect.signature(call).parameters
+        for name in keywords_of(call)
     }
     typed = {word for name in COMMANDS for one in commands.get_command(None, name).params for word in one.opts}  # type: ignore[arg-type, union-attr]
     for name in METHODS:

@@ -50,6 +50,18 @@ class AgainstPopulation:
         if self.k_map is not None and self.file is None:
             raise ParameterError("k_map is counted in a file of the population", option("population", "FILE"))
 
+    @classmethod
+    def known(
+        cls,
+        *,
+        population: object = None,
+        population_size: int | None = None,
+        sampling_fraction: float | None = None,
+        k_map: int | None = None,
+    ) -> AgainstPopulation:
+        """Return what is known, by the names that calls, recipes and the command line have for it."""
+        return cls(file=population, size=population_size, fraction=sampling_fraction, k_map=k_map)
+
     @property
     def is_given(self) -> bool:
         """Whether anything is known of the population."""

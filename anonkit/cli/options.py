@@ -378,12 +378,10 @@ table_domains_options = option_group(
 # --- what is known of the population ---------------------------------------------------------------------------------
 
 
-def _known(
-    population: str | None, population_size: int | None, sampling_fraction: float | None, k_map: int | None = None
-) -> AgainstPopulation:
+def _known(**given: Any) -> AgainstPopulation:
     from anonkit.checks.against_population import AgainstPopulation
 
-    return AgainstPopulation(file=population, size=population_size, fraction=sampling_fraction, k_map=k_map)
+    return AgainstPopulation.known(**given)
 
 
 _POPULATION = (

@@ -15,8 +15,22 @@ from anonkit.engines.engine_choice import EngineChoice, Local, OpenEngine, Spark
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.errors import ParameterError
 from anonkit.ledger.account import Account, Where
-from anonkit.methods import default_method, make_method
+from anonkit.methods import default_method, make_method, method_parameters
 from anonkit.pipeline.earlier_recoding import applied_recoding, batch_policy, earlier_recoding
+from anonkit.pipeline.release_options import (
+    BatchLedgerOptions,
+    BatchOptions,
+    BatchOutputOptions,
+    EngineOptions,
+    LedgerOptions,
+    MethodParameters,
+    OutputOptions,
+    PopulationOptions,
+    ReleaseOptions,
+    RoleOptions,
+    refuse_unknown,
+    taken,
+)
 from anonkit.pipeline.release_output import Output
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_request import ReleaseRequest
@@ -32,56 +46,18 @@ def release(
     preset: str | None = None,
     policy: Policy | Mapping[str, Any] | str | Path | None = None,
     target: str | None = None,
-    no_target: bool = False,
-    task: str | None = None,
     unit: str | Sequence[str] | None = None,
     identifiers: Iterable[str] = (),
     sensitive: Iterable[str] = (),
-    insensitive: Iterable[str] = (),
-    release_as_is: Iterable[str] = (),
-    keep: Iterable[str] = (),
-    recipients: str | Sequence[str] = (),
-    population: object = None,
-    population_size: int | None = None,
-    sampling_fraction: float | None = None,
-    k_map: int | None = None,
     engine: str | Engine | Local | Spark = "local",
-    spark_master: str | None = None,
-    spark_conf: Mapping[str, str] | None = None,
-    search_rows: int | None = None,
-    part_rows: int | None = None,
     force: bool = False,
     dry_run: bool = False,
     domains_from_data: bool = False,
-    domains_min_people: int = MIN_PEOPLE,
-    owner_report: str | Path | None = None,
-    examples: int = 0,
-    sign: str | Path | None = None,
-    emit: Iterable[str] = (),
-    cells: str = "labels",
     utility: bool = True,
     seed: int | None = None,
     ledger: str | Path | Where | None = Where.FOUND,
-    dataset: str | None = None,
-    budget: float | None = None,
-    budget_delta: float | None = None,
-    budget_neighbours: str | None = None,
-    budget_unit: str | None = None,
-    accept_joint_k: int | None = None,
-    new_ledger: bool = False,
-    only_new: bool = False,
-    released_before: str | Path | None = None,
     progress: Progress = no_progress,
-    query: str | None = None,
-    sheet: str | None = None,
-    format: str | None = None,  # noqa: A002 - the name that the option has everywhere
-    header_row: int | None = None,
-    header: bool | None = None,
-    names: Sequence[str] | str | None = None,
-    decimal: str | None = None,
-    delimiter: str | None = None,
-    skip_rows: int | None = None,
-    **parameters: object,
+    **options: Unpack[ReleaseOptions],
 ) -> Release:
     """Release a table: perturb it, check the promise on the output, and write all files together.
 
@@ -105,9 +81,35 @@ def release(
         What the owner declares. Undeclared columns are quasi-identifiers, unless they look like identifiers. The last
         one is taken for the target only where it is evidently a class label; under central differential privacy, where
         no label is released, by its place.
-    target, unit, identifiers, sensitive, insensitive
+    target, unit, identifiers, sensitive
         Roles on top of the policy. Several units name a person together; the unit "none" says that rows are
         independent: no person has several.
+    engine : str, Local, Spark or Engine
+        "local", "spark", a value such as `anonkit.engines.Spark(master="yarn")`, or an engine that is open; it stays
+        open. A Spark data frame is released by its own session.
+    force : bool
+        Replace a release that is there.
+    dry_run : bool
+        Do everything except writing; the report tells what a release would be. Nothing is charged, so that all but the
+        claim, errors too, are for the owner's eyes where noise is drawn; no domain is found privately.
+    domains_from_data : bool
+        Read categories and bounds that the policy does not declare from the table. Only for methods that need public
+        domains; every file then says that the claim is conditional on these domains being public knowledge.
+    utility : bool
+        Train models to say how well the target is predicted, by the release and, for the owner, by the source.
+    seed : int, optional
+        Reproducible randomness for tests: every file then says that it is not for release.
+    ledger : path, address or None
+        File, or database of a server (`postgresql://…`), in which releases and their privacy loss are kept; by default
+        the policy's, else that of the environment variable ANONKIT_LEDGER, else one that stands beside the output, else
+        the user's; and none for a release in memory. A file is made when it is not there. None keeps none, which is
+        refused where the policy or ANONKIT_LEDGER_REQUIRED requires one.
+    progress : callable
+        Called with the step and the share done.
+    **options
+        The keywords below, and the parameters of the method.
+    insensitive : iterable of str
+        Columns that are published unchanged, a role on top of the policy.
     release_as_is : iterable of str
         Columns that may be released unchanged although their cells look like identifiers or number the rows
         (`release_as_is = true` in the policy); every file says so.
@@ -132,9 +134,6 @@ def release(
     task : str, optional
         "classification" or "regression": what consumers do with the target; by default the policy's, else found from
         the values of the target, or under differential privacy from what is declared of it.
-    engine : str, Local, Spark or Engine
-        "local", "spark", a value such as `anonkit.engines.Spark(master="yarn")`, or an engine that is open; it stays
-        open. A Spark data frame is released by its own session.
     spark_master, spark_conf
         Where Spark runs and its settings, for engine "spark"; default the active session, else this machine.
     search_rows : int, optional
@@ -142,14 +141,6 @@ def release(
         larger tables are searched on a keyed sample of so many rows, and counted and applied to all.
     part_rows : int, optional
         Write a sharded Parquet dataset, with about so many rows a shard, 1 or more; on Spark the executors write them.
-    force : bool
-        Replace a release that is there.
-    dry_run : bool
-        Do everything except writing; the report tells what a release would be. Nothing is charged, so that all but the
-        claim, errors too, are for the owner's eyes where noise is drawn; no domain is found privately.
-    domains_from_data : bool
-        Read categories and bounds that the policy does not declare from the table. Only for methods that need public
-        domains; every file then says that the claim is conditional on these domains being public knowledge.
     domains_min_people : int
         How many people (rows without a unit) share a category that is read from the table, or lie at or beyond a
         bound that is, in [2, inf). Other categories count as outside the domain, numbers beyond are clamped.
@@ -166,15 +157,6 @@ def release(
     cells : str
         How generalized numbers of a k-anonymous release are shown: "labels", such as [30, 40) and `*`, or "bounds", as
         two columns of numbers in place of one: `age_low` and `age_high`.
-    utility : bool
-        Train models to say how well the target is predicted, by the release and, for the owner, by the source.
-    seed : int, optional
-        Reproducible randomness for tests: every file then says that it is not for release.
-    ledger : path, address or None
-        File, or database of a server (`postgresql://…`), in which releases and their privacy loss are kept; by default
-        the policy's, else that of the environment variable ANONKIT_LEDGER, else one that stands beside the output, else
-        the user's; and none for a release in memory. A file is made when it is not there. None keeps none, which is
-        refused where the policy or ANONKIT_LEDGER_REQUIRED requires one.
     dataset : str, optional
         The owner's name for the data, under which the ledger adds up; by default the policy's, or that of the dataset
         with the same rows.
@@ -199,8 +181,6 @@ def release(
         among them. Needs a unit, the name of the dataset, and a ledger that remembers their people.
     released_before : path, optional
         With it: the table that was released before, where the ledger does not remember its people.
-    progress : callable
-        Called with the step and the share done.
     query : str, optional
         SQL that is asked of a database instead of reading one of its tables.
     sheet : str, optional
@@ -221,8 +201,6 @@ def release(
         What stands between the cells of CSV and TSV, one ASCII character or "tab"; by default as the header says.
     skip_rows : int, optional
         Lines of CSV and TSV, or rows of a sheet, above the header; by default titles and `#` lines are found.
-    **parameters
-        Parameters of the method.
 
     Returns
     -------
@@ -248,83 +226,60 @@ def release(
     The promise, its unit and its limits are in `Release.report["guarantee"]`. Shuffling and noise use a secure
     generator unless `seed` is given.
     """
-    declared = Policy() if policy is None else Policy.given(policy)
-    declared = declared.with_roles(
-        target=target,
-        no_target=no_target,
-        task=task,
-        unit=unit,
-        identifiers=identifiers,
-        sensitive=sensitive,
-        insensitive=insensitive,
+    given: dict[str, Any] = {**options}
+    declared = (
+        (Policy() if policy is None else Policy.given(policy))
+        .with_roles(target=target, unit=unit, identifiers=identifiers, sensitive=sensitive, **taken(given, RoleOptions))
+        .releasing_as_is(given.pop("release_as_is", ()))
+        .keeping(given.pop("keep", ()))
+        .meant_for(given.pop("recipients", ()))
     )
-    declared = declared.releasing_as_is(release_as_is).keeping(keep).meant_for(recipients)
-    if method is None:
-        method = default_method(parameters, without_target=declared.without_target)
-    if isinstance(method, str):
-        method = make_method(method, parameters, preset)
-    elif parameters or preset:
-        raise ParameterError(f"parameters go into the method value: {', '.join(parameters) or 'preset'}")
+    min_people = given.pop("domains_min_people", MIN_PEOPLE)
+    how = taken(given, ReadAs)
+    values: dict[str, Any] = {
+        "population": AgainstPopulation.known(**taken(given, PopulationOptions)),
+        "engine": _engine(engine, source, **taken(given, EngineOptions)),
+        "output": Output.at(output, force=force, dry_run=dry_run, **taken(given, OutputOptions)),
+        "account": Account(ledger=ledger, **taken(given, LedgerOptions)),
+    }
     request = ReleaseRequest(
-        method=method,
+        method=_method(method, given, preset, without_target=declared.without_target),
         policy=declared,
         preset=preset,
-        population=AgainstPopulation(file=population, size=population_size, fraction=sampling_fraction, k_map=k_map),
-        domains_min_people=domains_min_people if domains_from_data else None,
-        engine=_engine(engine, source, master=spark_master, conf=spark_conf, search_rows=search_rows),
-        output=Output.at(
-            output,
-            part_rows=part_rows,
-            force=force,
-            dry_run=dry_run,
-            owner_report=owner_report,
-            examples=examples,
-            sign=sign,
-            emit=emit,
-            cells=cells,
-        ),
-        account=Account(
-            ledger=ledger,
-            dataset=dataset,
-            budget=budget,
-            budget_delta=budget_delta,
-            budget_neighbours=budget_neighbours,
-            budget_unit=budget_unit,
-            accept_joint_k=accept_joint_k,
-            new_ledger=new_ledger,
-            only_new=only_new,
-            released_before=released_before,
-        ),
+        domains_min_people=min_people if domains_from_data else None,
         seed=seed,
         utility=utility,
         progress=progress,
-    )
-    how = ReadAs(
-        query=query,
-        sheet=sheet,
-        format=format,
-        header_row=header_row,
-        header=header,
-        names=names,
-        decimal=decimal,
-        delimiter=delimiter,
-        skip_rows=skip_rows,
+        **values,
     )
     return release_table(source_at(source, **how), request)
 
 
-def _engine(
-    engine: str | Engine | Local | Spark, source: object, *, conf: Mapping[str, str] | None, **settings: Any
-) -> EngineChoice:
+def _method(
+    method: str | Method | None, parameters: Mapping[str, Any], preset: str | None, *, without_target: bool
+) -> Method:
+    """Return the method of a release: by name with its parameters, or a value, which has them."""
+    if method is None:
+        method = default_method(parameters, without_target=without_target)
+    if isinstance(method, str):
+        known = {*MethodParameters.__annotations__, *(one.name for one in method_parameters(method))}
+        refuse_unknown("release", parameters, known, near=ReleaseOptions.__annotations__)
+        return make_method(method, parameters, preset)
+    if parameters or preset:
+        raise ParameterError(f"parameters go into the method value: {', '.join(parameters) or 'preset'}")
+    return method
+
+
+def _engine(engine: str | Engine | Local | Spark, source: object, **settings: Any) -> EngineChoice:
     """Return what gives a release its engine: a name with its settings, or a value or an engine that has them.
 
     A data frame of Spark is read by its own session, whatever engine was named.
     """
     if isinstance(engine, str):
-        return engine_choice(Spark.name if is_spark_frame(source) else engine, conf=conf, **settings)
-    if conf or any(value is not None for value in settings.values()):
-        names = ", ".join(name for name in settings if name != "conf")
-        raise ParameterError("an engine that is open has its settings", f"leave {names} and conf out")
+        settings = {name.removeprefix("spark_"): value for name, value in settings.items()}
+        return engine_choice(Spark.name if is_spark_frame(source) else engine, **settings)
+    if any(value is not None and value != {} for value in settings.values()):
+        raise ParameterError("an engine that is open has its settings", f"leave {', '.join(settings)} out")
     if isinstance(engine, Local) and is_spark_frame(source):
         return Spark(**asdict(engine))
     return engine if isinstance(engine, Local | Spark) else OpenEngine(engine=engine)
@@ -335,32 +290,16 @@ def apply(
     source: object,
     *,
     output: str | Path | None = None,
-    max_suppression: float | None = None,
-    utility: bool = False,
-    release_as_is: Iterable[str] = (),
-    recipients: str | Sequence[str] = (),
     policy: Policy | Mapping[str, Any] | str | Path | None = None,
-    encoding: str | None = None,
+    max_suppression: float | None = None,
     engine: str | Engine | Local | Spark = "local",
-    spark_master: str | None = None,
-    spark_conf: Mapping[str, str] | None = None,
-    search_rows: int | None = None,
-    part_rows: int | None = None,
-    sign: str | Path | None = None,
-    emit: Iterable[str] = (),
-    cells: str = "labels",
     force: bool = False,
     dry_run: bool = False,
+    utility: bool = False,
     seed: int | None = None,
     ledger: str | Path | Where | None = Where.FOUND,
-    dataset: str | None = None,
-    accept_joint_k: int | None = None,
-    new_ledger: bool = False,
-    only_new: bool = False,
-    released_before: str | Path | None = None,
-    adopt: bool = False,
     progress: Progress = no_progress,
-    **how: Unpack[ReadAs],
+    **options: Unpack[BatchOptions],
 ) -> Release:
     """Recode the next batch of a table as an earlier k-anonymous release was recoded, and check its promise anew.
 
@@ -394,22 +333,22 @@ def apply(
     -------
     k is counted in the new batch alone. Batches of the same people can be combined by an attacker.
     """
+    refuse_unknown("apply", options, BatchOptions.__annotations__)
     method = earlier_recoding(params, max_suppression=max_suppression)
+    given: dict[str, Any] = {**options}
     declared = None if policy is None else Policy.given(policy)
+    declared = (
+        batch_policy(method, declared, given.pop("encoding", None))
+        .releasing_as_is(given.pop("release_as_is", ()))
+        .meant_for(given.pop("recipients", ()))
+    )
+    how, applied = taken(given, ReadAs), applied_recoding(params, adopt=given.pop("adopt", False))
     request = ReleaseRequest(
         method=method,
-        policy=batch_policy(method, declared, encoding).releasing_as_is(release_as_is).meant_for(recipients),
-        engine=_engine(engine, source, master=spark_master, conf=spark_conf, search_rows=search_rows),
-        output=Output.at(output, part_rows=part_rows, force=force, dry_run=dry_run, sign=sign, emit=emit, cells=cells),
-        account=Account(
-            ledger=ledger,
-            dataset=dataset,
-            accept_joint_k=accept_joint_k,
-            new_ledger=new_ledger,
-            only_new=only_new,
-            released_before=released_before,
-            applied=applied_recoding(params, adopt=adopt),
-        ),
+        policy=declared,
+        engine=_engine(engine, source, **taken(given, EngineOptions)),
+        output=Output.at(output, force=force, dry_run=dry_run, **taken(given, BatchOutputOptions)),
+        account=Account(ledger=ledger, applied=applied, **taken(given, BatchLedgerOptions)),
         seed=seed,
         utility=utility,
         progress=progress,

@@ -355,11 +355,10 @@ def _population(raw: Mapping[str, Any], path: Path) -> AgainstPopulation:
     if share is not None and (isinstance(share, bool) or not isinstance(share, int | float)):
         raise PolicyError(f"{where}: sampling_fraction must be a number", "sampling_fraction = 0.01")
     whole = {key: _whole(key, raw[key], path) for key in ("population_size", "k_map") if key in raw}
-    return AgainstPopulation(
-        file=None if file is None else _in(path, file),
-        size=whole.get("population_size"),
-        fraction=None if share is None else float(share),
-        k_map=whole.get("k_map"),
+    return AgainstPopulation.known(
+        population=None if file is None else _in(path, file),
+        sampling_fraction=None if share is None else float(share),
+        **whole,
     )
 
 

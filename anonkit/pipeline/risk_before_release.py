@@ -139,7 +139,9 @@ def risk(
     The result is computed from the source: for the owner, never to be published. It holds no cell. Estimates assume a
     simple random sample, and none is a promise.
     """
-    against = AgainstPopulation(file=population, size=population_size, fraction=sampling_fraction)
+    against = AgainstPopulation.known(
+        population=population, population_size=population_size, sampling_fraction=sampling_fraction
+    )
     request = ReleaseRequest(
         method=make_method("mondrian", {}, None), policy=Policy() if policy is None else Policy.given(policy)
     )

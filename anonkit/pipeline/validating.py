@@ -84,7 +84,9 @@ def validate(
     ChoiceError
         A column is not there, and the first line of the file looks like a record.
     """
-    against = AgainstPopulation(file=population, size=population_size, fraction=sampling_fraction, k_map=k_map)
+    against = AgainstPopulation.known(
+        population=population, population_size=population_size, sampling_fraction=sampling_fraction, k_map=k_map
+    )
     return validated(
         table,
         quasi_identifiers=quasi_identifiers,

@@ -27,9 +27,6 @@ MAKERS = frozenset(
 CHECKERS = "checks/promise_checkers.py"
 """The one table outside the promises that may have a line for each kind."""
 
-RELEASE_OPTIONS = ("search_rows", "part_rows")
-"""Options of `release` whose way through the package is counted."""
-
 
 @dataclass(frozen=True)
 class File:
@@ -237,10 +234,6 @@ class House:
         """Count the arguments of a command of the command line: the widest function of its file."""
         file = next(file for file in self.files if file.room == "cli" and file.path.stem == name)
         return max(arguments(function) for function in file.functions())
-
-    def files_that_spell(self, word: str) -> list[str]:
-        """Return the files in whose code a name stands: as a name, an argument, an attribute or a key."""
-        return [file.name for file in self.files if re.search(rf"\b{word}\b", file.text)]
 
     def file_named(self, stem: str) -> File | None:
         """Return the file with a stem, if there is one."""

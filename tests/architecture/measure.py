@@ -23,7 +23,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from architecture.house import RELEASE_OPTIONS, House
+from architecture.house import House
 from architecture.walks import ColumnReads, Follower, Tables, Tracer, Walk, named
 
 METHODS: dict[str, dict[str, Any]] = {
@@ -177,8 +177,6 @@ def figures(tree: Path) -> Iterator[tuple[str, object, str]]:
         len(tests),
         " ".join(f"{file}({len(lines)})" for file, lines in tests.items()),
     )
-    for option in RELEASE_OPTIONS:
-        yield f"files that spell {option}", len(house.files_that_spell(option)), ""
     datafly = house.file_named("datafly")
     lines = "no such file" if datafly is None else f"{datafly.code_lines} of them code"
     yield "lines of datafly", 0 if datafly is None else datafly.lines, lines

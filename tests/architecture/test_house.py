@@ -24,8 +24,6 @@ LIMITS: dict[str, tuple[int, int]] = {
     "imports of makers in checks": (0, 0),
     "imports of makers in consumers": (0, 0),
     "widest function of the main path": (6, 6),
-    "files that spell search_rows": (5, 4),
-    "files that spell part_rows": (5, 4),
     "rfka: files a column enters": (22, 12),
     "rfka: climbs of the source": (27, 6),
     "rfka: times a column is asked for its domain": (5, 1),
@@ -64,8 +62,6 @@ def _figure(what: str) -> int:
             return sum(house.imports_of_makers(what.rpartition(" ")[2]).values())
         case "widest function of the main path":
             return house.widest_of_the_main_path()[1]
-        case "files that spell search_rows" | "files that spell part_rows":
-            return len(house.files_that_spell(what.rpartition(" ")[2]))
         case "files a column enters":
             return max(len(walk.files) for walk in _in_the_method(method))
         case "climbs of the source":
