@@ -1,4 +1,4 @@
-"""Who may import whom: the rows of the house, and which third parties may be imported where."""
+"""Who may import whom: the layers of the package, and which third parties may be imported where."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "anonkit"
 
-ROWS: tuple[tuple[str, ...], ...] = (
+LAYERS: tuple[tuple[str, ...], ...] = (
     ("redaction", "errors", "randomness", "domains", "parameters", "promises"),
     ("policy", "report", "protocols"),
     ("published", "estimators", "mechanisms", "bundle"),
@@ -28,7 +28,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("desk",),
     ("cli", "integrations", "__main__"),
 )
-"""Rooms by row, the lowest first: a room imports rooms of its own row and of those below it, and never in a circle."""
+"""Packages by layer, the lowest first: one imports those of its own layer and below it, and never in a circle."""
 SIBLINGS = ("methods", "engines", "consumers", "checks", "datasets")
 ONLY: dict[str, set[str]] = {
     "published": {"errors", "domains"},
@@ -72,14 +72,14 @@ HOME_OF_HEAVY: dict[str, set[str]] = {
 """Files that may import a heavy package at their top, because they are themselves imported late."""
 
 
-def _row(room: str) -> int:
-    for number, rooms in enumerate(ROWS):
-        if room in rooms:
+def _layer(package: str) -> int:
+    for number, packages in enumerate(LAYERS):
+        if package in packages:
             return number
-    raise AssertionError(f"room {room!r} stands in no row of the house: give it one")
+    raise AssertionError(f"package {package!r} is in no layer: give it one")
 
 
-def _room(path: Path) -> str:
+def _package(path: Path) -> str:
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
@@ -127,11 +127,11 @@ def _packages(path: Path, *, top_only: bool = False) -> set[str]:
     return {name.split(".")[0] for name in _imports(path, top_only=top_only)}
 
 
-def _rooms_imported(path: Path) -> set[str]:
-    """Rooms that a file imports, early, late or for its types; the face of the package is no room."""
+def _packages_imported(path: Path) -> set[str]:
+    """Packages that a file imports, early, late or for its types; the top of anonkit is none."""
     names = [name.split(".") for name in _imports(path, top_only=False, types=True)]
-    rooms = {parts[1] for parts in names if parts[0] == "anonkit" and len(parts) > 1}
-    return {room for room in rooms if room != "__version__"}
+    packages = {parts[1] for parts in names if parts[0] == "anonkit" and len(parts) > 1}
+    return packages - {"__version__"}
 
 
 def _named(path: Path) -> str:
@@ -139,33 +139,38 @@ def _named(path: Path) -> str:
 
 
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py" or path.parent != PACKAGE)
-FILES_IN_ROOMS = [(path, _room(path)) for path in FILES]
+FILES_OF_PACKAGES = [(path, _package(path)) for path in FILES]
 
 
 def test_a_file_imports_only_from_rows_above() -> None:
-    """No room imports from a later row, and siblings do not import each other; an exception stands in its table."""
+    """No package imports from a higher layer, and siblings do not import each other, but for the listed exceptions."""
     later = [
-        f"{_named(path)}: {room} must not import {other}"
-        for path, room in FILES_IN_ROOMS
-        for other in _rooms_imported(path) - {room}
-        if (_named(path), other) not in EXCEPTIONS and (_row(other) > _row(room) or {room, other} <= set(SIBLINGS))
+        f"{_named(path)}: {package} must not import {other}"
+        for path, package in FILES_OF_PACKAGES
+        for other in _packages_imported(path) - {package}
+        if (_named(path), other) not in EXCEPTIONS
+        and (_layer(other) > _layer(package) or {package, other} <= set(SIBLINGS))
     ]
     assert later == []
 
 
-def test_receivers_checks_and_engines_know_only_their_rooms() -> None:
-    """No file of these rooms imports another room than those listed; an exception stands in its table with a reason."""
-    listed = [(path, room) for path, room in FILES_IN_ROOMS if room in ONLY]
-    assert {room for _, room in listed} == set(ONLY)
-    others = {(_named(path), other) for path, room in listed for other in _rooms_imported(path) - ONLY[room] - {room}}
+def test_receivers_checks_and_engines_know_only_their_packages() -> None:
+    """No file of these packages imports others than those listed; an exception stands in its table with a reason."""
+    listed = [(path, package) for path, package in FILES_OF_PACKAGES if package in ONLY]
+    assert {package for _, package in listed} == set(ONLY)
+    others = {
+        (_named(path), other)
+        for path, package in listed
+        for other in _packages_imported(path) - ONLY[package] - {package}
+    }
     assert others == set(EXCEPTIONS)
 
 
-def test_no_two_rooms_import_each_other_in_a_circle() -> None:
-    """However long the circle: rooms stand in an order in which each imports only those before it."""
+def test_no_two_packages_import_each_other_in_a_circle() -> None:
+    """However long the circle: packages have an order in which each imports only those before it."""
     arrows: dict[str, set[str]] = {}
     for path in FILES:
-        arrows.setdefault(_room(path), set()).update(_rooms_imported(path) - {_room(path)})
+        arrows.setdefault(_package(path), set()).update(_packages_imported(path) - {_package(path)})
     list(TopologicalSorter(arrows).static_order())  # raises CycleError, which names the circle
 
 

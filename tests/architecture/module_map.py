@@ -1,6 +1,6 @@
-"""Write the generated parts of docs/explanation/architecture.md from the package itself: `python` this file.
+"""Write the table of layers in docs/explanation/architecture.md, and docs/reference/modules.md: `python` this file.
 
-Rooms by row, the first line of every module, and the files a method is made of: nobody edits these by hand.
+Packages by layer, the first line of every module, and the files a method is made of: nobody edits these by hand.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "anonkit"
-PAGE = ROOT / "docs" / "explanation" / "architecture.md"
+PAGES = (ROOT / "docs" / "explanation" / "architecture.md", ROOT / "docs" / "reference" / "modules.md")
 UPDATE = "out of date: python tests/architecture/module_map.py"
 
 MATHEMATICS = ("mechanisms", "estimators", "published")
@@ -32,24 +32,23 @@ def first_line(path: Path) -> str:
 
 
 def module_files() -> list[Path]:
-    """Return all modules of the package, rooms before what stands in them."""
+    """Return all modules of the package, a package before its subpackages."""
     return sorted(PACKAGE.rglob("*.py"), key=lambda path: (path.parent.relative_to(PACKAGE).parts, path.stem))
 
 
-def rooms() -> dict[str, Path]:
-    """Return the rooms at the top of the package and the file whose first line tells what each is for."""
-    packages = {path.parent.name: path for path in PACKAGE.glob("*/__init__.py")}
-    files = {path.stem: path for path in PACKAGE.glob("*.py") if path.stem != "__init__"}
-    return packages | files
+def packages() -> dict[str, Path]:
+    """Return the packages and modules at the top, and the file whose first line says what each is for."""
+    folders = {path.parent.name: path for path in PACKAGE.glob("*/__init__.py")}
+    return folders | {path.stem: path for path in PACKAGE.glob("*.py") if path.stem != "__init__"}
 
 
-def room_table(rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
-    """Yield the lines of the table of rooms, the lowest row last."""
-    yield "| row | room | what it is for |"
+def layer_table(layers: tuple[tuple[str, ...], ...]) -> Iterator[str]:
+    """Yield the lines of the table of packages, the lowest layer last."""
+    yield "| layer | package | what it is for |"
     yield "| --- | --- | --- |"
-    for number, names in reversed(list(enumerate(rows, start=1))):
+    for number, names in reversed(list(enumerate(layers, start=1))):
         for name in names:
-            path = rooms()[name]
+            path = packages()[name]
             shown = f"{name}/" if path.name == "__init__.py" else f"{name}.py"
             yield f"| {number} | `{shown}` | {_cell(first_line(path))} |"
 
@@ -97,14 +96,14 @@ def _listed(files: set[Path], among: tuple[str, ...]) -> str:
 
 
 def module_list() -> Iterator[str]:
-    """Yield the lines that tell the first line of every module, room by room."""
-    room = ""
+    """Yield the first line of every module, package by package."""
+    package = ""
     for path in module_files():
         inside = path.parent.relative_to(PACKAGE).as_posix()
-        if inside != room:
-            room = inside
+        if inside != package:
+            package = inside
             yield ""
-            yield "### At the top" if room == "." else f"### `{room}/`"
+            yield "### At the top" if package == "." else f"### `{package}/`"
             yield ""
         yield f"* `{path.name}`: {first_line(path)}"
 
@@ -113,20 +112,21 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def rewritten(page: str, rows: tuple[tuple[str, ...], ...]) -> str:
-    """Return the page with its three generated parts as the package has them today."""
-    parts = {"rooms": room_table(rows), "methods": method_table(), "modules": module_list()}
+def rewritten(page: str, layers: tuple[tuple[str, ...], ...]) -> str:
+    """Return a page with its generated parts as the package has them today."""
+    parts = {"packages": layer_table(layers), "methods": method_table(), "modules": module_list()}
     for name, lines in parts.items():
         before, start, rest = page.partition(f"<!-- {name}: python tests/architecture/module_map.py -->\n")
-        _, end, after = rest.partition(f"<!-- end of {name} -->")
-        assert start, f"the page has lost the place of its {name}"
-        assert end, f"the page has lost the end of its {name}"
-        page = before + start + "\n" + "\n".join(lines).strip("\n") + "\n\n" + end + after
+        if start:
+            _, end, after = rest.partition(f"<!-- end of {name} -->")
+            assert end, f"the page has lost the end of its {name}"
+            page = before + start + "\n" + "\n".join(lines).strip("\n") + "\n\n" + end + after
     return page
 
 
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT / "tests"))
-    from test_imports import ROWS
+    from test_imports import LAYERS
 
-    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), ROWS), encoding="utf-8")
+    for written in PAGES:
+        written.write_text(rewritten(written.read_text(encoding="utf-8"), LAYERS), encoding="utf-8")

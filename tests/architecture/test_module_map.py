@@ -1,20 +1,26 @@
-"""The map of rooms and modules in docs/explanation/architecture.md is that of the package."""
+"""The tables of packages and modules in the documentation are those of the package."""
 
 from __future__ import annotations
 
-from architecture.module_map import PACKAGE, PAGE, UPDATE, first_line, module_files, reached_from, rewritten, rooms
-from test_imports import ROWS
+from architecture.module_map import PACKAGE, PAGES, UPDATE, first_line, module_files, packages, reached_from, rewritten
+from test_imports import LAYERS
 
 
-def test_the_map_of_rooms_modules_and_methods_is_up_to_date() -> None:
-    """Every room, every module's first line, and the files each method reaches; a script writes them."""
-    page = PAGE.read_text(encoding="utf-8")
-    assert page == rewritten(page, ROWS), UPDATE
+def test_packages_modules_and_methods_are_up_to_date() -> None:
+    """Every package, every module's first line, and the files each method reaches; a script writes them."""
+    written = [path.read_text(encoding="utf-8") for path in PAGES]
+    assert [rewritten(page, LAYERS) for page in written] == written, UPDATE
+    assert sum(page.count("python tests/architecture/module_map.py -->") for page in written) == 3
 
 
-def test_every_room_stands_in_one_row() -> None:
-    """No room is left out of the table, and none is named that is not there."""
-    assert sorted(name for row in ROWS for name in row) == sorted(rooms())
+def test_the_page_can_be_read_at_once() -> None:
+    """The explanation is for a person who begins: under 2,500 words, its table of packages among them."""
+    assert len(PAGES[0].read_text(encoding="utf-8").split()) < 2_500
+
+
+def test_every_package_is_in_one_layer() -> None:
+    """No package is left out of the table, and none is named that is not there."""
+    assert sorted(name for layer in LAYERS for name in layer) == sorted(packages())
 
 
 def test_every_module_says_in_one_line_what_it_is_for() -> None:
