@@ -207,7 +207,7 @@ def counting_beside(engine: Engine) -> AbstractContextManager[None]:
 
 
 def is_too_large(source: Source, engine: Engine) -> bool:
-    """Tell whether a table has more rows than a method may hold: then they are counted where they are."""
+    """Return whether a table has more rows than a method may hold: then they are counted where they are."""
     return source.n_rows > engine.search_rows
 
 

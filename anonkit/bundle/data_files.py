@@ -26,7 +26,7 @@ def part_name(number: int) -> str:
 
 
 def is_data_folder(path: Path) -> bool:
-    """Tell whether a path is a folder of data: named as a Parquet file, with its first part in it."""
+    """Return whether a path is a folder of data: named as a Parquet file, with its first part in it."""
     return path.suffix == SUFFIX and (path / part_name(0)).is_file()
 
 

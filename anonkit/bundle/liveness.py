@@ -49,11 +49,11 @@ class Process:
         return self.machine == _machine()
 
     def is_surely_dead(self) -> bool:
-        """Tell whether it has ended; False where that cannot be known, as for another machine's process."""
+        """Return whether it has ended; False where that cannot be known, as for another machine's process."""
         return self.is_on_this_machine and (self.boot != _boot() or self.has_ended())
 
     def has_ended(self) -> bool:
-        """Tell whether it ran on this machine since its last start, and runs no more.
+        """Return whether it ran on this machine since its last start, and runs no more.
 
         Machines that share a ledger may share a name, too: a start that differs may be another machine's.
         """
@@ -63,7 +63,7 @@ class Process:
 
 
 def _is_alive(number: int) -> bool:
-    """Tell whether a process of this number runs on this machine."""
+    """Return whether a process of this number runs on this machine."""
     try:
         # signal 0 is never delivered: it only asks whether the process exists
         os.kill(number, 0)

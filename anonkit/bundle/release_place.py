@@ -134,7 +134,7 @@ class Place:
         return partial(Place, folder=self.folder, stem=self.stem), ()
 
     def has(self, suffix: str) -> bool:
-        """Tell whether one of the files is there, without fetching it; of a store whether the release lists it."""
+        """Return whether one of the files is there, without fetching it; of a store whether the release lists it."""
         if self.store is not None:
             return bool(self.store.listed(self.name(suffix)))
         return self.file(suffix).exists()

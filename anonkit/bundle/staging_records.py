@@ -94,7 +94,7 @@ class StagingRecord:
                 path.unlink(missing_ok=True)
 
     def fits(self, prepared: Path, target: Path) -> bool:
-        """Tell whether the files of a folder are those that were prepared, each there or in its place already."""
+        """Return whether the files of a folder are those that were prepared, each there or in its place already."""
         for name, files in (self.put or {}).items():
             path = prepared / name
             if os.path.lexists(path):
@@ -105,7 +105,7 @@ class StagingRecord:
         return self.put is not None
 
     def is_anothers(self, path: Path) -> bool:
-        """Tell whether a file stands under a guarded name that is not the one that may be removed or replaced."""
+        """Return whether a file stands under a guarded name that is not the one that may be removed or replaced."""
         if path.name not in self.guarded or not os.path.lexists(path):
             return False
         expected = self.guarded[path.name]
@@ -179,7 +179,7 @@ def _make_private(folder: Path) -> bool:
 
 
 def _is_private(path: Path, is_kind: object) -> bool:
-    """Tell whether something is this user's own, and closed to others: what they can write is not believed."""
+    """Return whether something is this user's own, and closed to others: what they can write is not believed."""
     found = path.lstat()
     if not is_kind(found.st_mode):  # type: ignore[operator]
         return False

@@ -64,7 +64,7 @@ class AgainstPopulation:
 
     @property
     def is_given(self) -> bool:
-        """Whether anything is known of the population."""
+        """Return whether anything is known of the population."""
         return self.basis != "none"
 
     @property

@@ -212,7 +212,7 @@ def _is_end(
     draws: int,
     chance: float,
 ) -> bool:
-    """Tell whether an end of a mean's interval is where its noise reaches so far with the chance that is left."""
+    """Return whether an end of a mean's interval is where its noise reaches so far with the chance that is left."""
     if share is None:
         return abs(at - outermost) < 1e-9
 

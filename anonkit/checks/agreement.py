@@ -117,7 +117,7 @@ def verification_checks(
 
 
 def _reached(entry: Mapping[str, Any]) -> bool:
-    """Tell whether a check that only the source allows was passed; how far beyond is not always told."""
+    """Return whether a check that only the source allows was passed; how far beyond is not always told."""
     if set(entry) != {"name", "passed", "observed", "required"}:
         return False
     required = counted(entry["required"])

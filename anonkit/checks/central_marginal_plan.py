@@ -69,7 +69,7 @@ class ExpectedTables:
 
 
 def delta_may_pay(facts: PublicFacts) -> bool:
-    """Tell whether Gaussian noise is less on the largest tree, were rows without end: else there is no delta."""
+    """Return whether Gaussian noise is less on the largest tree, were rows without end: else there is no delta."""
     if not facts.delta:
         return False
     split = split_facts(facts, anchored=False)
@@ -291,7 +291,7 @@ def _candidates(split: PublicFacts) -> Pairs:
 
 
 def _can_hold(split: PublicFacts) -> bool:
-    """Tell whether all pairs of values can be held: else columns alone are measured."""
+    """Return whether all pairs of values can be held: else columns alone are measured."""
     return split.n_classes * sum(column.domain.size for column in split.attributes) ** 2 <= _MOST_VALUES
 
 

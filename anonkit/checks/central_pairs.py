@@ -137,7 +137,7 @@ class LeadingGrid:
         return _levels(self.pair, self.bins, self.apart)
 
     def is_followed(self, tree: Sequence[Mapping[str, Any]]) -> bool:
-        """Tell whether a tree begins so: each node is divided as public facts alone say."""
+        """Return whether a tree begins so: each node is divided as public facts alone say."""
         whole = tuple((0, _groups(one, self.bins, self.apart)) for one in self.pair)
         waiting: list[tuple[int, tuple[tuple[int, int], ...]]] = [(0, whole)]
         levels, last = {0: 0}, self.levels
@@ -196,7 +196,7 @@ def _largest(attributes: Sequence[PublicColumn]) -> int:
 
 
 def _is_small(pair: Sequence[PublicColumn], largest: int, bins: int, apart: int = _TOLD_APART) -> bool:
-    """Tell whether a tree may begin with the grid of a pair: twelve levels, and 2**26 codes at all its nodes."""
+    """Return whether a tree may begin with the grid of a pair: twelve levels, and 2**26 codes at all its nodes."""
     nodes = 2 * math.prod(_groups(one, bins, apart) for one in pair)
     return _levels(pair, bins, apart) <= 12 and nodes * largest <= 1 << 26
 

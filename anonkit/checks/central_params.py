@@ -138,7 +138,7 @@ class PublicFacts:
 
     @staticmethod
     def is_gaussian(params: Mapping[str, Any]) -> bool:
-        """Tell whether a draw of the account has Gaussian noise, for which a delta is spent."""
+        """Return whether a draw of the account has Gaussian noise, for which a delta is spent."""
         return any(line["mechanism"] == GAUSSIAN for line in params["accounting"])
 
     @property

@@ -105,14 +105,14 @@ def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts, *, found: boo
 
 
 def _says_whole_numbers(assumed: Sequence[object], facts: PublicFacts) -> bool:
-    """Tell whether the first assumption is that types are public, of columns that hold whole numbers."""
+    """Return whether the first assumption is that types are public, of columns that hold whole numbers."""
     found = _WHOLE.fullmatch(str(assumed[0])) if assumed else None
     whole = [column.name for column in facts.columns if column.domain.multiples is not None]
     return found is not None and _are_listed(found[1], [*whole, *facts.added_multiples])
 
 
 def _are_listed(text: str, names: Sequence[str]) -> bool:
-    """Tell whether a text lists some of these names, with a comma between two, and each once."""
+    """Return whether a text lists some of these names, with a comma between two, and each once."""
     for name in names:
         others = [other for other in names if other != name]
         if text == name or (text.startswith(f"{name}, ") and _are_listed(text[len(name) + 2 :], others)):
@@ -211,5 +211,5 @@ def _size_of_forest(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _alike(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Tell whether two mappings hold values of the same kinds: 1 is not True, and 1.0 is not "1.0"."""
+    """Return whether two mappings hold values of the same kinds: 1 is not True, and 1.0 is not "1.0"."""
     return all(isinstance(first[name], bool) == isinstance(second[name], bool) for name in second)

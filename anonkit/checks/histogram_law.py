@@ -41,7 +41,7 @@ def gaussian_histograms(facts: PublicFacts, params: Mapping[str, Any], loss: flo
 
 
 def histograms_may_be_gaussian(facts: PublicFacts, params: Mapping[str, Any]) -> bool:
-    """Tell whether Gaussian noise would be less, were all attributes asked for all of epsilon: else delta is kept.
+    """Return whether Gaussian noise would be less, were all attributes asked for all of epsilon: else delta is kept.
 
     A release with a delta says which noise it has drawn; of one without it, and of an earlier one, none is expected.
     """

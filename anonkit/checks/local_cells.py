@@ -186,7 +186,7 @@ def _count_batch(
 
 
 def _in_order(cells: pa.Array, domain: Listed | Cells | None) -> bool:
-    """Tell whether the data file lists the categories as the params do, as far as it keeps their order."""
+    """Return whether the data file lists the categories as the params do, as far as it keeps their order."""
     if not isinstance(domain, Listed) or not isinstance(cells, pa.DictionaryArray) or len(cells) == 0:
         return True
     if sum(map(len, domain.values)) > _SMALL_DOMAIN:

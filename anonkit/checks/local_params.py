@@ -106,7 +106,7 @@ class Transformation:
 
     @property
     def is_clear(self) -> bool:
-        """Tell whether the published number is the true one."""
+        """Return whether the published number is the true one."""
         return self.multiplier[:2] == (1.0, 0.0) and self.offset[1] == 0.0
 
 
@@ -173,7 +173,7 @@ class PublishedAnswers:
 
     @property
     def joint(self) -> bool:
-        """Tell whether the answers hide the class."""
+        """Return whether the answers hide the class."""
         return self.target is not None and self.target.mechanism is None
 
 

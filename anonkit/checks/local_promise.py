@@ -264,7 +264,7 @@ def _label_fits(table: PublishedAnswers, label: object) -> bool:
 
 
 def _strength_fits(answer: Answer, loss: PublishedLoss, parameters: Mapping[str, Any]) -> bool:
-    """Tell whether an answer is as strong as the method's p_keep or epsilon."""
+    """Return whether an answer is as strong as the method's p_keep or epsilon."""
     words = answer.words
     if words is None or words.is_truth() or answer.mechanism is None:
         return True
@@ -279,7 +279,7 @@ def _strength_fits(answer: Answer, loss: PublishedLoss, parameters: Mapping[str,
 
 
 def _noise_fits(answer: Answer, parameters: Mapping[str, Any]) -> bool:
-    """Tell whether a number was multiplied and shifted as the method's noise and center say."""
+    """Return whether a number was multiplied and shifted as the method's noise and center say."""
     how = answer.transformation
     if how is None:
         return True
@@ -305,7 +305,7 @@ def _differing(name: str, expected: Mapping[str, Any], stated: Mapping[str, Any]
 
 
 def _same(expected: Any, stated: Any) -> bool:
-    """Tell whether two figures are one: integers, strings and truth values exactly, others but for rounding."""
+    """Return whether two figures are one: integers, strings and truth values exactly, others but for rounding."""
     if isinstance(expected, Mapping):
         return (
             isinstance(stated, Mapping)

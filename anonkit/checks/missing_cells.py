@@ -22,7 +22,7 @@ _KEY = "missing_above"
 
 
 def is_thresholded(params: Mapping[str, Any]) -> bool:
-    """Tell whether a release says that faint counts of missing are none; earlier versions said nothing.
+    """Return whether a release says that faint counts of missing are none; earlier versions said nothing.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def is_thresholded(params: Mapping[str, Any]) -> bool:
 
 
 def is_none(tables: Sequence[tuple[Any, int]], *, gaussian: bool) -> bool:
-    """Tell whether noisy counts of missing are no more than noise makes.
+    """Return whether noisy counts of missing are no more than noise makes.
 
     Parameters
     ----------

@@ -168,7 +168,7 @@ class ValueRows:
 
 
 def class_check(counts: PeopleCounts, rows: Counts) -> Check:
-    """Tell whether classes of so many rows, shape (n_classes,), can have these people: one at least, all at most."""
+    """Return whether classes of so many rows, shape (n_classes,), can have these people: one at least, all at most."""
     if counts.classes.size != rows.size:
         return Check(name="people", passed=False, observed=counts.classes.size, required=rows.size)
     n_wrong = int(((counts.classes < 1) | (counts.classes > rows)).sum())
@@ -176,7 +176,7 @@ def class_check(counts: PeopleCounts, rows: Counts) -> Check:
 
 
 def value_check(counts: PeopleCounts, name: str, rows_of_values: ValueRows) -> Check:
-    """Tell whether the values of a sensitive attribute can be held by these people."""
+    """Return whether the values of a sensitive attribute can be held by these people."""
     n_wrong = _impossible(counts.classes, counts.sensitive[name], rows_of_values) if name in counts.sensitive else 1
     return Check(name=f"people_of_values:{name}", passed=n_wrong == 0, observed=n_wrong, required=0)
 

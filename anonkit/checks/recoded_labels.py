@@ -348,7 +348,7 @@ def _wrong_names(
 
 
 def _may_be(label: str | None, members: Sequence[int], parts: Parts) -> bool:
-    """Tell whether a group may be called so: by its parts, or `*` for what is not told.
+    """Return whether a group may be called so: by its parts, or `*` for what is not told.
 
     A recoding that was found on a sample got places for other values and for missing afterwards, so that labels may be
     those of the axis without them. A label that another group has too is numbered.
@@ -369,7 +369,7 @@ def _may_be(label: str | None, members: Sequence[int], parts: Parts) -> bool:
 
 
 def _is_next(low: str, high: str) -> bool:
-    """Tell whether a cut is the point right after another: one value is between them, and may be its own label."""
+    """Return whether a cut is the point right after another: one value is between them, and may be its own label."""
     try:
         first, second = Decimal(low), Decimal(high)
         unit = Decimal(1).scaleb(min(int(first.as_tuple().exponent), int(second.as_tuple().exponent)))

@@ -36,12 +36,12 @@ class Asked:
 
     @property
     def about_sensitive(self) -> bool:
-        """Tell whether something is asked that is about sensitive attributes."""
+        """Return whether something is asked that is about sensitive attributes."""
         return not (self.l is self.t is self.alpha is self.beta is None)
 
     @property
     def anything(self) -> bool:
-        """Tell whether some k, l, t, alpha or beta is asked, or the risk in a population."""
+        """Return whether some k, l, t, alpha or beta is asked, or the risk in a population."""
         return self.k is not None or self.about_sensitive or self.against.is_given
 
     @property

@@ -138,7 +138,7 @@ class Coding:
 
     @property
     def are_bands(self) -> bool:
-        """Tell whether a code is a band."""
+        """Return whether a code is a band."""
         return self.table is not None and "low" in self.table.column_names
 
     @property

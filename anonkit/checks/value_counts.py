@@ -170,7 +170,7 @@ class ValueCounts:
 
 
 def are_told(last: Sequence[Any]) -> bool:
-    """Tell whether it matters what the values are: texts may be spellings of one, and numbers close to each other."""
+    """Return whether it matters what the values are: texts may be spellings of one, and numbers close to each other."""
     return _are_numbers(last) or any(isinstance(value, str) for value in last)
 
 

@@ -245,7 +245,7 @@ def _task(rows: pa.Table, declared: Policy, target: str) -> Task:
 
 
 def _is_of_draws(setting: _Setting, outcome: Release | AnonkitError) -> bool:
-    """Tell whether a refusal follows from what was drawn, and was looked at as a release is."""
+    """Return whether a refusal follows from what was drawn, and was looked at as a release is."""
     return setting.parameter == "epsilon" and isinstance(outcome, GuaranteeError)
 
 

@@ -90,5 +90,5 @@ def _answers(attribute: PublishedAttribute, statistics: ClassStatistics) -> Floa
 
 
 def _is_noisy(attribute: PublishedAttribute, target: PublishedTarget) -> bool:
-    """Tell whether answers about the value or the class are randomized, in a way that moments undo."""
+    """Return whether answers about the value or the class are randomized, in a way that moments undo."""
     return not all(is_clear(one) for one in (attribute.mechanism, label_channel(target)))

@@ -187,14 +187,14 @@ def make_factor(attribute: PublishedAttribute, statistics: ClassStatistics, esti
 
 
 def is_clear(mechanism: Channel | TransformedResponse) -> bool:
-    """Tell whether values, or classes, were published as they are."""
+    """Return whether values, or classes, were published as they are."""
     if isinstance(mechanism, TransformedResponse):
         return mechanism.is_clear
     return isinstance(mechanism, RandomizedResponse) and mechanism.truth_probability == 1
 
 
 def _is_exact(attribute: PublishedAttribute, target: PublishedTarget | None) -> bool:
-    """Tell whether numbers and labels were published as they are, so that sample variances need no repair."""
+    """Return whether numbers and labels were published as they are, so that sample variances need no repair."""
     mechanism = attribute.mechanism
     return is_clear(label_channel(target)) and isinstance(mechanism, TransformedResponse) and is_clear(mechanism)
 

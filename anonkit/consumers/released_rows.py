@@ -29,7 +29,7 @@ _RARE = 0.001
 
 
 def looks_released(statistics: ClassStatistics, data: Columns) -> bool:
-    """Tell whether rows are answers of the release that was learned from, taken for true values.
+    """Return whether rows are answers of the release that was learned from, taken for true values.
 
     Certain signs are the column that names the attribute asked, rows with one value at most where one attribute is
     asked, and numbers that all stand on the places where answers stand. Else rows are taken for answers when every
@@ -81,7 +81,7 @@ def _missing(data: Columns, name: str) -> BoolArray:
 
 
 def is_clear(attribute: PublishedAttribute) -> bool:
-    """Tell whether every published value is the true one."""
+    """Return whether every published value is the true one."""
     mechanism = attribute.mechanism
     if isinstance(mechanism, TransformedResponse):
         return mechanism.is_clear
@@ -119,13 +119,13 @@ def _spread(shares: FloatArray, n_rows: int) -> FloatArray:
 
 
 def _agree(differences: FloatArray, variances: FloatArray) -> bool:
-    """Tell whether no difference is larger than chance makes the largest one once in 1,000 times (Bonferroni)."""
+    """Return whether no difference is larger than chance makes the largest one once in 1,000 times (Bonferroni)."""
     most = NormalDist().inv_cdf(1 - _RARE / (2 * len(differences)))
     return bool((np.abs(differences) <= most * np.sqrt(variances)).all())
 
 
 def _on_places(attribute: PublishedAttribute, data: Columns, codes: NDArray[np.int64]) -> bool:
-    """Tell whether all numbers are middles of the answers' cells, where true numbers stand by chance only."""
+    """Return whether all numbers are middles of the answers' cells, where true numbers stand by chance only."""
     grid = attribute.answers()
     assert isinstance(grid, Grid)  # noqa: S101 - the caller has looked
     values = data.numbers(attribute.name)

@@ -38,7 +38,7 @@ class RowCondition:
 
     @property
     def missing(self) -> bool:
-        """Whether missing meets it."""
+        """Return whether missing meets it."""
         return None in self.values
 
     @property

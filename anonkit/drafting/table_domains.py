@@ -109,7 +109,7 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
 
 
 def _is_number_to_predict(column: Column, policy: Policy) -> bool:
-    """Tell whether the column is a target that is declared to be a number; its cells never decide on it."""
+    """Return whether the column is a target that is declared to be a number; its cells never decide on it."""
     return column.role is Role.TARGET and task_from_declaration(column, policy.task) is Task.REGRESSION
 
 

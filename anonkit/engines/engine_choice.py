@@ -177,5 +177,5 @@ def open_engine(
 
 
 def is_spark_frame(data: object) -> bool:
-    """Tell whether something is a data frame of Spark; nothing is imported for it."""
+    """Return whether something is a data frame of Spark; nothing is imported for it."""
     return any(kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame" for kind in type(data).mro())

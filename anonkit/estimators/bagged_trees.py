@@ -233,7 +233,7 @@ def _growth() -> _Grow:
 
 
 def _are_alike(tree: Any, other: Any) -> bool:
-    """Tell whether two trees ask the same and tell the same."""
+    """Return whether two trees ask the same and tell the same."""
     parts = ("feature", "threshold", "children_left", "children_right", "value", "impurity", "weighted_n_node_samples")
     return all(np.array_equal(getattr(tree, part), getattr(other, part)) for part in parts)
 

@@ -119,7 +119,7 @@ def _ceil(point: Any) -> int | None:
 
 
 def _spelled(label: str) -> bool:
-    """Tell whether a label is a number, the only one of its interval."""
+    """Return whether a label is a number, the only one of its interval."""
     try:
         return math.isfinite(float(label))
     except ValueError:

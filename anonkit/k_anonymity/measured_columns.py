@@ -46,7 +46,7 @@ def is_measured(column: Column, kind: pa.DataType, n_values: int) -> bool:
 
 
 def has_missing_codes(values: Sequence[object]) -> bool:
-    """Tell whether a number that stands for the lack of a value in many tables stands apart from all other values.
+    """Return whether a number that stands for the lack of a value in many tables stands apart from all other values.
 
     A code above 0 is apart where it lies further above the largest of the others than these reach, one below 0 where
     none of the others is; among texts that are no numbers every code is.

@@ -168,7 +168,7 @@ def released_schema(schema: pa.Schema, policy: Policy, recoding: Recoding) -> pa
 
 
 def _passes(column: Column) -> bool:
-    """Tell whether a column is released, or carried along to be counted, as it is."""
+    """Return whether a column is released, or carried along to be counted, as it is."""
     return column.role in (Role.TARGET, Role.SENSITIVE, Role.INSENSITIVE, Role.UNIT)
 
 

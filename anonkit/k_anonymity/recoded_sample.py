@@ -92,10 +92,10 @@ def people_of(rows: pa.Table, unit: str | None) -> NDArray[np.int64] | None:
 
 
 def has_classes(kind: pa.DataType) -> bool:
-    """Tell whether a column has classes by its type alone: texts or truth values."""
+    """Return whether a column has classes by its type alone: texts or truth values."""
     return not is_ordered(_plain(kind))
 
 
 def is_categorical(column: pa.ChunkedArray, most: int) -> bool:
-    """Tell whether a column has classes: texts or truth values, or at most so many numbers or dates."""
+    """Return whether a column has classes: texts or truth values, or at most so many numbers or dates."""
     return has_classes(column.type) or pc.count_distinct(column).as_py() <= most

@@ -238,7 +238,7 @@ class Account:
 
 
 def _is_beside_nothing(place: Place | None) -> bool:
-    """Tell whether no ledger can stand beside a release: one in memory, or in a store."""
+    """Return whether no ledger can stand beside a release: one in memory, or in a store."""
     return place is None or place.store is not None
 
 

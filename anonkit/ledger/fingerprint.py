@@ -138,7 +138,7 @@ class Fingerprint:
         )
 
     def is_same_as(self, other: object) -> bool:
-        """Tell whether both are of the same table: rows, and names of columns."""
+        """Return whether both are of the same table: rows, and names of columns."""
         return isinstance(other, Fingerprint) and self.exact == other.exact
 
     def likeness(self, other: Fingerprint) -> Likeness:
@@ -161,7 +161,7 @@ class Fingerprint:
         return Likeness.COLUMNS if min(shared, back) >= _LEAST_ALIKE else Likeness.NONE
 
     def _is_like_in_part(self, other: Fingerprint) -> bool:
-        """Tell whether both have the same columns up to two on either side, and rows in common in some of them."""
+        """Return whether both have the same columns up to two on either side, and rows in common in some of them."""
         if max(len(self.names - other.names), len(other.names - self.names)) > MOST_DROPPED:
             return False
         both = self.subset_sketches.keys() & other.subset_sketches.keys()

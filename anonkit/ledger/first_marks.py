@@ -55,7 +55,7 @@ class FirstMarks:
         return self.lowest.astype("<u8").tobytes()
 
     def is_same_as(self, other: object) -> bool:
-        """Tell whether both are of the same rows, as far as was looked."""
+        """Return whether both are of the same rows, as far as was looked."""
         return isinstance(other, FirstMarks) and self.rows == other.rows and np.array_equal(self.lowest, other.lowest)
 
     def overlap(self, other: FirstMarks) -> float:

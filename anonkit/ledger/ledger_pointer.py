@@ -84,7 +84,7 @@ class Pointer:
         return ledger if ledger is not None and ledger.name == self.ledger else None
 
     def names(self, ledger: LedgerPlace) -> bool:
-        """Tell whether it names a ledger, which is opened for it.
+        """Return whether it names a ledger, which is opened for it.
 
         Raises
         ------

@@ -111,7 +111,7 @@ class Backend(Protocol):
         """Let others see, for as long as this process lives, that a reservation is its own."""
 
     def is_abandoned(self, connection: Connection, number: int, process: str, *, has_files: bool) -> bool:
-        """Tell whether whoever made a reservation is gone.
+        """Return whether whoever made a reservation is gone.
 
         Before there are files (`has_files`) it may be wrong about a process that cannot be seen from here: `publishing`
         refuses what was given up. Afterwards it may not: who is taken for gone then has its files judged.

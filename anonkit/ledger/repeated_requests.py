@@ -91,7 +91,7 @@ def wait_for(ledger: Ledger, place: Place) -> list[Entry]:
 
 
 def knows_requests(ledger: Ledger) -> bool:
-    """Tell whether a ledger could know a release again: it has its key, and what was asked of some release.
+    """Return whether a ledger could know a release again: it has its key, and what was asked of some release.
 
     Raises
     ------
@@ -175,14 +175,14 @@ class Earlier:
         return self._is_asked_alike(entry) and self._has_rows_of(entry)
 
     def _is_asked_alike(self, entry: Entry) -> bool:
-        """Tell whether a line says that the same was asked, as it was written under the key of the ledger."""
+        """Return whether a line says that the same was asked, as it was written under the key of the ledger."""
         if self.request is None or entry.data_sha256 is None or not isinstance(entry.fingerprint, Fingerprint):
             return False
         seal = sealed(self.key, self.request, entry.fingerprint.spelled, entry.data_sha256)
         return seal is not None and entry.request == seal
 
     def _has_rows_of(self, entry: Entry) -> bool:
-        """Tell whether the rows are the very same; they are read once, and not at all where their number differs."""
+        """Return whether the rows are the very same; they are read once, and not at all where their number differs."""
         known = entry.fingerprint
         if not isinstance(known, Fingerprint) or not known.spelled or known.rows != self.n_rows:
             return False

@@ -71,7 +71,7 @@ class _Session:
 
     @property
     def is_between_transactions(self) -> bool:
-        """Tell whether the last transaction has ended; an interrupt may have left one open."""
+        """Return whether the last transaction has ended; an interrupt may have left one open."""
         return bool(self.connection.info.transaction_status == self.driver.pq.TransactionStatus.IDLE)
 
     @property
@@ -236,7 +236,7 @@ class ServerStore:
             self._session.held.add(number)
 
     def is_abandoned(self, connection: Connection, number: int, process: str, *, has_files: bool) -> bool:
-        """Tell whether the session that made a reservation is gone; of one with files, whether the process is."""
+        """Return whether the session that made a reservation is gone; of one with files, whether the process is."""
         if self._session is not None and number in self._session.held:
             return False
         if has_files or Process.from_text(process).has_ended():

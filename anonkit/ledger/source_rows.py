@@ -57,7 +57,7 @@ class SourceRows:
         return spelled_rows(self.table, self.engine, key)
 
     def is_same_table(self, entry: Entry) -> bool:
-        """Tell whether an earlier release was made of this table, so that rows of today are rows of then."""
+        """Return whether an earlier release was made of this table, so that rows of today are rows of then."""
         return self._sighting is not None and self._sighting.likeness(entry.fingerprint) is Likeness.SAME
 
     def joint_view(self, params: Mapping[str, Any], before: Sequence[Entry]) -> JointView | None:

@@ -57,7 +57,7 @@ class Position:
 
 
 def may_know_requests(account: Account) -> bool:
-    """Tell whether a release may be known again by the ledger of an account; what dead processes left is settled.
+    """Return whether a release may be known again by the ledger of an account; what dead processes left is settled.
 
     A ledger that cannot be opened knows nothing; it is refused where something is to be booked in it.
 
@@ -397,7 +397,7 @@ class Spending:
 
     @property
     def _remembers(self) -> bool:
-        """Whether the people of the table are to be known again."""
+        """Return whether the people of the table are to be known again."""
         return self._rows.policy.bookkeeping.remember_people
 
     @property

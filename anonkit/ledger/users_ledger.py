@@ -57,7 +57,7 @@ def users_ledger() -> LedgerPlace:
 
 
 def is_on_network(folder: Path) -> bool:
-    """Tell whether a folder, or where it would be made, is on a network; False where that cannot be told."""
+    """Return whether a folder, or where it would be made, is on a network; False where that cannot be told."""
     standing = Path(os.path.realpath(folder))
     if sys.platform == "win32":
         return _is_remote_drive(standing)

@@ -161,7 +161,7 @@ def found_bounds(
 
 
 def holds_numbers(texts: int, rate: int, words: Words) -> bool:
-    """Tell whether a column of texts holds numbers: by a noisy count whether few cells are something else.
+    """Return whether a column of texts holds numbers: by a noisy count whether few cells are something else.
 
     Privacy
     -------

@@ -257,13 +257,13 @@ def parsed_numbers(texts: pa.Array) -> pa.Array:
 
 
 def is_text(array: pa.Array) -> bool:
-    """Tell whether the cells are texts."""
+    """Return whether the cells are texts."""
     kind = plain_cells(array).type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def is_number(array: pa.Array) -> bool:
-    """Tell whether the cells are numbers, dates or times."""
+    """Return whether the cells are numbers, dates or times."""
     kind = array.type
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     return bool(numeric or pa.types.is_date(kind) or pa.types.is_timestamp(kind))

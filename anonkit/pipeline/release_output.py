@@ -90,7 +90,7 @@ class Output:
 
     @property
     def tells_owner(self) -> bool:
-        """Whether anybody sees what was measured on the source."""
+        """Return whether anybody sees what was measured on the source."""
         return self.for_owner or self.owner_report is not None
 
     @classmethod

@@ -117,7 +117,7 @@ def _handed_back(place: Place, entry: Entry, output: Output, signer: Signer | No
 
 
 def _is_signed_by(signer: Signer, place: Place) -> bool:
-    """Tell whether a key has signed the very files that stand there."""
+    """Return whether a key has signed the very files that stand there."""
     return all(check.passed for check in signature_checks(place, signer.key.public_key()))
 
 

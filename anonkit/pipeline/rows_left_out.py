@@ -172,7 +172,7 @@ class _LeftOut:
         return n_read, n_read - sum(self.released.values())
 
     def stands_out(self, value: _Value) -> bool:
-        """Tell whether clearly more of a class than of all is left out; see `RULE`."""
+        """Return whether clearly more of a class than of all is left out; see `RULE`."""
         (n_read, n_left), (all_read, all_left) = self.of(value), self.in_all
         expected = n_read * all_left / all_read
         if n_left < TIMES * expected or n_left - expected < EXCESS:

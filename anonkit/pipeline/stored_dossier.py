@@ -182,7 +182,7 @@ def _released(release: Release, held: pa.Table, reading: Engine) -> ReleasedRows
 
 
 def _tells_its_rows(release: Release) -> bool:
-    """Tell whether the files say which rows of the source were released, for models to be trained on them.
+    """Return whether the files say which rows of the source were released, for models to be trained on them.
 
     They do not where a column of one value is hidden, since rows may have been left out for another value in it, and
     where classes were merged, since which ones is not published.

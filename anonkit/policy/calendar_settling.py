@@ -41,13 +41,13 @@ class CalendarCells:
     """True when a cell that cannot be read refuses the table."""
 
     def settles(self, kind: pa.DataType) -> bool:
-        """Tell whether cells of a type may change."""
+        """Return whether cells of a type may change."""
         calendar = self.calendar
         plain = (calendar.parts.exact or self.whole) and calendar.bounds is None and not (self.binned or self.first)
         return not (plain and pa.types.is_date32(kind))
 
     def takes(self, kind: pa.DataType) -> bool:
-        """Tell whether cells of a type can be read as what is declared."""
+        """Return whether cells of a type can be read as what is declared."""
         return self.calendar.reader.takes(kind)
 
     def settled_kind(self, kind: pa.DataType) -> pa.DataType:

@@ -81,7 +81,7 @@ def _units(unit: object) -> tuple[str, ...]:
 
 
 def _declares_independence(raw: Mapping[str, Any]) -> bool:
-    """Tell whether a policy file says that no person has several rows: `unit = "none"`.
+    """Return whether a policy file says that no person has several rows: `unit = "none"`.
 
     Raises
     ------

@@ -32,7 +32,7 @@ class UnitCells:
     name: str
 
     def settles(self, kind: pa.DataType) -> bool:
-        """Tell whether cells of a type may change."""
+        """Return whether cells of a type may change."""
         return True
 
     def settled_kind(self, kind: pa.DataType) -> pa.DataType:
@@ -61,7 +61,7 @@ class NumberCells:
     """True when a missing cell counts as the lower bound."""
 
     def settles(self, kind: pa.DataType) -> bool:
-        """Tell whether cells of a type may change."""
+        """Return whether cells of a type may change."""
         return True
 
     def settled_kind(self, kind: pa.DataType) -> pa.DataType:
@@ -110,7 +110,7 @@ class CategoryCells:
     """True when cells of every type become strings; else numbers and dates within the domain stay as they are."""
 
     def settles(self, kind: pa.DataType) -> bool:
-        """Tell whether cells of a type may change."""
+        """Return whether cells of a type may change."""
         return True
 
     def settled_kind(self, kind: pa.DataType) -> pa.DataType:
@@ -238,7 +238,7 @@ def _floats(array: pa.Array) -> pa.Array:
 
 
 def _fits(kind: pa.DataType, bounds: tuple[float, float]) -> bool:
-    """Tell whether bounds hold a value of an integer type."""
+    """Return whether bounds hold a value of an integer type."""
     return pa.types.is_floating(kind) or _whole_bounds(kind, bounds)[0] <= _whole_bounds(kind, bounds)[1]
 
 
@@ -289,7 +289,7 @@ def settling(schema: pa.Schema, policy: Policy) -> SettleCells | None:
 
 
 def _settles_by_cell(cells: DeclaredCells) -> bool:
-    """Tell whether cells are settled where differential privacy reads the others itself."""
+    """Return whether cells are settled where differential privacy reads the others itself."""
     return isinstance(cells, CalendarCells) or (isinstance(cells, NumberCells) and cells.outside is Outside.MISSING)
 
 

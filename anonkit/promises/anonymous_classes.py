@@ -93,7 +93,7 @@ class Diversity:
 
     @property
     def bounds_something(self) -> bool:
-        """Tell whether a class could break it."""
+        """Return whether a class could break it."""
         return bool(self.asked()) and self.asked() != {"alpha_k_anonymity": 1.0}
 
     def asked(self) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def changed_rows(rows_per_unit: int, adjacency: str) -> int:
 
 
 def is_far_below(delta: float, protected: int) -> bool:
-    """Tell whether a delta is far below one in so many rows or people."""
+    """Return whether a delta is far below one in so many rows or people."""
     return delta * protected <= MOST_SHOWN * _HAIR
 
 

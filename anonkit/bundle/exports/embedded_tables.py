@@ -80,7 +80,7 @@ class EmbeddedTable(ABC):
         return sql_type(kind, self.types)
 
     def exists(self) -> bool:
-        """Tell whether the table is there, or the one of its sidecars."""
+        """Return whether the table is there, or the one of its sidecars."""
         if self.path.parent.is_dir():
             finish(self.path.parent, self.path.name)
         if not self.path.exists():
@@ -92,7 +92,7 @@ class EmbeddedTable(ABC):
         return any(self.holds(found, self.target.table + more) for more in ("", SIDECAR_TABLE))
 
     def holds(self, found: set[str], table: str) -> bool:
-        """Tell whether a table is among those found, by what the database takes for one name."""
+        """Return whether a table is among those found, by what the database takes for one name."""
         folded = RULES[self.target.form].folded
         return folded(table) in {folded(name) for name in found}
 

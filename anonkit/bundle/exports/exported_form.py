@@ -54,7 +54,7 @@ class ExportedForm(Protocol):
     """True: cells of what was replaced may stay in the file of a database."""
 
     def exists(self) -> bool:
-        """Tell whether something stands there."""
+        """Return whether something stands there."""
         ...
 
     def write(self, rows: Rows, sidecars: Mapping[str, bytes]) -> None:

@@ -47,7 +47,7 @@ class ServerTable:
         self._columns: list[tuple[str, str]] | None = None
 
     def exists(self) -> bool:
-        """Tell whether the table is there, or the one of its sidecars."""
+        """Return whether the table is there, or the one of its sidecars."""
         with self._saying_what_failed():
             found = self._connection.execute(
                 "SELECT to_regclass(%s) IS NOT NULL OR to_regclass(%s) IS NOT NULL",

@@ -314,7 +314,7 @@ def interval(differences: np.ndarray[Any, Any], overlap: float, number: int, *, 
 
 
 def chosen(one: Measured, *conditions: Mapping[str, Any]) -> bool:
-    """Tell whether a configuration is among those that conditions choose; an axis it does not have chooses it."""
+    """Return whether a configuration is among those that conditions choose; an axis it does not have chooses it."""
     named = one.named
     return all(
         name not in named or fits(named[name], wanted) for condition in conditions for name, wanted in condition.items()
@@ -322,7 +322,7 @@ def chosen(one: Measured, *conditions: Mapping[str, Any]) -> bool:
 
 
 def fits(value: Value, wanted: object) -> bool:
-    """Tell whether a value is the one that is wanted, one of a list, or from one to another."""
+    """Return whether a value is the one that is wanted, one of a list, or from one to another."""
     if isinstance(wanted, Mapping):
         low, high = wanted.get("from", -math.inf), wanted.get("to", math.inf)
         return not isinstance(value, str) and bool(low <= value <= high)

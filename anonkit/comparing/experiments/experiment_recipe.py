@@ -119,7 +119,7 @@ def read_recipe(path: Path) -> dict[str, Any]:
 
 
 def is_experiment(path: str | Path) -> bool:
-    """Tell whether a recipe describes an experiment; one that cannot be read does not."""
+    """Return whether a recipe describes an experiment; one that cannot be read does not."""
     try:
         return "experiment" in read_recipe(Path(path))
     except (PolicyError, OSError):

@@ -196,7 +196,7 @@ def least_gain(*, epsilon: float, rows: float, pairs: int) -> float:
 
 
 def is_dependent(distance: float, rows: float) -> bool:
-    """Tell whether attributes depend on each other so much within classes that weights and a tree pay.
+    """Return whether attributes depend on each other so much within classes that weights and a tree pay.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ def as_quiet(left: Left, histograms: int) -> int:
 
 
 def delta_may_pay(left: Left, attributes: int) -> bool:
-    """Tell whether Gaussian noise is less were all of epsilon spent on histograms, and all attributes asked.
+    """Return whether Gaussian noise is less were all of epsilon spent on histograms, and all attributes asked.
 
     A function of public facts alone: where it is not, no delta is spent, and none is promised.
     """

@@ -110,7 +110,7 @@ def candidate_pairs(layout: Layout) -> tuple[Pair, ...]:
 
 
 def can_hold(layout: Layout) -> bool:
-    """Tell whether all pairs of values of all columns can be held, for every class."""
+    """Return whether all pairs of values of all columns can be held, for every class."""
     return layout.classes * int(layout.offsets[-1]) ** 2 <= rule.MOST_VALUE_PAIRS
 
 

@@ -104,13 +104,13 @@ def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomn
 
 
 def _asks_for_one_tree(pooled: _Seen, divided: _Seen, left: Left) -> bool:
-    """Tell whether one tree is asked for before a split: noise is Gaussian, and too much of it for a split."""
+    """Return whether one tree is asked for before a split: noise is Gaussian, and too much of it for a split."""
     law = pooled.forecast.quietest(pooled.spanning, left.amounts).law
     return law == GAUSSIAN and divided.quiet_distance(divided.spanning, left) > rule.GAUSSIAN_SPLIT_NOISE
 
 
 def _split_pays(pooled: _Seen, divided: _Seen, left: Left, reader: _Reader) -> tuple[bool, float, bool]:
-    """Tell whether the target shall split the tables, what that was read to gain, and whether columns speak of it.
+    """Return whether the target shall split the tables, what that was read to gain, and whether columns speak of it.
 
     Where nothing was read it gains 0, and they do not.
 
@@ -235,7 +235,7 @@ class _Reader:
 
 
 def delta_may_pay(layout: Layout, pairs: tuple[Pair, ...], left: Left) -> bool:
-    """Tell whether Gaussian noise is the less of both on the largest tree that there could be, were rows without end.
+    """Return whether Gaussian noise is the less of both on the largest tree that there could be, were rows without end.
 
     A function of public facts alone: where it is not, no delta is spent, and none is promised.
     """

@@ -135,7 +135,7 @@ class StackedMethod(CellMethod, DeltaMethod):
         return super().approximate_promise(policy, *self._assumed_rows, *bounds)
 
     def _delta_may_pay(self, schema: TreeSchema) -> bool:
-        """Tell whether histograms may have Gaussian noise, by epsilon, delta and the number of attributes alone."""
+        """Return whether histograms may have Gaussian noise, by epsilon, delta and the number of attributes alone."""
         left = Left(
             units=self._row_units,
             delta=Fraction(self.delta),

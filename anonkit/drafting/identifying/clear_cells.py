@@ -111,7 +111,7 @@ def found_in(evidence: Evidence, *, rows_a_row: float = 1.0) -> Verdict | None:
 
 
 def follows_from(column: CodedColumn, known: CodedColumn) -> bool:
-    """Tell whether a column is, nearly everywhere, a function of another one that is known.
+    """Return whether a column is, nearly everywhere, a function of another one that is known.
 
     By the commonest value beside each value of the known column, where these have rows enough to tell; of two measures
     also by their correlation.

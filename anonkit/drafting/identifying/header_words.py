@@ -145,12 +145,12 @@ def kind_named(name: str) -> Kind:
 
 
 def names_birth(name: str) -> bool:
-    """Tell whether a name has a word of births: `date_of_birth`, `Geburtsdatum`."""
+    """Return whether a name has a word of births: `date_of_birth`, `Geburtsdatum`."""
     return not _BIRTH_WORDS.isdisjoint(words_of(name))
 
 
 def names_number(name: str) -> bool:
-    """Tell whether a name is that of a number of something: `customer_id`, `Sample_code_number`."""
+    """Return whether a name is that of a number of something: `customer_id`, `Sample_code_number`."""
     return _ends_in(name, _NUMBER_WORDS) or is_numbering(name)
 
 
@@ -161,22 +161,22 @@ def is_numbering(name: str) -> bool:
 
 
 def names_things(name: str) -> bool:
-    """Tell whether a name is that of things, places or classes: `product`, `flight_no`, `diagnosis`."""
+    """Return whether a name is that of things, places or classes: `product`, `flight_no`, `diagnosis`."""
     return not _THING_WORDS.isdisjoint(words_of(name)) and not names_persons(name)
 
 
 def names_persons(name: str) -> bool:
-    """Tell whether a name has a word of people: `contact person`, `seen_by`."""
+    """Return whether a name has a word of people: `contact person`, `seen_by`."""
     return not (_PERSON_WORDS | _PERSONAL_WORDS).isdisjoint(words_of(name))
 
 
 def is_measure(name: str) -> bool:
-    """Tell whether a name has a word of measured quantities: `salary`, `hours-per-week`."""
+    """Return whether a name has a word of measured quantities: `salary`, `hours-per-week`."""
     return not _MEASURE_WORDS.isdisjoint(words_of(name))
 
 
 def is_postal(name: str) -> bool:
-    """Tell whether a name is that of postal codes."""
+    """Return whether a name is that of postal codes."""
     return not _POSTAL_WORDS.isdisjoint(words_of(name))
 
 

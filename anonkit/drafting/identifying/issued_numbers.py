@@ -42,7 +42,7 @@ _PHONE_VALUES = 20
 
 
 def are_issued_numbers(texts: Sequence[str]) -> bool:
-    """Tell whether distinct strings are numbers that somebody issued.
+    """Return whether distinct strings are numbers that somebody issued.
 
     Nearly all have one of a few forms with six digits or more (seven without a letter or a separator) and at most five
     letters; their last digits are spread; they are no dates, no seconds of an epoch, no bar codes of articles.
@@ -65,7 +65,7 @@ def are_issued_numbers(texts: Sequence[str]) -> bool:
 
 
 def are_phones(texts: Sequence[str]) -> bool:
-    """Tell whether nearly all of distinct strings are phone numbers, with or without the code of a country.
+    """Return whether nearly all of distinct strings are phone numbers, with or without the code of a country.
 
     They are of one of the forms of local numbers and no intervals; or they are digits, blanks and signs in several
     forms, as people write their numbers.

@@ -22,7 +22,7 @@ _MOST_LETTERS = 2_000
 
 
 def mention_persons(texts: Sequence[str]) -> bool:
-    """Tell whether distinct strings are texts of several words of which one in five mentions a person."""
+    """Return whether distinct strings are texts of several words of which one in five mentions a person."""
     if len(texts) < _VALUES or sum(text.count(" ") for text in texts) < (_WORDS - 1) * len(texts):
         return False
     return sum(map(_mentions, texts)) >= _SHARE * len(texts)

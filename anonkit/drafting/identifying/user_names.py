@@ -24,7 +24,7 @@ _MOST_EXTENSIONS = 20
 
 
 def are_user_names(texts: Sequence[str]) -> bool:
-    """Tell whether distinct strings are user names.
+    """Return whether distinct strings are user names.
 
     Nearly all are one word of letters and digits, mostly in lower case; and at least one in five is made of a name
     (with an initial, a number or another word beside it), or half of them are words with a number behind them and the

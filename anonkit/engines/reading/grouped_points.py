@@ -24,7 +24,7 @@ _COUNTS = 3  # of each column: grouped, whole, neither
 
 
 def _may_have_groups(column: Column) -> bool:
-    """Tell whether points of a column may part thousands: where numbers may be, and nobody said how they are written.
+    """Return whether points of a column may part thousands: where numbers may be, and nobody said how they are written.
 
     What is declared as text, dates or values of a list is none of numbers.
     """

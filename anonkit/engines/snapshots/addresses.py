@@ -174,12 +174,12 @@ class SourceAddress(os.PathLike[str]):
 
     @property
     def has_header(self) -> bool:
-        """Whether the first line or row is read as the names of the columns."""
+        """Return whether the first line or row is read as the names of the columns."""
         return self.header is not False
 
     @property
     def is_looked_at(self) -> bool:
-        """Whether the first line or row must not look like a record, since nobody said what it is."""
+        """Return whether the first line or row must not look like a record, since nobody said what it is."""
         return self.header is None and self.header_row is None
 
     def __fspath__(self) -> str:
@@ -219,12 +219,12 @@ class SourceAddress(os.PathLike[str]):
 
     @property
     def is_standard_input(self) -> bool:
-        """Tell whether rows come through a pipe."""
+        """Return whether rows come through a pipe."""
         return self.place == STANDARD_INPUT
 
     @property
     def is_pattern(self) -> bool:
-        """Tell whether it is a pattern of paths; a file of that very name goes first."""
+        """Return whether it is a pattern of paths; a file of that very name goes first."""
         return not self.scheme and is_pattern(self.place)
 
     @property

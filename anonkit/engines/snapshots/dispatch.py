@@ -398,7 +398,7 @@ def refuse_pipes(address: SourceAddress) -> None:
 
 
 def is_read_in_place(address: SourceAddress) -> bool:
-    """Tell whether the engine of this machine opens a source where it stands."""
+    """Return whether the engine of this machine opens a source where it stands."""
     return _module_of(address, of_spark=False) is None
 
 
@@ -419,6 +419,6 @@ def _module_of(address: SourceAddress, *, of_spark: bool) -> str | None:
 
 
 def _is_text_folder(address: SourceAddress) -> bool:
-    """Tell whether a folder, whose format nobody named, holds text files."""
+    """Return whether a folder, whose format nobody named, holds text files."""
     kinds = {format_of_name(path.name) for path in data_files(Path(address.place))}
     return address.format is None and "parquet" not in kinds and not kinds.isdisjoint(TEXT_FORMATS)

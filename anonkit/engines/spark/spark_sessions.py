@@ -193,7 +193,7 @@ def during(doing: str, action: Callable[[], _T]) -> _T:
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """Tell whether Ctrl-C is what an error replaces: Spark cancels its jobs then, and reports them as failed."""
+    """Return whether Ctrl-C is what an error replaces: Spark cancels its jobs then, and reports them as failed."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None

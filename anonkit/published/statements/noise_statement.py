@@ -166,7 +166,7 @@ class Statement:
 
 
 def shows_no_rows(params: Mapping[str, Any]) -> bool:
-    """Tell whether params are those of a statement that publishes figures and no rows of people."""
+    """Return whether params are those of a statement that publishes figures and no rows of people."""
     return params.get("format") == FORMAT and params["statement"]["shows"]["kind"] == ValueLines.kind
 
 
