@@ -89,7 +89,7 @@ class Draw:
     """One kind of draw on the path of a row: the line of an account."""
 
     purpose: str
-    """What is drawn, in words."""
+    """Purpose of the draw, in words."""
     mechanism: str
     """One of `MECHANISMS`."""
     rate: int
@@ -97,7 +97,7 @@ class Draw:
     sensitivity: int
     """In steps: for noise the sum of the changes one row makes, for a choice the width of the range of changes."""
     times: int = 1
-    """How often it is drawn on the path of one row."""
+    """Number of such draws on the path of one row."""
     level: int | None = None
     """Level of the tree, 0 at the root; None when it is not drawn in a tree."""
     ends_path: bool = False
@@ -105,7 +105,7 @@ class Draw:
 
     @property
     def units(self) -> int:
-        """What it costs a row on its path, in units of 2**-52."""
+        """Privacy loss of a row for all draws on its path, in units of 2**-52."""
         return self.rate * self.sensitivity * self.times
 
     @property
@@ -138,7 +138,7 @@ class Bootstrap:
 
     trees: int
     weights: tuple[int, ...]
-    """How many of 2**word_bits words give 0, 1, 2, ... copies."""
+    """Number of the 2**word_bits words that give 0, 1, 2, ... copies."""
     word_bits: int = 32
 
     def __post_init__(self) -> None:
@@ -174,7 +174,7 @@ class Accounting:
 
     @property
     def path_units(self) -> int:
-        """What the most expensive path costs, in units of 2**-52."""
+        """Privacy loss of the most expensive path, in units of 2**-52."""
         return most_expensive_path([(draw.level, draw.ends_path, draw.units) for draw in self.draws])
 
     @property
@@ -220,7 +220,7 @@ def rounded_up(value: Fraction) -> float:
 
 
 class PathAccount:
-    """What has been charged to the path of each node of growing trees: to the rows in it, by it and all above it.
+    """The loss charged to the path of each node of growing trees: to the rows in it, by it and all above it.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ _BITS_BEYOND = 8  # of a start after those of its column: one start in 256 is le
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AliasTable:
-    """Which outcome each word of `2**word_bits` has, for one or several distributions.
+    """The outcome of each word of `2**word_bits`, for one or several distributions.
 
     Privacy
     -------
@@ -102,7 +102,7 @@ class AliasTable:
 
     @property
     def _start_bits(self) -> int:
-        """How many first bits of a word are looked up at once."""
+        """Number of leading bits of a word that are looked up at once."""
         n_rows = self.limits.size >> self.column_bits
         return min((_MOST_STARTS // n_rows).bit_length() - 1, self.column_bits + _BITS_BEYOND, self.word_bits)
 

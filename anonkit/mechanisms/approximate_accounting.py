@@ -31,11 +31,11 @@ class GaussianDraw:
     """Discrete Gaussian noise on a table in which every row is in one cell: the line of an account."""
 
     purpose: str
-    """What is drawn, in words."""
+    """Purpose of the draw, in words."""
     rate: int
     """rho of one row, in units of 2**-52."""
     times: int = 1
-    """How many such tables a row is in."""
+    """Number of such tables that hold a row."""
 
     def __post_init__(self) -> None:
         if not LEAST_RATE <= self.rate < RATE_LIMIT:
@@ -46,7 +46,7 @@ class GaussianDraw:
 
     @property
     def rho_units(self) -> int:
-        """What it costs a row, in units of 2**-52."""
+        """Loss rho of a row, in units of 2**-52."""
         return self.rate * self.times
 
     @property
@@ -81,13 +81,13 @@ class ConcentratedChoice:
     """
 
     purpose: str
-    """What is chosen, in words."""
+    """Purpose of the choice, in words."""
     rate: int
     """In units of 2**-52 per step of the score."""
     sensitivity: int
     """Width of the range in which one row moves the scores, in steps."""
     times: int = 1
-    """How many such choices a row is in."""
+    """Number of such choices that a row is in."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.rate < 64 * _ONE:
@@ -98,7 +98,7 @@ class ConcentratedChoice:
 
     @property
     def exact_rho(self) -> Fraction:
-        """What it costs a row."""
+        """Loss rho of a row, exactly."""
         return self.times * Fraction(self.rate * self.sensitivity, _ONE) ** 2 / 8
 
     @property
@@ -137,7 +137,7 @@ class ApproximateAccounting:
 
     @property
     def rho(self) -> Fraction:
-        """What all Gaussian draws, and choices paid in rho, cost the unit of privacy."""
+        """Loss rho of the unit of privacy for all Gaussian draws, and all choices paid in rho."""
         units = sum(draw.rho_units for draw in self.draws if isinstance(draw, GaussianDraw))
         tables = Fraction(units * changed_squared(self.rows_per_unit, replaced=self.adjacency == REPLACE), _ONE)
         choices = sum((draw.exact_rho for draw in self.draws if isinstance(draw, ConcentratedChoice)), Fraction(0))

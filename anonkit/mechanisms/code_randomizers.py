@@ -2,9 +2,9 @@
 """Randomizers of coded values: answers drawn from a row's random words according to the response matrix.
 
 What is known about an answer is a value of `anonkit.published.channels`, which a receiver reads and inverts; what draws
-the answer stands here and is needed by the owner alone. A randomizer is made once for a channel and keeps the tables it
-looks words up in. Each answer is a function of one word: `tests/privacy/test_local_mechanisms.py` tries every word and
-counts the response matrix.
+the answer is in this module and is needed by the owner alone. A randomizer is made once for a channel and keeps the
+tables it looks words up in. Each answer is a function of one word: `tests/privacy/test_local_mechanisms.py` tries every
+word and counts the response matrix.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class CodeRandomizer(ABC, Generic[C]):
         key, stream, first_row
             As in `keyed_words`: secret key, number of the attribute, global number of the batch's first row.
         rows : array of int, shape (n,), optional
-            Ascending places of the codes in the batch, where it has rows that are not asked; without it all are.
+            Ascending indices of the codes in the batch, where some rows do not answer; without it all rows answer.
 
         Returns
         -------
@@ -94,7 +94,7 @@ class KaryRandomizer(CodeRandomizer[RandomizedResponse]):
 
     @cached_property
     def _alias(self) -> AliasTable:
-        """Which words answer which category blindly; one more outcome, the last, stands for the truth."""
+        """The blind category of each word; one more outcome, the last, means the truth."""
         response = self.channel
         return AliasTable.of([[*response.blind_weights, response.truth_weight]], response.word_bits)
 
@@ -119,7 +119,7 @@ class MatrixRandomizer(CodeRandomizer[ResponseMatrix]):
 
     @cached_property
     def _alias(self) -> AliasTable:
-        """Which words of each true code give which answer."""
+        """The answer of each word, for each true code."""
         return AliasTable.of(self.channel.rows, self.channel.word_bits)
 
     def answer(self, codes: Codes, words: KeyedWords) -> Codes:
@@ -150,7 +150,7 @@ class SetRandomizer(CodeRandomizer[SetResponse]):
 
     @cached_property
     def _moves(self) -> tuple[IntArray, IntArray]:
-        """How far each member moves the class and the value, both of shape (n_members,)."""
+        """Shifts of the class and of the value by each member, both of shape (n_members,)."""
         classes, values = np.divmod(np.array(self.channel.members, dtype=np.int64), self.channel.values)
         return classes, values
 

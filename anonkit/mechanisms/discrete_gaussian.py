@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The discrete Gaussian law, drawn exactly on secure words, for whole arrays at a time.
 
-P(y) is proportional to exp(-a y**2) with a = rate / 2**52, a whole number of units: sigma**2 = 1 / (2 a). One row that
-moves one count by one loses rho = a of zero-concentrated differential privacy (Bun and Steinke 2016), and losses add
-up, so that the published rate is the loss itself.
+P(y) is proportional to exp(-a y**2) with a = rate / 2**52, an integer number of units: sigma**2 = 1 / (2 a). One row
+that moves one count by one loses rho = a of zero-concentrated differential privacy (Bun and Steinke 2016), and losses
+add up, so that the published rate is the loss itself.
 
 Source: Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020 (arXiv 2004.00010),
 algorithm 3: propose by a discrete Laplace law, keep by a coin. Their coin has a rational exponent with a large
@@ -12,7 +12,7 @@ exp(-a (|y| - m) (|y| - m + 1)): the product of both is exp(-a y**2) times a con
 
     (2 m - 1) |y| + (|y| - m) (|y| - m + 1) = y**2 + m (m - 1),
 
-and the exponent is a whole number of steps, never below 0, each of the rate itself. No number is ever rounded.
+and the exponent is an integer number of steps, never below 0, each of the rate itself. No number is ever rounded.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def bernoulli_exp(steps: IntArray, rate: int, words: Words) -> BoolArray:
     Parameters
     ----------
     steps : int64 array, any shape
-        Each in [0, 2**63). Exponents from 2**28 on are drawn as 2**28, which no draw can tell from them.
+        Each in [0, 2**63). Exponents from 2**28 on are drawn as 2**28, which no draw can distinguish from them.
     rate : int
         In units of 2**-52 per step; below 2**58.
     words : Words
@@ -203,7 +203,7 @@ def discrete_laplace(n: int, rate: int, words: Words) -> IntArray:
     Privacy
     -------
     Added to integer counts of which one row changes one by at most the sensitivity (or several, by that much in
-    sum), the sums are epsilon-differentially private, exactly: there is no float whose last bits could tell.
+    sum), the sums are epsilon-differentially private, exactly: no float is computed whose last bits could leak.
     """
     out = np.empty(n, dtype=np.int64)
     filled = 0

@@ -3,7 +3,7 @@
 
 *Categories* are found by noisy counts above a threshold (stability-based histograms: Korolova, Kenthapadi, Mishra,
 Ntoulas, WWW 2009; Bun, Nissim, Stemmer, ITCS 2016). Only values that occur get noise; a value that only one unit has is
-told if its noise is large, and the probability of that is delta.
+published if its noise is large, and the probability of that is delta.
 
 *Bounds* are found by noisy counts of public cells, which need no delta: first the powers of two, with either sign,
 then equal cells between the outermost two that stand out from the noise.
@@ -36,7 +36,7 @@ _DIGITS = 40
 
 
 def delta_of_threshold(threshold: int, rate: int, rows: int, *, replaced: bool) -> Fraction:
-    """Return the probability that a value which only one unit has is told; rounded up.
+    """Return the probability that a value which only one unit has is published; rounded up.
 
     The unit has m rows. If n of them hold one value, it passes with probability q**(threshold - n) / (1 + q), q =
     exp(-rate), and m rows can hold values of n rows each at most m / n times: the sum over its values is at most the
@@ -90,7 +90,8 @@ def common_values(counts: IntArray, rate: int, threshold: int, words: Words) -> 
     Privacy
     -------
     Let tables differ in one unit of m rows that come or go (or are replaced). Values that both tables have move by m
-    (2 m) together, which costs that many times the rate; all others are told with probability `delta_of_threshold`.
+    (2 m) together, which costs that many times the rate; all others are published with probability
+    `delta_of_threshold`.
     """
     present = np.flatnonzero(counts > 0)
     return present[noisy_counts(counts[present], rate, words) >= threshold]
@@ -141,7 +142,7 @@ def found_bounds(
     Privacy
     -------
     A row is in one public cell of each of two tables; the cells of the second follow from the noise of the first. It
-    loses both rates. The second is drawn whatever the first said.
+    loses both rates. The second is drawn whatever the first gave.
     """
     coarse = np.bincount(sizes_of(numbers), weights=rows, minlength=N_SIZES).astype(np.int64)
     sizes = standing_out(noisy_counts(coarse, rates[0], words), rates[0])
@@ -161,7 +162,7 @@ def found_bounds(
 
 
 def holds_numbers(texts: int, rate: int, words: Words) -> bool:
-    """Return whether a column of texts holds numbers: by a noisy count whether few cells are something else.
+    """Return whether a column of strings holds numbers: by a noisy count whether few cells are something else.
 
     Privacy
     -------

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Discrete Laplace or Gaussian noise for histograms of class x attribute, and rows drawn from the noisy counts.
 
-What is published is `anonkit.published.noisy_tables`; what draws it stands here.
+What is published is `anonkit.published.noisy_tables`; the draws are made here.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class DrawnTable:
 
 
 def rows_by_class(tables: NoisyTables, words: Words) -> IntArray:
-    """Return how many rows of each class the tables together stand for, shape (n_classes,)."""
+    """Return the number of rows of each class in the tables together, shape (n_classes,)."""
     return _whole(np.maximum(tables.class_sizes[0], 0), words)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The randomizer of transformed randomized response: a fresh multiplier and offset for every numeric cell.
 
-What is known about the noise is the value `TransformedResponse` of `anonkit.published.channels`; what draws it stands
+What is known about the noise is the value `TransformedResponse` of `anonkit.published.channels`; what draws it is
 here.
 """
 

@@ -53,7 +53,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """What the bound needs to know of a channel with finitely many answers.
+    """The ratios of the answers of a channel with finitely many answers, as the bound needs them.
 
     Raises
     ------
@@ -88,7 +88,7 @@ class Answers:
 
 @dataclass(frozen=True, kw_only=True)
 class RowAnswers:
-    """How a whole row is randomized, as the bound sees it: the law of (ln u, ln v) under the blanket."""
+    """The randomization of a whole row: the law of (ln u, ln v) under the blanket distribution."""
 
     epsilon: float
     """Loss of the row in plain sight, ln of its largest likelihood ratio."""
@@ -211,7 +211,7 @@ class RowAnswers:
 
 
 def default_delta(n_rows: int) -> float:
-    """Return the delta that is stated unless another one is asked for: 1e-6, or 1 / (100 n) if that is smaller."""
+    """Return the delta that is stated by default: 1e-6, or 1 / (100 n) if that is smaller."""
     return min(1e-6, MOST_SHOWN / max(n_rows, 1))
 
 

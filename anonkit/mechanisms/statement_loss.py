@@ -50,7 +50,7 @@ def draw_units(statement: Statement, draw: Draw) -> int:
 
 
 def row_units(statement: Statement) -> int:
-    """Return what the dearest row pays for all draws, in units of 2**-52.
+    """Return the loss of the most expensive row over all draws, in units of 2**-52.
 
     Rows differ by the values of restricted columns alone, so that one row for each combination of values that some
     draw is restricted to, or of any other value, stands for all.

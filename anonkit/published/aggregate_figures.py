@@ -35,7 +35,7 @@ class Figure:
     of: str | None
     statistic: str
     value: float | None
-    """None where noise leaves nothing to tell: the mean, or a quantile, of what is counted as nobody."""
+    """None where noise leaves no value: the mean, or a quantile, of an empty count."""
     low: float
     high: float
 

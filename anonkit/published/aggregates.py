@@ -30,7 +30,7 @@ OTHER = "other or missing"
 
 
 class Statistic(StrEnum):
-    """What a table shows."""
+    """The statistic that a table publishes."""
 
     COUNT = "count"
     SUM = "sum"
@@ -39,7 +39,7 @@ class Statistic(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a measurement adds up over the rows of a cell."""
+    """The quantity that a measurement adds up over the rows of a cell."""
 
     COUNTS = "counts"
     """One for each row."""
@@ -97,7 +97,7 @@ class AddedColumn:
     has_missing: bool
     """True where a row without the number is in none of its sums; else it counts as the lower bound."""
     values: WholeValues | None = None
-    """The multiples of a step that it holds, such as whole numbers; None: any numbers."""
+    """The multiples of a step that it holds, such as integers; None: any numbers."""
 
     def to_params(self) -> dict[str, Any]:
         """Return the column, ready for JSON."""
@@ -184,7 +184,7 @@ class AggregateTable:
     levels: tuple[Fraction, ...] = ()
     """Of quantiles, ascending, in (0, 1)."""
     weight: float = 1.0
-    """How much of the budget it is to have, against 1 for others of its size."""
+    """Relative share of the budget, against 1 for other tables of its size."""
     measured: int = 0
     """Number of the measurement that it is read off."""
 

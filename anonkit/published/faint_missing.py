@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the noisy count of missing cells of a column stands out from its noise: a public rule of published counts.
+"""The rule by which missing cells of a column count: only where their noisy count exceeds its noise.
 
 Missing is one more value of every column, and noise alone would make some in columns where nothing is missing. So it
 is counted as none where its noisy count is not above a few standard deviations of its own noise. Post-processing of

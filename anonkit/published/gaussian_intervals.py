@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far discrete Gaussian noise may carry a count, or a weighted sum of counts, at a stated confidence.
+"""Intervals for discrete Gaussian noise on a count, or a weighted sum of counts, at a stated confidence.
 
 One draw: the law itself. Sums: a sum of draws of one law is a discrete Gaussian variable of the added variances, up to
 1e-15 of its masses where the law is not narrow (Kairouz, Liu, Steinke 2021), and a discrete Gaussian variable is within
@@ -47,7 +47,7 @@ def gaussian_margin(parts: WeighedDraws, chance: float) -> float:
 
 
 def _within(square: float, chance: float) -> int:
-    """Return the least whole number that one draw is beyond with this chance at most."""
+    """Return the least integer that one draw exceeds in absolute value with at most this probability."""
     reach = 2 + math.ceil(math.sqrt(2 * square * math.log(4 / (chance * _BEYOND))))
     masses = np.exp(-(np.arange(reach, dtype=np.float64) ** 2) / (2 * square))
     masses[1:] *= 2

@@ -79,7 +79,7 @@ def codes_of_rows(
     words : Words
     allowed : mapping of str to bool array, optional
         Which values a column may have, shape (values,); all of them where it is not named. A target that splits the
-        tables is told by `numbers` alone.
+        tables is determined by `numbers` alone.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def codes_of_rows(
 
 
 def systematic(weights: IntArray, units: int | IntArray, totals: IntArray, words: Words) -> IntArray:
-    """Return whole numbers in proportion to weights, up to one, with that mean: one random offset a row.
+    """Return integers in proportion to weights, up to one, with that mean: one random offset a row.
 
     Parameters
     ----------

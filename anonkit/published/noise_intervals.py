@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far discrete Laplace noise may carry a count, a sum, a mean or a rank, at a stated confidence.
+"""Intervals for discrete Laplace noise on a count, a sum, a mean or a rank, at a stated confidence.
 
 One count: the law itself. Weighted sums of many draws: a draw of rate r, smeared over the unit interval around it, is
 nearer to 0 than a Laplace variable of scale 1 / (2 tanh(r / 2)) (its tail lies below the exponential), and symmetric

@@ -39,7 +39,7 @@ def format_of(law: str, formats: tuple[str, str]) -> str:
 
 @contextmanager
 def reading_by_law(params: Mapping[str, Any], formats: tuple[str, str], damage: str) -> Iterator[str]:
-    """Tell the law of the noise by the format of params, and refuse what turns out to be damaged while they are read.
+    """Give the law of the noise by the format of params, and refuse damage found while they are read.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def reading_by_law(params: Mapping[str, Any], formats: tuple[str, str], damage: 
     formats : pair of str
         Of params with discrete Laplace noise and with discrete Gaussian noise.
     damage : str
-        What is said where a key is missing or of the wrong kind.
+        Message where a key is missing or of the wrong kind.
 
     Raises
     ------

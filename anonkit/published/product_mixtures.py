@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published mixture of products: in whole numbers, so that what rows are drawn from is what stands in the file.
+"""The published mixture of products, in integers: rows are drawn from exactly what the file holds.
 
 For each class of the anchor, or for all rows where there is none: its rows, the weights of its components, and in each
 component the shares of the values of each column. Within a component columns are independent.
@@ -94,7 +94,7 @@ class ProductMixtures:
 
     @cached_property
     def offsets(self) -> IntArray:
-        """Where the values of each column begin among the values of all, shape (n_columns + 1,)."""
+        """Offset of each column among the values of all columns, shape (n_columns + 1,)."""
         return np.concatenate([[0], np.cumsum([self.schema.sizes[name] for name in self.names])]).astype(np.int64)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of columns in a line of text: one that would be read otherwise stands in double quotes, a quote in it twice."""
+"""Names of columns in a line of text: an ambiguous one is in double quotes, a quote in it doubled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FIRST = re.compile(rf"\s*{QUOTED}\s*")
 
 
 def unquoted(inner: str) -> str:
-    """Return a name from what stands between its quotes."""
+    """Return a name from the characters between its quotes."""
     return inner.replace('""', '"')
 
 

@@ -23,14 +23,14 @@ The params file of a randomized release holds one such description (`to_params`)
 * `type` is `category` (published values are category names, null for missing) or `number` (published values are
   numbers: middles of published cells, or multiples of a step; null for missing).
 * `mechanism` is one of `randomized-response`, `response-matrix`, `band-response`, `set-response`, `trr`. All
-  probabilities are whole numbers of `2**word_bits` words. `domain` is null for a number published by `trr`, which has
+  probabilities are integers of `2**word_bits` words. `domain` is null for a number published by `trr`, which has
   no grid. The value (and class) that a set response shows names a set of them: those from which one of the `members`
   leads to it, `class * values + value` added up class by class and value by value, around their ends.
 * `epsilon` is recomputed from the integers on reading; a file that states another one is refused.
 * `joint_with_target`: the answer was drawn for (class, value) together; the class shown in the target column of a row
   that answers this attribute is part of the same answer, and the target's own `mechanism`, `parameters` and `epsilon`
   are null.
-* `asked_column` names the column that tells which attribute a row answers; every other attribute of the row is null,
+* `asked_column` names the column that records which attribute a row answers; every other attribute of the row is null,
   which then means "not asked". Null: every row answers every attribute, and null in a cell means missing.
 """
 
@@ -206,7 +206,7 @@ class PublishedTarget:
     domain: Categories
     """The public list of classes; of a number its bins, each a cell of a grid."""
     mechanism: Channel | None
-    """What was done to the label; None when it is part of the attributes' answers."""
+    """Channel of the label; None when it is part of the attributes' answers."""
 
     def __post_init__(self) -> None:
         if isinstance(self.domain, NumberBins) and not self.domain.are_cells:

@@ -23,7 +23,7 @@ MOST_ROUTES = 1 << 26
 
 
 class Split(StrEnum):
-    """How a node divides the codes of an attribute among its children."""
+    """The rule by which a node divides the codes of an attribute among its children."""
 
     MULTIWAY = "multiway"
     """One child for every code."""

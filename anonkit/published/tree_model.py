@@ -64,7 +64,7 @@ Table = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LeafContent:
-    """What a leaf tells."""
+    """The published content of a leaf: noisy counts, a label, histograms."""
 
     counts: tuple[int, ...] | None = None
     """Noisy counts of the classes; None where only the label was drawn."""

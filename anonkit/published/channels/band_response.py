@@ -71,7 +71,7 @@ class BandResponse(TruthOrBlind):
 
     @classmethod
     def square_wave(cls, epsilon: float, positions: int, *, has_missing: bool = False, segments: int = 1) -> Self:
-        """Use the square wave mechanism: the band that tells most about the distribution.
+        """Use the square wave mechanism: the band with the most information about the distribution.
 
         Its half-width is b = (ε e^ε − e^ε + 1) / (2 e^ε (e^ε − 1 − ε)) of the range.
 
@@ -124,7 +124,7 @@ class BandResponse(TruthOrBlind):
 
     @property
     def places(self) -> int:
-        """Number of answers that stand for numbers, per segment: positions + band − 1."""
+        """Number of answers that mean numbers, per segment: positions + band − 1."""
         return self.positions + self.band - 1
 
     @property

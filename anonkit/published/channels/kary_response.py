@@ -238,7 +238,7 @@ class RandomizedResponse(TruthOrBlind):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for epsilon to be true."""
+        """Conditions under which epsilon holds."""
         if self.ratio is None:
             return (*SHARED_ASSUMPTIONS, "none helps: a category that is never answered blindly betrays its owners")
         return SHARED_ASSUMPTIONS

@@ -81,7 +81,7 @@ class Channel(ABC):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for epsilon to be true, in plain sentences."""
+        """Conditions under which epsilon holds, in plain sentences."""
         return SHARED_ASSUMPTIONS
 
     @cached_property

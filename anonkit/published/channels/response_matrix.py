@@ -92,7 +92,7 @@ class ResponseMatrix(Channel):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What must hold for epsilon to be true."""
+        """Conditions under which epsilon holds."""
         return (*SHARED_ASSUMPTIONS, "the response matrix was not computed from the data (an invariant matrix is)")
 
     def breach(self) -> FloatArray:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Set response: an answer that stands for a set of pairs of class and value, the truth among them more often than not.
+"""Set response: an answer names a set of pairs of class and value, which holds the truth more often than not.
 
 With many values a single one is seldom true, and at a small ε hardly ever. A set of about m / (e^ε + 1) of the m pairs
-holds the truth about half the time, and tells most that is possible at this ε (Ye and Barg, IEEE Trans. Inf. Theory
-64(8), 2018; Wang et al., 2016: subset selection). Theirs draws among all sets of one size. Here the sets are the m
-shifts of one set, by class and by value, so that an answer is again one pair: the one the set is named by (block
+holds the truth about half the time, and carries the most information possible at this ε (Ye and Barg, IEEE Trans. Inf.
+Theory 64(8), 2018; Wang et al., 2016: subset selection). Theirs draws among all sets of one size. Here the sets are the
+m shifts of one set, by class and by value, so that an answer is again one pair: the one the set is named by (block
 designs: Park, Nam and Lee, 2023). Randomized response is the set of one pair.
 """
 
@@ -120,7 +120,7 @@ class SetResponse(TruthOrBlind):
 
     @cached_property
     def hits(self) -> IntArray:
-        """How many members lie at each distance of class and value, shape (segments, values)."""
+        """Number of members at each distance of class and value, shape (segments, values)."""
         return np.bincount(self.members, minlength=self.n_inputs).reshape(self.segments, self.values).astype(np.int64)
 
     @property
@@ -187,7 +187,7 @@ class SetResponse(TruthOrBlind):
 
     @cached_property
     def _undoing(self) -> FloatArray:
-        """What undoes the members: the function whose convolution with them is 1 at no distance, else 0."""
+        """Inverse of the members: the function whose convolution with them is 1 at distance zero, else 0."""
         sizes = np.abs(self._frequencies)
         if sizes.min() < _FLATTEST * sizes.max():
             raise ParameterError(
@@ -203,7 +203,7 @@ class SetResponse(TruthOrBlind):
 
     @cached_property
     def _offsets(self) -> FloatArray:
-        """What the blind answers add to every estimated share, shape (n_inputs,)."""
+        """Contribution of the blind answers to every estimated share, shape (n_inputs,)."""
         return self._convolved(self.blind_probabilities, np.fft.fft2(self._undoing))
 
     def forward(self, shares: FloatArray) -> FloatArray:

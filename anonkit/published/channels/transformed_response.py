@@ -124,7 +124,7 @@ class TransformedResponse:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the reader must know instead of a guarantee."""
+        """Conditions that the reader must know, in place of a guarantee."""
         bounded = "uniform" in (self.multiplier.shape, self.offset.shape)
         spread = "bounded noise rules values out for certain" if bounded else "a and b are continuous draws"
         return (NO_GUARANTEE, spread, "class-conditional values are taken as normal by the consumer")

@@ -48,9 +48,9 @@ class IntervalAxis:
     name: str
     cuts: tuple[Point, ...]
     has_missing: bool
-    """False when the recoded table had no missing value here: nothing is said about one."""
+    """False when the recoded table had no missing value here: the recoding does not cover one."""
     named: Named | None = None
-    """Where the policy declares bins: a set of parts is called by the smallest of these that holds it, else `*`."""
+    """Bins that the policy declares: a set of parts has the name of the smallest that contains it, else `*`."""
 
     @property
     def size(self) -> int:
@@ -86,7 +86,7 @@ class IntervalAxis:
         return f">= {low}" if high is None else f"[{low}, {high})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the axis as it stands in `params.json`."""
+        """Return the axis in its form in `params.json`."""
         cuts = [point_text(cut) for cut in self.cuts]
         return {
             "name": self.name,
@@ -105,9 +105,9 @@ class CategoryAxis:
     values: tuple[str, ...]
     has_other: bool
     has_missing: bool
-    """False when the recoded table had no missing value here: nothing is said about one."""
+    """False when the recoded table had no missing value here: the recoding does not cover one."""
     named: Named | None = None
-    """Where the policy declares groups: a set of parts is called by the smallest of these that holds it, else `*`."""
+    """Groups that the policy declares: a set of parts has the name of the smallest that contains it, else `*`."""
 
     @property
     def size(self) -> int:
@@ -116,16 +116,16 @@ class CategoryAxis:
 
     @property
     def other_label(self) -> str:
-        """What all values that are not listed are called: a name that no listed value has."""
+        """Label of all values that are not listed: a name that no listed value has."""
         return _free_name(OTHER, self.values)
 
     @property
     def missing_label(self) -> str:
-        """What missing is called beside values: a name that no listed value has."""
+        """Label of a missing value: a name that no listed value has."""
         return _free_name(MISSING, self.values)
 
     def codes(self, array: pa.Array) -> NDArray[np.int64]:
-        """Return the part of every cell, shape (len(array),); UNKNOWN where nothing is said about a value."""
+        """Return the part of every cell, shape (len(array),); UNKNOWN for a value that the recoding does not cover."""
         lookup: dict[Any, int] = {value: at for at, value in enumerate(self.values)}
         lookup[None] = self.size - 1 if self.has_missing else UNKNOWN
         return recode_array(array, lookup, len(self.values) if self.has_other else UNKNOWN, is_ordered(array.type))
@@ -147,7 +147,7 @@ class CategoryAxis:
         return "|".join(inside)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the axis as it stands in `params.json`."""
+        """Return the axis in its form in `params.json`."""
         return {
             "name": self.name,
             "kind": "categories",
@@ -175,7 +175,7 @@ class KeptAxis:
     name: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the axis as it stands in `params.json`."""
+        """Return the axis in its form in `params.json`."""
         return {"name": self.name, "kind": "kept"}
 
 
@@ -198,7 +198,7 @@ class Grouping:
         return self.axis.name
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the grouping as it stands in `params.json`."""
+        """Return the grouping in its form in `params.json`."""
         coarser = {} if self.coarser is None else {"coarser": [list(level) for level in self.coarser]}
         return {**self.axis.to_dict(), "labels": list(self.labels), **coarser}
 

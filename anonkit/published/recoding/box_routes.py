@@ -40,7 +40,7 @@ class HeldParts:
     nodes: tuple[int, ...]
     """Numbers of the nodes."""
     held: IntArray
-    """Which of the sets of its axis each node holds, shape (n_nodes, n_axes)."""
+    """Index of the set of parts of each axis that each node holds, shape (n_nodes, n_axes)."""
     sets: tuple[tuple[IntArray, ...], ...]
     """Of every axis its different sets of parts, each ascending, in the order in which the nodes have them."""
 
@@ -56,9 +56,9 @@ class BoxRoutes:
     children: IntArray
     """Right and left child, shape (n_nodes, 2)."""
     first: IntArray
-    """Where the parts of its axis begin in `goes_left`."""
+    """Offset of the parts of each node's axis in `goes_left`."""
     goes_left: BoolArray
-    """Whether a part goes left, node after node and part after part."""
+    """True for each part that goes left, node after node and part after part."""
 
     @classmethod
     def of(cls, sizes: Sequence[int], nodes: Sequence[Division | None]) -> BoxRoutes:
@@ -101,7 +101,7 @@ class BoxRoutes:
     def held_parts(self, *, inner: bool = False) -> HeldParts:
         """Return what the leaves hold, or all nodes (`inner`), where a row can be: no box without parts is among them.
 
-        A node stands before its children, and what is right of a node before what is left of it.
+        A node comes before its children, and what is right of a node before what is left of it.
         """
         sets: list[list[IntArray]] = [[np.arange(size)] for size in self.sizes]
         known = [{members[0].tobytes(): 0} for members in sets]

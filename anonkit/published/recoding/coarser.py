@@ -29,10 +29,11 @@ def with_levels(recoding: Recoding) -> Recoding:
 
 
 def coarser_steps(recoding: Recoding) -> tuple[Recoding, ...]:
-    """Return a recoding and its coarser and coarser steps, down to the one that tells nothing but kept columns.
+    """Return a recoding and its coarser and coarser steps, down to the one that leaves nothing but kept columns.
 
     Of a local recoding every step shows the boxes one split of the tree further up. Of a global one every step
-    takes the column with the fewest groups, the last of several, one level up: a search divides most what tells most.
+    takes the column with the fewest groups, the last of several, one level up: a search divides most the column that
+    informs most.
     """
     return _local_steps(recoding) if isinstance(recoding, LocalRecoding) else _global_steps(recoding)
 

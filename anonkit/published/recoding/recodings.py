@@ -27,7 +27,7 @@ class GlobalRecoding:
     """True when rows of groups that were too small show a coarser step (`coarser.coarser_steps`)."""
 
     def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
-        """Return the released quasi-identifier columns, and which rows are left out: nothing is said about a value."""
+        """Return the released quasi-identifier columns, and which rows are suppressed: a value is not covered."""
         unknown = np.zeros(batch.num_rows, dtype=bool)
         out: dict[str, pa.Array] = {}
         for column in self.columns:
@@ -50,7 +50,7 @@ class GlobalRecoding:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the recoding as it stands in `params.json`."""
+        """Return the recoding in its form in `params.json`."""
         merged = {"merged": True} if self.merged else {}
         return {"kind": "global", "columns": [column.to_dict() for column in self.columns], **merged}
 
@@ -94,7 +94,7 @@ class LocalRecoding:
         return self._routes.leaves(codes)
 
     def leaves_of(self, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the leaf of every row of a batch, and which rows hold a value nothing is said about."""
+        """Return the leaf of every row of a batch, and which rows have a value that the recoding does not cover."""
         codes = [axis.codes(batch.column(axis.name)) for axis in self.axes]
         unknown = np.zeros(batch.num_rows, dtype=bool)
         for column in codes:
@@ -113,7 +113,7 @@ class LocalRecoding:
         return dict(zip(found.nodes, _by_node(found, labels), strict=True))
 
     def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
-        """Return the released quasi-identifier columns, and which rows hold a value nothing is said about."""
+        """Return the released quasi-identifier columns, and which rows have a value that is not covered."""
         leaves, unknown = self.leaves_of(batch)
         found, labels = self._labelled
         row_of = np.zeros(len(self.nodes), dtype=np.int64)
@@ -130,7 +130,7 @@ class LocalRecoding:
         return {axis.name: pa.string() for axis in self.axes}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the recoding as it stands in `params.json`: each tree of boxes is written in one way.
+        """Return the recoding in its form in `params.json`: each tree of boxes is written in one way.
 
         Raises
         ------

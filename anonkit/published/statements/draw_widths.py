@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the noise of a draw moves what it publishes: standard deviation, and the half-width of a 95 % interval."""
+"""Widths of the noise of a draw: standard deviation, and the half-width of a 95 % interval."""
 
 from __future__ import annotations
 

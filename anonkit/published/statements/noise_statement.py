@@ -110,7 +110,7 @@ class Statement:
     draws: tuple[Draw, ...]
     shows: Shown
     adjacency: str
-    """Which tables are neighbours, in the words of the promise."""
+    """Neighbour relation of tables, in the words of the promise."""
     rows_per_unit: int
     """Most rows of one unit that are used."""
 
@@ -172,7 +172,7 @@ def shows_no_rows(params: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Value:
-    """What a draw publishes: noisy numbers in the order of the cells, or the place of the chosen candidate."""
+    """The published value of a draw: noisy numbers in the order of the cells, or the index of the chosen candidate."""
 
     draw: str
     numbers: tuple[int, ...]

@@ -39,7 +39,7 @@ class ValueLine:
 
 
 def cell_columns(statement: Statement) -> tuple[str, ...]:
-    """Return the columns whose labels stand in the table, in the order of the statement."""
+    """Return the columns that label the cells of the table, in the order of the statement."""
     read = set()
     for draw in statement.draws:
         query = draw.query
@@ -50,7 +50,7 @@ def cell_columns(statement: Statement) -> tuple[str, ...]:
 
 
 def labels_of(domain: Categories | Grid) -> list[str]:
-    """Return the label of each code: a category, an interval, or what stands for a missing value."""
+    """Return the label of each code: a category, an interval, or the label of a missing value."""
     if isinstance(domain, Grid):
         named = interval_names([float(edge) for edge in domain.edges()])
     else:
