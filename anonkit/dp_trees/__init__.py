@@ -15,5 +15,5 @@
 ``release``
     From the policy to the draft; only this part knows tables and engines.
 
-The published form of a tree is in `anonkit.published`, which needs nothing of this room.
+The published form of a tree is in `anonkit.published`, which needs nothing of this package.
 """

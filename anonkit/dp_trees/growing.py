@@ -56,7 +56,7 @@ class GrowingForest:
 
     @property
     def routing(self) -> Routing:
-        """How rows find their node."""
+        """The routing of rows to nodes."""
         return Routing(attribute=self.attribute, child=self.child, depth=self.depth)
 
     def grow(self, nodes: IntArray, chosen: Chosen, attributes: Sequence[Attribute]) -> IntArray:

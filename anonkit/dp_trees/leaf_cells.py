@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leaves of a forest as cells: the attribute codes that lead to each, and the number of rows it stands for."""
+"""The leaves of a forest as cells: the attribute codes that lead to each, and the number of rows it represents."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Cells:
         return shares
 
     def counts(self) -> FloatArray:
-        """Return how many rows of each class a leaf stands for, before anything is clipped, shape (n_leaves, classes).
+        """Return the rows of each class that a leaf represents, before anything is clipped, shape (n_leaves, classes).
 
-        Noisy counts as they are. A leaf that has a label only stands for its share of the domain.
+        Noisy counts as they are. A leaf with a label only represents its share of the domain.
         """
         classes = self.schema.n_classes
         out = np.zeros((self.size, classes))

@@ -24,7 +24,7 @@ class Leaves:
 
     level: int
     units: int
-    """What the draws of a leaf may cost a row in it."""
+    """Privacy loss of a row in the leaf, allowed for its draws."""
     schema: TreeSchema
     nodes: IntArray
     totals: IntArray

@@ -25,13 +25,13 @@ class DrawnRows:
 
 
 def rows_by_cell(cells: Cells, share: float, words: Words) -> IntArray:
-    """Return how many rows of each leaf and class are drawn, one after another, shape (n_leaves * n_classes,).
+    """Return the number of rows to draw of each leaf and class, one after another, shape (n_leaves * n_classes,).
 
     Parameters
     ----------
     cells : Cells
     share : float
-        Share of the rows of a cell that is drawn: 1 / trees where every tree stands for the whole table.
+        Share of the rows of a cell that is drawn: 1 / trees where every tree represents the whole table.
     words : Words
 
     Returns

@@ -24,7 +24,7 @@ _Box = tuple[tuple[int, int], tuple[int, int]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairGrid:
-    """How a tree is divided into the cells of two attributes.
+    """The division of a tree into the cells of two attributes.
 
     The groups of a number are halved, categories are taken off one by one; of both attributes the one is divided first
     that has more levels to go, and the earlier one where both have as many.

@@ -33,7 +33,7 @@ class Choices:
     levels: int
     """Levels of a tree, the root's and the leaves' included; 1 is a root that is a leaf."""
     weights: tuple[Fraction, ...]
-    """How a path's budget is divided over the levels."""
+    """Shares of a path's budget, one a level."""
     selection: Selection
     leaf: Leaf
     count_shares: tuple[Fraction, ...] = ()
@@ -49,7 +49,7 @@ class Choices:
     noiseless_purity: bool = False
     """True: a node whose rows have one class is a leaf, as papers do; a look at the data for which no bound holds."""
     vote: str | None = None
-    """How receivers let the trees decide together; None where the method has one tree, or says nothing."""
+    """Vote by which receivers combine the trees; None where the method has one tree, or states none."""
     max_rows: int = LARGEST_TABLE
     """Rows of a node up to which an entropy is scored exactly; public."""
     lead: PairGrid | None = None
@@ -81,7 +81,7 @@ class Plan:
     choices: Choices
     schema: TreeSchema
     epsilon: float
-    """Asked for, for the unit of privacy."""
+    """Epsilon of the unit of privacy that the owner gives."""
     rows_per_unit: int = 1
     adjacency: str = ADD_OR_REMOVE
 
@@ -96,12 +96,12 @@ class Plan:
 
     @cached_property
     def path_units(self) -> int:
-        """What a path of one tree may cost a row."""
+        """Privacy loss of a row on a path of one tree, in units of 2**-52."""
         return self.choices.rows.path_units(Fraction(self.epsilon) / changed_rows(self.rows_per_unit, self.adjacency))
 
     @cached_property
     def level_units(self) -> list[int]:
-        """What each level may cost."""
+        """Privacy loss of a row on each level."""
         return shares(self.path_units, self.choices.weights)
 
     @cached_property
@@ -169,7 +169,7 @@ class Plan:
 
     @cached_property
     def path_limit(self) -> int:
-        """What a path of one tree is charged at most: `path_units`, or more where a paper does not divide them."""
+        """Upper limit of the loss on a path of one tree: `path_units`, or more where a paper does not divide them."""
         draws = [(draw.level, draw.ends_path, draw.units) for draw in self._draws]
         return max(self.path_units, most_expensive_path(draws))
 

@@ -48,9 +48,9 @@ class CodedBatch:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Routing:
-    """How rows find their node: the split attribute of each node and the child of each of its codes.
+    """The routing of rows to nodes: the split attribute of each node and the child of each of its codes.
 
-    A leaf is its own child. Trees stand in one numbering, tree t has root t.
+    A leaf is its own child. All trees share one numbering: tree t has root t.
     """
 
     attribute: IntArray
@@ -99,7 +99,7 @@ class Question:
             yield nodes, copies
 
     def blank(self) -> IntArray:
-        """Return an answer of zeros, with one extra block behind it for counts that no query asked for."""
+        """Return an answer of zeros, with one extra block at its end for counts outside every query."""
         return np.zeros(self.size + self.routing.child.shape[1] * self.n_classes, dtype=np.int64)
 
     def add(
@@ -168,7 +168,7 @@ class RowSums(Protocol):
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
+        """Number of values."""
         ...
 
     def count(self, batch: CodedBatch) -> IntArray:
@@ -181,7 +181,7 @@ class Counter(Protocol):
 
     @property
     def n_rows(self) -> int:
-        """How many rows it holds, as known after an answer: exact, for nobody else."""
+        """Number of rows, known after an answer: exact, and never published."""
         ...
 
     def sum_up(self, sums: RowSums) -> IntArray:
@@ -239,9 +239,9 @@ def ask_for(
 
 
 class BatchCounter:
-    """Answers from batches that can be read again; remembers between questions where each row stands, while small.
+    """Answers from batches that can be read again; keeps the node of each row between queries, while small.
 
-    Questions of one forest must come in the order it grows; those of another forest, told by its key, start anew.
+    Questions of one forest must come in the order it grows; those of another forest, recognized by its key, start anew.
 
     Parameters
     ----------

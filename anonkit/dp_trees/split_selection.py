@@ -70,7 +70,7 @@ class Selection(Protocol):
 
     @property
     def slack(self) -> int:
-        """What divides the rate of its draws: a paper charges so many times what they cost."""
+        """Divisor of the rate of its draws: a paper charges so many times their loss."""
         ...
 
     def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
@@ -200,7 +200,7 @@ class NoisyCounts:
     measure: Callable[[FloatArray], FloatArray]
     """Noisy class counts of the children, shape (n, splits, children, classes), to how good the splits are."""
     separate_totals: bool = False
-    """True: the total of every code is asked for by itself, as SuLQ does, and stands behind the classes' counts."""
+    """True: the total of every code is a query of its own, as in SuLQ, after the classes' counts."""
     undivided: bool = False
     """True: the table of every attribute gets all of the units."""
     exponential: bool = False

@@ -67,7 +67,7 @@ class SpecializationPlan:
 
     @cached_property
     def path_units(self) -> int:
-        """What all draws together may cost a row."""
+        """Privacy loss of a row allowed for all draws together."""
         return units_of(Fraction(self.epsilon) / changed_rows(self.rows_per_unit, self.adjacency))
 
     @property

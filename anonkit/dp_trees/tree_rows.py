@@ -41,7 +41,7 @@ class Rows(Protocol):
 
     @property
     def times(self) -> int:
-        """How many trees a row is in, where that is a fixed number; 1 for a bootstrap, which counts its copies."""
+        """Number of trees that hold a row, where it is fixed; 1 for a bootstrap, which counts its copies."""
         ...
 
     @property

@@ -3,7 +3,7 @@
 
 scikit-learn's own threads reset Python's warning filters, which belong to the whole process: two threads that do so at
 once can leave them empty, and from then on every warning of every library is shown, also to users who had them switched
-off. Trees that are grown one by one never empty them, and what they set is undone when the forest stands.
+off. Trees that are grown one by one never empty them, and what they set is undone when the forest is complete.
 
 Nine tenths of what `DecisionTreeClassifier.fit` does with a few hundred rows is to look at its arguments: the same ones
 for every tree. Trees are therefore built by the classes that `fit` builds them with. Those are no public names of
@@ -150,7 +150,7 @@ def grow_number_trees(
 
 @dataclass(frozen=True, kw_only=True)
 class _Kind:
-    """What one tree of a forest is grown for, and how far."""
+    """The task of one tree of a forest, and its smallest leaf."""
 
     n_classes: int = 0
     """0 for a number."""
@@ -233,7 +233,7 @@ def _growth() -> _Grow:
 
 
 def _are_alike(tree: Any, other: Any) -> bool:
-    """Return whether two trees ask the same and tell the same."""
+    """Return whether two trees have the same splits and leaves."""
     parts = ("feature", "threshold", "children_left", "children_right", "value", "impurity", "weighted_n_node_samples")
     return all(np.array_equal(getattr(tree, part), getattr(other, part)) for part in parts)
 

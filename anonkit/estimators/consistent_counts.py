@@ -14,14 +14,14 @@ from anonkit.published.noisy_tables import NoisyTable, NoisyTables
 def consistent_counts(tables: NoisyTables, table: NoisyTable) -> FloatArray:
     """Return counts that are not negative and have the class sizes as sums, nearest to the noisy ones.
 
-    A count of missing that does not stand out from its noise is 0, where the release says so.
+    A count of missing that does not exceed its noise is 0, where the release states so.
 
     Parameters
     ----------
     tables : NoisyTables
         All histograms of the release: together they say how large the classes are.
     table : NoisyTable
-        The one whose counts are asked for.
+        The table whose counts are returned.
 
     Returns
     -------

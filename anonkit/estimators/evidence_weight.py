@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much what attributes say together counts: less than their sum where noise claims effects or attributes agree.
+"""The weight of the summed evidence of attributes: below 1 where noise feigns effects or attributes agree.
 
-Naive Bayes adds up the log-likelihoods of all attributes. The sum is too sure of itself for two reasons: part of what
-estimated shares say is noise, and attributes that depend on each other say the same thing several times. One factor on
-the sum draws in both: it leaves the order of the rows of two classes as it is, and no row gets a class by noise alone.
+Naive Bayes adds up the log-likelihoods of all attributes. The sum is too sure of itself for two reasons: part of the
+evidence of estimated shares is noise, and dependent attributes repeat the same evidence. One factor on the sum shrinks
+both: it leaves the order of the rows of two classes as it is, and no row gets a class by noise alone.
 """
 
 from __future__ import annotations

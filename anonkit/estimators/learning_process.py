@@ -3,8 +3,8 @@
 
 Importing scikit-learn takes a second of pure Python, which no second thread can take off a command; a process can. What
 it is given to do, the command could do itself: the same functions on the same arguments, with the same result. So it is
-never needed: where it cannot be started, has ended, is asked for more than `MOST` bytes or fails, the work is done
-here. A library call starts none; the command line does, for commands that will grow forests.
+never needed: where it cannot be started, has ended, would have to hold more than `MOST` bytes or fails, the work is
+done here. A library call starts none; the command line does, for commands that will grow forests.
 
 Privacy
 -------
@@ -39,7 +39,7 @@ _BEGIN = "import sys; sys.path[:] = {path!r}; from {module} import Imports, serv
 
 @dataclass(frozen=True, kw_only=True)
 class Imports:
-    """What the second process imports, and what it does without: half of what forests import is for other models."""
+    """The packages that the second process imports, and those it defers: half of them are for other models."""
 
     first: Sequence[str]
     """Modules that the first work needs, imported at once."""
@@ -53,7 +53,7 @@ class Imports:
     classes, which hardly any work calls; where one makes anything else of them, the process may fail, and the work is
     done in the first one."""
     unread: Sequence[str] = ()
-    """Packages of which the modules can be imported without them: they are read when anything else of them is asked
+    """Packages whose modules can be imported without them: they are read at the first use of anything else of them
     for, and mean the same then."""
 
 
@@ -242,7 +242,7 @@ class _Functions(ModuleType):
 
 
 class _Unread(MetaPathFinder, Loader):
-    """Finds packages of these names, whose own file is read when something of them is asked for that is not there."""
+    """Finds packages of these names, whose own file is read at the first use of a name that is not there."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = frozenset(names)

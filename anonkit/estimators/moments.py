@@ -26,7 +26,7 @@ class PowerSums:
     """Sums of 1, y, y², y³, y⁴ of published numbers about an origin, per published class; they add up over batches."""
 
     origin: float
-    """Where powers are measured from: any number near the bulk of the values."""
+    """Origin of the powers: any number near the bulk of the values."""
     sums: FloatArray
     """Shape (n_classes, 5)."""
     blanks: FloatArray
@@ -112,7 +112,7 @@ class MomentEstimate:
     """Estimated moments of the true values, per true class; arrays of shape (n_classes,)."""
 
     rows: FloatArray
-    """Estimated number of rows; where it is not positive, nothing can be said."""
+    """Estimated number of rows; where it is not positive, the moments are undefined."""
     present: FloatArray
     """Share of rows that have a value; may leave [0, 1]."""
     mean: FloatArray

@@ -112,7 +112,7 @@ class TableEstimate:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dependence:
-    """How far class and value of one attribute are from independent: unbiased estimates, as shares of all rows."""
+    """Distance of class and value of one attribute from independence: unbiased estimates, as shares of all rows."""
 
     excess: FloatArray
     """Share of class and value less the product of both shares, shape (n_classes, n_values)."""
@@ -123,7 +123,7 @@ class Dependence:
 
 
 class TableChannel(ABC):
-    """How a table of true class × true value becomes a table of answers."""
+    """A channel from a table of true class × true value to a table of answers."""
 
     n_classes: int
     n_values: int
@@ -170,7 +170,7 @@ class TableChannel(ABC):
     def likeliest(
         self, counts: FloatArray, smoothing: Callable[[FloatArray], FloatArray] | None = None, tolerance: float = 1e-7
     ) -> FloatArray:
-        """Return the likeliest shares, smoothed when asked: by Newton's method or by expectation maximization."""
+        """Return the likeliest shares, by Newton's method or expectation maximization; smoothed by `smoothing`."""
         size = self.n_classes * self.n_values
         if smoothing is None and size <= LARGEST:
             basis = np.eye(size).reshape(size, self.n_classes, self.n_values)

@@ -118,7 +118,7 @@ class Rule:
         return replace(rule, depth=depth, region_depth=min(depth, rule.region_depth), splits=splits)
 
     def asking(self, attributes: int) -> Rule:
-        """Return the rule with more attributes asked: their evidence, which overlaps, weighs the less."""
+        """Return the rule with more attributes measured: their evidence, which overlaps, weighs the less."""
         weight = self.attribute_weight * min(1.0, self.asked / attributes) ** _OVERLAP
         return replace(self, asked=attributes, attribute_weight=weight)
 
@@ -142,9 +142,9 @@ class Rule:
 
 
 def reading_share(rule: Rule, *, epsilon: float, rows: float, moved: float, in_cells: bool = False) -> Fraction:
-    """Return the share of epsilon for the reading of a dependence within classes; 0 where none is asked for.
+    """Return the share of epsilon for the reading of a dependence within classes; 0 where there is no reading.
 
-    It is asked for where weights would be learned. Where the leaves are what is released, there is a tree anyhow.
+    It is taken where weights would be learned. Where the leaves are what is released, there is a tree anyhow.
 
     Parameters
     ----------
@@ -162,9 +162,9 @@ def reading_share(rule: Rule, *, epsilon: float, rows: float, moved: float, in_c
 
 
 def choice_share(*, epsilon: float, rows: float, pairs: int, trees: int = 1) -> Fraction:
-    """Return the share of epsilon for a choice of a pair that leads the tree; 0 where none is asked for.
+    """Return the share of epsilon for a choice of a pair that leads the tree; 0 where there is no choice.
 
-    It is asked for where a small share is enough for a choice that is seldom wrong.
+    It is made where a small share is enough for a choice that is seldom wrong.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def rule_for(
     attributes, classes, trees : int
     in_cells : bool
         True where the leaves are what is released. Else there is no tree without weights: the histograms of all
-        attributes by class have the budget, as in `dp-nb`, since a few noisy splits cost more than they tell.
+        attributes by class have the budget, as in `dp-nb`, since a few noisy splits cost more accuracy than they add.
     independent : bool
         True where a noisy reading says that attributes depend on each other little within classes: no weights then.
     led : int

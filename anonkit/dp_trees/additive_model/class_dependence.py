@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far attributes depend on each other within classes, read with noise: which model pays is chosen by it.
+"""A noisy reading of the dependence of attributes within classes, which decides whether weights and a tree pay.
 
 Where attributes are independent within classes, the naive Bayes classifier of their histograms is the best there is:
 weights and a tree could add nothing but noise. Whatever is wrong with it shows as a dependence within classes, an
-interaction too: given the class, one of its two attributes tells of the other. One pair may depend much, as the two
-of an interaction, or many pairs a little, as where one factor stands behind all attributes: both are looked at.
+interaction too: given the class, one of its two attributes depends on the other. One pair may depend much, as the two
+of an interaction, or many pairs a little, as where one factor is behind all attributes: the reading covers both.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ divided by it. By less, a row would move it further; by more, one factor behind 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClassDependence(ClassPairs):
-    """What is read: distances of pairs from independence within classes, where they have rows enough.
+    """The statistic of the reading: distances from independence within classes, of pairs with enough rows.
 
     The largest of them, or a quarter of the sum of the largest, one fewer than there are attributes, if that is more.
     """

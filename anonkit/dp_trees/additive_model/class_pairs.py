@@ -91,7 +91,7 @@ def groups_of(attribute: Attribute, most: int = MOST_CELLS) -> IntArray:
     ----------
     attribute : Attribute
     most : int
-        Cells of a number that are told apart.
+        Cells of a number that are distinguished.
 
     Returns
     -------

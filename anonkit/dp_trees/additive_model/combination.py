@@ -31,7 +31,7 @@ _CALIBRATION_ROWS, _CALIBRATION_STEPS, _CALIBRATED = 3000, 30, 1e-3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Lookups:
-    """What the cells and leaves of rows say, in whole units: made once for all pieces of a table."""
+    """Integer evidence and scores of cells and leaves, made once for all pieces of a table."""
 
     attributes: tuple[IntArray, ...]
     """Evidence, as in `Combination`."""
@@ -125,7 +125,7 @@ class Combination:
 
     @property
     def bounds(self) -> Bounds:
-        """What a row may add to the sums of a Newton step."""
+        """Bounds of what a row adds to the sums of a Newton step."""
         return Bounds.of(self.ranges)
 
     @property
@@ -253,9 +253,9 @@ def _shares(
     domain: Categories | Grid,
     scale: float,
 ) -> Shares:
-    """Return how the rows of each region and class, and of all classes, are divided over an attribute's codes.
+    """Return the shares of an attribute's codes among the rows of each region and class, and of all classes.
 
-    Evenly where the attribute was not asked: it tells nothing of the classes then.
+    Even shares where the attribute was not measured: it does not separate the classes then.
     """
     regions = len(counts)
     if not counts.shape[1]:
@@ -278,7 +278,7 @@ def _class_shares(leaves: Sequence[FloatArray], scale: float) -> FloatArray:
 
 
 def _summed(tree: Sequence[Node], own: FloatArray) -> FloatArray:
-    """Return the sum of what stands at the leaves below each node."""
+    """Return the sum of the values of the leaves below each node."""
     out = own.copy()
     for number in range(len(tree) - 1, -1, -1):  # children come after their parents
         for child in tree[number].children:

@@ -30,7 +30,7 @@ class AgreedCounts:
     leaves: tuple[FloatArray, ...]
     """For each tree the class counts of the leaves, zeros at other nodes, shape (n_nodes, n_classes)."""
     histograms: tuple[FloatArray, ...]
-    """For each attribute, shape (n_regions, codes, n_classes); no codes where it was not asked."""
+    """For each attribute, shape (n_regions, codes, n_classes); no codes where it was not measured."""
 
     @classmethod
     def of(
@@ -49,7 +49,7 @@ class AgreedCounts:
         regions : sequence of int
             Nodes of the first tree. With several trees the root alone: its rows are those of all trees together.
         histograms : sequence of int64 arrays, shapes (n_regions, codes, n_classes)
-            No codes where an attribute was not asked.
+            No codes where an attribute was not measured.
         scale, count_scale : float
             Scale of the noise of a cell of the histograms and of the class counts of leaves, in rows.
         """

@@ -37,7 +37,7 @@ _MOST_SMOOTHED = 64
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shares:
-    """How the rows of each class, and of all together, are divided over parts, for several groups of rows at once."""
+    """Shares of parts among the rows of each class, and among all rows, for several groups of rows at once."""
 
     of_class: FloatArray
     """Shape (groups, parts, n_classes), sums to 1 over the parts."""
@@ -55,7 +55,7 @@ class Shares:
 
 
 def shares_unasked(groups: int, parts: int, classes: int) -> Shares:
-    """Return how the rows would be divided over the parts of an attribute that was not asked: evenly, in each class."""
+    """Return the shares of an attribute that was not measured: even over its parts, in each class."""
     return normal(np.ones((groups, parts, classes)), np.ones((groups, parts)))
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The noise of the histograms by class: discrete Laplace, or with a delta discrete Gaussian where that is less.
 
-A row is in the histogram of every attribute asked. Under Laplace noise their epsilons add up, and the noise of a cell
-grows with their number; under Gaussian noise their rho adds up, and the noise grows with the root of it. So the same
-budget pays for more histograms of the same noise: their number decides which law is drawn, and how many are asked.
+A row is in the histogram of every measured attribute. Under Laplace noise their epsilons add up, and the noise of a
+cell grows with their number; under Gaussian noise their rho adds up, and the noise grows with the root of it. So the
+same budget pays for more histograms of the same noise: their number decides the law of the noise, and how many are
+measured.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ class HistogramNoise:
 
 
 def gaussian_histograms(left: Left, asked: int, attributes: int) -> int:
-    """Return how many histograms to ask for with Gaussian noise; 0 where Laplace noise is drawn.
+    """Return the number of histograms to measure with Gaussian noise; 0 where Laplace noise is drawn.
 
-    Gaussian noise is drawn where more histograms than are asked for have no more of it than these have of Laplace
-    noise. Twice as many as that are asked then: of few rows, more attributes tell more than less noise does.
+    Gaussian noise is drawn where more histograms than were planned have no more of it than these have of Laplace
+    noise. Twice as many are measured then: for few rows, more attributes help more than less noise does.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def as_quiet(left: Left, histograms: int) -> int:
 
 
 def delta_may_pay(left: Left, attributes: int) -> bool:
-    """Return whether Gaussian noise is less were all of epsilon spent on histograms, and all attributes asked.
+    """Return whether Gaussian noise is less were all of epsilon spent on histograms, and all attributes measured.
 
     A function of public facts alone: where it is not, no delta is spent, and none is promised.
     """

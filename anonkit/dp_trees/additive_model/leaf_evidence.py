@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the leaves of a tree say beyond the attributes: noisy class counts against those that independence implies.
+"""Evidence of the leaves of a tree beyond the attributes: noisy class counts against those of independence.
 
-If attributes were independent within a class, the shares of the attributes' values in the box of a leaf would say how
-many rows of each class are in it. What the leaf's own noisy counts say more or less is an interaction of the attributes
-that the tree was split by, and nothing that their histograms have said already. It is drawn towards none: how far,
-follows from the noise and from how much larger than the noise the differences of all leaves are. A tree whose splits
-found nothing therefore leaves the naive Bayes classifier of the histograms as it is.
+If attributes were independent within a class, the shares of the attributes' values in the box of a leaf would give the
+rows of each class in it. Where the leaf's own noisy counts differ, the attributes that the tree was split by interact;
+their histograms do not contain this difference. It is shrunk towards 0: how far follows from the noise and from how
+much larger than the noise the differences of all leaves are. A tree whose splits found nothing therefore leaves the
+naive Bayes classifier of the histograms as it is.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differences between classes over the ordered cells of a number, as smooth as the noisy counts say they are.
+"""Differences between classes over the ordered cells of a number, as smooth as the noisy counts imply.
 
 The difference of a class is taken for a Gaussian process over the cells, observed with the noise of the counts. Several
-processes stand to choose from, cells that have nothing to do with each other among them, and each is weighed by how
+processes are candidates, independent cells among them, and each is weighed by how
 likely it makes the counts. All of this is post-processing of noisy counts: no privacy loss.
 """
 

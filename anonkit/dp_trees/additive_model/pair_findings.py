@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of pairs of attributes before the model is learned, and paid for: a reading, and a private choice.
+"""Private pre-queries on pairs of attributes, charged before the model is learned: a noisy reading and a choice.
 
-Both look at the same tables, in one pass over the rows: how far attributes depend on each other within classes, which
-says whether weights pay, and on which two the class depends together, which then lead the tree.
+Both use the same contingency tables, counted in one pass over the rows. The reading is of the dependence of attributes
+within classes: it decides whether weights pay. The choice is of the two attributes on which the class depends jointly:
+they then lead the tree.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from anonkit.randomness import Randomness
 
 @dataclass(frozen=True, kw_only=True)
 class PairFindings:
-    """What was read and chosen."""
+    """The results of the pre-queries: a reading and a choice."""
 
     dependence: Reading | None = None
-    """How far attributes depend on each other within classes; None where the rule asks for no reading."""
+    """Dependence of attributes within classes; None where the rule takes no reading."""
     interaction: Interaction | None = None
-    """Which pair leads the tree, if any; None where the rule asks for no choice."""
+    """The pair that leads the tree, if any; None where the rule makes no choice."""
 
     @property
     def draws(self) -> tuple[Draw, ...]:
@@ -39,7 +40,7 @@ class PairFindings:
 
     @property
     def units(self) -> int:
-        """What one row loses, in units of 2**-52 of epsilon."""
+        """Privacy loss of one row, in units of 2**-52 of epsilon."""
         return sum(draw.units for draw in self.draws)
 
     def grid(self, schema: TreeSchema, strength: float) -> PairGrid | None:
@@ -56,7 +57,7 @@ class PairFindings:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairQuestions:
-    """What the rule asks, and what it pays for it: public facts and the number of rows alone decide."""
+    """The pre-queries of a rule and their shares of epsilon: functions of public facts and the number of rows alone."""
 
     dependence: ClassDependence
     interaction: PairInteraction
@@ -77,7 +78,7 @@ class PairQuestions:
         in_cells: bool = False,
         is_free: bool = True,
     ) -> PairQuestions:
-        """Return the questions for a rule that knows nothing of pairs yet.
+        """Return the pre-queries of a rule that knows nothing of pairs yet.
 
         Parameters
         ----------
@@ -87,7 +88,7 @@ class PairQuestions:
         epsilon, rows, trees, in_cells
             As for `budget_rule.rule_for`. No pair leads leaves that are released as cells.
         is_free : bool
-            False where the owner said how deep trees are: no pair leads them then.
+            False where the owner declares the depth of trees: no pair leads them then.
         """
         dependence = ClassDependence(schema=schema, rows=rows)
         interaction = PairInteraction(schema=schema, rows=rows, epsilon=epsilon)

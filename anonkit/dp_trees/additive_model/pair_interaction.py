@@ -42,10 +42,10 @@ _MOST_LEVELS = 12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairInteraction(ClassPairs):
-    """What is chosen among: no pair, and the pairs whose table has rows enough for the noise of its counts."""
+    """The candidates of the choice: no pair, and the pairs whose table has enough rows for the noise of its counts."""
 
     epsilon: float
-    """What one row may lose in all that follows."""
+    """Privacy loss of one row allowed for everything that follows."""
 
     @cached_property
     def candidates(self) -> tuple[Pair, ...]:
@@ -102,7 +102,7 @@ class PairInteraction(ClassPairs):
 
 @dataclass(frozen=True, kw_only=True)
 class Interaction:
-    """What was chosen, and its line of the account."""
+    """The result of the choice, and its line of the account."""
 
     draw: Draw
     pair: Pair | None
@@ -135,11 +135,11 @@ class Interaction:
 
 
 def _is_small(depth: int, cells: int, schema: TreeSchema) -> bool:
-    """Tell whether a tree may begin with a grid: by its levels, and by the routes that its nodes have for all codes."""
+    """Return whether a tree may begin with a grid: few levels, and few routes of its nodes for all codes."""
     return depth <= _MOST_LEVELS and 2 * cells * schema.most_codes <= MOST_ROUTES
 
 
 def grid_of(schema: TreeSchema, pair: Pair, cells: int) -> PairGrid:
-    """Return the grid of two attributes of a schema, so many cells of a number told apart."""
+    """Return the grid of two attributes of a schema, a number in at most this many cells."""
     first, second = (schema.attributes[at] for at in pair)
     return PairGrid(places=pair, attributes=(first, second), groups=(groups_of(first, cells), groups_of(second, cells)))

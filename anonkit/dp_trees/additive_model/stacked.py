@@ -74,9 +74,9 @@ class StackedPlan:
     rows: int = 0
     """The public or noisy number of rows that the rule has read."""
     counted: tuple[Draw, ...] = ()
-    """What was drawn before: the number of rows, where it is not public; the histogram of a numeric target."""
+    """Earlier draws: the number of rows, where it is not public; the histogram of a numeric target."""
     found: PairFindings = field(default_factory=PairFindings)
-    """What was read and chosen of pairs of attributes."""
+    """Results of the private pre-queries on pairs of attributes."""
     lead: PairGrid | None = None
     """The public splits of the first levels, where a pair was chosen."""
     delta: Fraction = Fraction(0)
@@ -86,7 +86,7 @@ class StackedPlan:
 
     @property
     def row_units(self) -> int:
-        """What one row may lose by what is planned, in units of 2**-52 of epsilon."""
+        """Privacy loss of one row allowed for the plan, in units of 2**-52 of epsilon."""
         return int(self.epsilon / changed_rows(self.rows_per_unit, self.adjacency) * (1 << 52))
 
     @cached_property
@@ -123,11 +123,11 @@ class StackedPlan:
 
     @property
     def histogram_loss(self) -> Left:
-        """What all histograms together may cost."""
+        """Remaining budget for all histograms together."""
         return Left(units=self._units[1], delta=self.delta, rows_per_unit=self.rows_per_unit, adjacency=self.adjacency)
 
     def with_delta(self, delta: Fraction) -> StackedPlan:
-        """Return the plan with Gaussian noise on the histograms, where a delta makes that less; more are asked then.
+        """Return the plan with Gaussian noise on the histograms, where a delta makes that less; more are measured then.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class StackedPlan:
         return replace(self, rule=self.rule.for_classes(counts, epsilon=epsilon, attributes=attributes))
 
     def stated_rule(self) -> dict[str, Any]:
-        """Return what the rule read and said, for the params: whoever has them can follow it."""
+        """Return the input and the outcome of the rule, for the params: a reader can recompute it."""
         return {
             "rows": self.rows,
             "depth": self.rule.depth,
@@ -218,13 +218,13 @@ class StackedForest:
     plan: StackedPlan
     forest: PublishedForest
     histograms: tuple[IntArray, ...]
-    """For each attribute the noisy counts, shape (n_regions, codes, n_classes); no codes where it was not asked."""
+    """For each attribute the noisy counts, shape (n_regions, codes, n_classes); no codes where it was not measured."""
     regions: tuple[int, ...]
     step: NoisyStep | None
     calibration: NoisyCalibration | None
     scores: AdditiveScores
     world: World
-    """What the noisy counts say of the population: for drawing rows."""
+    """Distribution that the noisy counts describe: rows are drawn from it."""
 
     @property
     def accounting(self) -> Accounting | ApproximateAccounting:
@@ -233,7 +233,7 @@ class StackedForest:
 
     @property
     def faint_missing(self) -> list[int]:
-        """Numbers of the attributes whose count of missing does not stand out from its noise, or was not asked for."""
+        """Numbers of the attributes whose count of missing does not exceed its noise, or was not measured."""
         draw = self.plan.histogram_draw
         variance = noise_variance(draw.rate, GAUSSIAN if isinstance(draw, GaussianDraw) else LAPLACE)
         return [
@@ -318,7 +318,7 @@ def _evidence(
 
 
 def asked_attributes(attributes: int, asked: int, randomness: Randomness) -> tuple[int, ...]:
-    """Return which attributes are asked, in order: drawn by lot without a look at the data, all where as many are."""
+    """Return the measured attributes, in order: a random choice without a look at the data, all where as many are."""
     if asked >= attributes:
         return tuple(range(attributes))
     lots = Words(randomness).take(attributes)
@@ -338,7 +338,7 @@ def regions_of(forest: PublishedForest, depth: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HistogramSums:
-    """Exact counts of the codes of the attributes asked, by region and class: to be noised before anything else."""
+    """Exact counts of the codes of the measured attributes, by region and class: to be noised before anything else."""
 
     forest: PublishedForest
     regions: tuple[int, ...]

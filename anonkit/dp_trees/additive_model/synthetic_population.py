@@ -68,13 +68,13 @@ class World:
 
     @property
     def rows(self) -> float:
-        """How many rows the counts say there are."""
+        """Number of rows, estimated from the counts."""
         return float(self.weights.sum())
 
     def blended(self) -> World:
-        """Return the world with half of each class's shares taken from all classes together.
+        """Return the population with half of each class's shares taken from all classes together.
 
-        For rows whose label a model says anew: they stand where classes are told apart only by accident of the noise,
+        For rows that a model labels anew: they lie where only the accident of the noise separates classes,
         too, and whoever learns from them sees what the model says there.
         """
         classes = self.weights.sum(axis=0)
@@ -145,7 +145,7 @@ class World:
 
 
 def _evenly(unasked: FloatArray, codes: int) -> FloatArray:
-    """Return even shares of the codes of an attribute that was not asked, shape (n_regions, codes, n_classes)."""
+    """Return even shares of the codes of an attribute that was not measured, shape (n_regions, codes, n_classes)."""
     return np.full((len(unasked), codes, unasked.shape[2]), 1 / codes)
 
 

@@ -2,8 +2,8 @@
 """Bins of a numeric target by a noisy histogram of it: about as many rows in each, whatever the public bounds.
 
 Equal bins of bounds that reach far beyond most people put nearly all rows into one of them. Here a small share of
-epsilon is spent on a histogram of the target alone, over a public grid; where the bins end, the number that stands for
-each and the numbers drawn within it follow from the noisy counts.
+epsilon is spent on a histogram of the target alone, over a public grid; the ends of the bins, the number that
+represents each and the numbers drawn within it follow from the noisy counts.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class TargetHistogram:
 
     @cached_property
     def rows(self) -> FloatArray:
-        """Rows by cell that stand out from the noise, nowhere below 0, shape (grid.cells,).
+        """Rows by cell that exceed the noise, nowhere below 0, shape (grid.cells,).
 
         Runs of cells are halved as long as a half stands out; the other half has no rows then. Where neither does, the
         rows of the run are spread evenly over it. Clipping each cell at 0 would fill wide empty bounds with noise.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published aggregates of a trusted owner: what is asked for, what is measured for it, how it is counted and shown."""
+"""Published aggregates of a trusted owner: requested tables, planned measurements, exact sums and noisy values."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured for the tables that are asked for, and what each measurement may cost: planned before any data.
+"""The plan of measurements for requested tables, and the budget of each: a function of public facts alone.
 
 A table whose columns are among those of another of its kind is added up from it, and not measured: the two agree then,
 and both are more exact than if they shared the budget (the noise of a table added up from m cells grows as the square
@@ -52,12 +52,12 @@ class Planned:
 
     @property
     def numbers(self) -> int:
-        """How many numbers get noise."""
+        """Number of values that get noise."""
         return self.cells * parts_of(self.kind, self.grid)
 
     @property
     def sensitivity(self) -> int:
-        """What one row can change all numbers by, in sum."""
+        """Sensitivity: the most that one row changes all values by, in sum."""
         if self.grid is None or self.kind is Kind.POINTS:
             return 1
         return self.grid.steps if self.kind is Kind.HALVES else self.grid.largest
@@ -69,7 +69,7 @@ class Planned:
 
     @property
     def purpose(self) -> str:
-        """What is drawn, in words."""
+        """Purpose of the draw, in words."""
         what = {Kind.COUNTS: "counts", Kind.SUM: "sum", Kind.HALVES: "sum and count", Kind.POINTS: "histogram"}
         of = "" if self.of is None else f" of {self.of.name}"
         by = "".join(f"{' by' if at == 0 else ' x'} {column.name}" for at, column in enumerate(self.by))
@@ -132,7 +132,7 @@ def planned(requests: Sequence[Request], policy: Policy, *, bins: int, points: i
     bins : int
         Equal bins of a number by which a table is divided.
     points : int
-        Places at most of the grid of a number whose quantiles are asked for.
+        Places at most of the grid of a number whose quantiles are requested.
 
     Raises
     ------
@@ -180,7 +180,7 @@ def _released(policy: Policy) -> list[str]:
 
 
 def _attribute(name: str, policy: Policy) -> PublicAttribute:
-    """Return the public domain of a column that is asked for; a target is a column as any other here."""
+    """Return the public domain of a requested column; a target is a column as any other here."""
     column: Column | None = policy.columns.get(name)
     if column is None:
         hint = did_you_mean(name, policy.columns) if policy.columns else "`anonkit init` drafts a policy"

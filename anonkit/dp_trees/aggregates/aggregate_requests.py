@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an owner asks to be published, read from one line of text each: `stay = mean(days) by ward weight 2`."""
+"""Requested tables, each read from one line of text: `stay = mean(days) by ward weight 2`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HINT = "such as 'age, sex', 'sum(hours) by sex', 'mean(hours)' or 'quantile(age,
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One table that is asked for.
+    """One requested table.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Request:
 
     @property
     def shown(self) -> str:
-        """What it shows, in the one form: `mean(days) by ward`."""
+        """The requested statistic in its canonical form: `mean(days) by ward`."""
         groups = f" by {', '.join(map(_quoted, self.by))}" if self.by else ""
         if self.statistic is Statistic.COUNT:
             return f"count{groups}"
@@ -61,7 +61,7 @@ class Request:
 
     @property
     def table(self) -> str:
-        """What the table is called."""
+        """Name of the table."""
         return self.shown if self.name is None else self.name
 
     @property

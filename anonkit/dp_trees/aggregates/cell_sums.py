@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact sums over the rows of a table for planned measurements: whole numbers, in one pass, wherever the rows are."""
+"""Exact integer sums over the rows of a table for planned measurements, in one pass, wherever the rows are."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cell_sums(source: Source, engine: Engine, plan: AggregatePlan, keep: NDArray
     ----------
     source : Source
     engine : Engine
-        Adds them up where the rows are, when these are too many to be held.
+        Adds them up where the rows are, when these do not fit into memory.
     plan : AggregatePlan
     keep : bool array, optional
         Rows that are used; all when None.
@@ -69,18 +69,18 @@ def _not_too_many(sums: IntArray, measured: Planned, n_rows: int) -> IntArray:
 
 @dataclass(frozen=True)
 class CellSums:
-    """Batch function that adds up what the rows of a batch bring to each measurement, one after the other, flat.
+    """Batch function that adds up the contributions of the rows of a batch to each measurement, flat, in order.
 
     Privacy
     -------
-    What a row adds is a function of its own cells and of the plan, in whole numbers: exact in any order.
+    What a row adds is a function of its own cells and of the plan, in integers: exact in any order.
     """
 
     plan: AggregatePlan
 
     @property
     def size(self) -> int:
-        """How many numbers it returns."""
+        """Number of values it returns."""
         return sum(each.numbers for each in self.plan.measurements)
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> IntArray:

@@ -57,7 +57,7 @@ def _coded(cells: Mapping[int, str], n_lines: int) -> pa.DictionaryArray:
 
 
 def described_columns(aggregates: Aggregates) -> list[dict[str, Any]]:
-    """Return what the params tell of the columns of the tidy table."""
+    """Return the description of the columns of the tidy table, for the params."""
     groups = [{**column.to_params(), "shows": "group"} for column in aggregates.columns]
     first, *rest = FIXED
     return [_fixed(first), *groups, *map(_fixed, rest)]

@@ -13,7 +13,7 @@ graphical model (Liu, Vietri, Wu 2021; Aydore et al. 2021).
 ``dependency_tree``, ``pair_completion``, ``tree_pairs``
     The private choices of pairs, all pairs that follow from those that are known, and rows to start a fit with.
 ``product_mixture``, ``table_fit``, ``mixture_rounding``
-    The mixture that fits all pairs at once, nearer to the noisy tables, and its published form in whole numbers.
+    The mixture that fits all pairs at once, nearer to the noisy tables, and its published form in integers.
 ``learned_marginals``
     The steps in their order: the only module that sees counts and noise together.
 ``mixture_rows``

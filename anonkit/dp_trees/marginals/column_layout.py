@@ -47,17 +47,17 @@ class Layout:
 
     @cached_property
     def bins(self) -> tuple[int, ...]:
-        """How many values of each column, the first ones, are neighbouring bins of a number; 0 for categories."""
+        """Number of leading values of each column that are neighbouring bins of a number; 0 for categories."""
         domains = (self.schema.domains[name] for name in self.names)
         return tuple(domain.cells if isinstance(domain, Grid) else 0 for domain in domains)
 
     @cached_property
     def offsets(self) -> IntArray:
-        """Where the values of each column begin among the values of all, shape (n_columns + 1,)."""
+        """Offset of each column among the values of all columns, shape (n_columns + 1,)."""
         return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
     def values(self, column: int) -> slice:
-        """Return where the values of a column stand among the values of all."""
+        """Return the slice of a column among the values of all columns."""
         return slice(int(self.offsets[column]), int(self.offsets[column + 1]))
 
     @cached_property

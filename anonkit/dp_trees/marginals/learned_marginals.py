@@ -280,7 +280,7 @@ def _mixtures(
 def _faint(
     layout: Layout, one_ways: Sequence[Measured], groups: Sequence[IntArray], known: Mapping[Pair, Measured]
 ) -> IntArray:
-    """Return the values of missing, among those of all columns, that do not stand out from their noise.
+    """Return the values of missing, among those of all columns, whose counts do not exceed their noise.
 
     By the table of the column, and by those of its pairs where missing has a group of its own.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tables and choices may still lose: in epsilon, or where there is a delta in rho, whichever is less noise.
+"""Remaining budget of tables and choices: in epsilon, or where there is a delta in rho, whichever gives less noise.
 
 Numbers and readings are paid in epsilon. What they leave is spent in one of two currencies: all of it in epsilon, with
 Laplace noise and no delta, or all of it in the rho that epsilon and delta are worth together, with Gaussian noise.
@@ -23,7 +23,7 @@ _ONE = 1 << RATE_BITS
 
 @dataclass(frozen=True, kw_only=True)
 class Amount:
-    """What a row may lose in all tables together, under one law of noise."""
+    """Privacy loss of a row allowed for all tables together, under one law of noise."""
 
     law: str
     """Discrete Laplace or discrete Gaussian."""
@@ -38,10 +38,10 @@ class Amount:
 
 @dataclass(frozen=True, kw_only=True)
 class Left:
-    """What is left of epsilon, and the delta that nothing was drawn for."""
+    """Remaining epsilon of a row, and the unspent delta."""
 
     units: int
-    """What a row may still lose, in units of 2**-52 of epsilon."""
+    """Remaining loss of a row, in units of 2**-52 of epsilon."""
     delta: Fraction = Fraction(0)
     """Of the unit of privacy; 0: Laplace noise alone."""
     rows_per_unit: int = 1
@@ -59,7 +59,7 @@ class Left:
 
     @property
     def amounts(self) -> tuple[Amount, ...]:
-        """What tables may lose, in each currency there is; epsilon first."""
+        """Budget of the tables in each currency there is; epsilon first."""
         pure = Amount(law=LAPLACE, loss=self.units / _ONE)
         if not self.delta:
             return (pure,)
@@ -90,5 +90,5 @@ class Left:
 
     @property
     def squared(self) -> int:
-        """How much more rho a unit of privacy loses in a table than a row does."""
+        """Ratio of the rho of a unit of privacy to that of a row, in one table."""
         return changed_squared(self.rows_per_unit, replaced=self.adjacency == REPLACE)

@@ -223,7 +223,7 @@ class Forecast:
         return [first for first, _ in self.pairs], [second for _, second in self.pairs]
 
     def _falling(self, column: int) -> FloatArray:
-        """Return the public stand-in for the rows of the values of a column."""
+        """Return the public substitute for the rows of the values of a column."""
         ranks = 1 / np.arange(1, self.sizes[column] + 1)
         return np.asarray(self.rows * ranks / ranks.sum())
 
@@ -340,7 +340,7 @@ class Forecast:
 
     @property
     def _typical(self) -> FloatArray:
-        """Return the public stand-in for the error of independence of each pair: dependence, and what chance makes."""
+        """The public substitute for the error of independence of each pair: dependence, and the share of chance."""
         falling = [self._falling(column) for column in range(len(self.sizes))]
         chance = [np.sqrt(np.outer(falling[a], falling[b]) / self.rows).sum() for a, b in self.pairs]
         return np.hypot(TYPICAL_DEPENDENCE * self.rows, np.minimum(_CHANCE * np.array(chance), self.rows))

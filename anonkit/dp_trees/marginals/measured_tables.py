@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What noisy tables of the same rows say together: rows per class, and the shares of the values of each column.
+"""Estimates from noisy tables of the same rows together: rows per class, and the shares of each column's values.
 
 Everything here is post-processing of noisy counts, at no privacy loss.
 """
@@ -70,14 +70,14 @@ class Margins:
 
 
 def rare_together(table: Measured, deviations: float) -> IntArray:
-    """Return the group of each value: those that stand out have one of their own, two or more others are one, the last.
+    """Return the group of each value: one of its own for a frequent value; two or more others share the last.
 
     Parameters
     ----------
     table : Measured
         Of one column.
     deviations : float
-        A value stands out when its noisy count reaches so many standard deviations of its noise.
+        A value is frequent when its noisy count reaches so many standard deviations of its noise.
 
     Returns
     -------

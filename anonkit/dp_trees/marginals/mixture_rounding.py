@@ -59,7 +59,7 @@ def without_values(mixture: Mixture, values: IntArray, offsets: IntArray) -> Mix
 
 
 def whole_parts(shares: FloatArray, units: int) -> IntArray:
-    """Return whole numbers in proportion to shares that add up to `units` in each row: largest remainders first.
+    """Return integers in proportion to shares that add up to `units` in each row: largest remainders first.
 
     Parameters
     ----------

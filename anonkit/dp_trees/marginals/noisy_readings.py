@@ -38,7 +38,7 @@ class Reading:
 
     draw: Draw
     steps: int
-    """What was read, in steps."""
+    """Value of the reading, in steps."""
 
     @classmethod
     def of(cls, draw: Draw, value: float, words: Words) -> Self:
@@ -48,7 +48,7 @@ class Reading:
 
     @property
     def rows(self) -> float:
-        """What was read, in rows."""
+        """Value of the reading, in rows."""
         return self.steps / STEPS
 
     def to_params(self) -> dict[str, Any]:

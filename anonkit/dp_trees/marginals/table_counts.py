@@ -29,7 +29,7 @@ class OneWayCounts:
 
     @property
     def size(self) -> int:
-        """How many counts there are."""
+        """Number of counts."""
         return self.layout.classes * int(self.layout.offsets[-1])
 
     def count(self, batch: CodedBatch) -> IntArray:
@@ -52,7 +52,7 @@ class OneWayCounts:
 class PairCounts:
     """Counts of class by group by group, one pair after the other. See `questions.RowSums`.
 
-    Values of a column are counted in groups, which noisy tables have told before.
+    Values of a column are counted in groups, which earlier noisy tables determine.
 
     Privacy
     -------
@@ -73,7 +73,7 @@ class PairCounts:
 
     @property
     def size(self) -> int:
-        """How many counts there are."""
+        """Number of counts."""
         return sum(classes * first * second for classes, first, second in self.shapes)
 
     def count(self, batch: CodedBatch) -> IntArray:

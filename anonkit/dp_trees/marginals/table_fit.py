@@ -36,7 +36,7 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WantedTables:
-    """What a mixture shall come near to, in the classes that split the tables."""
+    """Targets of the fit of a mixture, in the classes that split the tables."""
 
     groups: Matrix
     """1 where a value is in a group, shape (all values, all groups)."""

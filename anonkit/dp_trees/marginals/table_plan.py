@@ -105,12 +105,12 @@ def plan_of(
 
 
 def candidate_pairs(layout: Layout) -> tuple[Pair, ...]:
-    """Return the pairs that may be measured: all of them, or none where there are more values than can be held."""
+    """Return the pairs that may be measured: all of them, or none where there are too many values for memory."""
     return layout.pairs if can_hold(layout) else ()
 
 
 def can_hold(layout: Layout) -> bool:
-    """Return whether all pairs of values of all columns can be held, for every class."""
+    """Return whether the tables of all pairs of columns fit into memory, for every class."""
     return layout.classes * int(layout.offsets[-1]) ** 2 <= rule.MOST_VALUE_PAIRS
 
 

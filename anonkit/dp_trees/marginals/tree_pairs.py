@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that stand for a tree of pairs: what the fit of a mixture starts from.
+"""Rows that represent a tree of pairs: the start of the fit of a mixture.
 
 Along a tree every column depends on the rest through its neighbours alone (Chow, Liu 1968), so a row is
 drawn column by column, each given its parent. Post-processing of noisy counts, at no privacy loss.
@@ -69,7 +69,7 @@ def conditional(tables: Mapping[Pair, FloatArray], step: Step, margins: Margins)
 def rows_of_tree(
     layout: Layout, steps: Sequence[Step], tables: Mapping[Pair, FloatArray], margins: Margins, number: int
 ) -> IntArray:
-    """Return rows of each class that stand for the tree, shape (classes, number, n_columns).
+    """Return rows of each class that represent the tree, shape (classes, number, n_columns).
 
     They are drawn along the tree by a public sequence: the same tables give the same rows, and nothing is secret.
     """

@@ -41,7 +41,7 @@ def purpose_of_gain(pairs: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ViewChoice:
-    """What shall be measured."""
+    """The chosen tables to measure."""
 
     anchored: bool
     """True where the classes of the target split all tables."""
@@ -52,10 +52,10 @@ class ViewChoice:
     tie: float = 0.0
     """Share of what is left for the one pair with the target that is measured though none was read to gain; else 0."""
     gain: float = 0.0
-    """What the forest was read to gain, as a distance; 0 where nothing was."""
+    """Noisy estimate of the forest's gain, as a distance; 0 where nothing was read."""
     readings: tuple[Reading, ...]
     left: Left
-    """What is left for tables and choices."""
+    """Remaining budget for tables and choices."""
     amount: Amount
     """The part of it that is spent: the epsilon, or the rho, whichever is less noise."""
 
@@ -104,7 +104,7 @@ def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomn
 
 
 def _asks_for_one_tree(pooled: _Seen, divided: _Seen, left: Left) -> bool:
-    """Return whether one tree is asked for before a split: noise is Gaussian, and too much of it for a split."""
+    """Return whether one tree is read before a split: noise is Gaussian, and too much of it for a split."""
     law = pooled.forecast.quietest(pooled.spanning, left.amounts).law
     return law == GAUSSIAN and divided.quiet_distance(divided.spanning, left) > rule.GAUSSIAN_SPLIT_NOISE
 
@@ -162,11 +162,11 @@ class _Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class _Gain:
-    """What pairs were read to gain."""
+    """Noisy estimate of the gain of pairs."""
 
     distance: float
     edges: int
-    """How many pairs it is of; 0 where nothing shows."""
+    """Number of those pairs; 0 where no gain exceeds the noise."""
 
 
 _NO_GAIN = _Gain(distance=0.0, edges=0)
@@ -213,7 +213,7 @@ class _Reader:
         """Return the choice of a view, and of as many pairs as gain.
 
         A target of which columns speak, and that does not split the tables, has the first pair: else the rows could
-        tell nothing of it. Where no pairs gain it is measured if that costs little.
+        give no evidence of it. Where no pairs gain it is measured if that costs little.
         """
         anchored = view.exact.layout.anchored
         tied, tie = speaks and not anchored and gain.edges < view.spanning, 0.0

@@ -125,7 +125,7 @@ def kept_in_memory(open_batches: CodedRows) -> Callable[[], Iterable[CodedBatch]
 
 
 def counter_of(source: Source, engine: Engine, schema: CodedSchema, keep: NDArray[np.bool_] | None) -> Counter:
-    """Return who counts the rows: this machine, or the engine where they are when they are too many to be held."""
+    """Return the counter of the rows: this machine, or the engine at the rows when they do not fit into memory."""
     if keep is None and is_too_large(source, engine):
         return EngineCounter.of(engine, source, schema)
     return BatchCounter(kept_in_memory(CodedRows(source=source, schema=schema, keep=keep)))
@@ -234,12 +234,12 @@ class CountBatch:
 
 
 def first_rows_of_units(engine: Engine, source: Source, unit: str, most: int) -> NDArray[np.bool_]:
-    """Return which rows are among the first so many of their unit, shape (n_rows,).
+    """Return which rows are among the first `most` of their unit, shape (n_rows,).
 
     Privacy
     -------
-    Whose row it is, its own cell tells (`anonkit.domains.cell_keys`), and whether it is used depends on rows of its
-    own unit alone: leaving out a unit moves no other row. Rows without a unit are nobody's, and not used.
+    The unit of a row follows from its own cell (`anonkit.domains.cell_keys`), and whether it is used depends on rows of
+    its own unit alone: leaving out a unit moves no other row. Rows without a unit are nobody's, and not used.
 
     Raises
     ------

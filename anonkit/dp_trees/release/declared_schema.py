@@ -76,7 +76,7 @@ class CentralMethod:
 
     @property
     def neighbours(self) -> str:
-        """Which tables are neighbours, as the promise says it."""
+        """Neighbour relation of tables, in the words of the promise."""
         return ADJACENCIES[self.adjacency]
 
     @property
@@ -86,7 +86,7 @@ class CentralMethod:
 
     @property
     def told(self) -> dict[str, Any]:
-        """What params tell of the method, so that its account can be rebuilt from them alone: all of it is public."""
+        """Public description of the method in the params, from which its account can be rebuilt alone."""
         return {"method": self.name, "parameters": told_parameters(self)}
 
     @property
@@ -157,12 +157,12 @@ class CentralMethod:
 
     @property
     def _row_units(self) -> int:
-        """What one row may cost in all, in units of 2**-52."""
+        """Privacy loss of one row allowed in all, in units of 2**-52."""
         return units_of(Fraction(self.epsilon) / self.changed_rows)
 
     @property
     def _claim(self) -> float:
-        """What is promised; rates rounded down spend a hair less."""
+        """Promised epsilon; rates rounded down spend a hair less."""
         return rounded_up(Fraction(self._row_units * self.changed_rows, 1 << 52))
 
     def promise(self, policy: Policy, epsilon: float, *bounds: str, published_claim: str | None = None) -> CentralDP:

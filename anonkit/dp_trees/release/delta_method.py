@@ -111,7 +111,7 @@ class DeltaMethod(CentralMethod):
         return replace(draft, params=params, details={**draft.details, "budget": budget})
 
     def approximate_promise(self, policy: Policy, *bounds: str) -> ApproximateDP:
-        """Return the promise of the epsilon and the delta that were asked for."""
+        """Return the promise of the given epsilon and delta."""
         return ApproximateDP(
             epsilon=float(self.epsilon),
             delta=float(self.delta),

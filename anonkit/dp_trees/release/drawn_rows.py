@@ -70,7 +70,7 @@ class DrawnPiece:
         return [name for name in self.policy.columns if name in self.domains]
 
     def described(self) -> list[dict[str, Any]]:
-        """Return what the params tell of the columns."""
+        """Return the description of the columns, for the params."""
         return [described(name, self.domains[name]) for name in self._names]
 
     def source(self, engine: Engine) -> Source:

@@ -3,7 +3,7 @@
 
 The door of every central method that may spend a delta: it is called before the method states its promise, and returns
 a policy in which every column has a public domain, found by `anonkit.mechanisms.domain_finding`. So the claim has no
-condition. A column in which nothing stands out is left out, as identifiers are.
+condition. A column in which nothing exceeds the noise is left out, as identifiers are.
 """
 
 from __future__ import annotations
@@ -98,11 +98,11 @@ class DomainSearch:
         self._lines: list[FindingLine] = []
 
     def found(self, policy: Policy) -> Policy:
-        """Return the policy with a domain for every column, and with what finding them cost.
+        """Return the policy with a domain for every column, and with the cost of the search.
 
-        Every column is searched, whatever the others gave: what a search costs is public. Where nothing stands out in
-        the target, or in any other column, or where what stands out contradicts what is declared of the column (such as
-        categories of one that has a ladder of numbers), the result says that nothing can be released.
+        Every column is searched, whatever the others gave: what a search costs is public. Where nothing exceeds the
+        noise in the target, or in any other column, or where what exceeds it contradicts what is declared of the column
+        (such as categories of one that has a ladder of numbers), the result says that nothing can be released.
         """
         names = undeclared_columns(policy)
         columns, left_out = dict(policy.columns), []
@@ -126,7 +126,7 @@ class DomainSearch:
         return replace(searched, found_domains=found.refused_by(refusals[0]) if refusals else found)
 
     def _searched(self, column: Column, policy: Policy, units: int, delta: Fraction) -> Column:
-        """Return the column with a domain, or the very same when nothing stands out."""
+        """Return the column with a domain, or the very same when nothing exceeds the noise."""
         (coded,) = self._engine.encode(self._source, [column.name])
         values, rows = self._counted(coded)
         kind = self._source.schema.field(column.name).type
@@ -204,7 +204,7 @@ def _labels(values: Sequence[object], *, texts_alone: bool) -> list[str]:
 
 
 def _number(value: object) -> float | None:
-    """Return the number that a cell holds; a text of digits that begins with a zero, such as a postal code, is none."""
+    """Return the number in a cell; a string of digits that begins with a zero, such as a postal code, is none."""
     text = str(value)
     plain = text.strip()
     if isinstance(value, str) and len(plain) > 1 and plain[0] == "0" and plain[1].isdigit():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Synthetic rows divided into chunks of bounded size, each of which can be drawn independently.
 
-Cells stand one after another, and pieces cut them wherever a piece is full. What is drawn in a piece depends on the
+Cells follow one after another, and pieces cut them wherever a piece is full. What is drawn in a piece depends on the
 counts and on the number of the piece alone, whoever draws it and however often.
 """
 

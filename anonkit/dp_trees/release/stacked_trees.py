@@ -131,7 +131,7 @@ class StackedMethod(CellMethod, DeltaMethod):
         return self.promise(policy, self._claim, *self._assumed_rows)
 
     def approximate_promise(self, policy: Policy, *bounds: str) -> ApproximateDP:
-        """Return the promise of the epsilon and the delta that were asked for."""
+        """Return the promise of the given epsilon and delta."""
         return super().approximate_promise(policy, *self._assumed_rows, *bounds)
 
     def _delta_may_pay(self, schema: TreeSchema) -> bool:
@@ -156,7 +156,7 @@ class StackedMethod(CellMethod, DeltaMethod):
         numbers: TargetHistogram | None = None,
         found: PairFindings | None = None,
     ) -> StackedPlan:
-        """Return every draw, given what is noisy: the number of rows, a numeric target's histogram, what pairs told.
+        """Return every draw, given the noisy results so far: row count, histogram of a numeric target, pre-queries.
 
         Parameters
         ----------
@@ -410,5 +410,5 @@ def microdata_of(
 
 
 def _finer(domain: Categories | Grid) -> Categories | Grid:
-    """Return the domain in which cells of numbers have places; of whole numbers each is one."""
+    """Return the domain in which cells of numbers have positions; of integers each is one."""
     return domain.finer(_STEPS_IN_A_CELL) if isinstance(domain, Grid) else domain

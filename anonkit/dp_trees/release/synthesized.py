@@ -18,7 +18,7 @@ COUNT_COLUMN = "count"
 
 
 def described(name: str, domain: Categories | Grid) -> dict[str, Any]:
-    """Return what the params tell of a released column."""
+    """Return the description of a released column, for the params."""
     kind = "number" if isinstance(domain, Grid) else "category"
     return {"name": name, "type": kind, "domain": domain.to_params()}
 

@@ -145,7 +145,7 @@ class StoppingTree(GrownTrees):
 
     @property
     def voted(self) -> str | None:
-        """How receivers let the trees decide together; None for one tree."""
+        """Vote by which receivers combine the trees; None for one tree."""
         return None
 
     @property
@@ -202,7 +202,7 @@ class ScoredTree(StoppingTree):
 
     @property
     def rows_scored(self) -> int:
-        """What the owner says."""
+        """Limit that the owner declares."""
         return self.max_rows
 
 
@@ -222,7 +222,7 @@ class PrunedTree(StoppingTree):
         check_choice("pruning", self.pruning, PRUNINGS)
 
     def grow(self, plan: Plan, counter: Counter, rng: Randomness, progress: Progress) -> PublishedForest:
-        """Return the noisy tree, pruned where that is asked for."""
+        """Return the noisy tree, pruned where the method prunes."""
         forest = super().grow(plan, counter, rng, progress)
         return pruned(forest) if self.pruning == "pessimistic" else forest
 
@@ -233,7 +233,7 @@ class CountingTree(StoppingTree):
 
     number_split: ClassVar[Split] = Split.MULTIWAY
     counted: ClassVar[NoisyCounts]
-    """What is counted with noise, and measured."""
+    """Noisy counts of the method, and their measure."""
 
     bins: int = bins_parameter(8)
 
@@ -299,7 +299,7 @@ class NoisyC45(CountingTree, PrunedTree):
 
     @property
     def least_rows(self) -> int:
-        """What the owner says."""
+        """Limit that the owner declares."""
         return self.min_rows
 
     def count_shares(self, schema: TreeSchema) -> list[Fraction]:

@@ -51,7 +51,7 @@ class TreePlan(Protocol):
 
     @property
     def accounting(self) -> Accounting:
-        """What the draws add up to."""
+        """Composition of the draws."""
         ...
 
 
@@ -100,7 +100,7 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
 
     @property
     def category_split(self) -> Split:
-        """How a category is divided where it has no tree: a branch for each value."""
+        """Division of a category that has no tree: a branch for each value."""
         return Split.MULTIWAY
 
     def no_guarantee(self) -> str | None:
@@ -127,7 +127,7 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         return self.plan_of(schema)
 
     def guarantee(self, policy: Policy) -> Guarantee:
-        """State the promise: what the planned draws add up to, never above the epsilon asked for."""
+        """State the promise: the composition of the planned draws, never above the given epsilon."""
         plan = self.plan(policy)
         reason = self.no_guarantee()
         if reason is not None:
@@ -242,9 +242,9 @@ def forest_draft(
 
 
 def per_level(accounting: Accounting | ApproximateAccounting) -> list[Expense]:
-    """Return what the planned draws cost on each level of a tree, for the budget block of the report.
+    """Return the loss of the planned draws on each level of a tree, for the budget block of the report.
 
-    In epsilon; what is paid in rho, which is converted in sum, stands apart.
+    In epsilon; loss in rho, which is converted in sum, is an expense of its own.
     """
     lines: dict[tuple[int | None, bool], float] = {}
     concentrated: list[Expense] = []
@@ -262,7 +262,7 @@ def per_level(accounting: Accounting | ApproximateAccounting) -> list[Expense]:
 
 
 def _microdata(forest: PublishedForest, cells: Cells, policy: Policy, rng: Randomness) -> DrawnPiece:
-    """Return what draws the rows that the cells stand for."""
+    """Return the source of the rows that the cells represent."""
     schema, rng = forest.schema, rng.child("rows of cells")
     attributes = zip(schema.attributes, cells.allowed, strict=True)
     allowed = tuple(_without_missing(attribute, leads) for attribute, leads in attributes)

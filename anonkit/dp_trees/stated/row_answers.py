@@ -52,9 +52,9 @@ class StatedSchema:
 
 @dataclass(frozen=True, kw_only=True)
 class Tallies:
-    """Batch function that adds up what each row brings to each query, in whole numbers: exact in any order of rows.
+    """Batch function that adds up the contribution of each row to each query, in integers: exact in any order of rows.
 
-    Behind the tallies of all draws stands the number of rows that were read.
+    The last number, after the tallies of all draws, is the number of rows that were read.
 
     Privacy
     -------
@@ -66,7 +66,7 @@ class Tallies:
 
     @property
     def sizes(self) -> list[int]:
-        """How many numbers the tally of each draw has: its cells, or for scores the codes of its column."""
+        """Number of values in the tally of each draw: its cells, or for scores the codes of its column."""
         sizes = []
         for draw in self.statement.draws:
             scored = isinstance(draw.query, RankScore | ModeScore)

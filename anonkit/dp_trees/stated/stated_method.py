@@ -45,7 +45,7 @@ class StatedMethod(CentralMethod, ABC):
     Privacy
     -------
     Pure central differential privacy: what the draws of the statement cost the dearest row, times the rows that differ
-    between neighbours, and never above the epsilon that was asked for. The statement has no data argument.
+    between neighbours, and never above the given epsilon. The statement has no data argument.
     """
 
     publishes_rows: ClassVar[bool] = True
@@ -65,7 +65,7 @@ class StatedMethod(CentralMethod, ABC):
     def columns(self, policy: Policy, *, cells: int) -> tuple[StatedColumn, ...]:
         """Return the declared columns with their public domains, the target last, numbers in so many equal cells.
 
-        Cells are equal also where the column holds whole numbers: a sum counts in halves of them.
+        Cells are equal also where the column holds integers: a sum counts in halves of them.
         """
         domains, number = public_domains(policy), numeric_target(policy)
         columns = [
@@ -122,7 +122,7 @@ class StatedMethod(CentralMethod, ABC):
         )
 
     def stated(self, columns: tuple[StatedColumn, ...], draws: tuple[Draw, ...], shows: Shown) -> Statement:
-        """Return the statement of some draws, with the neighbours and the rows of a unit that were asked for."""
+        """Return the statement of some draws, with the policy's neighbours and rows of a unit."""
         return Statement(
             columns=columns, draws=draws, shows=shows, adjacency=self.neighbours, rows_per_unit=self.rows_per_unit
         )
@@ -143,12 +143,12 @@ class StatedMethod(CentralMethod, ABC):
         return statement.numbers_of(draw) * (1 << RATE_BITS) / (2 * draw.rate)
 
     def checked_statement(self, policy: Policy) -> Statement:
-        """Return the statement; refuse one that costs more than epsilon, or is of other neighbours than asked for.
+        """Return the statement; refuse one that costs more than epsilon, or has other neighbours than the policy's.
 
         Raises
         ------
         BudgetError
-            Its draws cost a row more than the epsilon that was asked for.
+            Its draws cost a row more than the given epsilon.
         ParameterError
             It is of other neighbours or rows of a unit, or the class says otherwise whether it publishes rows.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distinction and separation of a set of columns: how well they tell the rows of a table apart.
+"""Distinction and separation of a set of columns: how well they distinguish the rows of a table.
 
 References
 ----------
@@ -12,14 +12,14 @@ from collections.abc import Iterable
 
 
 def distinction_and_separation(histogram: Iterable[tuple[int, int]]) -> tuple[float, float]:
-    """Return how well columns tell rows apart, from the histogram of (class size, number of classes).
+    """Return how well columns distinguish rows, from the histogram of (class size, number of classes).
 
     Returns
     -------
     distinction : float
         Classes over rows, in (0, 1].
     separation : float
-        Share of the pairs of rows that the columns tell apart, in [0, 1]; 1 for a table of one row.
+        Share of the pairs of rows that the columns distinguish, in [0, 1]; 1 for a table of one row.
     """
     found = [(int(size), int(count)) for size, count in histogram]
     rows, classes = sum(size * count for size, count in found), sum(count for _, count in found)

@@ -31,7 +31,7 @@ LARGEST_SET = 3
 
 @dataclass(frozen=True, kw_only=True)
 class DistinguishingSet:
-    """How well some columns tell the rows of a table apart."""
+    """A set of columns with its distinction and separation of the rows of a table."""
 
     columns: tuple[int, ...]
     """Their places, ascending."""
@@ -71,7 +71,7 @@ class MinimalUniques:
 
 
 def distinct_rows(columns: Sequence[NDArray[np.int32]]) -> tuple[list[NDArray[np.int32]], NDArray[np.int64]]:
-    """Return the distinct rows of coded columns, and how many rows of the table each stands for."""
+    """Return the distinct rows of coded columns, and the number of rows of the table with each."""
     return count_combinations(columns, columns[0].size)
 
 
@@ -103,7 +103,7 @@ def minimal_sample_uniques(
     columns : sequence of int arrays, shape (n_rows,)
         Codes of each column, at least 0; at least one column and one row. Missing is a code like any other.
     rows : int64 array, shape (n_rows,)
-        How many rows of the table each stands for, at least 1: equal rows may be handed over once.
+        Multiplicity of each row in the table, at least 1: equal rows may be passed once.
     people : int array, shape (n_rows,), optional
         Codes of the person whom each row belongs to: a set then makes somebody unique by whose values nobody else has
         rows. Each of `rows` is 1 then.

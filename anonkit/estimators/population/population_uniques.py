@@ -34,7 +34,7 @@ _SMALLEST_FRACTION_OF_ZAYATZ_AND_SNB = 0.1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SampleClasses:
-    """How many classes of each size a sample has, and the sampling fraction.
+    """Number of classes of each size in a sample, and the sampling fraction.
 
     Parameters
     ----------
