@@ -3,7 +3,7 @@
 
 The two rows differ in every column: the ends of a number, the two commonest values of a category, as the source has
 them. The published mechanisms answer for each as they did for the rows of the release, and an attacker who knows them
-tells the answers apart by their likelihood ratio, column by column and for the whole row.
+distinguishes the answers by their likelihood ratio, column by column and for the whole row.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _answers(table: PublishedTable, pairs: Mapping[str, pa.Array], at: int, n: i
 
 
 def _whole(table: PublishedTable, pairs: Mapping[str, pa.Array], answers: list[pa.Table]) -> EpsilonBound:
-    """Tell whole rows apart: by all their cells where one attribute is answered, else by their likelihood ratio."""
+    """Distinguish whole rows: by all their cells where one attribute is answered, else by their likelihood ratio."""
     if table.asked_column is not None:
         first, second = _symbols([[answer.column(name) for answer in answers] for name in answers[0].column_names])
         return lower_bound(first, second, alpha=ALPHA)

@@ -5,10 +5,10 @@ The method of the release is run with its own parameters, from the choice of a s
 tables with and without one row more, made so that the row shows as much as it can:
 
 - for the coins, thousands of classes of alike rows, of a few sizes, each with its row more or without it by a fair coin
-  of the audit's own. They can be shown in one way only, so that what is told apart is the draw of rows and the fewest
+  of the audit's own. They can be shown in one way only, so that only the draw of rows is distinguished, and the fewest
   that are shown;
 - for the choice, a table of which two schemes show nearly the same, and one row more speaks for the one and against the
-  other. Everything that is published but the rows is one answer, so that a figure that leaks is told apart too.
+  other. Everything that is published but the rows is one answer, so that a figure that leaks is distinguished too.
 
 An answer of the choice is one of a whole release. Those of classes are counted one by one: they are separate answers as
 far as each row is drawn by a coin of its own, which is how the method is published. Delta is what it claims.
@@ -126,7 +126,7 @@ def _bounded(first: IntArray, second: IntArray, *, delta: float, share: int) -> 
 
 
 def _of_being_shown(first: IntArray, second: IntArray, *, delta: float, share: int) -> EpsilonBound:
-    """Bound by the event that a class is shown at all: where it is rarely shown that tells most, and is not chosen."""
+    """Bound by the event that a class is shown at all: the strongest where it is rarely shown, and not chosen."""
     frequent, rare = ((int((rows > 0).sum()), rows.size) for rows in (first, second))
     return EpsilonBound(
         lower_bound=epsilon_from_counts(frequent, rare, alpha=ALPHA / share, delta=delta),
@@ -207,16 +207,16 @@ def _repeated(run: Callable[[int], Any], runs: int | None, seconds: float, most:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Classes:
-    """What was shown of classes of alike rows, each with its row more or without it."""
+    """The published counts of classes of equal rows, each with its additional row or without it."""
 
     sizes: tuple[int, ...]
     """Rows of a class with its row more."""
     size: IntArray
     """Of each class, one table after the other."""
     more: BoolArray
-    """Whether it had its row more."""
+    """True for each class with its additional row."""
     shown: IntArray
-    """How many of its rows were shown."""
+    """Number of its rows that were shown."""
     tables: int
 
     @classmethod
@@ -253,7 +253,7 @@ class Classes:
 
 
 def _sizes(scene: Scene) -> tuple[int, int, int, int]:
-    """Return the sizes of classes to look at: of one row, too few, just enough, and what tells most if all is true."""
+    """Return the class sizes to try: one row, too few, just enough, and the most informative if all is true."""
     from scipy.stats import beta, binom
 
     trials = CLASSES * 50  # about as many as some seconds give

@@ -36,7 +36,7 @@ Counts = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class EpsilonBound:
-    """What two samples say about ε."""
+    """A lower bound on ε from two samples."""
 
     lower_bound: float
     """ε is at least this, with confidence 1 − alpha; never below 0."""
@@ -45,9 +45,9 @@ class EpsilonBound:
     inputs: tuple[int, int]
     """Positions of the input under which the event is frequent and of the one under which it is rare."""
     frequent: tuple[int, int]
-    """How often the event occurred under the first input, of how many answers."""
+    """Occurrences of the event under the first input, and number of answers."""
     rare: tuple[int, int]
-    """How often it occurred under the second input, of how many answers."""
+    """Occurrences of the event under the second input, and number of answers."""
     alpha: float
     """Probability that the bound is wrong."""
 
@@ -105,7 +105,7 @@ def lower_bound(
     Returns
     -------
     EpsilonBound
-        For the better of the two directions; `inputs` tells which.
+        For the better of the two directions; `inputs` names it.
     """
     return lower_bound_over_inputs([first, second], alpha=alpha, delta=delta, pilot=pilot)
 
@@ -157,7 +157,7 @@ def _without_nan(sample: Sample) -> Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class _Choice:
-    """An event and the pair of inputs it should tell apart."""
+    """An event and the pair of inputs it should distinguish."""
 
     frequent: int
     rare: int

@@ -67,7 +67,7 @@ def audit(
         Rows of the same population that were not released: what can be learned about them is no fault of the release.
         With them membership is attacked too.
     encoding : str, optional
-        What the source and the control are written in, where they are text files; UTF-8 by default.
+        Encoding of the source and the control, where they are text files; UTF-8 by default.
     sensitive : sequence of str
         Columns to infer, on top of the release's sensitive columns and its target.
     quasi_identifiers : sequence of str, optional
@@ -88,12 +88,12 @@ def audit(
     Raises
     ------
     ParameterError
-        The tables have nothing in common, or too few attacks are asked for.
+        The tables have nothing in common, or too few attacks are requested.
 
     Privacy
     -------
     The result is computed from the source: for the owner, never to be published with the release. What is run again is
-    kept in memory and given to nobody, so that it spends no budget and stands in no ledger.
+    kept in memory and given to nobody, so that it spends no budget and is in no ledger.
     """
     if attacks < 10:
         raise ParameterError(f"attacks ({attacks}) must be 10 or more", "500 give limits of about 4 points")
@@ -155,7 +155,7 @@ def audit(
 
 
 def _people(source: pa.Table, params: Mapping[str, Any], report: Mapping[str, Any]) -> NDArray[np.int64] | None:
-    """Return the person of each row, -1 for nobody; None where nobody is told by the source.
+    """Return the person of each row, -1 for nobody; None where the source identifies nobody.
 
     Without a unit the rows of one value of a candidate for the person are one person, of the candidate with most values
     where there are several; a row without a value is a person of its own.

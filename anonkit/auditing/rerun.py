@@ -119,7 +119,7 @@ class _Scene:
     policy: Policy
     records: pa.Table
     partners: pa.Table | None
-    """With adjacency replace: who stands in the place of a record that is left out."""
+    """With adjacency replace: the substitutes of records that are left out."""
     rows_per_unit: int
     claimed: float
     delta: float

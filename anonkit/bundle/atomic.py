@@ -3,7 +3,7 @@
 
 Files are written into a hidden folder beside their place; a mark says that they are complete; then each is
 renamed into place. Killed before the mark, nothing has happened; killed after it, `finish` ends the renames. What is
-renamed, and what is removed, stands in a private record (`staging_records`): a folder without one is nobody's.
+renamed, and what is removed, is in a private record (`staging_records`): a folder without one is nobody's.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Staging:
     Parameters
     ----------
     folder : Path
-        Where the files will stand.
+        Final place of the files.
     stem : str
         What their names begin with.
     private : bool
@@ -98,7 +98,7 @@ class Staging:
         digests: Mapping[str, str] | None = None,
         guarded: Mapping[str, str | None] | None = None,
     ) -> None:
-        """Put the files in place, in the order given, after what must not stand beside them has been removed.
+        """Put the files in place, in the order given, after the names that must be absent have been removed.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class Staging:
         Raises
         ------
         EngineError
-            It cannot be written, or another's file stands under a guarded name; nothing was put in place then.
+            It cannot be written, or another's file has a guarded name; nothing was put in place then.
         """
         assert self._record is not None  # noqa: S101 - what is private is put in no place
         try:
@@ -168,7 +168,7 @@ def refuse_without_renames(folder: Path) -> None:
 
 
 def put_folder(made: Path, place: Path, digests: Mapping[str, str]) -> None:
-    """Put a folder of files in a place where nothing stands: by a rename, else file by file.
+    """Put a folder of files in an empty place: by a rename, else file by file.
 
     Parameters
     ----------
@@ -197,8 +197,9 @@ def put_folder(made: Path, place: Path, digests: Mapping[str, str]) -> None:
 def finish(folder: Path, stem: str) -> None:
     """Finish the renames of a process of this user that was killed among them, for whoever reads the files.
 
-    Nothing else is touched, and what is found is said. What a dead process left without a mark stays: by it the ledger
-    sees that nothing was put in place. What no record of this user vouches for stays too: others may have sent it.
+    Nothing else is touched, and what is found is logged. What a dead process left without a mark stays: by it the
+    ledger sees that nothing was put in place. What no record of this user vouches for stays too: others may have sent
+    it.
     """
     for staged in _staged(folder, stem):
         record = StagingRecord.of(staged)
@@ -235,7 +236,7 @@ def recover(folder: Path, stem: str) -> None:
 def cleared(staged: Path) -> bool:
     """Delete what was prepared in a folder and never put in place; return whether nothing of it is left.
 
-    The empty folder stays, with its record: it shows that nothing was put in place until the ledger has been told.
+    The empty folder stays, with its record: it shows that nothing was put in place until the ledger has its entry.
     `recover` takes it away.
 
     Parameters
@@ -299,7 +300,7 @@ def _is_at_work(record: StagingRecord, staged: Path) -> bool:
 
 
 def _say(staged: Path, what: str) -> None:
-    """Say once in a process what was found beside a release."""
+    """Log once in a process what was found beside a release."""
     said = (str(staged), what)
     if said not in _SAID:
         _SAID.add(said)
@@ -344,7 +345,7 @@ def _replace(new: Path, old: Path) -> None:
 
 
 def reason_of(error: OSError) -> str:
-    """Return why the system refused, without what it was asked."""
+    """Return why the system refused, without the arguments of the call."""
     return os.strerror(error.errno) if error.errno is not None else "the system gives no reason"
 
 

@@ -36,15 +36,15 @@ class BoundColumn:
     """One column of intervals as two of numbers."""
 
     name: str
-    """What it is called wherever it has labels."""
+    """Name of the column wherever it has labels."""
     low: str
     high: str
-    """Names of the two columns that stand in its place."""
+    """Name of the second of the two columns in its place."""
     labels: tuple[tuple[str | None, Pair], ...]
     """Each label with its pair."""
 
     def codes(self, low: pa.Array, high: pa.Array) -> NDArray[np.int64]:
-        """Return the place of every pair among the labels, -1 where it is that of none, or of two, shape (n_rows,).
+        """Return the index of every pair among the labels, -1 where it is that of none, or of two, shape (n_rows,).
 
         Whole numbers that some library has turned into floats, as pandas does where one is missing, are compared so.
         """

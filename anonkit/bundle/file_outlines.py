@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outlines of Parquet files: their names, types and numbers of rows stand in for files whose rows are elsewhere.
+"""Outlines of Parquet files: their names, types and numbers of rows replace files whose rows are elsewhere.
 
 A file with nothing but the first and the last bytes of another is read as far as its footer. Whoever looks for a row in
 it finds none, and fails: it is never taken for a table without rows.
@@ -19,7 +19,7 @@ _TAIL = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Outline:
-    """What is told of a file of rows that is elsewhere."""
+    """Metadata of a file of rows that is elsewhere."""
 
     size: int
     sha256: str

@@ -61,7 +61,7 @@ def _mixed_column(frame: Any) -> str | None:
 
 
 def _fault(table: pa.Table) -> str | None:
-    """Say what keeps an Arrow table from being counted: texts that are no UTF-8."""
+    """Return what keeps an Arrow table from being counted: strings that are no UTF-8."""
     for name, column in zip(table.column_names, table.columns, strict=True):
         try:
             column.validate(full=True)

@@ -30,7 +30,7 @@ _DECLARED = 2
 
 
 def cells_among_names(names: Sequence[str], columns: Sequence[pa.Array]) -> int:
-    """Return how many names of columns look like cells of them.
+    """Return the number of names of columns that look like cells of them.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def refuse_record(
 
 
 def notes_on_names(found: int) -> list[str]:
-    """Say that some names look like cells; nothing where none does."""
+    """Describe that some names look like cells; nothing where none does."""
     if not found:
         return []
     what = "1 name of a column looks like a cell" if found == 1 else f"{found} names of columns look like cells"

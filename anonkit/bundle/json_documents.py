@@ -82,7 +82,7 @@ class _TooLargeError(ValueError):
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a key that stands twice: one reader would take the first, another the last."""
+    """Refuse a key that occurs twice: one reader would take the first, another the last."""
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
         raise ValueError("a key appears twice")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is read is never written over: sources, batches, test tables, releases, ledgers; two outputs are two files."""
+"""Guards against writing over what is read: sources, batches, test tables, releases, ledgers; and one file twice."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def is_pattern(path: str | Path) -> bool:
 
 
 def _is_found(path: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Return whether a pattern finds a path once there is one, by their parts; wildcards stand for no hidden name."""
+    """Return whether a pattern finds a path once there is one, by their parts; wildcards match no hidden name."""
     if not pattern or not path:
         return not path and set(pattern) <= {"**"}
     first, name = pattern[0], path[0]

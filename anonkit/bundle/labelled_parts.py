@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A release that shows bounds, read as labels by whoever reads its files: workers make the labels of a file they read.
+"""A release with bounds, read as labels by all readers of its files: workers make the labels of a file they read.
 
 A task writes its files with labels into a private folder of the worker, works on them, and deletes them. On this
-machine their outlines stand in a folder of their own (`anonkit.bundle.file_outlines`).
+machine their outlines are in a folder of their own (`anonkit.bundle.file_outlines`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class OnLabelled(Generic[Found]):
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledOutline:
-    """Makes the labels of a file, and tells of it: the rows whose bounds are those of no label, by column."""
+    """Makes the labels of a file, and counts by column the rows whose bounds are those of no label."""
 
     columns: tuple[BoundColumn, ...]
 
@@ -66,10 +66,10 @@ class LabelledOutline:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LabelledByWorkers:
-    """Workers that read a folder of data as it stands, and as labels where its outlines are. See `PartWorkers`."""
+    """Workers that read a folder of data as it is, and as labels where its outlines are. See `PartWorkers`."""
 
     workers: PartWorkers
-    """Who reads the files as they stand."""
+    """Workers that read the files as they are."""
     data: Path
     columns: tuple[BoundColumn, ...]
     folder: Path
@@ -91,7 +91,7 @@ class LabelledByWorkers:
         return self.workers.tasks
 
     def each(self, function: Callable[[Item], Found], items: Sequence[Item]) -> list[Found]:
-        """Return what a function makes of every item, with labels where they are asked for. See `PartWorkers.each`."""
+        """Return the result of a function on every item, with labels where they are needed. See `PartWorkers.each`."""
         if not any(self._is_outline(item) for item in items):
             return self.workers.each(function, items)
         work = OnLabelled(function=function, columns=self.columns)
@@ -104,7 +104,7 @@ class LabelledByWorkers:
         items: Sequence[Item],
         groups: int,
     ) -> list[Message]:
-        """Work on groups of what is dealt of every item, with labels where they are asked for. See `PartWorkers`."""
+        """Work on groups of what is dealt of every item, with labels where they are needed. See `PartWorkers`."""
         if not any(self._is_outline(item) for item in items):
             return self.workers.regrouped(deal, steps, items, groups)
         work = OnLabelled(function=partial(all_dealt, deal), columns=self.columns)
@@ -137,12 +137,12 @@ def labelled_rows(data: Path, columns: Sequence[BoundColumn]) -> Iterator[tuple[
     data : Path
         The file, or the folder, with bounds.
     columns : sequence of BoundColumn
-        Those that the release shows as bounds; with none its rows stand with labels where they are.
+        Those that the release shows as bounds; with none its rows already have labels.
 
     Yields
     ------
     tuple of Path and dict
-        Where its rows stand with labels meanwhile, and by column the number of rows whose bounds are those of no label:
+        Place of its rows with labels meanwhile, and by column the number of rows whose bounds are those of no label:
         theirs is missing.
 
     Raises

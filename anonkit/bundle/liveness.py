@@ -18,10 +18,10 @@ class Process:
     machine: str
     """Host name and, where the system has them, its name space of process numbers."""
     boot: str
-    """Which start of the machine; empty where the system does not tell."""
+    """Identifier of the machine's start; empty where the system gives none."""
     number: int
     started: str
-    """When the process started, in the system's own count; empty where it does not tell."""
+    """Start time of the process, in the system's own count; empty where it gives none."""
 
     @classmethod
     def this(cls) -> Process:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who reads the files of a folder of data: this machine, or workers of a cluster that see the same files.
+"""Readers of the files of a folder of data: this machine, or workers of a cluster that see the same files.
 
 What is counted, hashed or checked is one function of one file, wherever it runs; sums of what the files gave are made
 here. So a folder of a billion rows costs this machine some kilobytes a file.
@@ -88,9 +88,9 @@ _WORKERS: ContextVar[PartWorkers | None] = ContextVar("part_workers", default=No
 
 @contextmanager
 def read_by(workers: PartWorkers | None) -> Iterator[None]:
-    """Let workers read the folders of data that are looked at meanwhile; with None this machine reads them.
+    """Let workers read the folders of data within the context; with None this machine reads them.
 
-    Who reads is no matter of what is checked: it stands in no signature on the way. Data in one file are read here.
+    Who reads is no matter of what is checked: it is in no signature on the way. Data in one file are read here.
     """
     before = _WORKERS.set(workers)
     try:
@@ -101,7 +101,7 @@ def read_by(workers: PartWorkers | None) -> Iterator[None]:
 
 @runtime_checkable
 class HasWorkers(Protocol):
-    """What moves and counts rows by workers, such as the engine of a cluster."""
+    """An object with workers that move and count rows, such as the engine of a cluster."""
 
     @property
     def workers(self) -> PartWorkers:

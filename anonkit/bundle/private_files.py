@@ -24,7 +24,7 @@ _LOCK = "owner.lock"
 
 
 class PrivateFolder:
-    """A temporary folder of mode 0700, made when first asked for.
+    """A temporary folder of mode 0700, made at its first use.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ def listed_copies(folder: Path, stem: str) -> dict[str, str]:
     Parameters
     ----------
     folder : Path
-        Where the release stands.
+        Place of the release.
     stem : str
         What the names of its files begin with.
 

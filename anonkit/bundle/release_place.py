@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the files of one release stand, on this machine or in an object store; whether one may be put there."""
+"""The place of the files of one release, on this machine or in an object store, and whether one may be put there."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _OTHER_FORMS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where the files of one release stand."""
+    """The place of the files of one release."""
 
     folder: Path
     stem: str
     store: StorePlace | None = None
-    """Where the files stand in an object store; the folder is private then, and holds what was fetched of them."""
+    """Place in an object store, if any; the folder is private then, and holds what was fetched of it."""
 
     @classmethod
     def of(cls, output: str | Path) -> Place:
@@ -53,7 +53,7 @@ class Place:
 
         A folder of data is known by its first part, with and without a slash. A name such as `x.csv` is that of a
         release where the descriptor beside it lists this copy, or an interrupted run was putting it there.
-        `s3://BUCKET/NAME.parquet` is a place in an object store, which is not asked yet.
+        `s3://BUCKET/NAME.parquet` is a place in an object store, to which no request is sent yet.
 
         Raises
         ------
@@ -80,7 +80,7 @@ class Place:
 
     @classmethod
     def asked(cls, output: str | Path) -> tuple[Place, str | None]:
-        """Read where a release is to be written, and in which form its data are to stand there beside the Parquet file.
+        """Read the place of a release to be written, and the form of its data beside the Parquet file, if any.
 
         Returns
         -------
@@ -145,7 +145,7 @@ class Place:
         return 0 if self.store is None else sum(map(len, self.store.strays().values()))
 
     def shown(self, suffix: str) -> str:
-        """Return how one of the files is told to people, and by which name it is found again."""
+        """Return the name of one of the files for people, by which it is found again."""
         return str(self.folder / self.name(suffix)) if self.store is None else self.store.address(self.name(suffix))
 
     def shown_files(self) -> dict[str, str]:
@@ -166,7 +166,7 @@ class Place:
         return f"{self.stem}{suffix}"
 
     def on_this_machine(self) -> list[Path]:
-        """Return where the files of a release would stand, whether they are there or not; none in a store.
+        """Return the paths of the files of a release, whether they exist or not; none in a store.
 
         Of copies those that the release which is there lists.
         """
@@ -202,7 +202,7 @@ class Place:
         return tuple(COPIES[form] for form in self.copies() if self.file(COPIES[form]).exists())
 
     def absent(self, suffixes: Collection[str]) -> list[str]:
-        """Return the names that must not stand beside a release of some files: those of another one would lie.
+        """Return the names that must be absent beside a release of some files: those of another one would mislead.
 
         Of copies those that the release which is there lists; see `guarded` for which of them may be removed.
         """
@@ -280,7 +280,7 @@ def refuse_existing(place: Place, force: bool, difference: str | None = None) ->
 
 
 def refuse_taken_by_others(place: Place, form: str) -> None:
-    """Refuse to write a copy where a file stands that the release there does not list, or that was changed since.
+    """Refuse to write a copy over a file that the release does not list, or that was changed since.
 
     Parameters
     ----------

@@ -2,8 +2,8 @@
 """Objects of an S3 store: put whole, put on a condition, read, listed and deleted; nothing there is renamed.
 
 Credentials and endpoint are those of the store's own tools: AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and the like, ~/.aws,
-or a role of the machine. They never stand in an address. Amazon's own library is used, since a release is replaced on
-the condition that what stands there is what was looked at (`If-Match`), which file systems over stores do not offer.
+or a role of the machine. They are never in an address. Amazon's own library is used, since a release is replaced on
+the condition that the object is the one that was looked at (`If-Match`), which file systems over stores do not offer.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Answer = TypeVar("Answer")
 
 
 class ConditionUnmetError(Exception):
-    """What stands under a key is not what was said to stand there."""
+    """The object under a key is not the expected one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,16 +52,16 @@ class ObjectStore(Protocol):
     """One bucket of a store."""
 
     def put(self, key: str, content: Path | bytes) -> tuple[int, str]:
-        """Put an object whole; return its size and SHA-256, by which the store was asked to check what it received."""
+        """Put an object whole; return its size and SHA-256, which the store compared with what it received."""
         ...
 
     def put_if(self, key: str, content: bytes, before: str | None) -> None:
-        """Put an object where the version `before` stands, or nothing where that is None; both in one step.
+        """Put an object over the version `before`, or over nothing where that is None; both in one step.
 
         Raises
         ------
         ConditionUnmetError
-            Something else stands there.
+            Another object is there.
         """
         ...
 
@@ -83,7 +83,7 @@ class ObjectStore(Protocol):
 
 
 def open_bucket(bucket: str) -> ObjectStore:
-    """Return a bucket of the store that the environment names; it is not asked yet.
+    """Return a bucket of the store that the environment names; no request is sent yet.
 
     Raises
     ------
@@ -133,12 +133,12 @@ class S3Bucket:
     def put_if(self, key: str, content: bytes, before: str | None) -> None:
         """Put an object on a condition. See `ObjectStore.put_if`.
 
-        An answer that was lost is asked for: what stands there tells whether it was this put.
+        After a lost answer the object is read: its content shows whether it was this put.
 
         Raises
         ------
         EngineError
-            The store does not take it, or does not tell.
+            The store does not take it, or gives no answer.
         """
         condition = {"IfNoneMatch": "*"} if before is None else {"IfMatch": before}
         checked = base64.b64encode(hashlib.sha256(content).digest()).decode()

@@ -96,7 +96,7 @@ class Signer:
 
 
 def write_signature(place: Place, signer: Signer, known: Mapping[str, str] | None = None) -> None:
-    """Write the signature of a release whose files all stand there already.
+    """Write the signature of a release whose files all exist already.
 
     Parameters
     ----------

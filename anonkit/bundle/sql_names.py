@@ -42,7 +42,7 @@ def table_parts(name: str, schema: str | None = None, *, folds: bool) -> tuple[s
     name : str
         Value of `?table=`.
     schema : str, optional
-        Value of `&schema=`, which stands for what a name of one part has not.
+        Value of `&schema=`, which is the missing part of a name of one part.
     folds : bool
         True where the database writes a name without quotes in lower case: `People` is `people` then, as it is in the
         owner's SQL, and `"People"` is not.

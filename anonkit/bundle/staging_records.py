@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Private records of the folders in which files are prepared: by them alone a reader knows which ones are this user's.
+"""Private records of staging folders: by them alone a reader knows which ones are this user's.
 
-A release comes from others, hidden folders and all. What stands in a folder beside it says nothing of where the folder
+A release comes from others, hidden folders and all. The content of a folder beside it does not show where the folder
 comes from; a record in the user's own folder of state does, and it says what was prepared, hash by hash.
 """
 
@@ -28,16 +28,16 @@ _ITSELF = "."
 
 @dataclass(frozen=True, kw_only=True)
 class StagingRecord:
-    """What this user's processes have noted of one folder."""
+    """The notes of this user's processes on one folder."""
 
     folder: str
     """Real path of the folder."""
     process: Process
-    """Who prepares files in it."""
+    """Process that prepares files in it."""
     put: Mapping[str, Mapping[str, str]] | None = None
     """SHA-256 of every file by path, for each name that is put in place, in this order; None until all are prepared."""
     remove: Sequence[str] = ()
-    """Names that must not stand beside them."""
+    """Names that must be absent beside them."""
     guarded: Mapping[str, str | None] = field(default_factory=dict)
     """Names that may be another's: the SHA-256 of the only file that is removed or replaced; None: none is."""
 
@@ -105,14 +105,14 @@ class StagingRecord:
         return self.put is not None
 
     def is_anothers(self, path: Path) -> bool:
-        """Return whether a file stands under a guarded name that is not the one that may be removed or replaced."""
+        """Return whether a guarded name has a file that is not the one that may be removed or replaced."""
         if path.name not in self.guarded or not os.path.lexists(path):
             return False
         expected = self.guarded[path.name]
         return expected is None or files_of(path) != {_ITSELF: expected}
 
     def in_the_way(self, prepared: Path, target: Path) -> list[str]:
-        """Return the names of files of others that stand where prepared ones are still to be put."""
+        """Return the names of others' files in the places of prepared ones."""
         waiting = [name for name in self.put or () if os.path.lexists(prepared / name)]
         return [name for name in waiting if self.is_anothers(target / name)]
 
@@ -156,7 +156,7 @@ def sweep_records() -> None:
 
 
 def _homes() -> list[Path]:
-    """Return the folders in which records may stand, the best first."""
+    """Return the folders for records, the best first."""
     homes = []
     state = os.environ.get("XDG_STATE_HOME")
     if state:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the descriptor of a release in an object store lists: a folder, and its files with their sizes and SHA-256.
+"""The content of the descriptor of a release in an object store: a folder, and its files with sizes and SHA-256.
 
-The files of a release in a store stand under `out.NUMBER/`, where NUMBER is random and of one run. The descriptor
-stands beside that folder and names them by their paths in it; on this machine it names them as those of any release.
+The files of a release in a store are under `out.NUMBER/`, where NUMBER is random and of one run. The descriptor
+is beside that folder and names them by their paths in it; on this machine it names them as those of any release.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ListedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """What a descriptor lists."""
+    """The content of a descriptor."""
 
     run: str
     """The folder of the files."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A release in an object store, read: files that its descriptor lists, fetched when asked for and compared with it.
+"""A release in an object store, read: files that its descriptor lists, fetched at their first use and compared with it.
 
 They are a release from the moment `out.datapackage.json` lists them. Objects that no descriptor lists are none: a
 killed run left them, or a run is at work on them.
@@ -23,7 +23,7 @@ from anonkit.errors import AnonkitError, GuaranteeError, ParameterError, Release
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """What stands under the name of a descriptor."""
+    """The object under the name of a descriptor."""
 
     version: str
     """By which the store knows this very object."""
@@ -36,7 +36,7 @@ class Standing:
 class StorePlace:
     """The place of one release in a store, and a private folder with what was fetched of it.
 
-    A file is fetched when it is asked for, and refused unless it has the size and SHA-256 that the descriptor lists.
+    A file is fetched at its first use, and refused unless it has the size and SHA-256 that the descriptor lists.
     """
 
     bucket: str
@@ -53,13 +53,13 @@ class StorePlace:
 
     @property
     def mirror(self) -> Path:
-        """The private folder, in which files stand as those of a release on this machine."""
+        """The private folder, with the files of the release as on this machine."""
         folder = self._private.path / "release"
         folder.mkdir(exist_ok=True)
         return folder
 
     def start_from(self, other: StorePlace) -> None:
-        """Take what another one saw when it looked: the release that stood there then."""
+        """Take over what another place saw when it looked: the release that was there then."""
         self._looked, self._standing = other._looked, other._standing
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class StorePlace:
 
     @property
     def beside(self) -> str:
-        """What keys begin with that stand beside the release: beside its folder, where it has one for itself."""
+        """Prefix of the keys beside the release: beside its folder, where it has one for itself."""
         return self.prefix.removesuffix(f"{self.stem}/") if self.has_own_folder else self.prefix
 
     @property
@@ -77,12 +77,12 @@ class StorePlace:
         return f"/{self.prefix}".endswith(f"/{self.stem}/")
 
     def address(self, name: str) -> str:
-        """Return how a file is told to people."""
+        """Return the address of a file for people."""
         return f"{SCHEME}://{self.bucket}/{self.prefix}{name}"
 
     @property
     def objects(self) -> ObjectStore:
-        """The bucket, to be asked."""
+        """The bucket."""
         return open_bucket(self.bucket)
 
     def look(self) -> None:
@@ -91,7 +91,7 @@ class StorePlace:
         Raises
         ------
         EngineError
-            The store cannot be asked.
+            The store does not answer.
         """
         there = self.objects.read(f"{self.prefix}{self.descriptor}")
         before, self._looked = self._standing, True
@@ -104,7 +104,7 @@ class StorePlace:
 
     @property
     def standing(self) -> Standing | None:
-        """What stands in the place, as it was when it was last looked at; None where nothing does."""
+        """The object in the place, as of the last look; None where there is none."""
         if not self._looked:
             self.look()
         return self._standing
@@ -115,7 +115,7 @@ class StorePlace:
 
     @property
     def is_empty(self) -> bool:
-        """True when nothing stands in the place."""
+        """True when nothing is in the place."""
         return self.standing is None
 
     @property
@@ -125,7 +125,7 @@ class StorePlace:
 
     @property
     def descriptor_sha256(self) -> str | None:
-        """SHA-256 of the descriptor as it stands in the store."""
+        """SHA-256 of the descriptor in the store."""
         return None if self.standing is None else hashlib.sha256(self.standing.content).hexdigest()
 
     def listed(self, name: str) -> dict[str, ListedFile]:
@@ -134,7 +134,7 @@ class StorePlace:
         return {file: facts for file, facts in files.items() if file == name or file.startswith(f"{name}/")}
 
     def shown(self, name: str) -> str:
-        """Return the address of a file where it stands."""
+        """Return the address of a file."""
         return self.address(f"{self._listing.run}/{name}" if self._listing and self.listed(name) else name)
 
     def key(self, name: str) -> str:
@@ -148,7 +148,7 @@ class StorePlace:
         Raises
         ------
         ReleaseFormatError
-            Nothing stands there, or what stands there is no descriptor of a release in a store.
+            Nothing is there, or the object is no descriptor of a release in a store.
         """
         if self.standing is None:
             raise ReleaseFormatError(

@@ -86,9 +86,9 @@ class FetchedByWorkers(StorePlace):
         return self.workers.tasks
 
     def each(self, function: Callable[[Item], Found], items: Sequence[Item]) -> list[Found]:
-        """Return what a function makes of every item, as a worker fetches it. See `PartWorkers.each`.
+        """Return the result of a function on every item, as a worker fetches it. See `PartWorkers.each`.
 
-        A SHA-256 is asked once: whoever fetches the file later compares it again.
+        A SHA-256 is computed once: whoever fetches the file later compares it again.
         """
         if function is file_digest:
             return [self._digests[self._name(item)] for item in items]  # type: ignore[misc, arg-type]
@@ -141,7 +141,7 @@ class FetchedByWorkers(StorePlace):
 
 @contextmanager
 def fetched_by(workers: PartWorkers | None, place: Place) -> Iterator[Place]:
-    """Let workers read the folder of data of a release, and fetch its files where it stands in a store.
+    """Let workers read the folder of data of a release, and fetch its files where it is in a store.
 
     Yields
     ------

@@ -2,7 +2,7 @@
 """A release put into an object store: its files whole under a folder of their own, and the descriptor last.
 
 Nothing is renamed there. What is put stays, and is a release from the moment the descriptor lists it: one put, on the
-condition that what stands there is what stood there when the work began. Objects that no descriptor lists are deleted
+condition that the descriptor there is the one from when the work began. Objects that no descriptor lists are deleted
 when nobody can be at work on them any more.
 """
 
@@ -26,12 +26,12 @@ _CONDITION = "condition"
 
 
 def refuse_unfit(place: StorePlace) -> None:
-    """Refuse a store that puts an object where another stands although it was told not to.
+    """Refuse a store that puts an object over another although the request forbids it.
 
     Raises
     ------
     EngineError
-        It does, or cannot be written to: of two releases both would be told that theirs is the one.
+        It does, or cannot be written to: of two releases both would seem to be the one.
     """
     store, key = place.objects, f"{place.prefix}{new_run(place.stem)}/{_CONDITION}"
     unfit = EngineError(
@@ -58,7 +58,7 @@ def refuse_unfit(place: StorePlace) -> None:
 
 
 def put_release(place: StorePlace, folder: Path) -> None:
-    """Put the files of a release that stand in a folder, the descriptor last; then delete what nobody lists.
+    """Put the files of a release in a folder, the descriptor last; then delete the files that nobody lists.
 
     Files of a folder of data are put by whoever reads its parts, and read back by them.
 
@@ -109,7 +109,7 @@ def _put_files(place: StorePlace, folder: Path, run: str, files: Mapping[str, Li
 
 
 def _delete_unless_listed(place: StorePlace, run: str) -> None:
-    """Delete the files of a run that failed, unless its descriptor stands: an answer of the store may be lost."""
+    """Delete the files of a run that failed, unless its descriptor is there: an answer of the store may be lost."""
     place.look()
     if _run_of(place.standing) != run:
         place.objects.delete([item.key for item in place.objects.listed(f"{place.prefix}{run}/")])
@@ -130,7 +130,7 @@ def _sweep(place: StorePlace, replaced: str | None) -> None:
 
 
 def _run_of(standing: Standing | None) -> str | None:
-    """Return the folder of the files of what stands there; None where it is no release."""
+    """Return the folder of the files of the release there; None where there is no release."""
     return None if standing is None or standing.listing is None else standing.listing.run
 
 

@@ -55,11 +55,11 @@ class Release:
     """
 
     params: Mapping[str, Any]
-    """What `out.params.json` holds."""
+    """Content of `out.params.json`."""
     report: Mapping[str, Any]
-    """What `out.report.json` holds."""
+    """Content of `out.report.json`."""
     place: Place | None = None
-    """Where the files stand, unless the release is in memory only."""
+    """Place of the files, unless the release is in memory only."""
     contents: Mapping[str, bytes] | None = None
     """The files by suffix, when the release is in memory; empty for a dry run."""
 
@@ -70,14 +70,14 @@ class Release:
 
     @property
     def reused(self) -> bool:
-        """True when the release stood there already and was not made anew; False for one that was loaded or copied.
+        """True when the release existed already and was not made anew; False for one that was loaded or copied.
 
-        It tells that the table has not changed, so it is for the owner, as `owner` is, and travels as little.
+        It discloses that the table has not changed, so it is for the owner, as `owner` is, and travels as little.
         """
         return self in _REUSED
 
     def as_reused(self, measures: Mapping[str, Any]) -> Release:
-        """Return the same release as one that was not made anew, with what its owner is told."""
+        """Return the same release as one that was not made anew, with measures for its owner."""
         told = self.with_owner(measures)
         _REUSED.add(told)
         return told
@@ -106,7 +106,7 @@ class Release:
         dict
             `dry_run`, `files` and `sha256` by role ("data", "params", "report", "page", "descriptor", "signature"; null
             where there are none), `k_anonymity` where a k is promised, and `method`, `guarantee`, `checks` and further
-            blocks as they stand in the report. A dry run has the claim, its cost, what the ledger would say of it
+            blocks as in the report. A dry run has the claim, its cost, the ledger's answer to it
             (`ledger`), and under noise what can be foreseen of simulated rows (`foreseen`, on the command line).
 
         Privacy
@@ -161,7 +161,7 @@ class Release:
 
     @property
     def _data(self) -> Path | bytes:
-        """Where the data are, or the data file itself when the release is in memory."""
+        """Path of the data, or the data file itself when the release is in memory."""
         if self.contents is not None:
             return self.contents[DATA]
         assert self.place is not None  # noqa: S101 - a release is in memory or on disk
@@ -180,14 +180,14 @@ class Release:
         """Write the files, together or not at all, and return the release on disk.
 
         A signature is copied when the files keep their names. Under other names the descriptor changes, and what was
-        signed would not be what stands there: the copy is unsigned. Entries for catalogues name the files, and are
+        signed would not be the one there: the copy is unsigned. Entries for catalogues name the files, and are
         copied with their names too, and so are the data in other forms.
 
         Parameters
         ----------
         output : path
             `NAME.parquet`, or a folder when it ends in a slash. With `NAME.csv`, or another form of `COPIES`, the data
-            stand there in this form too, and the descriptor, which lists it, changes.
+            are there in this form too, and the descriptor, which lists it, changes.
         force : bool
             Replace a release that is there.
 
@@ -195,7 +195,7 @@ class Release:
         ------
         ParameterError
             There is a release already and `force` is not set; or the form cannot hold the data, or a file that is of no
-            release stands in its place.
+            release is in its place.
         """
         if self.is_dry_run:
             raise ParameterError("a dry run has no files to save", "release without dry_run")
@@ -246,7 +246,7 @@ _OWNER_MEASURES: WeakKeyDictionary[Release, Mapping[str, Any]] = WeakKeyDictiona
 
 
 def class_figures(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the k that was asked and reached, in people where people are counted; nothing for other promises."""
+    """Return the k that was required and reached, in people where people are counted; nothing for other promises."""
     checks = {check["name"]: check for check in report["verification"]["checks"]}
     check = checks.get("k_anonymity_people") or checks.get("k_anonymity")
     if check is None:
@@ -261,7 +261,7 @@ def load(path: str | Path) -> Release:
     ----------
     path : path
         Any of its files, or the folder that it was written into, or its address in an object store
-        (`s3://BUCKET/out.parquet`). Data are read, and fetched, when they are asked for.
+        (`s3://BUCKET/out.parquet`). Data are read, and fetched, at their first use.
 
     Raises
     ------
@@ -290,7 +290,7 @@ def load_place(place: Place, *, untouched: bool = False) -> Release:
 
 
 def refuse_incomplete(place: Place) -> None:
-    """Refuse a release that lacks one of the files without which nothing can be said of it.
+    """Refuse a release that lacks one of the files that every statement about it needs.
 
     Raises
     ------

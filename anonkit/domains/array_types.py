@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Aliases of the array types used in the whole package; they stand lowest so that every room can share them."""
+"""Aliases of the array types used in the whole package; this is the lowest layer, so that all can import them."""
 
 from __future__ import annotations
 

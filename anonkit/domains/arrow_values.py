@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of Arrow columns as the values that codes stand for: the ordered types, and look-up by value."""
+"""Cells of Arrow columns as the values of codes: the ordered types, and look-up by value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def array_of(values: np.ndarray[Any, Any], present: BoolArray) -> pa.Array:
     Parameters
     ----------
     values : array of int or float, shape (n,)
-        What stands where nothing is present is of no matter, but stays in memory.
+        Values where nothing is present do not matter, but stay in memory.
     present : array of bool, shape (n,)
     """
     if present.all():
@@ -31,7 +31,7 @@ def array_of(values: np.ndarray[Any, Any], present: BoolArray) -> pa.Array:
 
 
 def is_ordered(kind: pa.DataType) -> bool:
-    """Tell types whose values are cut at points: numbers, dates, timestamps, times of day; categories are not."""
+    """Return whether values of a type are cut at points: numbers, dates, timestamps, times of day; not categories."""
     return bool(
         pa.types.is_integer(kind)
         or pa.types.is_floating(kind)

@@ -118,11 +118,11 @@ class Grid:
 
     @property
     def are_integers(self) -> bool:
-        """True when every cell is shown as a whole number, because the column holds whole numbers."""
+        """True when every cell is shown as an integer, because the column holds integers."""
         return self.values is not None and self.values.are_integers
 
     def midpoints(self) -> FloatArray:
-        """Return the number that stands for each cell, its middle or of multiples a middle one, shape (cells,)."""
+        """Return the representative number of each cell, its middle or of multiples a middle one, shape (cells,)."""
         if self.values is not None:
             return self.values.shown(self.cells - self.beyond, self.beyond)
         return np.asarray(self.lower + (np.arange(self.cells) + 0.5) * self.width, dtype=np.float64)
@@ -157,11 +157,11 @@ class Grid:
         return codes
 
     def decode(self, codes: Codes) -> FloatArray:
-        """Return the number that stands for each cell, NaN for missing, shape (n,)."""
+        """Return the representative number of each cell, NaN for missing, shape (n,)."""
         return np.append(self.midpoints(), np.nan)[codes]
 
     def widened(self, band: int) -> Grid:
-        """Return the grid of a band response's places: each stands at the middle of the band it belongs to."""
+        """Return the grid of a band response's positions: each is at the middle of its band."""
         beyond = band - 1
         if self.values is not None:
             ends = self.values.edges(self.cells, beyond)

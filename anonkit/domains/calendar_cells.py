@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dates, moments and times of day read from cells: each cell independently of all others, by a declared format.
 
-Without a format a text is read as ISO 8601 and in no other way: 03/04/2021 is two days, and no rule tells which. What
+Without a format a text is read as ISO 8601 and in no other way: 03/04/2021 is two days, and no rule decides which. What
 is not of the format, or is no day of the calendar (31 April, 29 February 2021), is not read. Of several formats a text
 is read by those that fit it, where they agree. A year of two digits, where a format has one, is one from 1969 to 2068,
 as POSIX has it. A moment with an offset or a time zone is taken in the declared zone, else in UTC; one without is taken
-as it stands. What is finer than a microsecond is cut off.
+unchanged. What is finer than a microsecond is cut off.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class CalendarReader:
     Raises
     ------
     ParameterError
-        A format has a directive that is not known, or does not tell what is needed; or there is no format in a list.
+        A format has a directive that is not known, or lacks what is needed; or there is no format in a list.
     """
 
     kind: CalendarKind
@@ -119,7 +119,7 @@ class CalendarReader:
         return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
     def places(self, array: pa.Array) -> tuple[IntArray, BoolArray]:
-        """Return where each cell stands, and which cells were read; both of shape (n_cells,).
+        """Return the position of each cell on its axis, and which cells were read; both of shape (n_cells,).
 
         Places are microseconds since 1970, since midnight for a time of day; 0 where nothing was read.
 
@@ -212,7 +212,7 @@ class CalendarReader:
         return moments, read & day_ok
 
     def _agreed(self, texts: pa.StringArray) -> tuple[IntArray, BoolArray]:
-        """Return what the formats that fit a text read it as; nothing where they differ, since no rule tells which."""
+        """Return the reading on which all formats that fit a string agree; none where they differ."""
         moments, read = np.zeros(len(texts), np.int64), np.zeros(len(texts), dtype=bool)
         differ = np.zeros(len(texts), dtype=bool)
         for each in self._each:

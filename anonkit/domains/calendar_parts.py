@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of the calendar and the day, with their ends and names: day, month, quarter, year, decade, hour, part of day.
 
-Every part of a level lies in one part of each coarser level. A name tells both ends: ``2021-03`` is March 2021,
+Every part of a level lies in one part of each coarser level. A name determines both ends: ``2021-03`` is March 2021,
 ``2021-Q1`` its quarter, ``2020s`` the years 2020 to 2029, ``2021-03-01T08`` an hour of a day, ``08:00-08:59`` an hour
 of every day. Calendars are Gregorian throughout, before 1582 too (ISO 8601).
 """
@@ -23,7 +23,7 @@ from anonkit.errors import ParameterError
 
 
 class CalendarKind(StrEnum):
-    """What the cells of a column tell: a day, a moment, or a time of any day."""
+    """The kind of a column's cells: a day, a moment, or a time of any day."""
 
     DATE = "date"
     DATETIME = "datetime"
@@ -46,7 +46,7 @@ _EPOCH_MONTH = 1970 * 12
 
 @dataclass(frozen=True, kw_only=True)
 class CalendarParts:
-    """The levels at which a column of dates, moments or times of day may be told.
+    """The levels of generalization of a column of dates, moments or times of day.
 
     Raises
     ------
@@ -74,12 +74,12 @@ class CalendarParts:
 
     @property
     def exact(self) -> bool:
-        """True when the finest level tells all that a cell has: the day of a date."""
+        """True when the finest level keeps all of a cell: the day of a date."""
         return self.kind is CalendarKind.DATE and self.levels[0] == "day"
 
     @property
     def shows_gaps(self) -> bool:
-        """True: what lies between named parts is told as an interval of days, moments or times."""
+        """True: a gap between named parts is shown as an interval of days, moments or times."""
         return True
 
     @property

@@ -65,13 +65,13 @@ def cell_keys(array: pa.Array) -> pa.StringArray:
 
 
 def _keys_of_texts(texts: pa.StringArray) -> pa.StringArray:
-    """Return the keys of strings: those that are their own key are told at the speed of a scan."""
+    """Return the keys of strings: those that are their own key are found at the speed of a scan."""
     odd = _not_their_own_keys(texts)
     return _replaced(texts, pa.array(odd), key_of_text) if odd.any() else texts
 
 
 def _not_their_own_keys(texts: pa.StringArray) -> NDArray[np.bool_]:
-    """Tell which strings the rule may change, shape (n_texts,): blanks at the ends, other scripts, other spellings."""
+    """Return which strings the rule may change, shape (n_texts,): blanks at the ends, other scripts or spellings."""
     offsets = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
     data = np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)
     there = np.flatnonzero(offsets[1:] > offsets[:-1])
@@ -132,7 +132,7 @@ def category_codes(
     absent: int = NO_CATEGORY,
     kind: type[np.integer[Any]] = np.int64,
 ) -> Codes:
-    """Return the place of every cell among the categories, shape (n,); `absent` for missing and all others.
+    """Return the index of every cell among the categories, shape (n,); `absent` for missing and all others.
 
     A cell is the category with its exact text, else the category with its exact decimal, unless strings alone are
     compared. No two categories may have one decimal then. Else it is the one category that differs from it by blanks
@@ -146,7 +146,7 @@ def category_codes(
     texts_alone : bool
         True when 1 and 1.0 are different categories.
     absent : int
-        What stands for a cell that is none of the categories.
+        Code of a cell that is none of the categories.
     kind : type
         Integer type of the places; it must hold all of them and `absent`.
     """
@@ -202,7 +202,7 @@ def _floats_of_texts(texts: pa.StringArray) -> pa.Array:
 def plain_floats(texts: pa.StringArray) -> pa.Array | None:
     """Return the numbers of texts of digits, points and signs alone; None where a text has, or is, anything else.
 
-    No byte lies outside `-./0123456789`, which is told at the speed of a scan, and every text is one that Arrow reads:
+    No byte lies outside `-./0123456789`, which is found at the speed of a scan, and every text is one that Arrow reads:
     then both rules read the same decimal.
     """
     ends, data = texts.buffers()[1], texts.buffers()[2]
@@ -219,7 +219,7 @@ def plain_floats(texts: pa.StringArray) -> pa.Array | None:
 
 
 def _replaced(texts: pa.StringArray, where: pa.Array, rule: Callable[[str], str | None]) -> pa.StringArray:
-    """Return strings with some of them replaced by a rule, which is asked once a distinct text."""
+    """Return strings with some of them replaced by a rule, which is called once a distinct string."""
     changed = _by_distinct(texts.filter(where), lambda values: [rule(text) for text in values.to_pylist()])
     return pc.replace_with_mask(texts, pc.fill_null(where, False), changed)
 

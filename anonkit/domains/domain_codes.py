@@ -3,7 +3,7 @@
 
 A cell is the category with its exact text, else the category with its exact decimal; a number beyond its bounds counts
 as the nearest bound. What is neither is missing. Every row has codes, so that neither a refusal nor the codes of other
-rows tell of one.
+rows disclose one.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def clamped(numbers: FloatArray, low: float, high: float) -> FloatArray:
 
 
 def refuse_kinds(schema: pa.Schema, numbers: Iterable[str]) -> None:
-    """Refuse bounds on columns whose own type says that they hold no numbers: truth values, dates and times.
+    """Refuse bounds on columns whose own type holds no numbers: truth values, dates and times.
 
     The type is that of a file or a data frame, and looks at no cell: the columns of a text file are strings here.
 

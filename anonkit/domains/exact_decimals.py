@@ -3,7 +3,7 @@
 
 A column's type is a guess over all its rows, so that one more row could change what every other row means. Here a text
 that reads as a number is its exact decimal, so that `12`, `12.0`, ` 12`, `1.2e1` and `012` are one; everything else is
-its text without blanks at the ends. No float stands on the way: 2**53 + 1 is not 2**53.
+its text without blanks at the ends. No float is involved: 2**53 + 1 is not 2**53.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sensitive columns as what counts as a value of them: texts folded, marks for a missing cell missing."""
+"""Sensitive columns by their distinct values: strings folded, marks for a missing cell missing."""
 
 from __future__ import annotations
 

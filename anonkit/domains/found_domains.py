@@ -21,13 +21,13 @@ class FindingLine:
     rate: int
     """Epsilon of one row, in units of 2**-52."""
     threshold: int | None = None
-    """Noisy count from which on a category is told; None for a draw over public cells."""
+    """Noisy count from which on a category is published; None for a draw over public cells."""
     delta: Fraction = Fraction(0)
-    """Probability, for the unit of privacy, that a category is told which is one unit's alone; rounded up."""
+    """Probability, for the unit of privacy, that a category of one unit alone is published; rounded up."""
 
     @property
     def epsilon(self) -> Fraction:
-        """What it costs one row."""
+        """Loss of one row in epsilon."""
         return self.rate * _UNIT
 
     def to_params(self) -> dict[str, Any]:
@@ -48,23 +48,23 @@ class FindingLine:
 
 @dataclass(frozen=True, kw_only=True)
 class FoundDomains:
-    """What was found, and at what price."""
+    """Domains that a private search found, and its privacy loss."""
 
     lines: tuple[FindingLine, ...] = ()
     names: tuple[str, ...] = ()
     """Columns whose domains were found."""
     left_out: tuple[str, ...] = field(default=())
-    """Columns in which nothing stood out, so that they are not released."""
+    """Columns in which nothing exceeded the noise, so that they are not released."""
     undecided: str | None = None
     """Why nothing can be released, in words: an outcome of draws that were made, so that it is charged like them."""
     advice: str | None = None
-    """What can be done about that."""
+    """Advice on such columns."""
     is_plan: bool = False
     """True: nothing was looked at, and these are the columns whose domains a release would find."""
 
     @property
     def row_epsilon(self) -> Fraction:
-        """What finding them cost one row in epsilon."""
+        """Loss of one row in epsilon for the whole search."""
         return sum((line.epsilon for line in self.lines), Fraction(0))
 
     def refused_by(self, refusal: AnonkitError) -> FoundDomains:

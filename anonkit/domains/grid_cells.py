@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of the H3 grid as whole numbers: children of a cell are neighbours, so that a cell is an interval of numbers.
+"""Cells of the H3 grid as integers: children of a cell are neighbours, so that a cell is an interval of integers.
 
 An H3 cell is one of 122 base cells and a digit of 0 to 6 for each resolution down to its own. Read as one number to the
-base 7, all cells of the finest resolution that have one ancestor stand side by side. Nothing here needs the library:
-it is asked where a place is, and where a cell's corners are (`anonkit.policy.places`).
+base 7, all cells of the finest resolution that have one ancestor are adjacent. Nothing here needs the library:
+it finds the cell of a place and the corners of a cell (`anonkit.policy.places`).
 
 Source: https://h3geo.org/docs/core-library/h3Indexing, H3 cell index.
 """
@@ -69,7 +69,7 @@ def cell_name(code: int, resolution: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class GridParts:
-    """The resolutions at which places may be told, by cells of the H3 grid.
+    """The resolutions of generalization of places, by cells of the H3 grid.
 
     Raises
     ------
@@ -97,7 +97,7 @@ class GridParts:
 
     @property
     def shows_gaps(self) -> bool:
-        """False: what lies between cells in number is no place on the map, and is told as `*`."""
+        """False: an interval between cells in number is no place on the map, and is shown as `*`."""
         return False
 
     def width(self, level: int) -> int:

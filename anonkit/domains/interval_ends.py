@@ -40,7 +40,7 @@ class Gaps:
     """The roundest point in each gap between neighbouring values of a column."""
 
     roundness: NDArray[np.int64]
-    """How late a point of this gap comes among all points, shape (n_values - 1,): 0 for the roundest of all; -1 where
+    """Rank of this gap's point among all points, shape (n_values - 1,): 0 for the roundest of all; -1 where
     no point that can be written lies between."""
     point: Callable[[int], Point]
     """Return the roundest point c of a gap, lower value < c <= higher value."""
@@ -58,7 +58,7 @@ def gaps_between(values: Sequence[Any]) -> Gaps:
     Raises
     ------
     TypeError
-        The values are of no such type, or a date stands beside a number.
+        The values are of no such type, or a date is beside a number.
     """
     if not values:
         return Gaps(np.zeros(0, dtype=np.int64), _no_point)
@@ -84,7 +84,7 @@ def _no_point(at: int) -> Point:
 
 
 def _first_difference(divisions: Iterable[NDArray[Any]], n: int) -> NDArray[np.int64]:
-    """Return for every two of n neighbours the first of these divisions of the line that tells them apart, or -1."""
+    """Return for every two of n neighbours the first of these divisions of the line that separates them, or -1."""
     levels = np.full(max(n - 1, 0), -1, dtype=np.int64)
     for level, parts in enumerate(divisions):
         levels[(levels < 0) & (parts[1:] != parts[:-1])] = level
@@ -122,7 +122,7 @@ def _gaps_of_numbers(values: Sequence[int | float | Decimal]) -> Gaps:
 def _with_infinities(
     values: Sequence[int | float | Decimal], levels: NDArray[np.int64], point: Callable[[int], Point]
 ) -> Gaps:
-    """Put infinite values apart from all others at the ends of what floats reach: that tells nothing of the others."""
+    """Put infinite values apart from all others, at the ends of the range of floats: this discloses no other."""
     low, high = values[0] == -math.inf, values[-1] == math.inf
     if len(values) < 2 or not (low or high):
         return Gaps(levels, point)
@@ -163,7 +163,7 @@ def exact(point: int | float | Decimal) -> Decimal:
 
 
 def number_of(unit: int, scale: int, beside: int | float | Decimal) -> int | float | Decimal:
-    """Return a multiple of 10^-scale as a number of the kind that stands beside it, a whole one where it can be."""
+    """Return a multiple of 10^-scale as a number of the type of `beside`, an integer where it can be."""
     if isinstance(beside, float):
         return float(f"{unit}e-{scale}")
     if isinstance(beside, int) and unit % 10**scale == 0:
@@ -249,9 +249,9 @@ def microseconds(moment: datetime) -> int:
 
 
 def place(point: Point) -> int | float | Decimal:
-    """Return where a point stands on one axis: a number as it is, dates and timestamps in microseconds since 1970.
+    """Return the position of a point on one axis: a number as it is, dates and timestamps in microseconds since 1970.
 
-    A time of day stands so many microseconds after midnight.
+    A time of day is in microseconds after midnight.
     """
     if isinstance(point, datetime):
         return microseconds(point)
@@ -296,7 +296,7 @@ def _plain(number: Decimal) -> str:
 
 
 def point_from_text(text: str) -> Point:
-    """Read a point back from its text: a decimal of more digits than floats tell apart stays one.
+    """Read a point back from its text: a decimal of more digits than floats distinguish stays one.
 
     Raises
     ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys by which rows of two tables belong together: texts that are equal exactly when the keys are.
+"""Keys by which rows of two tables belong together: strings that are equal exactly when the keys are.
 
 A key is compared as the text that its cell has: `007` and `7` are two people. Cells that are numbers by the type of
 their own file (Parquet, a data frame, a database) are spelled in their one form (`cell_texts`), so 7 and 7.0 are one.

@@ -20,7 +20,7 @@ class NamedParts(Protocol):
 
     @property
     def exact(self) -> bool:
-        """True when the finest level tells all that a cell has, so that cells may be released as they are."""
+        """True when the finest level keeps all of a cell, so that cells may be released as they are."""
         ...
 
     @property

@@ -2,7 +2,7 @@
 """Bins of a numeric target: runs of cells of a public grid, which a method counts as it counts classes.
 
 Methods that count classes thereby work on numbers without a line of their own, with the same sensitivities: a row has
-one bin as it has one class. Each bin has a number that stands for it, so that shares of bins are a mean.
+one bin as it has one class. Each bin has a representative number, so that shares of bins are a mean.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class NumberBins(Categories):
     ends: tuple[int, ...]
     """For each bin the cell after its last one, ascending; the last is the number of cells."""
     means: tuple[float, ...]
-    """The number that stands for each bin, in the unit of the target."""
+    """The representative number of each bin, in the unit of the target."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -47,7 +47,7 @@ class NumberBins(Categories):
 
     @classmethod
     def of(cls, grid: Grid, ends: Sequence[int], means: Sequence[float] | None = None) -> Self:
-        """Return the bins that end at these cells, named by their intervals; without means the middles stand for them.
+        """Return the bins that end at these cells, named by their intervals; without means the middles represent them.
 
         Parameters
         ----------
@@ -124,13 +124,13 @@ class NumberBins(Categories):
 
 
 def classes_to_params(name: str, classes: Categories) -> dict[str, Any]:
-    """Return a target as params tell it: of numbers its type too, and the grid in place of categories."""
+    """Return a target in the form of the params: of numbers its type too, and the grid in place of categories."""
     kind = {"type": "number"} if isinstance(classes, NumberBins) else {}
     return {"name": name, **kind, "domain": classes.to_params()}
 
 
 def classes_from_params(target: Mapping[str, Any]) -> Categories:
-    """Return the classes of a target that params tell: its categories, or the bins of its numbers."""
+    """Return the classes of a target in the params: its categories, or the bins of its numbers."""
     kind = NumberBins if target.get("type") == "number" else Categories
     return kind.from_params(target["domain"])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public grids to which numbers are rounded before they are added up or counted, so that sums are whole numbers."""
+"""Public grids to which numbers are rounded before they are added up or counted, so that sums are integers."""
 
 from __future__ import annotations
 

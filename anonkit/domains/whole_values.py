@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that are multiples of a public step, such as whole numbers, and runs of them as the cells of a grid."""
+"""Numbers that are multiples of a public step, such as integers, and runs of them as the cells of a grid."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class WholeValues:
     Raises
     ------
     ParameterError
-        There are not two values, or doubles do not tell halves of a step apart.
+        There are not two values, or doubles do not distinguish halves of a step.
     """
 
     step: Fraction
@@ -100,7 +100,7 @@ class WholeValues:
         return _edges(self, cells, beyond)
 
     def shown(self, cells: int, beyond: int = 0) -> FloatArray:
-        """Return the value that stands for each cell, shape (cells + beyond,).
+        """Return the representative value of each cell, shape (cells + beyond,).
 
         The middle one; of two middle ones the lower in every other cell, so that a mean is not moved.
         """

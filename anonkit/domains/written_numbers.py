@@ -26,7 +26,7 @@ _LONGEST_CURRENCY = 8
 
 @dataclass(frozen=True, kw_only=True)
 class NumberForm:
-    """How the numbers of a column are written.
+    """The written form of the numbers of a column.
 
     Raises
     ------
@@ -35,13 +35,13 @@ class NumberForm:
     """
 
     decimal: str = "."
-    """What stands before the fraction, `.` or `,`."""
+    """Sign before the fraction, `.` or `,`."""
     thousands: str | None = None
-    """What may part groups of three digits: `,`, `.`, a blank or `'`."""
+    """Sign that may separate groups of three digits: `,`, `.`, a blank or `'`."""
     percent: bool = False
     """A per cent sign follows, or may be left out."""
     currency: str | None = None
-    """What may stand before or behind, such as `$` or `EUR`."""
+    """Sign that may come before or after, such as `$` or `EUR`."""
 
     def __post_init__(self) -> None:
         if self.decimal not in (".", ","):
@@ -87,7 +87,7 @@ class NumberForm:
         return pc.replace_substring_regex(bare, rf"{_BLANKS}{sign}$", "")
 
     def to_params(self) -> dict[str, Any]:
-        """Return the form, ready for JSON; what is not said is not in it."""
+        """Return the form, ready for JSON, without what is not declared."""
         said = {"thousands": self.thousands, "percent": self.percent or None, "currency": self.currency}
         return {"decimal": self.decimal, **{key: value for key, value in said.items() if value is not None}}
 

@@ -14,7 +14,7 @@ from anonkit.protocols import SEARCH_ROWS, Engine
 
 
 class EngineChoice(Protocol):
-    """What gives a release its engine."""
+    """The source of the engine of a release."""
 
     def opened(self) -> AbstractContextManager[Engine]:
         """Return the engine; its private files go with the context.
@@ -80,7 +80,7 @@ class Spark(_Searching):
 
     name: ClassVar[str] = "spark"
     master: str | None = None
-    """Where Spark runs; None: the active session, else what Spark's own settings say, else this machine."""
+    """Address of the Spark master; None: the active session, else Spark's own settings, else this machine."""
     conf: Mapping[str, str] = field(default_factory=dict)
     """Settings of Spark, by key."""
 

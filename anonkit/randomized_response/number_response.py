@@ -2,7 +2,8 @@
 """The mechanism of a bounded numeric column: bins, sets of bins, square wave or piecewise, chosen without data.
 
 Each candidate is judged by how far a receiver's distribution function of the number would be from the true one, for
-a bell in the middle of the bounds: the variance an efficient estimate would have, and what cells too wide cannot tell.
+a bell in the middle of the bounds: the variance an efficient estimate would have, and the error of cells that are too
+wide.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def best_number_response(
     has_missing : bool
         Whether missing is one more value.
     most : int, optional
-        How many values the column has, such as whole numbers within its bounds: there are no more cells.
+        How many values the column has, such as integers within its bounds: there are no more cells.
     """
     if segments * BINS[1] > MOST_CODES:
         fewest = BINS[0] if most is None else min(BINS[0], most)

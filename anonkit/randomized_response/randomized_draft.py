@@ -183,12 +183,12 @@ def draft_randomized(
 
 
 def realised_notes(asked: float | None, realised: Mapping[str, float]) -> list[str]:
-    """Say where answers are randomized more strongly than was asked, since weights are integer numbers of words.
+    """Describe where answers are randomized more strongly than required, since weights are integer numbers of words.
 
     Parameters
     ----------
     asked : float, optional
-        Privacy loss asked for; None when something else was.
+        Required privacy loss; None when something else is required.
     realised : mapping
         What is known by which name, to its loss.
     """

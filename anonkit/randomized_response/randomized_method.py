@@ -97,5 +97,5 @@ class ShuffleDelta(RandomizedMethod):
 
     @property
     def delta_of_view(self) -> float | None:
-        """The delta that was asked for."""
+        """The given delta of the shuffled view."""
         return self.shuffle_delta

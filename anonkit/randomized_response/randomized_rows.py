@@ -32,8 +32,8 @@ class RandomizeBatch:
     """Batch function that randomizes rows: a pure function of the batch, its first row number and the key.
 
     The random words of a cell are addressed by (key, stream, row number): attribute i has stream i, and the label, the
-    choice of the asked attribute and missing labels have streams of their own at the top of the range. A task that runs
-    twice therefore gives the same answers, never a second, independent one that could be averaged with the first.
+    choice of the answered attribute and missing labels have streams of their own at the top of the range. A task that
+    runs twice therefore gives the same answers, never a second, independent one that could be averaged with the first.
 
     Privacy
     -------
@@ -51,12 +51,12 @@ class RandomizeBatch:
 
     @cached_property
     def _randomizers(self) -> list[CodeRandomizer[Channel] | NumberRandomizer]:
-        """What draws the answers about each attribute; made once, since a randomizer keeps its tables of words."""
+        """Randomizers of the answers, one an attribute; made once, since a randomizer keeps its tables of words."""
         return [_randomizer(attribute.mechanism) for attribute in self.table.attributes]
 
     @cached_property
     def _label_randomizer(self) -> CodeRandomizer[Channel] | None:
-        """What draws the answer about the class; None when it is part of the other answers."""
+        """Randomizer of the class; None when it is part of the other answers."""
         target = self.table.target
         return None if target is None or target.mechanism is None else randomizer_of(target.mechanism)
 
@@ -122,7 +122,7 @@ class RandomizeBatch:
         labels: Codes | None,
         asked: IntArray | None,
     ) -> Codes:
-        """Return the answers of the rows that are asked for the attribute, of all when `asked` is None."""
+        """Return the answers of the rows that are selected for the attribute, of all when `asked` is None."""
         domain = attribute.domain
         assert domain is not None  # noqa: S101 - only TRR has none, and it was handled before
         kind, cells = _small(randomizer.channel), batch.select([attribute.name])

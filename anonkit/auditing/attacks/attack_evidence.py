@@ -55,7 +55,7 @@ class Values:
 
     @property
     def counts(self) -> IntArray:
-        """How often each value occurs."""
+        """Number of occurrences of each value."""
         return np.bincount(self.codes, minlength=len(self.values)).astype(np.int64)
 
 
@@ -114,7 +114,7 @@ class Transformed:
     _cache: dict[int, FloatArray] = field(default_factory=dict)
 
     def scores(self, value: int) -> FloatArray:
-        """Weigh by the normal density that the published moments give; common values are asked for many times."""
+        """Weigh by the normal density of the published moments; cached, since common values recur."""
         if value in self._cache:
             return self._cache[value]
         if len(self._cache) > _CACHED:

@@ -51,13 +51,13 @@ class Audit:
     known: tuple[str, ...]
     """Columns the attacker knows of every target."""
     epsilon: LossBound | None = None
-    """What running the randomization again says about the claimed epsilon; None where none is claimed."""
+    """Lower bound on epsilon from running the randomization again; None where no epsilon is claimed."""
     notes: tuple[str, ...] = ()
-    """What was not attacked, and why."""
+    """Reasons for attacks that were not made."""
 
     @property
     def next_step(self) -> str:
-        """What to do about it, in one sentence."""
+        """Advice on the findings, in one sentence."""
         return in_python(next_step(self.attacks, self.epsilon))
 
     def attack(self, name: str) -> Attack:
@@ -236,7 +236,7 @@ class _Auditor:
         )
 
     def _at_most(self, rate: Callable[[_Scene], Rate]) -> dict[str, Any]:
-        """Return what an attack finds in rows as they are and in renamed ones; None where that is not asked."""
+        """Return the finding of an attack in rows as they are and in renamed ones; None where it is not computed."""
         return {
             name: rate(self._ceilings[name]) if name in self._ceilings else None for name in ("identity", "renamed")
         }
@@ -277,7 +277,7 @@ class _Auditor:
         )
 
     def inference(self, names: Sequence[str], widths: Mapping[str, float]) -> Attack:
-        """Guess each secret; figures of all stand beside those of the one that is guessed best."""
+        """Guess each secret; figures of all are beside those of the one that is guessed best."""
         if not names:
             none = Rate(successes=0.0, attacks=0)
             note = "No column is declared sensitive or target: nothing to infer."
@@ -332,7 +332,7 @@ class _Auditor:
         )
 
     def _by_value(self, secret: Secret, votes: Mapping[str, Mapping[str, list[Votes]]]) -> list[dict[str, Any]]:
-        """Return how well the holders of single values are told from others, the largest risk first."""
+        """Return how well the holders of single values are distinguished from others, the largest risk first."""
         if secret.name not in votes["release"]:
             return []
         values = secret.held()
@@ -395,7 +395,7 @@ class _Auditor:
         return {name: int(self._values[name].codes[row]) for name in self.names}
 
     def membership(self) -> list[Attack]:
-        """Tell people of the table from others, when there are others."""
+        """Attack membership: distinguish people of the table from others, when there are others."""
         if not self._others:
             return []
 

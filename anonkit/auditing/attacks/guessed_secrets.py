@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secrets that are guessed: which guesses are right, and which holders of which values are asked for by themselves.
+"""Secrets that are guessed: which guesses are right, and which holders of which values are counted by themselves.
 
 A guess at a measured number is right within the width in which numbers count as one value of the column. That a value
-is rare hides what is told of those who hold it, among all the guesses that anybody gets right: so the holders of a
+is rare hides what is disclosed of those who hold it, among all the guesses that anybody gets right: so the holders of a
 value are attacked apart, beside as many people who do not hold it, and what is guessed is who does.
 """
 
@@ -145,7 +145,7 @@ class Secret:
 def right_about(
     held: HeldValue, votes: Sequence[NDArray[np.float64]], overall: NDArray[np.float64], holds: Sequence[bool]
 ) -> Rate:
-    """Return how often it is told right who holds a value: those for whom more speaks for it than of anybody."""
+    """Return the rate of right decisions on who holds a value: yes where the evidence exceeds everybody else's."""
     usual = _share(overall, held.codes) * (1 + 1e-9)
     right = sum((_share(own, held.codes) > usual) == true for own, true in zip(votes, holds, strict=True))
     return Rate(successes=float(right), attacks=len(holds))

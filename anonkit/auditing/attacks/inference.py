@@ -45,8 +45,8 @@ def votes_for(
 
     Notes
     -----
-    Every released row votes for the values its secret may stand for, by the evidence that the row is the person's. Rows
-    whose secret was randomized vote by the inverse of the response: blind answers cancel.
+    Every released row votes for the values of which its secret may be a generalization, by the evidence that the row is
+    the person's. Rows whose secret was randomized vote by the inverse of the response: blind answers cancel.
     """
     ballots = {secret.name: Ballot.of(columns.get(secret.name), secret) for secret in secrets}
     found: dict[str, list[Votes]] = {name: [] for name, ballot in ballots.items() if ballot is not None}
@@ -66,7 +66,7 @@ def votes_for(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ballot:
-    """How released cells of a secret vote for its original values: pairs of a label and a value, each with a share."""
+    """Votes of released cells of a secret for its original values: pairs of a label and a value, each with a share."""
 
     codes: IntArray
     """Label of each released row; -1 for a cell that says nothing."""

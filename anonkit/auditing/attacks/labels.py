@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The original values that a released cell may stand for: parsed intervals, sets and masks, not compared as strings.
+"""The original values that a released cell may generalize: parsed intervals, sets and masks, not compared as strings.
 
 Numbers and times are compared exactly: beyond 2^53 a float would put an integer into the wrong interval.
 """
@@ -46,7 +46,7 @@ Mask = NDArray[np.bool_]
 
 
 def compatible(labels: Sequence[Any], values: Sequence[Any]) -> Mask:
-    """Tell which values each label may stand for, shape (n_labels, n_values).
+    """Return which values each label may generalize, shape (n_labels, n_values).
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def compatible(labels: Sequence[Any], values: Sequence[Any]) -> Mask:
 
 
 def _numbered(name: str, atoms: set[str]) -> str:
-    """Return what stands for a pool among these names: `other`, or `other (2)` where that is a value's."""
+    """Return the name of a pool among these names: `other`, or `other (2)` where that is a value's."""
     number = 1
     while f"{name} ({number + 1})" in atoms:
         number += 1
@@ -102,7 +102,7 @@ class _Values:
         self._at = {text: at for at, text in enumerate(self._texts) if text is not None}
 
     def of_label(self, label: object) -> Mask:
-        """Return the values a label may stand for, `other` apart."""
+        """Return the values that a label may generalize, `other` apart."""
         if _is_missing(label):
             return self.absent.copy()
         if not isinstance(label, str):
@@ -203,7 +203,7 @@ def _is_missing(value: object) -> bool:
 
 
 def _place(value: object) -> Fraction | None:
-    """Return where a value stands on its line, a float as the shortest decimal that reads back as it."""
+    """Return the position of a value on its axis, a float as the shortest decimal that reads back as it."""
     if _is_missing(value):
         return None
     if isinstance(value, date):

@@ -47,9 +47,9 @@ class LossBound:
     surest: float
     """The same at REFUTED_ALPHA."""
     most_measurable: float
-    """What as many answers would have shown at best."""
+    """Largest bound that this many answers can show."""
     neighbours: str
-    """Which inputs were distinguished."""
+    """The distinguished inputs."""
     how: str
     counts: Mapping[str, Any]
     """Runs, records, guesses and the like."""
@@ -60,7 +60,7 @@ class LossBound:
 
     @property
     def verdict(self) -> str:
-        """Say what the bound means; a bound below a claim proves nothing, it only does not refute it."""
+        """Return the meaning of the bound; a bound below a claim proves nothing, it only does not refute it."""
         refuted = [column for column in self.columns if column["verdict"] == REFUTED]
         if refuted or self.surest > self.claimed:
             return REFUTED
@@ -97,7 +97,7 @@ def epsilon_of_guesses(
     delta : float
         At which the bound holds, in [0, 1]: each coin may be shown with so small a probability, whatever epsilon is.
     coins : int, optional
-        Coins that could have been guessed, those about which nothing was said too; `guesses` by default. It is over
+        Coins that could have been guessed, those without a guess too; `guesses` by default. It is over
         these that delta adds up.
     """
     if guesses == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the owner does about an audit, in one sentence: the gravest finding, and what lessens it."""
+"""Advice on an audit, in one sentence: the gravest finding, and its remedy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STRONGER = spoken(
 
 
 def next_step(attacks: Sequence[Attack], loss: LossBound | None) -> str:
-    """Return what to do about an audit; a text for either kind of reader (`anonkit.errors.spoken`).
+    """Return the advice on an audit; a text for either kind of reader (`anonkit.errors.spoken`).
 
     A claim that is refuted comes first, then the attack with the largest risk, then attempts that were too few or
     attacks that were too weak to rest on.

@@ -20,7 +20,7 @@ class Rate:
 
     successes: float
     attacks: int
-    """Attacks that were made, not those that were asked for."""
+    """Attacks that were made, not those that were requested."""
 
     @property
     def value(self) -> float:
@@ -57,7 +57,7 @@ class Attack:
     name: str
     attack: Rate
     control: Rate
-    """What the same attacker reaches where nothing of the person can be found."""
+    """Rate of the same attacker where nothing of the person can be found."""
     identity: Rate | None
     """On the source itself."""
     renamed: Rate | None
@@ -75,7 +75,7 @@ class Attack:
 
     @property
     def verdict(self) -> str:
-        """Say what the figures mean: a risk, none measurable, an attack too weak to tell, or too few attempts.
+        """Return the meaning of the figures: a risk, none measurable, a weak attack, or too few attempts.
 
         No risk is called measurable only where the whole 95 % interval lies at or below `TOLERATED`: a few attempts
         that all failed are no evidence of safety.

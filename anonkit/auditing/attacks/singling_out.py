@@ -71,7 +71,7 @@ def _rarity(column: Column) -> NDArray[np.float64]:
 
 
 def _fitting(column: Column, row: int, n_values: int) -> NDArray[np.bool_]:
-    """Return the values that a cell most probably stands for."""
+    """Return the values that a cell most probably generalizes."""
     if isinstance(column, Equal):
         return np.asarray(column.label_of == column.codes[row])
     assert isinstance(column, Weighed)  # noqa: S101

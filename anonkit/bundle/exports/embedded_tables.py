@@ -73,7 +73,7 @@ class EmbeddedTable(ABC):
     keeps_what_is_dropped: ClassVar[bool] = False
     """True: cells of a dropped table stay in the file until something is written over them."""
     suffix: ClassVar[str] = ""
-    """What stands behind the columns of a new table."""
+    """Clause after the columns of a new table."""
 
     def type_of(self, kind: pa.DataType) -> str:
         """Return what the type of a column is called here."""
@@ -147,7 +147,7 @@ class EmbeddedTable(ABC):
         return f"CREATE TABLE {self.named()} ({listed}){self.suffix}"
 
     def _holds_nothing_else(self) -> bool:
-        """Tell whether a file holds the two tables of an export alone: it is written anew then, and no old cell stays.
+        """Return whether a file holds the two tables of an export alone: it is written anew then, no old cell stays.
 
         A link is none of ours to replace.
         """
@@ -254,7 +254,7 @@ class SqliteTable(EmbeddedTable):
             return [(name, kind) for _, name, kind, *_ in rows]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows; a column whose cells are not of one type is one of texts that no release has."""
+        """Yield the rows; a column whose cells are not of one type becomes strings that no release has."""
         with self.saying_what_failed():
             cursor = self.opened().execute(f"SELECT * FROM {self.named()}")
             names = [str(at) for at in range(len(cursor.description))]
@@ -263,14 +263,14 @@ class SqliteTable(EmbeddedTable):
 
 
 class SqliteCopy(SqliteTable):
-    """The rows of a release as the only table of an SQLite file, `released`, that stands among the release's files.
+    """The rows of a release as the only table of an SQLite file, `released`, among the release's files.
 
     The file comes from others when it is read: it is opened as one that nobody changes, so that nothing is made beside
     it, and nothing of it is evaluated but the rows of the one plain table that anonkit makes.
     """
 
     def refuse_unheld(self, names: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
-        """Refuse columns that SQLite cannot hold; it holds any text."""
+        """Refuse columns that SQLite cannot hold; it holds any string."""
         refuse_column_names(self.target.form, names)
 
     def refuse_size(self, n_rows: int) -> None:
@@ -299,7 +299,7 @@ class SqliteCopy(SqliteTable):
         Raises
         ------
         ReleaseFormatError
-            It holds something else, or files stand beside it that SQLite would read with it.
+            It holds something else, or files are beside it that SQLite would read with it.
         """
         if self._connection is not None:
             return self._connection

@@ -99,7 +99,7 @@ class ExportFile(ABC):
 
     @contextmanager
     def refusing_unreadable(self) -> Iterator[None]:
-        """Refuse a file that cannot be read, without a word of what stands in it.
+        """Refuse a file that cannot be read, without a word of its content.
 
         Raises
         ------

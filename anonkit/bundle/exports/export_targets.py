@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a release is exported to: a file by its suffix, or a table of a database by its address."""
+"""The target of an export: a file by its suffix, or a table of a database by its address."""
 
 from __future__ import annotations
 

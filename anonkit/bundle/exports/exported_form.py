@@ -25,7 +25,7 @@ class Rows(Protocol):
 
     @property
     def n_rows(self) -> int:
-        """How many there are."""
+        """Number of rows."""
         ...
 
     @property
@@ -42,11 +42,11 @@ class ExportedForm(Protocol):
     """A release in another form, at one place."""
 
     escapes_formulas: ClassVar[bool]
-    """True: a text that a spreadsheet would take for a formula has an apostrophe in front."""
+    """True: a string that a spreadsheet would take for a formula has an apostrophe in front."""
     empty_is_missing: ClassVar[bool]
-    """True: an empty text is no cell."""
+    """True: an empty string is no cell."""
     typed_cells: ClassVar[bool]
-    """True: cells are read as texts behind a letter for their type, s, n or b."""
+    """True: cells are read as strings after a letter for their type, s, n or b."""
     digits: ClassVar[int | None]
     """Significant digits of a number that are kept; None: all of them."""
 
@@ -54,7 +54,7 @@ class ExportedForm(Protocol):
     """True: cells of what was replaced may stay in the file of a database."""
 
     def exists(self) -> bool:
-        """Return whether something stands there."""
+        """Return whether the target exists."""
         ...
 
     def write(self, rows: Rows, sidecars: Mapping[str, bytes]) -> None:
@@ -83,7 +83,7 @@ class ExportedForm(Protocol):
 
 
 class CopyForm(ExportedForm, Protocol):
-    """A form in which the data may stand among the files of a release, as one file without sidecars of its own."""
+    """A form in which the data may be among the files of a release, as one file without sidecars of its own."""
 
     def refuse_unheld(self, names: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
         """Refuse columns that the form cannot hold, before there are rows.

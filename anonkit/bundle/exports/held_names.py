@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of tables and columns that a database cannot hold, refused before anything of it is touched.
 
-A database that is not asked first answers late and in its own way: PostgreSQL cuts a long name without a word, SQLite
+A database that is not checked first answers late and in its own way: PostgreSQL cuts a long name without a word, SQLite
 and DuckDB take two names that differ in capitals alone for one.
 """
 
@@ -19,7 +19,7 @@ _ELSEWHERE = "rename it in the source and release anew, or export to a file"
 
 @dataclass(frozen=True, kw_only=True)
 class NameRules:
-    """What a database asks of names."""
+    """Rules of a database for names."""
 
     called: str
     most_bytes: int | None = None
@@ -30,7 +30,7 @@ class NameRules:
     own_columns: frozenset[str] = frozenset()
     """Columns that every table has already."""
     own_tables: str | None = None
-    """What the names of its own tables begin with."""
+    """Prefix of the names of its own tables."""
     schemas: frozenset[str] | None = None
     """The only schemas there are; None: any."""
 

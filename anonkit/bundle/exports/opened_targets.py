@@ -123,7 +123,7 @@ class ReleasedTable:
 
     @cached_property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return count_rows(self.data)
 
     @cached_property
@@ -182,7 +182,7 @@ def _whole(ticks: pa.Array) -> pa.Array:
 
 
 def _is_beyond(cells: pa.Array) -> bool:
-    """Return whether a date or time stands outside the years that every form can spell."""
+    """Return whether a date or time is outside the years that every form can spell."""
     by_day = pa.types.is_date(cells.type)
     ticks = cells.cast(pa.int32() if by_day else pa.int64())
     unit = 1 if by_day else 86_400 * 1_000_000

@@ -184,7 +184,7 @@ class ServerTable:
 
 
 class _Stream(io.RawIOBase):
-    """What a server sends, as a file to read from."""
+    """Bytes that a server sends, as a file to read from."""
 
     def __init__(self, copy: Any) -> None:
         self._copy, self._rest, self.sent = copy, b"", False

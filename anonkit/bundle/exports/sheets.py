@@ -161,7 +161,7 @@ def _writing_library() -> Any:
 
 
 def _elements(file: Any, tag: str) -> Iterator[ElementTree.Element]:
-    """Yield the elements of a name as they end; each is forgotten when the next one is asked for."""
+    """Yield the elements of a name as they end; each is dropped when the next one is read."""
     above: list[ElementTree.Element] = []
     # expat refuses entities that grow
     for event, element in ElementTree.iterparse(file, events=("start", "end")):  # noqa: S314

@@ -47,17 +47,17 @@ _CSV_INSTEAD = "export to CSV or Arrow instead"
 
 @dataclass(frozen=True, kw_only=True)
 class FileRules:
-    """What a program of statistics asks of the columns in its files."""
+    """Rules of a statistics program for the columns in its files."""
 
     called: str
     name: re.Pattern[str]
     name_rule: str
-    """What the pattern asks for, in words."""
+    """The pattern's rule, in words."""
     reserved: re.Pattern[str]
     longest_name: int
     name_size: Callable[[str], int]
     unit: str
-    """What sizes of names are counted in."""
+    """Unit of the sizes of names."""
     tells_capitals: bool
     most_columns: int
     longest_label: int
@@ -69,7 +69,7 @@ class FileRules:
     first_day: date
     day_0: date
     formats: Mapping[str, str]
-    """How days, moments and times of day are shown, by "date", "moment" and "time"; a time without one is a text."""
+    """Display formats of days, moments and times, by "date", "moment" and "time"; a time without one is a string."""
     per_day: int
     """Units of a date in a day."""
     per_second: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CSV and TSV: UTF-8, texts in quotes, a missing cell is nothing at all, and no text can pass for a formula.
+"""CSV and TSV: UTF-8, strings in quotes, a missing cell is nothing at all, and no string can pass for a formula.
 
 An empty text is `""`, a missing cell is empty without quotes. A text that begins with `=`, `+`, `-`, `@`, a tab or a
 carriage return, or with quotes or apostrophes before one of them, gets one apostrophe more in front. So does every part

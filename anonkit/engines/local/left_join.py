@@ -54,7 +54,7 @@ class KeyedRows:
 
 @dataclass(frozen=True, kw_only=True)
 class JoinCounts:
-    """How the keys of two tables fit together.
+    """Counts of matched, unmatched and repeated keys of two tables.
 
     Privacy
     -------
@@ -102,12 +102,12 @@ class LeftJoin:
     folder: Path
 
     def counts(self) -> JoinCounts:
-        """Count how the keys fit together.
+        """Count matched, unmatched and repeated keys.
 
         Raises
         ------
         EngineError
-            There is no room for it.
+            The disk is full.
         """
         first, second = _rows(self.first), _rows(self.second)
         sql = (
@@ -142,7 +142,7 @@ class LeftJoin:
         Raises
         ------
         EngineError
-            There is no room for it.
+            The disk is full.
         """
         columns = [f"a.c{at}" for at in range(n_first)]
         columns += [f"b.c{at}" for at in range(len(schema) - 1 - n_first)]

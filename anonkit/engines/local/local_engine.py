@@ -51,13 +51,13 @@ class LocalEngine:
     ----------
     memory_limit : str
         What DuckDB may use before it spills, such as "2GB". Apart from it the engine holds some hundred MB,
-        and the codes `encode` is asked for.
+        and the codes that `encode` returns.
     search_rows : int
         Rows a method may hold while it searches; larger tables are searched on a keyed sample.
 
     Privacy
     -------
-    Rows of tables that do not fit in memory stand in a private folder until `close` (`PrivateFolder`).
+    Rows of tables that do not fit in memory are in a private folder until `close` (`PrivateFolder`).
     """
 
     name: ClassVar[str] = "local"
@@ -76,7 +76,7 @@ class LocalEngine:
         self.close()
 
     def close(self) -> None:
-        """Close DuckDB and delete every private file; tables that stood there cannot be read any more."""
+        """Close DuckDB and delete every private file; tables in such files cannot be read any more."""
         self._counter.close()
         self._private.close()
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts of code combinations in DuckDB, under a memory limit, with spill to the private folder.
 
-SQL sees columns under the names c0, c1, … because SQL names do not tell upper from lower case, and only values
+SQL sees columns under the names c0, c1, … because SQL names do not distinguish upper from lower case, and only values
 whose equality is that of anonkit: times and timestamps go in as integers, so that nothing is rounded.
 """
 
@@ -222,7 +222,7 @@ def _grouping_id(columns: Sequence[str], names: Sequence[str]) -> int:
 
 
 def _parts(sets: Sequence[tuple[str, ...]]) -> Iterator[list[tuple[str, ...]]]:
-    """Divide sets, in order, so that each part has few enough columns for one query; a large set stands alone."""
+    """Divide sets, in order, so that each part has few enough columns for one query; a large set is one part."""
     part: list[tuple[str, ...]] = []
     for columns in sets:
         if part and len({*columns, *(name for column_set in part for name in column_set)}) > _MOST_GROUPED:

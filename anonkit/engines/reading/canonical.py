@@ -126,7 +126,7 @@ def canonical_array(name: str, array: pa.Array, target: pa.DataType, *, safe: bo
     Raises
     ------
     SourceError
-        A cell is not what its type says: text that is not UTF-8, a date with a time of day.
+        A cell is not of its declared type: text that is not UTF-8, a date with a time of day.
     """
 
     def explain(error: Exception) -> SourceError:

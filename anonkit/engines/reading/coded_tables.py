@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of declared categories as places in a dictionary, and of declared numbers as numbers: read once, used often.
+"""Strings of declared categories as dictionary indices, and of declared numbers as numbers: read once, used often.
 
 For tables in memory whose cells differential privacy reads one by one, beside the texts themselves. No cell means
-anything else: a text that is none of the categories stands in the dictionary too, and a column that holds anything but
+anything else: a string that is none of the categories is in the dictionary too, and a column that holds anything but
 plain numbers stays as it is.
 """
 

@@ -46,14 +46,14 @@ def open_delimited(file: TextFile, delimiter: str, policy: Policy, given: GivenL
     delimiter : str
         That of the format.
     given : GivenLayout
-        What is said of its lines.
+        Declared layout of its lines.
 
     Raises
     ------
     SourceError
         The file is empty, not UTF-8, damaged, or its header is not well-formed.
     ChoiceError
-        Which line is the header is to be said.
+        The header line must be declared.
     ParameterError
         There are more or fewer names than columns.
     """
@@ -64,7 +64,7 @@ def open_delimited(file: TextFile, delimiter: str, policy: Policy, given: GivenL
 
 
 class CellTexts(Protocol):
-    """A file as texts: the names of its columns, and its rows, with no text missing."""
+    """A file as strings: the names of its columns, and its rows, with no cell missing."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -77,7 +77,7 @@ class CellTexts(Protocol):
 
 
 def cell_texts_of(file: TextFile, kind: str, given: GivenLayout) -> CellTexts:
-    """Open a CSV or TSV file for the texts of its cells; which of them mean missing is asked later.
+    """Open a CSV or TSV file for the strings of its cells; which of them mean missing is decided later.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ def encode(batches: Iterable[pa.RecordBatch], fields: Sequence[pa.Field]) -> lis
 
 
 def coded_column(name: str, kind: pa.DataType, encoded: Encoded) -> CodedColumn:
-    """Return codes with the values they stand for in Python: numbers and dates as they are, all else as text.
+    """Return codes with the Python values they mean: numbers and dates as they are, all else as strings.
 
     Raises
     ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table in files of this machine whose format is told by more than their names: a copy, or what `--format` names."""
+"""A table in files of this machine with a format beyond their names: a copy, or the format that `--format` names."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class FileTable:
     format: str
     """`csv`, `tsv`, `jsonl`, `parquet`, `arrow`, or `TEXTS`."""
     named: str
-    """What the owner called the table, for messages and for its dataset; secrets of an address are still in it."""
+    """The owner's name of the table, for messages and for its dataset; secrets of an address are still in it."""
     texts: frozenset[str] | None = None
     """Of `TEXTS`: the columns whose cells are texts; None: all are. The others have the types of the file."""
     points: bool = True
-    """Of `TEXTS`: numbers have a decimal point, whatever the policy says of text files."""
+    """Of `TEXTS`: numbers have a decimal point, whatever the policy declares of text files."""
     compression: str | None = None
     """`gzip` or `zstd`, of the whole file."""
     has_header: bool = True
@@ -40,7 +40,7 @@ class FileTable:
     names: Sequence[str] | None = None
     """Of `csv` and `tsv` without a header: names of the columns; None: c1, c2, …"""
     delimiter: str | None = None
-    """Of `csv` and `tsv`: what stands between cells; None: as the format, or the header, says."""
+    """Of `csv` and `tsv`: the delimiter of cells; None: by the format or the header."""
     skip_rows: int | None = None
     """Of `csv` and `tsv`: lines above the header; None: they are found."""
     cells_among_names: int = 0
@@ -52,7 +52,7 @@ class FileTable:
         return f"<FileTable of {self.format}>"
 
     def layout(self, policy: Policy) -> GivenLayout:
-        """Return what is said of the lines of a text, by options and by the policy."""
+        """Return the declared layout of the lines of a text, by options and by the policy."""
         return GivenLayout(
             has_header=self.has_header,
             names=self.names,
@@ -64,7 +64,7 @@ class FileTable:
 
     @property
     def shown(self) -> str:
-        """What messages call the table."""
+        """Name of the table in messages."""
         return "standard input" if self.named == "-" else repr(self.named)
 
     @property

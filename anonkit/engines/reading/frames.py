@@ -92,7 +92,7 @@ def _pandas_column(declared: Column, column: Any, policy: Policy) -> pa.Array | 
 
 
 def _texts_of(cells: Iterable[Any], declared: Column) -> pa.StringArray:
-    """Return the strings of Python objects, each by itself: as if it stood in a column of its own type."""
+    """Return the strings of Python objects, each by itself: as if it were in a column of its own type."""
     return pa.array([_object_text(cell, declared.bounds is not None) for cell in cells], pa.string())
 
 

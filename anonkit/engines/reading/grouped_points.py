@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns in which a point may part thousands: `1.234` beside `900`. They are read with a decimal point, and said.
+"""Columns in which a point may separate thousands: `1.234` beside `900`. They are read as decimals, with a note.
 
-Of a text file the cells of its first part tell; in columns of texts every cell is counted. A column whose form is
+Of a text file the cells of its first part decide; in columns of texts every cell is counted. A column whose form is
 declared holds no such doubt.
 """
 
@@ -24,9 +24,9 @@ _COUNTS = 3  # of each column: grouped, whole, neither
 
 
 def _may_have_groups(column: Column) -> bool:
-    """Return whether points of a column may part thousands: where numbers may be, and nobody said how they are written.
+    """Return whether points of a column may separate thousands: numbers may occur, and their form is not declared.
 
-    What is declared as text, dates or values of a list is none of numbers.
+    A column declared as text, dates or values of a list has no numbers.
     """
     numbers = column.type in (None, ColumnType.NUMBER, ColumnType.INTEGER)
     declared = column.number_form is not None or column.domain_values is not None or column.calendar is not None
@@ -34,12 +34,12 @@ def _may_have_groups(column: Column) -> bool:
 
 
 def text_columns_of_groups(schema: pa.Schema, policy: Policy) -> list[str]:
-    """Return the text columns in which points may part thousands."""
+    """Return the text columns in which points may separate thousands."""
     return [f.name for f in schema if pa.types.is_string(f.type) and _may_have_groups(policy.column(f.name))]
 
 
 def columns_of_groups(names: Sequence[str], columns: Sequence[pa.Array], policy: Policy) -> tuple[str, ...]:
-    """Return the columns of texts that hold whole numbers beside ones with three figures behind a point.
+    """Return the columns of strings that hold integers beside ones with three figures after a point.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def columns_of_groups(names: Sequence[str], columns: Sequence[pa.Array], policy:
 
 @dataclass(frozen=True, kw_only=True)
 class CountGroups:
-    """Counts the cells of text columns that are a group, a point and three figures; whole numbers; and neither."""
+    """Counts the cells of text columns that are a group, a point and three figures; integers; and neither."""
 
     names: Sequence[str]
 
@@ -75,9 +75,9 @@ class CountGroups:
 
 
 def _counts(cells: pa.Array) -> NDArray[np.int64]:
-    """Return the counts of one column; of cells that are told by their first one, that one alone.
+    """Return the counts of one column; where the first cell decides, its count alone.
 
-    A reader hands on numbers where it knows that they are wanted: how they were written is told by the file's head.
+    A reader hands on numbers where it knows that they are wanted: their written form follows from the file's head.
     """
     if isinstance(cells, pa.DictionaryArray):
         cells = pc.unique(cells).dictionary_decode()

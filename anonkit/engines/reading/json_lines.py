@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON Lines files: one object per line, in file order; JSON strings stay strings, even if they look like numbers.
 
-Columns with a declared domain, and units, come as the strings that stand in the file, numbers with all their digits.
+Columns with a declared domain, and units, come as the strings of the file, numbers with all their digits.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _WORDS = 'if the string means missing, list it in the policy: missing_values = [
 def open_json_lines(file: TextFile, policy: Policy) -> Untyped:
     """Open a JSON Lines file: the columns are the keys of all its objects, in order of first sight.
 
-    Where no cell may decide about others (`Policy.cell_by_cell`) they are the declared columns: a key that stands in
+    Where no cell may decide about others (`Policy.cell_by_cell`) they are the declared columns: a key that occurs in
     one object only adds no column, and a file without objects is a table without rows.
 
     Raises
@@ -70,7 +70,7 @@ class _JsonCells:
 
     name: str
     listed: tuple[str, ...]
-    """Texts that are missing: a part of the file that holds no others in a column tells nothing of its type."""
+    """Texts that are missing: a part of the file that holds no others in a column gives no evidence of its type."""
 
     def fit(self, array: pa.Array, kind: pa.DataType | None) -> tuple[pa.DataType | None, pa.Array]:
         """Type some cells. See `anonkit.engines.reading.untyped.Cells.fit`."""
@@ -120,7 +120,7 @@ def _type_name(kind: pa.DataType) -> str:
 
 @dataclass(kw_only=True)
 class _Reader:
-    """What one pass over a file knows so far."""
+    """The state of one pass over a file."""
 
     file: TextFile
     policy: Policy
@@ -137,7 +137,7 @@ class _Reader:
         return listed_texts(self.policy)
 
     def table(self, block: bytes) -> pa.Table:
-        """Parse some lines; texts that are listed as missing are so where they would change what others mean."""
+        """Parse some lines; strings that are listed as missing are null where they would change what others mean."""
         if _NO_VALUE.search(block) and _NULL_ROW.search(block):
             # the fast parser takes null for an object without keys, and crashes where it comes first
             self._objects(block)
@@ -155,7 +155,7 @@ class _Reader:
         return table
 
     def _typed(self, block: bytes) -> pa.Table:
-        """Parse typed cells; where a listed text stands among numbers, without the listed texts."""
+        """Parse typed cells; where a listed string is among numbers, without the listed strings."""
         try:
             return self._parsed(block)
         except SourceError as error:
@@ -197,7 +197,7 @@ class _Reader:
         return self._declared(table)
 
     def _texts(self, cells: pa.ChunkedArray, name: str) -> pa.ChunkedArray | None:
-        """Return cells as they are spelled; None where the parser's type does not tell."""
+        """Return cells as they are spelled; None where the parser's type does not preserve it."""
         kind = cells.type
         if pa.types.is_string(kind) or pa.types.is_null(kind) or pa.types.is_boolean(kind):
             return cells.cast(pa.string())

@@ -29,7 +29,7 @@ Object = Mapping[str, Any]
 
 
 def objects_of(block: bytes) -> list[Object]:
-    """Parse objects that follow each other; of a key that stands twice in one the last value counts.
+    """Parse objects that follow each other; of a key that occurs twice in one the last value counts.
 
     Raises
     ------

@@ -61,7 +61,7 @@ def refuse_lake_place(place: str, has: Callable[[str], bool]) -> None:
     place : str
         Such as `s3a://bucket/people`.
     has : callable
-        Tells whether there is something at a place.
+        Returns whether there is something at a place.
 
     Raises
     ------

@@ -3,9 +3,9 @@
 
 CSV and TSV are read so by their own reader. Elsewhere a cell is missing when its text, as a text file would have it,
 is listed: the number -9 by "-9", a day by "9999-12-31". The default, the empty text, is for CSV and TSV alone: they
-have no other way to say missing, and in the other formats an empty text is a value. Each cell is judged by itself.
+have no other form of a missing cell, and in the other formats an empty text is a value. Each cell is judged by itself.
 
-A text column in which listed texts stood, and nothing else that is no number, is one of numbers then, by the rule and
+A text column with listed texts, and nothing else that is no number, is one of numbers then, by the rule and
 the types of text files. Under differential privacy no column changes its type.
 """
 
@@ -34,19 +34,19 @@ AddUp = Callable[[BatchCount, Sequence[str], int], NDArray[np.int64]]
 
 
 def listed_texts(policy: Policy) -> tuple[str, ...]:
-    """Return the texts that mean missing in every format: those of the policy, none by default."""
+    """Return the strings that mean missing in every format: those of the policy, none by default."""
     return () if policy.missing_values == Policy.missing_values else policy.missing_values
 
 
 def listed_missing(schema: pa.Schema, policy: Policy, add_up: AddUp) -> HideListed | None:
-    """Return what makes listed texts missing in the batches of a table; None where nothing is listed.
+    """Return the function that makes listed strings missing in the batches of a table; None where none is listed.
 
     Parameters
     ----------
     schema : pyarrow.Schema
         Names and canonical types.
     add_up : callable
-        Reads the text columns nobody declared once, to tell which become numbers; not called under differential
+        Reads the text columns nobody declared once, to find which become numbers; not called under differential
         privacy.
     """
     listed = listed_texts(policy)
@@ -145,7 +145,7 @@ class _CountFits:
         return np.array(counts, np.int64)
 
     def kinds(self, counts: NDArray[np.int64]) -> dict[str, pa.DataType]:
-        """Return, of the summed counts, the columns that listed cells stood in and that another type fits."""
+        """Return, of the summed counts, the columns that held listed cells and that another type fits."""
         out, at = {}, 0
         for name, column in self.columns.items():
             parsers = _parsers(column)

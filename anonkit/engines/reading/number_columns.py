@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """String columns that would be numeric but for a few cells, or but for the form in which numbers are written.
 
-One word among thousands of ages makes them categories. The owner is told, with a count and never the word itself.
+One word among thousands of ages makes them categories. The owner gets a note, with a count and never the word itself.
 Counted where columns are typed by all their cells: under differential privacy each cell is read by itself, and no other
 cell changes what it means.
 """
@@ -108,7 +108,7 @@ def _counts(texts: pa.Array) -> NDArray[np.int64]:
 
 
 def _weighted(texts: pa.Array) -> tuple[pa.StringArray, NDArray[np.int64]]:
-    """Return the filled cells and how often each counts: every text once where texts repeat, else every cell."""
+    """Return the filled cells and how often each counts: every string once where strings repeat, else every cell."""
     coded = texts
     if not isinstance(texts, pa.DictionaryArray):
         repeats = len(pc.unique(texts.slice(0, _LOOKED_AT))) <= min(len(texts), _LOOKED_AT) / 2
@@ -124,7 +124,7 @@ def _weighted(texts: pa.Array) -> tuple[pa.StringArray, NDArray[np.int64]]:
 
 
 def mixed_notes(mixed: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Say which columns are read as categories because of a few cells, and what to do; no cell is quoted.
+    """Describe which columns are read as categories because of a few cells, and the remedy; no cell is quoted.
 
     Privacy
     -------

@@ -34,7 +34,7 @@ FORMATS = (
 
 
 def open_table(data: object, policy: Policy) -> ParquetRows | Untyped | CanonicalStream:
-    """Open a path or a table in memory; the policy tells which strings mean missing and what types are declared.
+    """Open a path or a table in memory; the policy has the strings that mean missing and the declared types.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layout of a delimited text: what stands between its cells, and in which line its header is.
+"""The layout of a delimited text: its delimiter, and the line of its header.
 
-Above the header may stand `sep=;`, lines that begin with `#`, and titles. They are found by the number of cells that
-lines have, in the first part of the file. Whether the last `#` line is the header may also be told by the cells below
+Above the header may be `sep=;`, lines that begin with `#`, and titles. They are found by the number of cells that
+lines have, in the first part of the file. Whether the last `#` line is the header may also follow from the cells below
 it, but under differential privacy by the declared names alone.
 """
 
@@ -34,14 +34,14 @@ _LONGEST_NAME = 60
 
 @dataclass(frozen=True, kw_only=True)
 class GivenLayout:
-    """What is said of a delimited text by options, and by the policy."""
+    """The layout of a delimited text as options and the policy declare it."""
 
     has_header: bool = True
     """The first line below the preamble holds the names of the columns, and is no row."""
     names: Sequence[str] | None = None
     """Names of the columns of a file without a header; None: c1, c2, …"""
     delimiter: str | None = None
-    """What stands between cells; None: as the name of the format says, or the header."""
+    """Delimiter of cells; None: by the name of the format, or by the header."""
     skip_rows: int | None = None
     """Lines above the header; None: they are found."""
     declared: Collection[str] = ()
@@ -52,7 +52,7 @@ class GivenLayout:
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Where the header of a delimited text is, and how its lines are parted."""
+    """The header line of a delimited text, and the delimiter of its cells."""
 
     delimiter: str
     cells: Sequence[str]
@@ -62,13 +62,13 @@ class Layout:
     below: int
     """Lines of text above the first line that follows them."""
     has_rows: bool
-    """Whether anything follows them in the part that was looked at."""
+    """True when rows follow in the inspected part."""
     renamed: bool = False
-    """True when the header is not literally what stands in its line."""
+    """True when the header differs from its line in the file."""
     escape: bool = False
     """True when quotes inside quoted cells have a backslash before them."""
     notes: tuple[str, ...] = ()
-    """What the owner should know of it; no cell."""
+    """Notes for the owner; without a cell."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def _is_uneven(rows: Sequence[_Row]) -> bool:
 
 
 def _titles(rows: Sequence[_Row]) -> int:
-    """Return how many rows stand above the header: they look like titles, and all rows below have one width."""
+    """Return the number of title rows above the header: they look like titles, and all rows below have one width."""
     if len(rows) < 2:
         return 0
     width = len(rows[-1].cells)
@@ -313,7 +313,7 @@ def _notes(passed: int, cells: Sequence[str], body: str, whole: bool, given: Giv
 
 
 def _narrower(usual: str, delimiter: str, body: str, whole: bool, *, is_said: bool) -> Iterator[str]:
-    """Say that a table of fewer columns stands there under the usual delimiter, which header and rows have too."""
+    """Warn of a table of fewer columns under the usual delimiter, which header and rows have too."""
     rows = [] if is_said or usual == delimiter else _rows(body, usual, whole)
     if rows and len(rows[0].cells) > 1 and not _is_uneven(rows):
         yield (

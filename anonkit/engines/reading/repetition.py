@@ -15,7 +15,7 @@ _LOOK = 1 << 13  # cells that tell whether a column repeats itself
 
 
 def repeating(table: pa.Table) -> list[int]:
-    """Return the places of the text columns whose first cells hold each text twice on average, or are folded."""
+    """Return the indices of the text columns whose first cells hold each string twice on average, or are folded."""
     return [at for at, column in enumerate(table.columns) if column.type == FOLDED or _repeats(column)]
 
 
@@ -27,7 +27,7 @@ def _repeats(column: pa.ChunkedArray) -> bool:
 
 
 def folded(table: pa.Table, places: Iterable[int]) -> pa.Table:
-    """Return the table with the text columns at these places as dictionaries, one for all chunks of a column."""
+    """Return the table with the text columns at these indices as dictionaries, one for all chunks of a column."""
     for at in places:
         column = table.column(at)
         column = column.unify_dictionaries() if column.type == FOLDED else pc.dictionary_encode(column)

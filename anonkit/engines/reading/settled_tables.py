@@ -43,7 +43,7 @@ def declared_table(
     taken : collection of str
         Columns that were left out because their cells look like identifiers: see `unusable_cells`.
     grouped : collection of str, optional
-        Columns of a text file in which a point may part thousands; None where none does.
+        Columns of a text file in which a point may separate thousands; None where none does.
 
     Raises
     ------
@@ -52,8 +52,8 @@ def declared_table(
         where they are refused.
     GuaranteeError
         Under k-anonymity more of a column's cells are outside what is declared than is accepted. Where differential
-        privacy reads cells itself, a column of floats is declared to hold people or whole numbers which floats do not
-        tell apart.
+        privacy reads cells itself, a column of floats is declared to hold people or integers which floats do not
+        distinguish.
 
     Privacy
     -------
@@ -70,9 +70,9 @@ def declared_table(
 
 
 def _refuse_unread(policy: Policy, counted: _Counted) -> None:
-    """Refuse cells that are not as declared: any of them, where that is declared, or more than are accepted.
+    """Refuse undeclared cells: any of them, where the policy declares so, or more than it accepts.
 
-    Where differential privacy reads cells itself nothing is refused: it would tell of them.
+    Where differential privacy reads cells itself nothing is refused: a refusal would disclose them.
     """
     if policy.cell_by_cell:
         return
@@ -161,7 +161,7 @@ def settled(source: Source, policy: Policy, engine: Engine) -> Source:
 
 @dataclass(frozen=True, kw_only=True)
 class _CountBoth:
-    """Counts in one pass the rows, what is not as declared or no coordinate, and how numbers of texts are written."""
+    """Counts in one pass the rows, the cells against their declaration or no coordinate, and the forms of numbers."""
 
     cells: CountCells
     places: Sequence[PlaceCells]
@@ -204,7 +204,7 @@ class _Counted:
     """Cells that are no coordinates by column, where they refuse the table."""
     n_rows: int
     grouped: Sequence[str] = ()
-    """Columns of texts in which a point may part thousands."""
+    """Columns of strings in which a point may separate thousands."""
 
 
 def _counted(source: Source, policy: Policy, engine: Engine, taken: Collection[str], *, in_texts: bool) -> _Counted:

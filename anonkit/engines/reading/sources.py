@@ -35,12 +35,12 @@ class LocalSource:
     at_most : int
         A bound on the number of rows.
     n_rows : int, optional
-        The number of rows when it is known; it is counted when first asked for otherwise.
+        The number of rows when it is known; it is counted at its first use otherwise.
     parquet : ParquetRows, optional
-        The files the rows stand in, for SQL to read directly.
+        The files of the rows, for SQL to read directly.
     read_coded : callable, optional
-        As `read`, but texts of declared columns may come as numbers, or as places in a dictionary that lists others too
-        (`coded_tables`).
+        As `read`, but texts of declared columns may come as numbers, or as indices into a dictionary that lists others
+        too (`coded_tables`).
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class LocalSource:
         ----------
         columns : sequence of str, optional
         function : callable, optional
-            What the batches are for: where it takes codes, texts of declared columns may come coded.
+            Function that takes the batches: where it takes codes, texts of declared columns may come coded.
         """
         n_rows = 0
         for batch in (self._read_coded if getattr(function, "takes_codes", False) else self._read)(columns):
@@ -169,16 +169,16 @@ class ParquetPart:
 
     path: str
     names: frozenset[str]
-    """The columns that stand in the file."""
+    """The columns of the file."""
     n_rows: int
     constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
-    """Cells that stand in the names of the file's folders: column and value."""
+    """Cells from the names of the file's folders: column and value."""
     named: str | None = None
-    """What messages call a private copy of something else."""
+    """Name in messages of a private copy of something else."""
 
     @property
     def explain(self) -> Callable[[Exception], SourceError]:
-        """What explains a failure to read the file."""
+        """The explanation of a failure to read the file."""
         return not_parquet_table(self.named or repr(self.path))
 
 
@@ -190,7 +190,7 @@ class ParquetRows:
     schema: pa.Schema
     """Names and canonical types."""
     stored_types: Mapping[str, pa.DataType]
-    """Types as they stand in the files, of the columns that have the same type in all of them."""
+    """Types of the files, of the columns that have the same type in all of them."""
     categories: Mapping[str, pa.Array] = field(default_factory=dict)
     """Categories in order, for dictionary columns that were spilled as plain strings."""
     spilled: bool = False
@@ -286,7 +286,7 @@ def spilled_rows(path: str, schema: pa.Schema, n_rows: int, categories: Mapping[
 
 
 def spill_is_gone(error: Exception) -> EngineError:
-    """Say that a private file cannot be read."""
+    """Return the error for a private file that cannot be read."""
     return EngineError("the engine's private files cannot be read", "was the engine closed before its table was used?")
 
 

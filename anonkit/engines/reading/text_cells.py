@@ -95,12 +95,12 @@ class TextCells:
         raise NotOfType(_first_misfit(array, self.parsers[-1][1]), self.wanted)
 
     def _decimals(self, texts: pa.Array, scale: int | None) -> pa.Array | None:
-        """Return numbers that have more digits than a double keeps, or stand beside some; None for other cells.
+        """Return numbers that have more digits than a double keeps, or occur beside some; None for other cells.
 
         Parameters
         ----------
         scale : int, optional
-            Digits behind the point of those they stand beside.
+            Digits after the point of those that they occur beside.
         """
         texts = pc.utf8_trim_whitespace(with_points(texts) if self.comma else texts)
         values = _cast(texts, pa.float64())
@@ -115,7 +115,7 @@ def _is_last_resort(kind: pa.DataType, column: Column) -> bool:
 
 
 def _first_misfit(texts: pa.Array, parse: Parse) -> int:
-    """Return the position of the first text that does not parse, by bisection."""
+    """Return the position of the first string that does not parse, by bisection."""
     good, bad = 0, len(texts)  # texts[:good] parses, texts[:bad] does not
     while bad - good > 1:
         middle = (good + bad) // 2
@@ -151,7 +151,7 @@ def _are_finite(values: pa.Array) -> bool:
 
 
 def _are_meant(values: pa.Array, texts: pa.Array) -> bool:
-    """Return whether texts that Arrow reads as some numbers are meant so: no nan, no inf and no code."""
+    """Return whether strings that Arrow reads as numbers are meant as numbers: no nan, no inf and no code."""
     if not _are_finite(values):
         return False
     zeros = texts.filter(pc.or_(pc.starts_with(texts, "0"), pc.starts_with(texts, "-0")))

@@ -20,14 +20,14 @@ _PART = 8 << 20  # bytes looked at a time
 
 @dataclass(frozen=True)
 class TextFile:
-    """A file of text, compressed or not, read as UTF-8. As text it is what messages call it: its path in quotes."""
+    """A file of text, compressed or not, read as UTF-8. Its string is its name in messages: its path in quotes."""
 
     path: str
     compression: str | None
     encoding: str = UTF8
-    """What the file is written in, one of `anonkit.policy.encodings.ENCODINGS`."""
+    """Encoding of the file, one of `anonkit.policy.encodings.ENCODINGS`."""
     shown: str | None = None
-    """What messages call it, where it is a private copy of something else."""
+    """Name in messages, where it is a private copy of something else."""
 
     def __str__(self) -> str:
         return repr(self.path) if self.shown is None else self.shown
@@ -60,17 +60,17 @@ class TextFile:
         return shielded(lambda: decoder.decode(raw, whole), lambda _: self.not_utf8()), whole
 
     def unreadable(self) -> SourceError:
-        """Say that the file itself is damaged."""
+        """Return the error for a damaged file."""
         if self.compression is None:
             return SourceError(f"{self} cannot be read to its end")
         return SourceError(f"{self} is not a whole {self.compression} file", "was it copied to its end?")
 
     def broken(self, error: Exception) -> SourceError:
-        """Say what is wrong with a file that cannot be read on."""
+        """Return the error for a file that cannot be read on."""
         return self.not_utf8() if isinstance(error, UnicodeError) else self.unreadable()
 
     def not_utf8(self) -> SourceError:
-        """Say that the file is in another encoding, and in which, as far as its bytes tell."""
+        """Return the error for a file in another encoding, with that encoding as far as its bytes show it."""
         fitting = shielded(self._fitting, lambda _: self.unreadable())
         if fitting == _WITH_NUL:
             return SourceError(
@@ -87,8 +87,8 @@ class TextFile:
     def _fitting(self) -> str | None:
         """Return the encoding that the whole file fits; None where it is no text, `_WITH_NUL` where NUL alone is none.
 
-        UTF-16 is told by its mark, or by zeros in every second byte, as Western texts have. Almost any bytes are text
-        of one byte a character: a file with none of the five bytes that cp1252 lacks is proposed to be that.
+        UTF-16 is recognized by its mark, or by zeros in every second byte, as Western texts have. Almost any bytes are
+        text of one byte a character: a file with none of the five bytes that cp1252 lacks is proposed to be that.
         """
         start, zeros, fits, controls = b"", [0, 0], {UTF8: True, "cp1252": True}, 0
         utf8 = codecs.getincrementaldecoder(UTF8)()

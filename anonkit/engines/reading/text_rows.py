@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of texts in a private Parquet file: cells that are texts or missing, typed as the cells of CSV are.
 
-A workbook or a set of CSV files is copied so. Which texts mean missing, and which columns are numbers, is told by the
-same code as for a CSV file, so that a cell means the same in either. A database may bring types for some columns and
-texts for others: those with a type keep it.
+A workbook or a set of CSV files is copied so. Which strings mean missing, and which columns are numbers, follows from
+the same code as for a CSV file, so that a cell means the same in either. A database may bring types for some columns
+and texts for others: those with a type keep it.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class NotOfType(Exception):  # noqa: N818 - it never leaves the engine
 
 
 class Cells(Protocol):
-    """How the cells of one untyped column become typed. The type of a column only ever widens."""
+    """The typing of the cells of one untyped column. The type of a column only ever widens."""
 
     def fit(self, array: pa.Array, kind: pa.DataType | None) -> tuple[pa.DataType | None, pa.Array]:
         """Return the narrowest type from `kind` on that these cells fit, and the typed cells.
@@ -53,7 +53,7 @@ class Untyped:
     open: Callable[[], Iterator[pa.RecordBatch]]
     """Reads the file from the start; a batch may lack columns (their cells are missing) or bring new ones."""
     cells_of: Callable[[str], Cells]
-    """How the cells of a column become typed."""
+    """Typing of the cells of a column."""
     kinds: Mapping[str, pa.DataType] = field(default_factory=dict)
     """Canonical types of the columns that brought one; no cell changes it."""
     knows_missing: bool = False

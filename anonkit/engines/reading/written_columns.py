@@ -18,7 +18,7 @@ from anonkit.policy.declaration import Policy
 
 
 def reading_forms(schema: pa.Schema, policy: Policy) -> ReadForms | None:
-    """Return what reads the text columns of a table whose form is declared; None where none is.
+    """Return the reader of the text columns of a table whose form is declared; None where none is.
 
     Where no cell may be read by others (`Policy.cell_by_cell`) they stay texts, of plain decimals.
     """

@@ -9,5 +9,6 @@
     One module per kind of source. Each has a function ``live_table`` and imports its library when it is called.
 
 A copy holds rows, and no types are decided in it: those that the source brings are kept, and where it brings none every
-cell is a text. The readers of ``anonkit.engines.reading`` do the rest, so that a cell means the same wherever it stood.
+cell is a text. The readers of ``anonkit.engines.reading`` do the rest, so that a cell means the same whatever its
+source.
 """

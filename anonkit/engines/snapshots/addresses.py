@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a source is named: a path, a pattern of paths, `-`, or an address, with the options that say how it is read.
+"""The name of a source: a path, a pattern of paths, `-`, or an address, with the options for reading it.
 
 The same strings and options mean the same on the command line, in recipes and in Python.
 """
@@ -88,13 +88,13 @@ class SourceAddress(os.PathLike[str]):
 
     Privacy
     -------
-    The place of a database may have a password in it, and a query names people: neither stands in its `repr`.
+    The place of a database may have a password in it, and a query names people: neither is in its `repr`.
     """
 
     place: str
-    """What was given: a path, a pattern, `-`, or an address with user, password and parameters."""
+    """The given path, pattern, `-`, or address with user, password and parameters."""
     query: str | None = None
-    """SQL that is asked instead of reading a table."""
+    """SQL to run instead of reading a table."""
     sheet: str | None = None
     """Sheet of a workbook."""
     format: str | None = None
@@ -102,8 +102,7 @@ class SourceAddress(os.PathLike[str]):
     header_row: int | None = None
     """Row of the sheet in which the columns have their names, from 1; None: the first one."""
     header: bool | None = None
-    """Whether the first line of a text, or the first row of a sheet, holds the names of the columns; None: it is looked
-    at, and refused where it looks like a record."""
+    """True where the first line of a text, or the first row of a sheet, has the names of the columns; None: it is read,    and refused where it looks like a record."""
     names: str | Sequence[str] | None = None
     """Names of the columns of a table without a header: a text with commas between them, or a sequence."""
     decimal: str | None = None
@@ -147,7 +146,7 @@ class SourceAddress(os.PathLike[str]):
         object.__setattr__(self, "header", False)
 
     def _settle_lines(self) -> None:
-        """Check what is said of the lines of a text."""
+        """Check the options for the lines of a text."""
         given = self.delimiter
         if given is not None:
             named = "\t" if given in ("tab", "\\t") else given
@@ -179,7 +178,7 @@ class SourceAddress(os.PathLike[str]):
 
     @property
     def is_looked_at(self) -> bool:
-        """Return whether the first line or row must not look like a record, since nobody said what it is."""
+        """Return whether the first line or row must not look like a record, since no option declares it."""
         return self.header is None and self.header_row is None
 
     def __fspath__(self) -> str:
@@ -190,7 +189,7 @@ class SourceAddress(os.PathLike[str]):
 
     @property
     def scheme(self) -> str:
-        """What stands before `://`, in lower case; empty for a path, a pattern and standard input."""
+        """Scheme before `://`, in lower case; empty for a path, a pattern and standard input."""
         found = _SCHEME.match(self.place)
         return "" if found is None else found["scheme"].lower()
 
@@ -214,7 +213,7 @@ class SourceAddress(os.PathLike[str]):
 
     @property
     def shown(self) -> str:
-        """What messages call the source; what an address may not show is taken out by the error."""
+        """Name of the source in messages; the error takes out what an address may not show."""
         return "standard input" if self.is_standard_input else repr(self.place)
 
     @property
@@ -229,7 +228,7 @@ class SourceAddress(os.PathLike[str]):
 
     @property
     def named_format(self) -> str | None:
-        """The format that was asked for, or that the name ends in; None where neither says it."""
+        """The format of the option, or the one that the name ends in; None where neither gives it."""
         return self.format or format_of_name(self.bare)
 
     def refuse(self, *options: str, of: str) -> None:

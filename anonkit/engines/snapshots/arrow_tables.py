@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of Arrow IPC: read where they stand, since they neither change nor end while they are read."""
+"""Files of Arrow IPC: read in place, since they neither change nor end while they are read."""
 
 from __future__ import annotations
 

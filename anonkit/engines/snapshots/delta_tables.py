@@ -2,7 +2,7 @@
 """Delta Lake tables: the rows of one version, read by `deltalake`, without those that were deleted or replaced.
 
 Deletion vectors and renamed columns are honoured. A table that asks its readers for anything else is refused: what a
-reader does not know may be what tells that a row is no more.
+reader does not know may be what marks a row as deleted.
 """
 
 from __future__ import annotations

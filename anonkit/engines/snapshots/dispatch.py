@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a source to rows that stay: what must be copied is copied once, into a private folder of this command.
 
-A file that the readers open where it stands is not copied. Everything else is read once: recount, fingerprint and
+A file that the readers open in place is not copied. Everything else is read once: recount, fingerprint and
 release then see the same rows, however often they read them.
 
 A module of a kind of source has one function, `live_table(address, policy) -> LiveTable | FileTable`. It is found here
@@ -94,18 +94,18 @@ class Snapshot:
 
     Privacy
     -------
-    The copy stands in a folder of mode 0700, which goes when it is closed, with the process, or with the next run after
+    The copy is in a folder of mode 0700, which goes when it is closed, with the process, or with the next run after
     a kill.
     """
 
     source: object
     """A path, an address, a `SourceAddress`, or a table in memory."""
     private: PrivateFolder
-    """Where it is copied to, if it must be; whoever made the folder closes it when the rows are no longer needed."""
+    """Folder of the copy, if one is needed; its maker closes it when the rows are no longer needed."""
     notes: tuple[str, ...] = field(default=(), init=False)
-    """What its owner is to be told of how it was read, once it was scanned; no cell."""
+    """Notes for the owner on how it was read, once it was scanned; without a cell."""
     grouped: tuple[str, ...] = field(default=(), init=False)
-    """Columns of a text file in which a point may part thousands."""
+    """Columns of a text file in which a point may separate thousands."""
     _copy: FileTable | None = field(default=None, init=False)
     _is_looked_at: bool = field(default=False, init=False)
     _before: Mapping[Path, tuple[int, int, int]] | None = field(default=None, init=False)
@@ -172,7 +172,7 @@ class Snapshot:
         return files_as_they_are(Path(address.place))
 
     def _look_at_names(self, readable: object, policy: Policy) -> None:
-        """Refuse a table whose first line looks like a record, where nobody said what it is; look once."""
+        """Refuse a table whose first line looks like a record where no option declares it; look once."""
         if self._is_looked_at or not isinstance(self.source, str | os.PathLike):
             return
         found = readable.cells_among_names if isinstance(readable, FileTable) else 0
@@ -230,7 +230,7 @@ def _module(name: str, address: SourceAddress, policy: Policy) -> LiveTable | Fi
 
 
 def _in_place(address: SourceAddress) -> str | FileTable:
-    """Return what the engine opens where it stands."""
+    """Return what the engine opens in place."""
     address.refuse("query", "sheet", "header_row", of="a file of text or Parquet")
     path = Path(address.place)
     if address.named_format not in DELIMITERS:
@@ -278,23 +278,23 @@ def refuse_text_without_header(readable: object, policy: Policy | None = None) -
 
 
 class FirstLines(NamedTuple):
-    """What the first part of a CSV or TSV file tells; nothing for anything else."""
+    """Findings in the first part of a CSV or TSV file; empty for anything else."""
 
     cells_among_names: int = 0
-    """How many of its names look like cells."""
+    """Number of its names that look like cells."""
     notes: tuple[str, ...] = ()
-    """What its owner should know."""
+    """Notes for the owner."""
     grouped: tuple[str, ...] = ()
     """Columns in which a point may part thousands."""
 
 
 def look_at_header(readable: object, policy: Policy, *, is_said: bool = False) -> FirstLines:
-    """Return what the first part of a CSV or TSV file tells.
+    """Return the findings in the first part of a CSV or TSV file.
 
     Parameters
     ----------
     is_said : bool
-        True when the owner said what its first line is: then no name looks like a cell.
+        True when the owner declares what its first line is: then no name looks like a cell.
 
     Raises
     ------
@@ -314,7 +314,7 @@ def look_at_header(readable: object, policy: Policy, *, is_said: bool = False) -
 
 
 def _delimited_text(readable: object, policy: Policy) -> tuple[TextFile, str, GivenLayout] | None:
-    """Return the file of a CSV or TSV table with a header, which it is, and what is said of its lines; else None."""
+    """Return the file of a CSV or TSV table with a header, its format and its declared layout; else None."""
     if isinstance(readable, FileTable):
         if readable.format not in DELIMITERS or not readable.has_header:
             return None
@@ -332,7 +332,7 @@ def _delimited_text(readable: object, policy: Policy) -> tuple[TextFile, str, Gi
 
 
 def of_fetched(address: SourceAddress, path: Path, policy: Policy) -> FileTable:
-    """Return a table whose bytes were fetched into a private folder: as it stands there, or copied once more beside.
+    """Return a table whose bytes were fetched into a private folder: as it is there, or copied once more.
 
     Parameters
     ----------
@@ -398,7 +398,7 @@ def refuse_pipes(address: SourceAddress) -> None:
 
 
 def is_read_in_place(address: SourceAddress) -> bool:
-    """Return whether the engine of this machine opens a source where it stands."""
+    """Return whether the engine of this machine opens a source in place."""
     return _module_of(address, of_spark=False) is None
 
 
@@ -419,6 +419,6 @@ def _module_of(address: SourceAddress, *, of_spark: bool) -> str | None:
 
 
 def _is_text_folder(address: SourceAddress) -> bool:
-    """Return whether a folder, whose format nobody named, holds text files."""
+    """Return whether a folder without a declared format holds text files."""
     kinds = {format_of_name(path.name) for path in data_files(Path(address.place))}
     return address.format is None and "parquet" not in kinds and not kinds.isdisjoint(TEXT_FORMATS)

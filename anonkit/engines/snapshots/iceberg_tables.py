@@ -2,7 +2,7 @@
 """Apache Iceberg tables: the rows of one snapshot, read by `pyiceberg`, without those that were deleted or replaced.
 
 Position deletes and deletion vectors are honoured; equality deletes, which the library does not apply, are refused.
-A folder has no catalog that tells the state of its table: it is read at its newest metadata.
+A folder has no catalog that records the state of its table: it is read at its newest metadata.
 """
 
 from __future__ import annotations

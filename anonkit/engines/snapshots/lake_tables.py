@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Delta Lake and Apache Iceberg tables in folders of this machine: which library reads one, and which is refused.
 
-Such a table is what its log says, not what its Parquet files hold: rows that were deleted or replaced since still stand
+Such a table is what its log lists, not what its Parquet files hold: rows that were deleted or replaced since are still
 in the files. Tables of Apache Hudi are refused, as is a folder that is only a part of a table or has one below it
 (`anonkit.engines.reading.lake_folders`).
 """
@@ -35,7 +35,7 @@ def live_table(address: SourceAddress, policy: Policy) -> LiveTable:
     SourceError
         The folder is not there, or holds no table, or one of another kind.
     ParameterError
-        A parameter is not known, or no whole number.
+        A parameter is not known, or no integer.
     """
     address.refuse("query", "sheet", "header_row", "header", "names", "delimiter", "skip_rows", of="a lake table")
     folder = address.file_path

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many files as one table: a pattern of paths, or a folder of text files, whose columns agree by name.
 
-Files are taken in the order of their names. Those of text are copied once; those of Parquet are read where they stand.
+Files are taken in the order of their names. Those of text are copied once; those of Parquet are read in place.
 """
 
 from __future__ import annotations

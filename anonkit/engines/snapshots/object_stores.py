@@ -45,7 +45,7 @@ _UNREACHED = ("couldn't connect", "could not connect", "connection refused", "re
 
 
 def live_table(address: SourceAddress, policy: Policy) -> StoredObjects:
-    """Return what is in a store; the store is not asked yet."""
+    """Return the objects of a store; no request is sent yet."""
     address.refuse("query", of="an object store")
     refuse_parameters(address, *(_OF_S3 if address.scheme == "s3" else ()))
     return StoredObjects(address=address, policy=policy)
@@ -158,7 +158,7 @@ class StoredObjects:
         return self._cut(error)
 
     def _cut(self, error: Exception) -> SourceError:
-        """Return what is said where the store had answered before."""
+        """Return the message for a failure after the store had answered."""
         if any(word in str(error).lower() for word in _DENIED):
             return self._denied()
         return SourceError(f"{self.address.shown} cannot be read to its last byte", "run the command again")

@@ -73,7 +73,7 @@ _MANY = re.compile(r"^_|range$|^unnamed")
 
 
 def live_table(address: SourceAddress, policy: Policy) -> PostgresqlTable:
-    """Return a table of a server; nothing is asked of the server yet."""
+    """Return a table of a server; no request is sent yet."""
     return PostgresqlTable(address=address, select=asked_rows(address, folds=True))
 
 
@@ -150,7 +150,7 @@ def _begun(connection: Any) -> Any:
 
 
 def _columns(given: pa.Schema) -> tuple[str, list[str]]:
-    """Return what is selected of the owner's rows, and which columns are texts without a type."""
+    """Return the selection of the owner's rows, and which columns are strings without a type."""
     selected, texts = [], []
     for field in given:
         kind = (field.metadata or {}).get(_TYPE, b"").decode()

@@ -37,7 +37,7 @@ def written_copy(
     Raises
     ------
     SourceError
-        The columns cannot be told apart by name, or one is of a type that is none of a cell.
+        The columns cannot be distinguished by name, or one is of a type that is none of a cell.
     EngineError
         The copy cannot be written.
     """

@@ -103,7 +103,7 @@ class Workbook:
         )
 
     def _numbered(self, texts: pa.RecordBatch) -> tuple[list[str], list[int]]:
-        """Return the names of the columns of a sheet without any, and where they stand; columns without cells are none.
+        """Return the names of the columns of a sheet without names, and their indices; columns without cells are none.
 
         Raises
         ------
@@ -129,7 +129,7 @@ class Workbook:
         return reader.load_sheet(sheet, header_row=None, skip_rows=skipped, dtypes=kind).to_arrow()
 
     def _sheet(self, reader: ExcelReader) -> str:
-        """Return the name of the sheet that was asked for, or of the only one."""
+        """Return the name of the sheet of the option, or of the only one."""
         sheets, asked = reader.sheet_names, self.address.sheet
         listed = ", ".join(map(repr, sheets))
         if asked is not None:
@@ -156,7 +156,7 @@ class Workbook:
             raise SourceError(f"sheet {sheet!r} of {self.address.shown} has no row {row}", f"it has {height} rows")
 
     def _names(self, texts: pa.RecordBatch, numbers: pa.RecordBatch, sheet: str) -> tuple[list[str], list[int]]:
-        """Return the names of the columns, and where they stand; columns without name and cells are none.
+        """Return the names of the columns, and their indices; columns without name and cells are none.
 
         Raises
         ------
@@ -206,7 +206,7 @@ class Workbook:
         raise failure
 
     def _explain(self, told: bool) -> SourceError:
-        """Say why a workbook cannot be read: the container of a protected one is of another kind."""
+        """Return why a workbook cannot be read: the container of a protected one is of another kind."""
         shown = self.address.shown
         try:
             raw = self.address.file_path.read_bytes()
@@ -245,8 +245,8 @@ def _numbered(texts: pa.RecordBatch, first: int) -> Iterator[tuple[int, pa.Recor
 def _texts(texts: pa.StringArray, numbers: pa.DoubleArray) -> pa.StringArray:
     """Return cells as a CSV file has them.
 
-    The library rounds the text of a number to nine decimals. Where a text means another number than stands in the cell,
-    it was rounded, and the number is written out; a text that looks like a number means that number.
+    The library rounds the text of a number to nine decimals. Where a text means another number than the cell, it was
+    rounded, and the number is written out; a text that looks like a number means that number.
     """
     spelled = pc.fill_null(pc.and_(pc.match_substring_regex(texts, _NUMBER), pc.is_valid(numbers)), False)
     read = pc.if_else(spelled, texts, pa.scalar(None, pa.string())).cast(pa.float64())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a server answers when it does not give rows, as one of a few classes: its own words quote cells and queries."""
+"""Classes of failures of a server that gives no rows: its own words quote cells and queries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from anonkit.errors import SourceError
 
 
 class Phase(Enum):
-    """What was under way when it failed."""
+    """The step at which a server failed."""
 
     CONNECTING = "connecting"
     ASKING = "asking"
@@ -62,7 +62,7 @@ _UNKNOWN = {
 
 
 def refusal_of_server(shown: str, error: Exception, phase: Phase) -> SourceError:
-    """Return what is said of an error of a server.
+    """Return the message for an error of a server.
 
     Parameters
     ----------

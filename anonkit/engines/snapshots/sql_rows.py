@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of a database: all rows of one table or view, or one SELECT statement of the owner."""
+"""Queries of a database: all rows of one table or view, or one SELECT statement of the owner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HOW = f"{option('query', 'SELECT …')} or ?table=NAME, one of them"
 
 
 def asked_rows(address: SourceAddress, *, folds: bool) -> str:
-    """Return the SELECT statement, without a semicolon, that an address and its options stand for.
+    """Return the SELECT statement, without a semicolon, for an address and its options.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def asked_rows(address: SourceAddress, *, folds: bool) -> str:
     ------
     ParameterError
         Neither a table nor a query is given, or both are; a name is not well-formed; the query does not begin as a
-        SELECT statement does. That it is one statement, and changes nothing, the database itself is held to.
+        SELECT statement does. That it is one statement, and changes nothing, is for the database itself to enforce.
     """
     address.refuse("sheet", "header_row", "header", "names", "delimiter", "skip_rows", "format", of="a database")
     names = [value for key, value in _parameters(address) if key == _TABLE]
@@ -47,7 +47,7 @@ def asked_rows(address: SourceAddress, *, folds: bool) -> str:
 
 
 def without_table(address: SourceAddress) -> str:
-    """Return an address with all its parameters but those of the table: what the database's driver is told."""
+    """Return an address with all its parameters but those of the table: the one for the database's driver."""
     others = [(key, value) for key, value in _parameters(address) if key not in (_TABLE, _SCHEMA)]
     return address.bare + "".join(
         f"{'&' if at else '?'}{quote(key, safe='')}={quote(value, safe='')}" for at, (key, value) in enumerate(others)
@@ -55,7 +55,7 @@ def without_table(address: SourceAddress) -> str:
 
 
 def refuse_parameters(address: SourceAddress, *known: str) -> None:
-    """Refuse parameters of an address that mean nothing; the name of an unknown one is told, and no value.
+    """Refuse parameters of an address that mean nothing; the message names an unknown one, and no value.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables, views and queries of SQLite files: every cell as a text, since each cell has a type of its own there.
 
-A column of a SQLite table has no type, whatever its declaration says: `n/a` stands in an INTEGER column like any other
+A column of a SQLite table has no type, whatever its declaration: `n/a` occurs in an INTEGER column like any other
 cell. Drivers that type a column by its first rows lose such cells, or fail on them. Here every cell is written as a
 text file would have it, and read by the rule of text files: 17 as "17", 0.1 as "0.1" with all its digits, bytes as the
 literal x'00FF'. NULL is missing.
@@ -69,7 +69,7 @@ class SqliteTable:
         Raises
         ------
         SourceError
-            The file cannot be read, is held by a writer, or the statement is refused.
+            The file cannot be read, is locked by a writer, or the statement is refused.
         """
         path, named = self.address.file_path, self.address.place
         if not shielded(path.is_file, self._refusal):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of SPSS (.sav, .zsav, .por), Stata (.dta) and SAS (.sas7bdat, .xpt), copied in chunks with their own types.
 
-What a cell means is told by the file's description of its column and by the policy, never by other cells:
+The meaning of a cell follows from the file's description of its column and from the policy, never by other cells:
 
-* What the file declares missing is missing, and so is a blank text, which these formats cannot tell from none.
+* What the file declares missing is missing, and so is a blank text, which these formats cannot distinguish from none.
 * A code with a value label becomes its label, a code without one its number as a text. A column stays one of codes
-  where SPSS calls it a scale or the policy declares it a number: by its type, bounds or ladder. A label that stands
+  where SPSS calls it a scale or the policy declares it a number: by its type, bounds or ladder. A label that is
   for several codes is followed by its code, so that they stay apart.
 * Columns in a format of dates or times are dates, moments and times of day.
 """
@@ -201,7 +201,7 @@ def _time_of(given: str, kind: str | None) -> str | None:
 
 
 def _distinct(labels: Mapping[Any, str]) -> dict[Any, str]:
-    """Return the label of every code; one that stands for several is followed by the code."""
+    """Return the label of every code; one of several codes is followed by the code."""
     given = list(labels.values())
     return {code: label if given.count(label) == 1 else f"{label} ({_spelled(code)})" for code, label in labels.items()}
 

@@ -51,7 +51,7 @@ class _Redirects(HTTPRedirectHandler):
 
 
 def live_table(address: SourceAddress, policy: Policy) -> WebFile:
-    """Return a file of the web; nothing is asked for yet.
+    """Return a file of the web; no request is sent yet.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def _credentials(parts: SplitResult) -> str | None:
 
 
 def _is_private(parts: SplitResult) -> bool:
-    """Tell an encrypted connection, or one that does not leave this machine, from an open line."""
+    """Return whether a connection is encrypted, or does not leave this machine."""
     if parts.scheme == "https":
         return True
     host = parts.hostname or ""

@@ -31,7 +31,7 @@ def whole_table(source: str, **how: Unpack[ReadAs]) -> str | pa.Table:
     SourceError, ParameterError, MissingDependencyError
         As `Snapshot.scan`.
     ChoiceError
-        The first line looks like a record, and nobody said whether it is.
+        The first line looks like a record, and no option declares whether it is.
     """
     refuse_pipes(address_of(source))
     if is_read_in_place(address_of(source)) and all(value is None for value in how.values()):

@@ -24,11 +24,11 @@ _LOOK_AGAIN_S = 0.1
 
 
 class BesideSearch:
-    """Counts that wait for a time in which the driver searches; those that nobody can ask for any more are let go.
+    """Counts that run while the driver searches; those that nothing can need any more are dropped.
 
     Privacy
     -------
-    What is counted, and when, depends on no cell: the counts are those that are asked for in any case.
+    What is counted, and when, depends on no cell: the counts are those that are needed in any case.
     """
 
     def __init__(self, session: SparkSession) -> None:

@@ -35,7 +35,7 @@ class Copy:
 
     files: ParquetRows
     schema: pa.Schema
-    """The names and canonical types these stand for."""
+    """The names and canonical types of the columns."""
     categories: Mapping[str, pa.Array] = field(default_factory=dict)
     """Categories of the dictionary columns, in order."""
 

@@ -69,7 +69,7 @@ class SparkEngine:
 
     Privacy
     -------
-    Copies of the source, and released rows on their way to their order, stand in a private folder in the scratch until
+    Copies of the source, and released rows on their way to their order, are in a private folder in the scratch until
     `close`. Executors hold the key of the noise in memory, and rows in their shuffle files: encrypt both on clusters
     shared with others (`spark.io.encryption.enabled`, `spark.network.crypto.enabled`).
     """
@@ -121,7 +121,7 @@ class SparkEngine:
     def scan(self, data: object, policy: Policy) -> SparkSource:
         """Open a table with canonical values. See `anonkit.protocols.Engine.scan`.
 
-        Parquet that this machine sees is read where it stands, by executors that see it too. Data frames of Spark,
+        Parquet that this machine sees is read in place, by executors that see it too. Data frames of Spark,
         tables of its catalog and places only Spark can name are copied to the scratch once, so that rows have a number
         that stays. Text files and tables in memory are read by the local engine, with its types, and copied too.
 
@@ -353,7 +353,7 @@ class SparkEngine:
         """Write a Parquet file, or a folder of them, on the driver's machine. See `anonkit.protocols.Engine.write`.
 
         Executors put the rows in order, in parts. The driver copies part after part into one file; the files of a
-        folder are written by the executors, and moved by the driver. Files of about the size that is asked for stay
+        folder are written by the executors, and moved by the driver. Files of about the requested size stay
         one each where the order of the rows stays.
 
         Raises

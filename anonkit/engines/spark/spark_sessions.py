@@ -267,7 +267,7 @@ def _setting(key: str) -> str:
 
 
 def _no_java() -> AnonkitError:
-    """Say why there is no Java machine to talk to."""
+    """Return the error for a missing Java machine."""
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java" if home is None else str(Path(home, "bin", "java"))) is None:
         return MissingDependencyError("Spark needs Java 17 or later, and found none", "install it, or set JAVA_HOME")

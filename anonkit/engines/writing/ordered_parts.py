@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shuffle of rows by tasks: dealt into partitions by the first bits of their random words, then sorted.
 
-Rows travel as Arrow messages, many rows in one: what stands between the tasks moves and sorts a few thousand messages,
+Rows travel as Arrow messages, many rows in one: the layer between the tasks moves and sorts a few thousand messages,
 not every row. A part is written under another name and then renamed, so that a task that runs twice leaves one file.
 """
 
@@ -38,7 +38,7 @@ _IN_A_MESSAGE = 1 << 16  # rows
 
 @dataclass(frozen=True)
 class StoredRows:
-    """How canonical rows stand in messages and private files: categories as their numbers, in the smallest type."""
+    """The form of canonical rows in messages and private files: categories as their numbers, in the smallest type."""
 
     schema: pa.Schema
     categories: Mapping[str, pa.Array]

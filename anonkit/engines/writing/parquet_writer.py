@@ -44,7 +44,7 @@ def write_parquet(pieces: Iterable[pa.Table], schema: pa.Schema, path: Path, met
 class _File:
     """A Parquet file being written.
 
-    Folded columns of strings are read back as strings: the types the file tells about itself are those of `schema`.
+    Folded columns of strings are read back as strings: the types in the file's metadata are those of `schema`.
     """
 
     def __init__(self, path: Path, schema: pa.Schema, metadata: Mapping[str, str], first: pa.Table) -> None:

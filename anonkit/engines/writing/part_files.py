@@ -106,7 +106,7 @@ class WriteFiles:
     rows: MappedRows
     schema: pa.Schema
     used: Mapping[str, NDArray[np.bool_]]
-    """Which categories of a dictionary column occur anywhere in the table."""
+    """True for each category of a dictionary column that occurs anywhere in the table."""
     metadata: Mapping[str, str]
     folder: str
 

@@ -52,7 +52,7 @@ class RelabelInto:
     metadata: Mapping[str, str]
 
     def __call__(self, part: Path) -> tuple[int, str]:
-        """Return the number of rows of the copy, and the SHA-256 of what stands there; see `relabelled`."""
+        """Return the number of rows of the copy, and the SHA-256 of its file; see `relabelled`."""
         target, aside = self.folder / part.name, self.folder / f".{uuid.uuid4().hex}"
         try:
             n_rows = relabelled(part, aside, self.metadata)

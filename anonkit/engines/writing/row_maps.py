@@ -77,7 +77,7 @@ def step(function: BatchMap, given: pa.Schema, categories: Mapping[str, pa.Array
 
 
 class Finish(Protocol):
-    """What becomes of mapped rows; all arrays have the same length."""
+    """A last step on mapped rows; all arrays have the same length."""
 
     def __call__(self, batch: pa.RecordBatch, rows: Rows) -> Sequence[pa.Array]:
         """Return what goes out of some rows and their numbers."""
@@ -251,7 +251,7 @@ def texts_of(message: bytes) -> pa.Array:
 
 
 def out_schema(schema: pa.Schema, *more: tuple[str, pa.DataType]) -> pa.Schema:
-    """Return the carriers of some columns, named by place, and what stands beside them."""
+    """Return the carriers of some columns, named by index, and the further columns."""
     carriers = [(f"c{at}", kind) for at, kind in enumerate(carrier_schema(schema).types)]
     return pa.schema([*carriers, *more])
 

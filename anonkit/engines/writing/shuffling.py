@@ -184,5 +184,5 @@ def _taken(column: pa.ChunkedArray, places: pa.Array) -> pa.ChunkedArray:
 
 
 def spill_failed(error: Exception) -> EngineError:
-    """Say that there was no room for rows on disk."""
+    """Return the error for private files that found no space on disk."""
     return EngineError("writing the engine's private files failed", "is there room? TMPDIR names their folder")
