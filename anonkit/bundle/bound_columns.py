@@ -46,7 +46,7 @@ class BoundColumn:
     def codes(self, low: pa.Array, high: pa.Array) -> NDArray[np.int64]:
         """Return the index of every pair among the labels, -1 where it is that of none, or of two, shape (n_rows,).
 
-        Whole numbers that some library has turned into floats, as pandas does where one is missing, are compared so.
+        Integers that some library has turned into floats, as pandas does where one is missing, are compared so.
         """
         import numpy as np
         import pyarrow as pa

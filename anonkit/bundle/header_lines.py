@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first line of a table of texts: names of columns, or a record of somebody, whose cells no file may show.
+"""The first line of a table of strings: names of columns, or a record of somebody, whose cells no file may show.
 
 A name looks like a cell where it is a number over numbers that lies within them, a date over dates, or a value that
 stands in two cells of its column at least and is not the only one there. Numbers that run evenly are names: years, or
@@ -37,7 +37,7 @@ def cells_among_names(names: Sequence[str], columns: Sequence[pa.Array]) -> int:
     names : sequence of str
         As the first line has them; an empty one looks like nothing.
     columns : sequence of pyarrow.Array
-        The cells below each name, as texts; missing ones are null or empty.
+        The cells below each name, as strings; missing ones are null or empty.
 
     Privacy
     -------

@@ -197,5 +197,5 @@ class Grid:
 
 
 def written_step(step: Fraction) -> int | float:
-    """Return a step as JSON has it: a whole number, or a decimal."""
+    """Return a step as JSON has it: an integer, or a decimal."""
     return step.numerator if step.denominator == 1 else float(step)

@@ -134,7 +134,7 @@ def category_codes(
 ) -> Codes:
     """Return the index of every cell among the categories, shape (n,); `absent` for missing and all others.
 
-    A cell is the category with its exact text, else the category with its exact decimal, unless strings alone are
+    A cell is the category with its exact string, else the category with its exact decimal, unless strings alone are
     compared. No two categories may have one decimal then. Else it is the one category that differs from it by blanks
     around the text or by letters composed or not (NFC).
 
@@ -200,10 +200,10 @@ def _floats_of_texts(texts: pa.StringArray) -> pa.Array:
 
 
 def plain_floats(texts: pa.StringArray) -> pa.Array | None:
-    """Return the numbers of texts of digits, points and signs alone; None where a text has, or is, anything else.
+    """Return the numbers of strings of digits, points and signs alone; None where a text has, or is, anything else.
 
-    No byte lies outside `-./0123456789`, which is found at the speed of a scan, and every text is one that Arrow reads:
-    then both rules read the same decimal.
+    No byte lies outside `-./0123456789`, which is found at the speed of a scan, and every string is one that Arrow
+    reads: then both rules read the same decimal.
     """
     ends, data = texts.buffers()[1], texts.buffers()[2]
     if ends is None or data is None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cells of a table as codes of the declared public domains: each cell independently, none refused.
 
-A cell is the category with its exact text, else the category with its exact decimal; a number beyond its bounds counts
-as the nearest bound. What is neither is missing. Every row has codes, so that neither a refusal nor the codes of other
-rows disclose one.
+A cell is the category with its exact string, else the category with its exact decimal; a number beyond its bounds
+counts as the nearest bound. What is neither is missing. Every row has codes, so that neither a refusal nor the codes of
+other rows disclose one.
 """
 
 from __future__ import annotations

@@ -25,12 +25,12 @@ def folded_column(column: CodedColumn, no_values: Collection[str] | None) -> Cod
     column : CodedColumn
         One of numbers, dates or truth values is returned as it is.
     no_values : collection of str
-        Folded texts that are no value; None: texts are not folded either.
+        Folded strings that are no value; None: strings are not folded either.
 
     Returns
     -------
     CodedColumn
-        Its values are folded texts, ascending; missing is last.
+        Its values are folded strings, ascending; missing is last.
     """
     if no_values is None or column.ordered or not any(isinstance(value, str) for value in column.values):
         return column

@@ -74,7 +74,7 @@ class GridParts:
     Raises
     ------
     ParameterError
-        The resolutions are not whole numbers from 15 to 0, the finest first.
+        The resolutions are not integers from 15 to 0, the finest first.
     """
 
     resolutions: tuple[int, ...]

@@ -29,7 +29,7 @@ class WholeValues:
     """
 
     step: Fraction
-    """In the unit of the column; 1 for whole numbers, exact for decimals."""
+    """In the unit of the column; 1 for integers, exact for decimals."""
     low: int
     """The first value, in steps."""
     high: int
@@ -56,7 +56,7 @@ class WholeValues:
 
     @property
     def are_integers(self) -> bool:
-        """True when every value is a whole number."""
+        """True when every value is an integer."""
         return self.step.denominator == 1
 
     @property

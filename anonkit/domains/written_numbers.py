@@ -58,7 +58,7 @@ class NumberForm:
             raise ParameterError("currency must be a short sign or code", 'currency = "€"')
 
     def plain(self, texts: pa.StringArray) -> pa.StringArray:
-        """Return texts of this form as plain decimals with a point; missing where a text is of another form.
+        """Return strings of this form as plain decimals with a point; missing where a text is of another form.
 
         Privacy
         -------
@@ -78,7 +78,7 @@ class NumberForm:
         return pc.if_else(fits, bare, pa.scalar(None, pa.string()))
 
     def bare(self, texts: pa.StringArray) -> pa.StringArray:
-        """Return texts without blanks at the ends and without the currency, a minus as `-`."""
+        """Return strings without blanks at the ends and without the currency, a minus as `-`."""
         bare = pc.replace_substring(pc.utf8_trim_whitespace(texts), "\u2212", "-")
         if self.currency is None:
             return bare

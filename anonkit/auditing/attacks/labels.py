@@ -261,7 +261,7 @@ def _hours(n: int) -> Fraction:
 
 
 def _calendar_ends(atom: str) -> tuple[Fraction, Fraction] | None:
-    """Return where a part of the calendar begins and ends, in microseconds since 1970; None for other texts."""
+    """Return where a part of the calendar begins and ends, in microseconds since 1970; None for other strings."""
     if match := _DAY_OR_HOUR.match(atom):
         try:
             first = _moment(datetime.fromisoformat(match[1])) + _hours(int(match[2] or 0))

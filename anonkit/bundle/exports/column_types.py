@@ -39,7 +39,7 @@ def sql_type(kind: pa.DataType, types: Mapping[str, str]) -> str:
 
 
 def exported_type(name: str, kind: pa.DataType) -> pa.DataType:
-    """Return the type a column is exported as: texts for categories, days for dates, microseconds for times.
+    """Return the type a column is exported as: strings for categories, days for dates, microseconds for times.
 
     Raises
     ------

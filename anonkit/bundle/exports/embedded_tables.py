@@ -208,7 +208,7 @@ class EmbeddedTable(ABC):
 
 
 class SqliteTable(EmbeddedTable):
-    """A strict table of SQLite: truth values are 0 and 1, dates and times are texts as in ISO 8601."""
+    """A strict table of SQLite: truth values are 0 and 1, dates and times are strings as in ISO 8601."""
 
     types: ClassVar[Mapping[str, str]] = SQLITE
     kept_beside: ClassVar[tuple[str, ...]] = BESIDE_SQLITE

@@ -20,7 +20,7 @@ class Rows(Protocol):
 
     @property
     def schema(self) -> pa.Schema:
-        """Names and types; categories are texts."""
+        """Names and types; categories are strings."""
         ...
 
     @property
@@ -30,7 +30,7 @@ class Rows(Protocol):
 
     @property
     def categories(self) -> Mapping[str, Sequence[str]]:
-        """Texts of columns that have a list of them, in its order."""
+        """Strings of columns that have a list of them, in its order."""
         ...
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -70,7 +70,7 @@ class ExportedForm(Protocol):
         ...
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as they are read back, their cells as the form has them or as its texts."""
+        """Yield the rows as they are read back, their cells as the form has them or as its strings."""
         ...
 
     def commit(self) -> None:
@@ -93,7 +93,7 @@ class CopyForm(ExportedForm, Protocol):
         names : sequence of str
             All columns.
         texts : mapping
-            Texts that a column may have, by its name, as far as they are declared.
+            Strings that a column may have, by its name, as far as they are declared.
 
         Raises
         ------

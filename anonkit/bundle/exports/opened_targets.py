@@ -112,7 +112,7 @@ class ReleasedTable:
 
     @cached_property
     def categories(self) -> Mapping[str, Sequence[str]]:
-        """Texts of columns that have a list of them, in its order, as the first rows of the data name them."""
+        """Strings of columns that have a list of them, in its order, as the first rows of the data name them."""
         first = next(iter_batches(self.data, batch_rows=1), None)
         columns = () if first is None else zip(first.schema.names, first.columns, strict=True)
         return {

@@ -108,7 +108,7 @@ class ServerTable:
         return self._columns
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the cells as texts, times in UTC."""
+        """Yield the cells as strings, times in UTC."""
         sql = self._driver.sql
         listed = sql.SQL(", ").join(
             sql.SQL("({} AT TIME ZONE 'UTC')::text || 'Z'" if kind == _TIMES else "{}::text").format(

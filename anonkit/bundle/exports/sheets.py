@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Excel sheets: texts are texts whatever they begin with, numbers have 15 digits, an empty text is an empty cell.
+"""Excel sheets: strings are strings whatever they begin with, numbers have 15 digits, an empty string is an empty cell.
 
-Dates from March 1900 on are dates of Excel. Earlier ones and all times are texts as in ISO 8601; whole numbers of more
-than 15 digits, decimals and numbers beyond 1e308 are texts too, because Excel cannot hold them.
+Dates from March 1900 on are dates of Excel. Earlier ones and all times are strings as in ISO 8601; integers of more
+than 15 digits, decimals and numbers beyond 1e308 are strings too, because Excel cannot hold them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Sheet(ExportFile):
     digits: ClassVar[int | None] = 15
 
     def refuse_unheld(self, names: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
-        """Refuse more columns than a sheet has, and names and texts that no cell can hold.
+        """Refuse more columns than a sheet has, and names and strings that no cell can hold.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class Sheet(ExportFile):
         return ""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the cells as texts behind a letter for their type: s a text, n a number, b a truth value."""
+        """Yield the cells as strings behind a letter for their type: s a text, n a number, b a truth value."""
         with self.refusing_unreadable():
             rows = self._rows()
             width, held = max(next(rows, {}), default=-1) + 1, []
@@ -195,7 +195,7 @@ def _text_of(element: ElementTree.Element) -> str:
 
 
 def _batch(rows: Sequence[dict[int, tuple[str, str]]], width: int) -> pa.RecordBatch:
-    """Return cells as texts behind their type."""
+    """Return cells as strings behind their type."""
     columns = [[kind + text for kind, text in (row.get(at, ("", "")) for row in rows)] for at in range(width)]
     return pa.RecordBatch.from_arrays(
         [pa.array([cell or None for cell in column], pa.string()) for column in columns],

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of SPSS (.sav) and Stata (.dta): texts of few values are codes with value labels.
+"""Files of SPSS (.sav) and Stata (.dta): strings of few values are codes with value labels.
 
-The label of a code is a text of the release. A column of more texts than `MOST_LABELS`, or of longer ones than a label
-may be, is one of strings. Truth values are 0 and 1 with labels. Neither form knows an empty text: it is missing.
+The label of a code is a text of the release. A column of more strings than `MOST_LABELS`, or of longer ones than a
+label may be, is one of strings. Truth values are 0 and 1 with labels. Neither form knows an empty string: it is
+missing.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ class StatisticsTable(ExportFile):
     rules: ClassVar[FileRules]
 
     def refuse_unheld(self, names: Sequence[str], texts: Mapping[str, Sequence[str]]) -> None:
-        """Refuse more columns than the form has, and names and texts that it cannot hold.
+        """Refuse more columns than the form has, and names and strings that it cannot hold.
 
         Raises
         ------
@@ -232,7 +233,7 @@ class StatisticsTable(ExportFile):
         return _Stored(cells=_floats(cells) if largest > _LONG else _longs(cells))
 
     def _texts(self, name: str, texts: pa.ChunkedArray, rows: Rows) -> _Stored:
-        """Return texts as codes with labels, or as strings where they are many or long; an empty text is missing."""
+        """Return strings as codes with labels, or unchanged where they are many or long; an empty string is missing."""
         texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
         self._refuse_texts(name, texts)
         there = pc.unique(texts.drop_null()).to_pylist()
@@ -249,7 +250,7 @@ class StatisticsTable(ExportFile):
         return _Stored(cells=_longs(numbers), labels={code: text for text, code in codes.items()})
 
     def _refuse_texts(self, name: str, texts: pa.Array | pa.ChunkedArray) -> None:
-        """Refuse texts that no cell can hold; no message quotes one."""
+        """Refuse strings that no cell can hold; no message quotes one."""
         rules = self.rules
         fault = None
         if pc.any(pc.match_substring(texts, "\0")).as_py():
@@ -439,7 +440,7 @@ def _floats(cells: pa.ChunkedArray) -> Any:
 
 
 def _longs(cells: pa.Array | pa.ChunkedArray) -> Any:
-    """Return whole numbers of 32 bits, which may be missing."""
+    """Return integers of 32 bits, which may be missing."""
     import pandas as pd
 
     missing = (

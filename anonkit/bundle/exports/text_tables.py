@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CSV and TSV: UTF-8, strings in quotes, a missing cell is nothing at all, and no string can pass for a formula.
 
-An empty text is `""`, a missing cell is empty without quotes. A text that begins with `=`, `+`, `-`, `@`, a tab or a
+An empty string is `""`, a missing cell is empty without quotes. A text that begins with `=`, `+`, `-`, `@`, a tab or a
 carriage return, or with quotes or apostrophes before one of them, gets one apostrophe more in front. So does every part
 of a text behind a semicolon, comma, bar, tab or line end: a spreadsheet that takes one of these for the mark between
 cells, as its country's settings have it, begins a cell there. Columns' names likewise.
@@ -42,7 +42,7 @@ class TextTable(ExportFile):
                 writer.write_batch(pa.RecordBatch.from_arrays(cells, schema=schema))
 
     def columns(self) -> Sequence[tuple[str, str]]:
-        """Return the names of the header; texts have no types."""
+        """Return the names of the header; strings have no types."""
         with self.refusing_unreadable():
             return [(name, "") for name in self._reader([]).schema.names]
 
@@ -51,7 +51,7 @@ class TextTable(ExportFile):
         return ""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the cells as texts."""
+        """Yield the cells as strings."""
         with self.refusing_unreadable():
             names = self._reader([]).schema.names
             yield from self._reader(names)
@@ -79,7 +79,7 @@ class TabTable(TextTable):
 
 
 def _guarded(texts: pa.Array) -> pa.Array:
-    """Return texts with an apostrophe before what could pass for a formula."""
+    """Return strings with an apostrophe before what could pass for a formula."""
     return pc.replace_substring_regex(texts, pattern=FORMULA, replacement=r"\1'\2")
 
 

@@ -102,7 +102,7 @@ class LocalEngine:
         return source if forms is None else self.map_batches(source, forms, forms.schema, same_rows=True)
 
     def _without_listed(self, source: LocalSource, policy: Policy) -> LocalSource:
-        """Return a table that brought its types without the texts that a policy lists as missing."""
+        """Return a table that brought its types without the strings that a policy lists as missing."""
         if not listed_texts(policy):
             return source
         function = listed_missing(source.schema, policy, partial(self.add_up, source))

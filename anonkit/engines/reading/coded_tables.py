@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strings of declared categories as dictionary indices, and of declared numbers as numbers: read once, used often.
 
-For tables in memory whose cells differential privacy reads one by one, beside the texts themselves. No cell means
+For tables in memory whose cells differential privacy reads one by one, beside the strings themselves. No cell means
 anything else: a string that is none of the categories is in the dictionary too, and a column that holds anything but
 plain numbers stays as it is.
 """
@@ -36,7 +36,7 @@ def coded(table: pa.Table, policy: Policy) -> pa.Table:
 
 
 def _numbers(texts: pa.ChunkedArray) -> list[pa.Array] | None:
-    """Return the numbers of a column in which every text is a plain one; None for another."""
+    """Return the numbers of a column in which every string is a plain one; None for another."""
     chunks = []
     for chunk in texts.chunks:
         floats = plain_floats(chunk)

@@ -2,7 +2,7 @@
 """Numbers with a decimal comma, in text files whose policy declares so: `1,5` is one and a half, `1.5` no number.
 
 Each cell is read by itself. A point is never taken for a separator of thousands: `1.500` could be either, and a table
-in which both occur is better refused, or read as texts, than wrong by a factor of a thousand.
+in which both occur is better refused, or read as strings, than wrong by a factor of a thousand.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class FileTable:
     named: str
     """The owner's name of the table, for messages and for its dataset; secrets of an address are still in it."""
     texts: frozenset[str] | None = None
-    """Of `TEXTS`: the columns whose cells are texts; None: all are. The others have the types of the file."""
+    """Of `TEXTS`: the columns whose cells are strings; None: all are. The others have the types of the file."""
     points: bool = True
     """Of `TEXTS`: numbers have a decimal point, whatever the policy declares of text files."""
     compression: str | None = None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns in which a point may separate thousands: `1.234` beside `900`. They are read as decimals, with a note.
 
-Of a text file the cells of its first part decide; in columns of texts every cell is counted. A column whose form is
+Of a text file the cells of its first part decide; in columns of strings every cell is counted. A column whose form is
 declared holds no such doubt.
 """
 

@@ -70,7 +70,7 @@ class _JsonCells:
 
     name: str
     listed: tuple[str, ...]
-    """Texts that are missing: a part of the file that holds no others in a column gives no evidence of its type."""
+    """Strings that are missing: a part of the file that holds no others in a column gives no evidence of its type."""
 
     def fit(self, array: pa.Array, kind: pa.DataType | None) -> tuple[pa.DataType | None, pa.Array]:
         """Type some cells. See `anonkit.engines.reading.untyped.Cells.fit`."""
@@ -133,7 +133,7 @@ class _Reader:
 
     @cached_property
     def listed(self) -> tuple[str, ...]:
-        """Texts that the policy lists as missing."""
+        """Strings that the policy lists as missing."""
         return listed_texts(self.policy)
 
     def table(self, block: bytes) -> pa.Table:

@@ -81,7 +81,7 @@ def without(objects: Sequence[Object], names: Sequence[str]) -> bytes:
 
 
 def without_texts(objects: Sequence[Object], missing: Sequence[str]) -> bytes:
-    """Return objects as JSON Lines, some texts missing under the keys that have other values than texts as well."""
+    """Return objects as JSON Lines, some strings missing under the keys that have other values than strings as well."""
     listed = set(missing)
     mixed = {key for record in objects for key, value in record.items() if not (value is None or _is_text(value))}
     return _lines(

@@ -3,9 +3,10 @@
 
 CSV and TSV are read so by their own reader. Elsewhere a cell is missing when its text, as a text file would have it,
 is listed: the number -9 by "-9", a day by "9999-12-31". The default, the empty text, is for CSV and TSV alone: they
-have no other form of a missing cell, and in the other formats an empty text is a value. Each cell is judged by itself.
+have no other form of a missing cell, and in the other formats an empty string is a value. Each cell is judged by
+itself.
 
-A text column with listed texts, and nothing else that is no number, is one of numbers then, by the rule and
+A text column with listed strings, and nothing else that is no number, is one of numbers then, by the rule and
 the types of text files. Under differential privacy no column changes its type.
 """
 
@@ -69,11 +70,11 @@ def listed_missing(schema: pa.Schema, policy: Policy, add_up: AddUp) -> HideList
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HideListed:
-    """Makes listed texts missing, and types the columns that are numbers then: a function of the batch alone."""
+    """Makes listed strings missing, and types the columns that are numbers then: a function of the batch alone."""
 
     listed: tuple[str, ...]
     bounded: frozenset[str]
-    """Columns with declared bounds, in which an infinite number is beyond a bound and no text."""
+    """Columns with declared bounds, in which an infinite number is beyond a bound and no string."""
     columns: dict[str, Column]
     """The columns whose type changes, as they are declared."""
     schema: pa.Schema
@@ -95,12 +96,12 @@ class HideListed:
 
 
 def without_listed(array: pa.Array, listed: Sequence[str], *, finite: bool = False) -> pa.Array:
-    """Return a column of any canonical type with the cells missing whose text is listed.
+    """Return a column of any canonical type with the cells missing whose string is listed.
 
     Parameters
     ----------
     finite : bool
-        True when an infinite number has no text.
+        True when an infinite number has no string.
     """
     if isinstance(array, pa.DictionaryArray):
         texts = without_listed(array.dictionary, listed)

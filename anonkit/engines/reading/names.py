@@ -16,7 +16,7 @@ def check_names(names: Sequence[object]) -> None:
     Raises
     ------
     SourceError
-        No columns, or a name that is no text, is blank, or occurs twice.
+        No columns, or a name that is no string, is blank, or occurs twice.
     """
     if not names:
         raise SourceError("the table has no columns")

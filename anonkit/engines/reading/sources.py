@@ -39,8 +39,8 @@ class LocalSource:
     parquet : ParquetRows, optional
         The files of the rows, for SQL to read directly.
     read_coded : callable, optional
-        As `read`, but texts of declared columns may come as numbers, or as indices into a dictionary that lists others
-        too (`coded_tables`).
+        As `read`, but strings of declared columns may come as numbers, or as indices into a dictionary that lists
+        others too (`coded_tables`).
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class LocalSource:
         ----------
         columns : sequence of str, optional
         function : callable, optional
-            Function that takes the batches: where it takes codes, texts of declared columns may come coded.
+            Function that takes the batches: where it takes codes, strings of declared columns may come coded.
         """
         n_rows = 0
         for batch in (self._read_coded if getattr(function, "takes_codes", False) else self._read)(columns):

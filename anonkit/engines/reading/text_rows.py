@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of texts in a private Parquet file: cells that are texts or missing, typed as the cells of CSV are.
+"""Tables of strings in a private Parquet file: cells that are strings or missing, typed as the cells of CSV are.
 
 A workbook or a set of CSV files is copied so. Which strings mean missing, and which columns are numbers, follows from
 the same code as for a CSV file, so that a cell means the same in either. A database may bring types for some columns
-and texts for others: those with a type keep it.
+and strings for others: those with a type keep it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from anonkit.policy.encodings import COMMA
 
 
 def open_text_rows(table: FileTable, policy: Policy) -> Untyped:
-    """Open a table of texts.
+    """Open a table of strings.
 
     Raises
     ------
@@ -78,5 +78,5 @@ class _TypedCells:
 
 
 def _without(texts: pa.StringArray, listed: pa.StringArray) -> pa.StringArray:
-    """Return texts with those that are listed missing."""
+    """Return strings with those that are listed missing."""
     return pc.if_else(pc.is_in(texts, value_set=listed), pa.scalar(None, pa.string()), texts) if len(listed) else texts

@@ -20,7 +20,7 @@ from anonkit.policy.declaration import Policy
 def reading_forms(schema: pa.Schema, policy: Policy) -> ReadForms | None:
     """Return the reader of the text columns of a table whose form is declared; None where none is.
 
-    Where no cell may be read by others (`Policy.cell_by_cell`) they stay texts, of plain decimals.
+    Where no cell may be read by others (`Policy.cell_by_cell`) they stay strings, of plain decimals.
     """
     forms = {
         field.name: form

@@ -102,7 +102,8 @@ class SourceAddress(os.PathLike[str]):
     header_row: int | None = None
     """Row of the sheet in which the columns have their names, from 1; None: the first one."""
     header: bool | None = None
-    """True where the first line of a text, or the first row of a sheet, has the names of the columns; None: it is read,    and refused where it looks like a record."""
+    """True where the first line of a text, or the first row of a sheet, has the names of the columns; None: it is read,
+    and refused where it looks like a record."""
     names: str | Sequence[str] | None = None
     """Names of the columns of a table without a header: a text with commas between them, or a sequence."""
     decimal: str | None = None

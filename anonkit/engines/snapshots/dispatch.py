@@ -370,7 +370,7 @@ def of_fetched(address: SourceAddress, path: Path, policy: Policy) -> FileTable:
 
 
 def _compression_of(path: Path) -> str | None:
-    """Return how a text is compressed by its first bytes, which no text begins with; None where it is not."""
+    """Return how a text is compressed by its first bytes, which no string begins with; None where it is not."""
     with path.open("rb") as file:
         start = file.read(4)
     return next((name for name, magic in _MAGIC.items() if start.startswith(magic)), None)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables, views and queries of DuckDB files, opened for reading alone, in one transaction.
 
-DuckDB's types are kept where Arrow has the same. Integers of 128 bits and more come as exact decimal texts, typed as
+DuckDB's types are kept where Arrow has the same. Integers of 128 bits and more come as exact decimal strings, typed as
 the cells of a text file are; UUIDs, intervals, bit strings, times with a zone and enums as DuckDB spells them. Bytes,
 JSON, lists, structs, maps, unions and shapes are refused. Infinite days are missing.
 """
@@ -108,7 +108,7 @@ class DuckdbTable:
             return written_copy(batches(), reader.schema, folder, named, texts)
 
     def _columns(self, connection: Any, duckdb: Any) -> tuple[dict[str, str], list[str]]:
-        """Return how each column of the owner's rows is selected, and which are texts without a type."""
+        """Return how each column of the owner's rows is selected, and which are strings without a type."""
         statements = connection.extract_statements(self.select)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise ParameterError("the query is not one SELECT statement", "a source is read, and nothing in it changed")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables, views and queries of a PostgreSQL server, read by ADBC in one read-only transaction.
 
-The server's types are kept where Arrow has the same: truth values, integers, floats, texts, dates, times, timestamps
-(with a zone: in UTC). `numeric`, `money` and `oid` come as exact decimal texts, typed as the cells of a text file are,
-so that two numbers of 20 digits stay two; enums, UUIDs, network addresses, intervals and bit strings as the server
+The server's types are kept where Arrow has the same: truth values, integers, floats, strings, dates, times, timestamps
+(with a zone: in UTC). `numeric`, `money` and `oid` come as exact decimal strings, typed as the cells of a text file
+are, so that two numbers of 20 digits stay two; enums, UUIDs, network addresses, intervals and bit strings as the server
 spells them. Bytes, JSON, XML, arrays, composites, ranges and shapes are refused. What SQL has and a cell has not is
 missing: `NaN`, infinite days, the time 24:00.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of a private copy: made for their owner alone, and written in batches of typed rows or of texts."""
+"""Files of a private copy: made for their owner alone, and written in batches of typed rows or of strings."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def typed_copy(
 
 
 def text_copy(folder: Path, names: list[str], batches: Iterable[pa.RecordBatch], named: str) -> FileTable:
-    """Write cells as texts, to be typed as those of a CSV file are; parameters and errors are those of `typed_copy`."""
+    """Write cells as strings, to be typed as those of a CSV file are; parameters and errors as of `typed_copy`."""
     return _copy(folder, pa.schema([(name, pa.string()) for name in names]), batches, named, TEXTS)
 
 

@@ -128,7 +128,7 @@ def _text(raw: bytes) -> str:
 
 
 def _texts(cells: Sequence[object]) -> pa.Array:
-    """Return cells as texts, each by itself; columns of one type take a short way to the same."""
+    """Return cells as strings, each by itself; columns of one type take a short way to the same."""
     kinds = set(map(type, cells)) - {type(None)}
     if kinds <= {str}:
         return pa.array(cells, pa.string())

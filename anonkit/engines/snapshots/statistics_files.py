@@ -3,7 +3,7 @@
 
 The meaning of a cell follows from the file's description of its column and from the policy, never by other cells:
 
-* What the file declares missing is missing, and so is a blank text, which these formats cannot distinguish from none.
+* What the file declares missing is missing, and so is a blank string, which these formats cannot distinguish from none.
 * A code with a value label becomes its label, a code without one its number as a text. A column stays one of codes
   where SPSS calls it a scale or the policy declares it a number: by its type, bounds or ladder. A label that is
   for several codes is followed by its code, so that they stay apart.

@@ -141,7 +141,7 @@ class SparkEngine:
         return self._copy(converted(self._local.scan(data, policy), self._new_folder()))
 
     def _without_listed(self, source: SparkSource, policy: Policy) -> SparkSource:
-        """Return a table that brought its types without the texts that a policy lists as missing, numbers read."""
+        """Return a table that brought its types without the strings that a policy lists as missing, numbers read."""
         function = None
         if listed_texts(policy):
             function = listed_missing(source.schema, policy, partial(self.add_up, source))
