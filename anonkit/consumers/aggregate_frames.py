@@ -24,7 +24,7 @@ def aggregate_tables(release: str | Path) -> dict[str, pd.DataFrame]:
     Parameters
     ----------
     release : path
-        The Parquet file of the release; its `params.json` stands beside it.
+        The Parquet file of the release; its `params.json` is beside it.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def aggregate_tables(release: str | Path) -> dict[str, pd.DataFrame]:
     ParameterError
         The release holds no aggregates.
     GuaranteeError
-        A file is not the one whose hash stands in the descriptor of the release.
+        A file is not the one whose hash is in the descriptor of the release.
     ReleaseFormatError
         A file is missing or damaged.
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cells of one released column as numbers: ends and middle of an interval, shares of a set; never NaN.
 
-A label stands for a set of parts of its column (`anonkit.published.recoding.axes`). An interval becomes its lowest and
+A label means a set of parts of its column (`anonkit.published.recoding.axes`). An interval becomes its lowest and
 its highest value and the middle of the two; a set of categories, a group of a tree too, becomes the share that each
 of its m members has when nothing else is known, 1/m. `*` is the set of all parts, and so is a value about which the
 release says nothing. Missing has an indicator of its own where released rows can show it. A cell in the original
@@ -34,7 +34,7 @@ _ENDS = ("low", "high", "mid")
 
 
 class Cells(Protocol):
-    """How the cells of one column become numbers."""
+    """The map from the cells of one column to numbers."""
 
     @property
     def name(self) -> str:
@@ -58,11 +58,11 @@ class IntervalCells:
     axis: IntervalAxis
     labels: Labels
     whole: bool
-    """True: the column holds whole numbers, or days, so that the highest value below 40 is 39."""
+    """True: the column holds integers, or days, so that the highest value below 40 is 39."""
     bounds: tuple[float, float] | None
     """Declared bounds, which end the outermost intervals; without them they end as `_open_ends` says."""
     missing: frozenset[str] = frozenset()
-    """Texts that stood for missing in the source."""
+    """Strings that meant missing in the source."""
 
     def names(self, column: str) -> tuple[str, ...]:
         """Return the names of low, high and middle, and of missing where the release has it."""
@@ -138,7 +138,7 @@ class IntervalCells:
     def _open_ends(self, cuts: Sequence[float]) -> tuple[float, float]:
         """Return where the lowest interval begins and the highest ends: at the bounds, or the outermost cuts.
 
-        One cut of other than whole numbers would be both, and its two sides one point: they reach half its size from
+        One cut of other than integers would be both, and its two sides one point: they reach half its size from
         it, 1 from zero, so that the cut stays in the middle between what a model has seen of either side.
         """
         if self.bounds is not None:
@@ -159,7 +159,7 @@ class SetCells:
     axis: CategoryAxis
     labels: Labels
     missing: frozenset[str] = frozenset()
-    """Texts that stood for missing in the source."""
+    """Strings that meant missing in the source."""
 
     def names(self, column: str) -> tuple[str, ...]:
         """Return a name for each value, then for others and for missing where there are such."""
@@ -196,7 +196,7 @@ class NumberCells:
 
     name: str
     middle: float = 0.0
-    """What stands for a missing cell: the median of the cells that the column was learned from."""
+    """Substitute for a missing cell: the median of the cells that the column was learned from."""
     has_missing: bool = False
     """True where some of them were missing: then missing has an indicator."""
 
@@ -245,7 +245,7 @@ class NumberCells:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TextCells:
-    """A column of texts that was not recoded: one indicator for each of some values."""
+    """A column of strings that was not recoded: one indicator for each of some values."""
 
     name: str
     values: tuple[str, ...]
@@ -291,7 +291,7 @@ Row = Sequence[float] | FloatArray
 def _by_text(
     array: pa.Array, row_of: Callable[[str | None], Row | None], width: int, name: str, kinds: str
 ) -> FloatArray:
-    """Return the features of every cell by its text, each distinct one looked up once."""
+    """Return the features of every cell by its string, each distinct one looked up once."""
     texts = array if pa.types.is_string(array.type) else cell_texts(array)
     encoded = pc.dictionary_encode(texts)
     rows = [row_of(text) for text in (*encoded.dictionary.to_pylist(), None)]

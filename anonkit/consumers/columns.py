@@ -107,7 +107,7 @@ def _arrow(data: Any) -> pa.Table:
 
 
 def _plain(name: str, array: pa.Array) -> pa.Array:
-    """Return a column, or refuse one whose cells are no values: lists, structs, texts that are no UTF-8."""
+    """Return a column, or refuse one whose cells are no values: lists, structs, strings that are no UTF-8."""
     strange = pa.types.is_nested(array.type) or isinstance(array.type, pa.BaseExtensionType)
     if strange or _made(lambda: array.validate(full=True) is None) is None:
         raise SourceError(

@@ -26,7 +26,7 @@ from anonkit.published.randomized_table import PublishedAttribute, PublishedTarg
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DrawnFactors:
-    """What predictions add up."""
+    """The terms of the sum behind a prediction."""
 
     factors: tuple[Factor, ...]
     weight: float

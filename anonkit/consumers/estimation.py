@@ -44,7 +44,7 @@ the simplex; as published, uncorrected."""
 
 @dataclass(frozen=True, kw_only=True)
 class Estimation:
-    """How probabilities are made from sums.
+    """The estimator of probabilities from sums.
 
     Raises
     ------
@@ -78,7 +78,7 @@ class Prior:
     errors: FloatArray
     """Standard errors, shape (n_classes,)."""
     expected: FloatArray
-    """What predictions start from: `probabilities`, of the shrunken estimator drawn together by their errors."""
+    """Probabilities of predictions: `probabilities`, of the shrunken estimator shrunk together by their errors."""
 
 
 def label_channel(target: PublishedTarget | None) -> Channel:

@@ -27,13 +27,13 @@ class ShareFactor:
 
     attribute: PublishedAttribute
     probabilities: FloatArray
-    """What predictions use, shape (n_classes, domain size); rows add up to 1 (except for the published estimator)."""
+    """Probabilities for predictions, shape (n_classes, domain size); rows sum to 1 but for the published estimator."""
     unbiased: FloatArray | None
     """The moment estimates behind them, which may leave [0, 1]; None where the answers cannot be inverted."""
     error_source: Callable[[], FloatArray]
     """Computes `errors`: for a smoothed histogram that takes longer than the estimate."""
     notes: tuple[str, ...] = ()
-    """What the reader should know; no cell values."""
+    """Notes for the reader; no cell values."""
 
     @cached_property
     def errors(self) -> FloatArray:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def learned_from_files(
     release: str | Path, estimator: str | None, vote: str | None, asked: MixtureQuestions, settings: Mapping[str, Any]
 ) -> tuple[Any, Described | None]:
-    """Return the model that the format of the params calls for, and its description; None where it predicts nothing.
+    """Return the model for the format of the params, and its description; None where it predicts nothing.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def learned_from_files(
     Raises
     ------
     AnonkitError
-        Those of `reconstruct`: the release has no model, or another one than what is asked is for.
+        Those of `reconstruct`: the release has no model, or one of another kind than the queries need.
     """
     params = read_params(release)
     if params.get("format") in MIXTURES:

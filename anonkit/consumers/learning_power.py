@@ -43,7 +43,7 @@ _UNTOLD_REACH = 0.2  # half a 95 % interval of every class's share, above which 
 
 @dataclass(frozen=True, kw_only=True)
 class LearningPower:
-    """What the answers of a release can tell of its target."""
+    """The statistical power of the answers of a release for its target."""
 
     class_effect_told: bool
     """Some attribute is seen to differ between classes (by chance alone in 5 % of the releases)."""
@@ -77,7 +77,7 @@ class LearningPower:
 
 
 class NothingLearnedWarning(UserWarning):
-    """The rows of a release are too few for its noise to tell anything of the target."""
+    """The rows of a release are too few for its noise to show anything of the target."""
 
 
 def _about(rows: int | None) -> str:
@@ -89,12 +89,12 @@ def _about(rows: int | None) -> str:
 
 @one_thread()
 def learning_power(model: Model) -> LearningPower:
-    """Return what the rows that a model was learned from can tell, by unbiased contrasts under no class effect.
+    """Return the power of the rows of a model, by unbiased contrasts under no class effect.
 
     For every class c and value v the contrast D = N_cv − P_v N_c − π_c (N_v − P_v N) of estimated counts has mean 0
     when the value does not depend on the class (for a number, its mean takes the place of the share of v). Its
-    variance s² is that of answers in which it does not. A class effect is told when all contrasts together leave a χ²
-    law of their rank at 4 %, or one of the m contrasts leaves the interval of Bernstein's inequality at 1 % / m,
+    variance s² is that of answers in which it does not. A class effect is detected when all contrasts together leave a
+    χ² law of their rank at 4 %, or one of the m contrasts leaves the interval of Bernstein's inequality at 1 % / m,
     b L / 3 + √((b L / 3)² + 2 L s²) with L = ln(2 m / 0.01) and b what one answer can add.
 
     Where P(v|c) and the share in all other classes differ by δ, D is n π_c (1 − π_c) δ, and s grows as √n: the
@@ -170,9 +170,9 @@ class _Contrasts:
     fixed: FloatArray
     """The part of their variances that does not grow with the rows: of noise on counts."""
     most: FloatArray
-    """What one answer can add to each, in size."""
+    """Largest contribution of one answer to each, in absolute value."""
     effect: FloatArray
-    """What the difference looked for would make of each."""
+    """Expected value of each under the effect looked for."""
     joint: tuple[float, int] | None
     """Squared distance of all together from 0 in units of their covariance, and its rank; None with few answers."""
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the noisy tables of a release say of a question: counts with the interval that their noise leaves.
+"""Answers of the noisy tables of a release to counting queries: counts with the interval that their noise leaves.
 
-A table that holds all columns of a question answers it by sums of its cells; whole columns are summed away. Which table
+A table with all columns of a query answers it by sums of its cells; whole columns are summed away. Which table
 is read follows from what was chosen before its own noise was drawn, so the noise of what is read is noise of its law,
 and an interval misses the true count as rarely as it says.
 """
@@ -95,14 +95,14 @@ def answer(
     allowed: Mapping[str, BoolArray],
     level: float,
 ) -> Answer | None:
-    """Return what noisy tables say of the rows with each combination of values, among those with allowed values.
+    """Return the noisy counts of each combination of values, among rows with allowed values.
 
     Parameters
     ----------
     columns, pairs
         Noisy tables of single columns and of pairs, as `noisy_cells` returns them.
     names : sequence of str
-        The columns asked for.
+        The columns of the query.
     allowed : mapping of str to bool array
         Columns on which the rows are conditioned.
     level : float
@@ -151,13 +151,13 @@ class _Sums:
 
     counts: FloatArray
     exact: BoolArray
-    """False where what was counted holds more than was asked for."""
+    """False where the count covers more than the query."""
     draws: int
     """Cells that were added up for each."""
 
 
 def _summed(table: NoisyCells, names: Sequence[str], allowed: Mapping[str, BoolArray]) -> _Sums:
-    """Return the sums: over all groups of a column that is not asked for, or over those of its allowed values."""
+    """Return the sums: over all groups of a column outside the query, or over those of its allowed values."""
     counts, draws, whole = table.counts.astype(np.float64), 1, True
     for axis, (name, groups) in enumerate(zip(table.names, table.groups, strict=True)):
         if name in names:

@@ -81,7 +81,7 @@ class MarginalTable:
 
 
 class MarginalModel:
-    """What a release by `dp-marginals` knows: its noisy tables, and the mixture that was fitted to them.
+    """The model of a release by `dp-marginals`: its noisy tables, and the mixture that was fitted to them.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class MarginalModel:
 
     Privacy
     -------
-    Post-processing of what was published: however many rows are drawn and questions asked, nobody loses more.
+    Post-processing of what was published: more rows and more queries add no privacy loss.
     """
 
     def __init__(self, params: Mapping[str, Any]) -> None:
@@ -156,7 +156,7 @@ class MarginalModel:
 
     @property
     def conditions(self) -> dict[str, RowCondition]:
-        """What the conditions come to, by column: `ranges` of a number, of whole bins; `values` and `missing`."""
+        """The resolved conditions, by column: `ranges` of a number, of whole bins; `values` and `missing`."""
         return dict(self._conditions)
 
     @property
@@ -176,8 +176,8 @@ class MarginalModel:
     def given(self, conditions: Mapping[str, object]) -> MarginalModel:
         """Return the model of the rows that have certain values, exactly as the mixture has them.
 
-        A number is known by its bin. A range stands for the bins whose middles lie in it, a single number for the bin
-        that it is in: counts and intervals are of these whole bins, which `conditions` of what is returned tells.
+        A number is known by its bin. A range means the bins whose middles lie in it, a single number for the bin
+        that it is in: counts and intervals are of these whole bins, which the result lists in `conditions`.
 
         Parameters
         ----------
@@ -262,7 +262,7 @@ class MarginalModel:
     def batches(
         self, n_rows: int | None = None, *, seed: int | None = None, batch_rows: int = BATCH_ROWS
     ) -> Iterator[pa.RecordBatch]:
-        """Draw rows batch by batch, so that no more than one batch is held; parameters are those of `draw`.
+        """Draw rows batch by batch, so that no more than one batch is in memory; parameters are those of `draw`.
 
         Yields
         ------
@@ -272,7 +272,7 @@ class MarginalModel:
         Raises
         ------
         ParameterError
-            A number is none of rows, or the model has none to draw; before the first batch is asked for.
+            A number is none of rows, or the model has none to draw; before the first batch is drawn.
         """
         wanted = round(self.rows) if n_rows is None else _whole("rows", n_rows, 0, _MOST_ROWS)
         size = _whole("batch_rows", batch_rows, 1)
@@ -315,7 +315,7 @@ def _clear(value: object) -> object:
 
 
 def _whole(name: str, value: object, low: int, high: int | None = None) -> int:
-    """Return a whole number, of numpy too, that lies where it must."""
+    """Return an integer, of numpy too, within its bounds."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     number = int(value) if whole else -1  # type: ignore[call-overload]
     if number < low or (high is not None and number > high):

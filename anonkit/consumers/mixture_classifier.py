@@ -181,7 +181,7 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _known_codes(data: Columns, name: str, domain: Categories | Grid) -> IntArray:
-    """Return the codes of a column; the size of the domain for a cell that is outside it, of which a warning tells."""
+    """Return the codes of a column; the size of the domain for a cell outside it, with a warning."""
     if isinstance(domain, Grid):
         numbers = data.numbers(name)
         unknown = np.isnan(numbers) & (not domain.has_missing)

@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureQuestions:
-    """What is asked of the mixture of a release by `dp-marginals`, besides a prediction."""
+    """Queries of the mixture of a release by `dp-marginals`, besides a prediction."""
 
     target: str | None = None
     """The column to predict; the declared target where none is named."""
     draw: str | Path | None = None
     """Parquet file to write rows to that are drawn from the mixture."""
     rows: int | None = None
-    """How many; as many as the mixture stands for where no number is given."""
+    """Number of rows to draw; the mixture's own number where None."""
     seed: int | None = None
     """The same rows for the same seed."""
     tables: Sequence[Sequence[str]] = ()
-    """One to three columns each, whose counts are told with their intervals."""
+    """One to three columns each, whose counts are returned with their intervals."""
     given: Mapping[str, object] = field(default_factory=dict)
     """Conditions on the rows that are drawn and counted; see `MarginalModel.given`."""
 
     def refuse(self) -> None:
-        """Refuse what only a mixture can answer.
+        """Refuse queries that only a mixture can answer.
 
         Raises
         ------
         ParameterError
-            Something was asked.
+            There is a query.
         """
         if self != MixtureQuestions():
             raise ParameterError(
@@ -74,14 +74,14 @@ def conditions_typed(texts: Sequence[str]) -> dict[str, list[str]]:
 
 
 def answers(mixture: Any, asked: MixtureQuestions) -> dict[str, Any]:
-    """Return what a mixture answers: `tables`, how many rows were `drawn`, and what conditions came to in `given`.
+    """Return the answers of a mixture: `tables`, the number of `drawn` rows, and the resolved conditions in `given`.
 
-    Nothing where neither tables nor rows were asked.
+    Empty where neither tables nor rows are requested.
 
     Parameters
     ----------
     mixture : MarginalModel
-        Not looked at where neither rows nor tables are asked.
+        Ignored where neither rows nor tables are requested.
     asked : MixtureQuestions
     """
     if asked.draw is None and not asked.tables:

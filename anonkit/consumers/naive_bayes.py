@@ -51,7 +51,7 @@ class ReleasedRowsWarning(ReconstructionWarning):
 
 
 class Model:
-    """P(class) and P(value | class) as reconstructed from sums, made when first asked for."""
+    """P(class) and P(value | class) as reconstructed from sums, made at first use."""
 
     def __init__(self, statistics: ClassStatistics, estimation: Estimation) -> None:
         if statistics.n_rows == 0:
@@ -71,7 +71,7 @@ class Model:
 
     @property
     def weight(self) -> float:
-        """How much the sum of what the attributes say counts, in (0, 1]: see `estimators.evidence_weight`."""
+        """Weight of the summed evidence of the attributes, in (0, 1]: see `estimators.evidence_weight`."""
         return self._drawn.weight
 
     @cached_property
@@ -212,7 +212,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The Parquet file of the release, or any other of its files.
         **settings
             `estimator`, `smoothing`, `numbers`, as for the constructor; of noisy tables, whose counts are made
-            consistent and not drawn together, the estimator is "likelihood" unless another is asked for.
+            consistent and not drawn together, the estimator is "likelihood" unless another is given.
 
         Raises
         ------

@@ -40,7 +40,7 @@ class ReadAxis:
     def of(
         cls, axis: IntervalAxis | CategoryAxis, labels: Labels, array: pa.Array, missing: frozenset[str]
     ) -> ReadAxis:
-        """Read a column by the axis of its recoding; texts in `missing` are missing."""
+        """Read a column by the axis of its recoding; strings in `missing` are missing."""
         if isinstance(array, pa.DictionaryArray):
             array = array.dictionary_decode()
         if isinstance(axis, IntervalAxis) and is_ordered(array.type):
@@ -66,7 +66,7 @@ def _category_codes(axis: CategoryAxis, values: list[str | None]) -> IntArray:
 
 
 def _interval_codes(axis: IntervalAxis, values: list[str | None]) -> IntArray:
-    """Return the parts of numbers or dates that are spelled out; `UNKNOWN` for every other text."""
+    """Return the parts of numbers or dates that are spelled out; `UNKNOWN` for every other string."""
     points = [None if value is None else _point(value) for value in values]
     if any(isinstance(cut, date) for cut in axis.cuts):
         known = [isinstance(point, date) for point in points]
@@ -94,7 +94,7 @@ def shown_as_released(
     labels: Mapping[str, tuple[IntervalAxis | CategoryAxis, Labels]],
     missing: frozenset[str],
 ) -> dict[str, pa.Array]:
-    """Return the recoded columns of a table as the release shows them; a row nothing is said about shows `*`.
+    """Return the recoded columns of a table as the release shows them; a row that is not covered shows `*`.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def shown_as_released(
     labels : mapping
         Axis and labels of each recoded column.
     missing : frozenset of str
-        Texts that stood for missing in the source.
+        Strings that meant missing in the source.
 
     Raises
     ------
@@ -147,6 +147,6 @@ def shown_as_released(
 
 
 def _replaced(array: pa.Array, kept: BoolArray, texts: tuple[Any, ...], places: IntArray) -> pa.Array:
-    """Return cells with those that are not kept replaced by the text at their place; the last text is at -1."""
+    """Return cells with those that are not kept replaced by the string at their index; the last string is at -1."""
     replaced = pa.array(texts, pa.string()).take(pa.array(np.where(places < 0, len(texts) - 1, places)))
     return pc.if_else(pa.array(kept), cell_texts(array), replaced) if kept.any() else replaced

@@ -21,7 +21,7 @@ from anonkit.estimators.number_scores import number_scores, score_errors
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """How well a model predicts the target of a table it has not seen."""
+    """The accuracy of a model that predicts the target of a table it has not seen."""
 
     n: int
     """Rows of the table."""
@@ -50,7 +50,7 @@ class Scores:
 
 @dataclass(frozen=True, kw_only=True)
 class RegressionScores:
-    """How well a model predicts the numbers of a table it has not seen."""
+    """The error of a model that predicts the numbers of a table it has not seen."""
 
     n: int
     """Rows of the table."""

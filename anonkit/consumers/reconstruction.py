@@ -39,25 +39,25 @@ class Reconstruction:
     model: NaiveBayes | Forest | MixtureClassifier | ReleaseRegressor | MarginalModel
     """Of a release for any purpose without a column to predict the mixture itself."""
     described: Described | None
-    """What the model says of itself; None where it predicts no column."""
+    """Description of the model; None where it predicts no column."""
     estimator: str | None = None
-    """How shares were estimated; None for a forest, whose counts are published."""
+    """Estimator of the shares; None for a forest, whose counts are published."""
     vote: str | None = None
-    """How the trees of a forest decided together; None for naive Bayes, and for a forest that predicts by scores."""
+    """Vote of the trees of a forest; None for naive Bayes, and for a forest that predicts by scores."""
     power: LearningPower | None = None
-    """Whether the rows tell anything of the target at this noise; None for a forest."""
+    """Power of the rows for the target at this noise; None for a forest."""
     scores: Scores | RegressionScores | None = None
     """When a test table was given that holds the target."""
     predictions: pa.Table | None = None
     """When a test table was given: the predicted class, or number, and the probability of every class, or bin."""
     drawn: int | None = None
-    """Rows that were drawn from the mixture and written; None where none were asked for."""
+    """Rows that were drawn from the mixture and written; None where none were requested."""
     tables: tuple[MarginalTable, ...] = ()
-    """Tables of the mixture that were asked for."""
+    """Requested tables of the mixture."""
     mixture: MarginalModel | None = None
     """The mixture that the model is, or predicts by; None for a release of another kind."""
     given: tuple[RowCondition, ...] = ()
-    """What the conditions on rows that are drawn and counted come to: of a number whole bins."""
+    """Resolved conditions on rows that are drawn and counted: of a number whole bins."""
 
     @property
     def is_regression(self) -> bool:
@@ -115,7 +115,7 @@ def reconstruct(
     Parameters
     ----------
     release : path
-        The Parquet file of the release; its `params.json` stands beside it. Nothing else is needed.
+        The Parquet file of the release; its `params.json` is beside it. Nothing else is needed.
     test : path or table, optional
         True values to predict from; scored when it holds the target.
     predictions : path, optional
@@ -136,14 +136,14 @@ def reconstruct(
     Warns
     -----
     NothingLearnedWarning
-        The rows are too few for the noise to tell anything of the target; the rows it would take are said.
+        The rows are too few for the noise to show anything of the target; the message has the number needed.
 
     Raises
     ------
     ParameterError
-        The release has no noise to undo and no model, or predictions are asked for without a table to predict from.
+        The release has no noise to undo and no model, or predictions are requested without a table to predict from.
     GuaranteeError
-        A file is not the one whose hash stands in the descriptor of the release.
+        A file is not the one whose hash is in the descriptor of the release.
     ReleaseFormatError, SourceError
         A file is missing or damaged, or does not fit the params.
 
@@ -215,7 +215,7 @@ def _regressor(learned: NaiveBayes | Forest | MixtureClassifier) -> ReleaseRegre
 
 
 def _power_of(learned: NaiveBayes | Forest | MixtureClassifier) -> LearningPower | None:
-    """Return what the release can tell of its target, warning where that is nothing."""
+    """Return the power of the release for its target, warning where there is none."""
     from anonkit.consumers.naive_bayes import NaiveBayes
 
     if not isinstance(learned, NaiveBayes):

@@ -47,7 +47,7 @@ class ReleaseRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     model_ : Forest, MixtureClassifier or NaiveBayes
         The classifier of the bins: its `predict_proba` is their distribution given a row.
     bins_ : NumberBins
-        The bins of the target, with the number that stands for each.
+        The bins of the target, with the representative number of each.
 
     Privacy
     -------

@@ -32,17 +32,17 @@ _NEVER_FEATURES = ("identifier", "unit", "target")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Published:
-    """What the params of a release say of its columns."""
+    """The parts of the params of a release that describe its columns."""
 
     cells: Mapping[str, Cells] = field(default_factory=dict)
-    """How each recoded column becomes numbers."""
+    """Map of each recoded column to numbers."""
     ignored: frozenset[str] = frozenset()
     """Columns that are no features."""
     recoding: Recoding | None = None
     missing: frozenset[str] = frozenset()
-    """Texts that stood for missing in the source."""
+    """Strings that meant missing in the source."""
     bounds: tuple[BoundColumn, ...] = ()
-    """Columns that the release shows as two: rows that have these are read as the labels they stand for."""
+    """Columns that the release shows as two bounds: rows that have these are read as the labels."""
 
     def labelled(self, data: Columns) -> Columns:
         """Return rows with labels in place of bounds; those in the original values as they are."""
@@ -78,7 +78,7 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     (`job=clerk`): of m members each has 1/m. `*`, and a value about which the release says nothing, is the interval
     from the lowest to the highest value of the column, or equal shares of all its values. A value that was not
     generalized is the interval (the set) of this one value: 37 has low, high and middle 37. Numbers and dates that were
-    released as they are stay one feature (a date: days since 1970), other texts become indicators of their values.
+    released as they are stay one feature (a date: days since 1970), other strings become indicators of their values.
     Where released rows can be missing a column has an indicator of it (`age_missing`, `job=missing`). No feature is
     NaN, so that every model of scikit-learn takes them.
 
@@ -86,9 +86,9 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     params : path, mapping or Release, optional
         The release: any of its files, its params, or the release itself. Without any, nothing was recoded: every
-        column is taken as numbers or as texts.
+        column is taken as numbers or as strings.
     max_categories : int, optional
-        Most indicators of a column of texts that was not recoded, 1 or more: its commonest values when fitted. All
+        Most indicators of a column of strings that was not recoded, 1 or more: its commonest values when fitted. All
         of them by default. Recoded columns have a feature for each value that the release lists.
     recode : bool
         True, the default: rows in the original values are first recoded as the release was, whether or not k holds
@@ -106,8 +106,8 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     The lowest (highest) interval of a column has an open end: it ends at the declared bound, and at the column's
-    outermost cut when none is declared; the two sides of a single cut of other than whole numbers reach half its size
-    from it (1 from zero). Whole numbers of [30, 40) reach from 30 to 39, dates to the day before.
+    outermost cut when none is declared; the two sides of a single cut of other than integers reach half its size
+    from it (1 from zero). Integers of [30, 40) reach from 30 to 39, dates to the day before.
     Columns are found by name: others, such as identifiers or the target, are left out of the features, and a test table
     may have more columns than the release, in any order. Text that is a label of the release is read as this label.
     Of a release that shows intervals as bounds (`age_low`, `age_high`) the features are those of its labels.
@@ -118,7 +118,7 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Privacy
     -------
-    A function of the release alone, or of rows that the receiver holds anyway: it costs nothing and tells nothing more.
+    A function of the release alone, or of rows that the receiver has anyway: there is no further privacy loss.
 
     Examples
     --------

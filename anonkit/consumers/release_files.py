@@ -31,12 +31,12 @@ _TEXT = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t", ".csv.zst":
 
 @dataclass(frozen=True, kw_only=True)
 class Described:
-    """What a model says of itself, whatever it is."""
+    """The description that a model gives of itself, whatever it is."""
 
     kind: str
-    """What it is, in words."""
+    """Kind of the model, in words."""
     rows: int | None
-    """Rows it was learned from, as far as the release tells."""
+    """Rows it was learned from, where the release publishes their number."""
     target: str
     domain: Categories
     """The classes."""
@@ -128,18 +128,18 @@ def read_true_table(path: str | Path, types: Mapping[str, pa.DataType]) -> pa.Ta
 
 
 def in_written_form(table: Any, written: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Return a table of true values with the texts of some columns read by their written form.
+    """Return a table of true values with the strings of some columns read by their written form.
 
     Parameters
     ----------
     table : table
-        Anything a model predicts from; other types of columns than texts are as they are.
+        Anything a model predicts from; columns of other types than strings are as they are.
     written : mapping
         `NumberForm.to_params()` by column, as in the params of a release.
 
     Returns
     -------
-    The columns by name, 64-bit floats where they were texts; a text of another form is missing.
+    The columns by name, 64-bit floats where they were strings; a string of another form is missing.
     """
     if not written:
         return table

@@ -5,7 +5,7 @@ A released row shows a noisy answer in place of the class and of the values to p
 with it measures the noise. What is wanted is Σ P(x, y) 1[f(x) = y] over true rows. Where the values are clear and only
 the label was randomized, its inverse response matrix gives that without bias and without an assumption. Where values
 were randomized too, an inverse of all of them together has a variance beyond any use, and where each row answers one
-attribute it does not exist: the model is then asked about rows drawn from the distribution reconstructed from the
+attribute it does not exist: the model then predicts rows drawn from the distribution reconstructed from the
 released rows, attributes independent within a class as naive Bayes has it.
 """
 

@@ -31,11 +31,11 @@ _RARE = 0.001
 def looks_released(statistics: ClassStatistics, data: Columns) -> bool:
     """Return whether rows are answers of the release that was learned from, taken for true values.
 
-    Certain signs are the column that names the attribute asked, rows with one value at most where one attribute is
-    asked, and numbers that all stand on the places where answers stand. Else rows are taken for answers when every
+    Certain signs are the column that names the answered attribute, rows with one value at most where one attribute is
+    answered, and numbers that are all at possible answers. Else rows are taken for answers when every
     attribute agrees with the frequencies of the release's answers and at least one disagrees with the frequencies
-    estimated behind them, each by tests that err once in 1,000 tables; where noise is too strong or too weak to tell
-    the two apart nothing is said.
+    estimated behind them, each by tests that err once in 1,000 tables; where noise is too strong or too weak to
+    distinguish the two the result is False.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def is_clear(attribute: PublishedAttribute) -> bool:
 def _verdict(
     attribute: PublishedAttribute, sums: Sums, statistics: ClassStatistics, data: Columns
 ) -> tuple[bool, bool, bool]:
-    """Tell whether a column agrees with the answers, with the truth behind them, and stands on the answers' places."""
+    """Return whether a column agrees with the answers, with the truth behind them, and has only possible answers."""
     if isinstance(sums, PowerSums):
         return *_powers(attribute, sums, data), False
     answers = sums.reshape(statistics.n_classes, -1).sum(axis=0).astype(np.float64)
@@ -125,7 +125,7 @@ def _agree(differences: FloatArray, variances: FloatArray) -> bool:
 
 
 def _on_places(attribute: PublishedAttribute, data: Columns, codes: NDArray[np.int64]) -> bool:
-    """Return whether all numbers are middles of the answers' cells, where true numbers stand by chance only."""
+    """Return whether all numbers are middles of the answers' cells, where true numbers are by chance only."""
     grid = attribute.answers()
     assert isinstance(grid, Grid)  # noqa: S101 - the caller has looked
     values = data.numbers(attribute.name)

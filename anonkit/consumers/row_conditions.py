@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions on the columns of a mixture: as they are asked, and the values or bins that they come to."""
+"""Conditions on the columns of a mixture: as they are given, and the values or bins that they resolve to."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _TO = ".."
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowCondition:
-    """What a condition on a column comes to: whole values, of a number whole bins."""
+    """A resolved condition on a column: whole values, of a number whole bins."""
 
     name: str
     """The column."""
     domain: Categories | Grid
     allowed: BoolArray
-    """Which codes of the domain meet it, shape (values,)."""
+    """True for each code of the domain that meets it, shape (values,)."""
     asked: tuple[str, ...] = ()
-    """How the bins of a number were asked for, in words."""
+    """Given conditions on the bins of a number, in words."""
 
     @property
     def values(self) -> tuple[object, ...]:
@@ -157,7 +157,7 @@ def _code_of_missing(name: str, domain: Categories | Grid) -> int:
 
 
 def _code_of_category(name: str, domain: Categories, codes_of: Mapping[str | None, int], value: object) -> int:
-    """Return the code of a value; a text as it stands goes first, then without outer spaces."""
+    """Return the code of a value; a string as it is goes first, then without outer spaces."""
     if isinstance(value, str) or not _is_missing(value):
         for text in (str(value), str(value).strip()):
             if text in codes_of:

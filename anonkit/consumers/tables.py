@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables estimated from a randomized release: frequencies, histograms, moments, two-way tables, each with intervals.
 
-All are post-processing of the release. Intervals are at the level asked, for each number on its own: normal, with
+All are post-processing of the release. Intervals are at the given level, for each number on its own: normal, with
 what answers too rare to be seen could add; for a number answered by a band they hold for every distribution.
 """
 
@@ -68,8 +68,8 @@ def frequencies(
     """Estimate the share of each category of an attribute or of the target, or of each cell of a number's grid.
 
     Where answers come from a band around the value, an interval holds the share at least as often as `level` says,
-    whatever the distribution; the estimate is smoothed and need not be its middle, and single cells are hardly told.
-    Ask for fewer bins to be told more of each.
+    whatever the distribution; the estimate is smoothed and need not be its middle, and single cells are hardly
+    determined. Fewer bins give more precise shares.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class _Numeric:
     bounds: tuple[int, int]
     """Public bounds, inclusive, both multiples of `step`."""
     step: int = 1
-    """What values are rounded to."""
+    """Step to which values are rounded."""
     means: tuple[float, ...]
     """One a customer value, in the order of `_VALUES`."""
     deviations: tuple[float, ...]

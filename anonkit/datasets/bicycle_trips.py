@@ -47,7 +47,7 @@ def bicycle_trips(n: int = 1_000, seed: int = 0) -> pa.Table:
     Every rider has 1 to 20 trips in thirteen weeks from 3 March 2025, subscribers more. Four in five trips of a
     subscriber, and one in three of others, are between home and work, on a weekday, in the morning or in the late
     afternoon; the others start anywhere at any time of the day. Homes and places of work are a rider's own: with
-    them the table tells people apart although no name is in it.
+    them the table distinguishes people although no name is in it.
 
     ======================== ==================================================== ===============
     column                   values                                               unit

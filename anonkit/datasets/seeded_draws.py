@@ -15,7 +15,7 @@ IntArray = NDArray[np.int64]
 
 
 class Stream(IntEnum):
-    """What is drawn: each has words of its own, whatever the others take. A number stays what it is for good."""
+    """The streams of random words: each has words of its own. A number stays what it is for good."""
 
     CUSTOMER = 0
     CUSTOMER_MONTH = 1

@@ -24,11 +24,11 @@ class Simulation:
     draw: Callable[[int, int], pa.Table]
     """By the number of people and the seed."""
     policy: Callable[[], str] | None = None
-    """The text of a policy that declares every domain; None for tables that are released joined, by a recipe."""
+    """The TOML of a policy that declares every domain; None for tables that are released joined, by a recipe."""
 
 
 def _customers(people: int, seed: int) -> pa.Table:
-    """Return bank customers as an owner has them: with their numbers, and texts in place of dictionaries."""
+    """Return bank customers as an owner has them: with their numbers, and strings in place of dictionaries."""
     table = bank_customers(people, seed, customer_id=True)
     plain = [
         column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column for column in table.itercolumns()

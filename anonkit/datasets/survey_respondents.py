@@ -51,7 +51,7 @@ def survey_respondents(n: int = 5_000, seed: int = 0) -> pa.Table:
     makes_ends_meet   easily, with some difficulty, with great           never
                       difficulty
     weight            people of the population for whom a respondent     never
-                      stands, by region and age: 15 whole numbers
+                      stands, by region and age: 15 integers
     ================= ================================================== ======================
 
     Parameters
@@ -109,7 +109,7 @@ def survey_respondents_policy_toml() -> str:
 
     The municipality has its region as hierarchy, `income` and `health` are sensitive, and nothing is the target: a
     survey is for many questions. The weight is a quasi-identifier that is useful in full alone (`ladder = "none"`):
-    it tells region and age.
+    it discloses region and age.
     """
     paths = [[name, _REGIONS[at // _IN_A_REGION]] for at, name in enumerate(_MUNICIPALITIES)]
     declared = {

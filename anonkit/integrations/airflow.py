@@ -48,7 +48,7 @@ class ReleaseOperator(BaseOperator):
         Whose budget is charged, in which ledger, as in `anonkit.release`; beside a recipe, too.
     options : mapping
         Further keywords of `anonkit.release`, such as `{"method": "rfka", "k": 10, "policy": "policy.toml"}`. Beside a
-        recipe `sign`, `force`, `only_new` and `released_before`: what is released stands in the recipe.
+        recipe `sign`, `force`, `only_new` and `released_before`: what is released is in the recipe.
     **task
         Keywords of every operator: `task_id`, `retries`, …
 
@@ -114,7 +114,7 @@ class ValidateOperator(BaseOperator):
     release : str
         Path of the release.
     options : mapping
-        Keywords of `anonkit.validate`: what is asked on top of what the release promises, such as `{"k": 10}`, and
+        Keywords of `anonkit.validate`: requirements beyond the release's promise, such as `{"k": 10}`, and
         `signed_by`.
     **task
         Keywords of every operator: `task_id`, `retries`, …
@@ -147,7 +147,7 @@ class ValidateOperator(BaseOperator):
 
 
 def _attempted(step: Callable[[], _T]) -> _T:
-    """Do a step; what would fail again is told as a failure for good."""
+    """Do a step; a failure that would recur is raised as a failure for good."""
     try:
         return step()
     except AnonkitError as error:

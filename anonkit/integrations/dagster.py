@@ -61,7 +61,7 @@ def release_asset(
         Of the asset.
     recipe, source : path
         One of them: a recipe, or a table that is released with the keywords of `anonkit.release`. In these and in
-        every other text `{partition_key}` is the partition's key.
+        every other string `{partition_key}` is the partition's key.
     deps : iterable
         Assets that the table comes from.
     retry_policy : RetryPolicy, optional
@@ -152,7 +152,7 @@ def release_checks(
         Whether what comes after the asset waits, and is not made when a check fails.
     **asked
         `k`, `l`, `t`, `alpha`, `beta`, `quasi_identifiers`, `sensitive` and `signed_by` of `anonkit.validate`. What is
-        asked is a check of its own.
+        requirement is a check of its own.
     """
     own = dict.fromkeys([*each, *(check for keyword, check in _ASKED.items() if asked.get(keyword) is not None)])
     names = [KEPT, *own]
@@ -197,7 +197,7 @@ def _last_release(context: AssetCheckExecutionContext, asset: AssetsDefinition) 
 
 
 def _failure(error: AnonkitError) -> Exception:
-    """Return what Dagster is told: a failure that it does not retry, or the error itself."""
+    """Return the error for Dagster: a failure that it does not retry, or the error itself."""
     return Failure(description=f"{error.code}: {error}", allow_retries=False) if is_final(error) else error
 
 

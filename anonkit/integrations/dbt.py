@@ -36,7 +36,7 @@ def release_model(source: Any, *, output: str | Path, **arguments: Any) -> pa.Ta
     Returns
     -------
     pyarrow.Table
-        The released rows. The same rows asked for in the same words again are those that stand in `output`.
+        The released rows. The same rows requested in the same words again are those in `output`.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def validate_model(release: str | Path, **asked: Any) -> pa.Table:
     release : path
         The output of `release_model`.
     **asked
-        Keywords of `anonkit.validate`: what is asked on top of what the release promises, and `signed_by`.
+        Keywords of `anonkit.validate`: requirements beyond the release's promise, and `signed_by`.
 
     Returns
     -------

@@ -31,7 +31,7 @@ _SUMMARY_LIMIT = 900_000
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What validating one release came to."""
+    """The outcome of validating one release."""
 
     release: str
     """As it was named, or found by a pattern."""
@@ -73,8 +73,8 @@ class Verdict:
 def releases_of(patterns: Sequence[str]) -> list[str]:
     """Return the releases that paths and patterns name, each once, in order.
 
-    A pattern finds the data of releases, files and folders, by the descriptor that stands beside them. A name without
-    `*`, `?` or `[` stands for itself, so that a release that is missing is missed.
+    A pattern finds the data of releases, files and folders, by the descriptor beside them. A name without
+    `*`, `?` or `[` means itself, so that a release that is missing is missed.
     """
     found: dict[str, None] = {}
     for pattern in patterns:

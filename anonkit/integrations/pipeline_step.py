@@ -2,7 +2,7 @@
 """A step of a pipeline: it releases or validates, and hands on nothing but what everybody may know.
 
 A scheduler runs a step again whenever it likes. The release itself sees to it that this spends nothing: a release that
-stands and is the same is used again. What is left for a step is to say which failures are worth another attempt
+stands and is the same is used again. What is left for a step is to decide which failures are worth another attempt
 (`AnonkitError.may_be_retried`).
 """
 
@@ -84,7 +84,7 @@ def validate_release(release: str | Path | anonkit.Release, **asked: Any) -> lis
     ReleaseFormatError
         There is no release.
     UncheckedError
-        Something declared or asked was not looked at.
+        A declaration or requirement was not checked.
     AnonkitError
         It could not be checked; any other failure without its details.
     """
@@ -102,11 +102,11 @@ def validate_release(release: str | Path | anonkit.Release, **asked: Any) -> lis
 
 
 def public_facts(release: anonkit.Release) -> dict[str, Any]:
-    """Return what a step hands on: paths, hashes and the figures of the release, as plain JSON types.
+    """Return the public result of a step: paths, hashes and the figures of the release, as plain JSON types.
 
     Privacy
     -------
-    All of it stands in the files of the release. The owner's measures are not in it.
+    All of it is in the files of the release. The owner's measures are not in it.
     """
     told = release.to_dict()
     return {name: told[name] for name in _PUBLIC}
@@ -142,7 +142,7 @@ def is_final(error: BaseException) -> bool:
 
 
 def _quietly(step: Callable[[], _T]) -> _T:
-    """Do a step; what goes wrong in it says nothing that a library, or a line of the traceback, said of a cell.
+    """Do a step; a failure discloses no cell that a library, or a line of the traceback, quotes.
 
     Platforms keep messages, tracebacks and warnings of their steps for years, where many can read them.
     """

@@ -25,7 +25,7 @@ except ImportError:
 
 
 def may_be_retried(task: Any, run: Any, state: Any) -> bool:
-    """Tell Prefect whether another attempt may succeed: `retry_condition_fn` of the tasks here and of your own."""
+    """Return whether another attempt may succeed: `retry_condition_fn` of the tasks here and of your own."""
     return not is_final(state.result(raise_on_failure=False))
 
 
@@ -97,7 +97,7 @@ def validate_table(release: str | Path | anonkit.Release, *, artifact: str | Non
     artifact : str, optional
         Key of the artifact: small letters, digits and dashes; by default from the name of the release.
     **asked
-        Keywords of `anonkit.validate`: what is asked on top of what the release promises, and `signed_by`.
+        Keywords of `anonkit.validate`: requirements beyond the release's promise, and `signed_by`.
 
     Raises
     ------

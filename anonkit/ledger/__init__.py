@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The owner's ledger: releases of every dataset, their total privacy loss, and the budget that is left.
 
-``store`` is a ledger with its three durable steps, ``ledger_lines`` what it reads and writes in its tables, which stand
+``store`` is a ledger with its three durable steps, ``ledger_lines`` what it reads and writes in its tables, which are
 in a ``file_store`` or a ``server_store``. ``account`` finds it, else the ``users_ledger``; a ``ledger_pointer`` beside
 each release says which it was, and an ``applied_recoding`` has to be known to it. ``standing`` is the sums over
 entries, ``spending`` one release on its way through the steps.

@@ -2,7 +2,7 @@
 """The account of a release: its ledger, the dataset's name, and the dataset's budgets of epsilon and delta.
 
 Where the ledger is, whoever makes the release says first, then the policy, which belongs to the dataset, then the
-environment, which belongs to the machine. Else it is the one that stands beside the output; where none does, it is the
+environment, which belongs to the machine. Else it is the one beside the output; where there is none, it is the
 user's, which is found from every folder.
 """
 
@@ -40,10 +40,10 @@ _OPEN = ("dataset", "budget", "budget_delta", "budget_neighbours", "budget_unit"
 
 
 class Where(Enum):
-    """Where a ledger is looked for when no path is given."""
+    """The place to look for a ledger when no path is given."""
 
     FOUND = "where a release finds it"
-    """Where policy or environment say, else one that stands beside the output, else the user's."""
+    """The one of policy or environment, else one beside the output, else the user's."""
     BESIDE = "beside the output"
     """Beside the output, where one is made: of simulated data, which have no place in the user's ledger. Nothing is
     required of it."""
@@ -53,7 +53,7 @@ class Where(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """Whose budget a release is charged to.
+    """The account that a release is charged to.
 
     Raises
     ------
@@ -79,7 +79,7 @@ class Account:
     new_ledger: bool = False
     """True: a release goes on in a ledger that knows nothing of what the pointer of its folder names."""
     was_handed_out: Callable[[Entry], bool] | None = field(default=None, repr=False, compare=False)
-    """Asks the owner whether a release was handed out whose files are gone or replaced; None: nobody can be asked."""
+    """Callback for the owner: was a release handed out whose files are gone or replaced? None: nobody can be asked."""
     only_new: bool = False
     """True: of a table that has grown only the rows of people who are in no earlier release of the dataset."""
     released_before: str | Path | None = None
@@ -89,9 +89,9 @@ class Account:
     applied: AppliedRecoding | None = None
     """The earlier release whose recoding is applied: the ledger has to know it."""
     displaced: Pointer | None = None
-    """What the pointer of the folder names where another ledger is used knowingly; set by `found`."""
+    """Pointer of the folder where another ledger is used knowingly; set by `found`."""
     declared: Allowance = NO_LIMIT
-    """What the policy allows in all; set by `found`. It lowers what a ledger remembers, and never raises it: a file
+    """The policy's limit in all; set by `found`. It lowers what a ledger remembers, and never raises it: a file
     that lies about may not undo what somebody decided."""
 
     def __post_init__(self) -> None:
@@ -124,12 +124,12 @@ class Account:
 
     @property
     def place(self) -> LedgerPlace | None:
-        """Where the ledger is, once that is known (`found`); None: none is kept."""
+        """Place of the ledger, once it is known (`found`); None: none is kept."""
         return self.ledger if isinstance(self.ledger, LedgerPlace) else None
 
     @property
     def given(self) -> Allowance:
-        """What whoever makes the release allows in all."""
+        """Limit of the release's maker in all."""
         named = neighbours_of_budget(self.budget_neighbours, self.budget_unit)
         return Allowance(epsilon=self.budget, delta=self.budget_delta, neighbours=named)
 
@@ -139,7 +139,7 @@ class Account:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the owner is told of a budget that goes beyond the policy's."""
+        """Notes for the owner on a budget that goes beyond the policy's."""
         pairs = (
             ("budget", self.budget, self.declared.epsilon),
             ("budget of delta", self.budget_delta, self.declared.delta),
@@ -152,12 +152,12 @@ class Account:
         )
 
     def found(self, place: Place | None, declared: Bookkeeping | None = None) -> Account:
-        """Return the account with its ledger found, in the order that this module's first lines say.
+        """Return the account with its ledger found, in the order of the module's docstring.
 
         Parameters
         ----------
         place : Place or None
-            Of the release, beside which a ledger may stand; None: in memory.
+            Of the release, beside which a ledger may be; None: in memory.
         declared : Bookkeeping, optional
             What the policy says.
 
@@ -165,7 +165,7 @@ class Account:
         ------
         ParameterError
             A budget is given and no ledger is kept, or none is to be kept where one is required; earlier releases of
-            the folder stand in another ledger; the user's ledger would be on a network; no ledger holds the release
+            the folder are in another ledger; the user's ledger would be on a network; no ledger holds the release
             whose recoding is applied.
         LedgerError
             A ledger is required, and it is not there; or it is there and cannot be used.
@@ -238,7 +238,7 @@ class Account:
 
 
 def _is_beside_nothing(place: Place | None) -> bool:
-    """Return whether no ledger can stand beside a release: one in memory, or in a store."""
+    """Return whether no ledger can be beside a release: one in memory, or in a store."""
     return place is None or place.store is not None
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The earlier release whose recoding `anonkit apply` uses: the ledger has to know it, or to adopt it.
 
-What a batch and the earlier release show together cannot be held against a bound by a ledger that does not know the
+What a batch and the earlier release show together cannot be compared with a bound by a ledger that does not know the
 earlier one. It is known by the digest of its params, so that copies of its files are found.
 """
 
@@ -31,11 +31,11 @@ class AppliedRecoding:
     """The earlier release whose recoding is applied."""
 
     place: Place
-    """Where its params stand."""
+    """Place of its params."""
     params: Mapping[str, Any] = field(repr=False)
-    """What its `params.json` holds."""
+    """Content of its `params.json`."""
     dataset: str | None = None
-    """What its report calls the dataset."""
+    """Name of the dataset in its report."""
     adopt: bool = False
     """True: a ledger that does not know it books it as handed out."""
 
@@ -81,7 +81,7 @@ class AppliedRecoding:
         return ledger.may_be_there and Ledger(ledger).holds(self.digest)
 
     def _beside(self) -> list[LedgerPlace]:
-        """Return the ledgers that stand beside the params, or that the pointer there names."""
+        """Return the ledgers beside the params, or those that the pointer there names."""
         pointer = Pointer.beside(self.place)
         pointed = None if pointer is None else pointer.opened()
         found = [] if pointed is None else [pointed.place]

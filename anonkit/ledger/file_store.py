@@ -131,7 +131,7 @@ class FileStore:
 
     @property
     def key_file(self) -> Path:
-        """Where its key stands when the environment has none: beside it."""
+        """File of its key when the environment has none: beside it."""
         return key_file(self._path)
 
     @contextmanager

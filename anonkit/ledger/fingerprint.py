@@ -3,13 +3,13 @@
 
 Every cell becomes a keyed tag of what it spells (`anonkit.domains.cell_keys`: 12, 12.0 and 1.2e1 are one cell). A row
 is the *sum* of its cells' tags (so the order of the columns and their names do not matter) under a second keyed
-function, and a table the sum of its rows (so their order does not, and a row that stands there twice counts twice).
-Beside this sum of whole rows there is one for each column left out: of what remains of the rows without it. They tell a
-table with a column more, less or other, and they tell rows whose cells were exchanged between columns, which the sum of
-whole rows cannot. Another sum has every cell under its column's name: it is the same for the same table only. The last
-one is that again with cells as they are spelled, where 1, 1.0 and 01 are three texts: it tells the very rows that an
-earlier release was made of. Sums are integers of 4 times 32 bits that do not wrap around: two different multisets have
-the same one with probability 2**-128.
+function, and a table the sum of its rows (so their order does not, and a row that occurs twice counts twice).
+Beside this sum of whole rows there is one for each column left out: of what remains of the rows without it. They
+recognize a table with a column more, less or other, and rows whose cells were exchanged between columns, which the sum
+of whole rows cannot. Another sum has every cell under its column's name: it is the same for the same table only. The
+last one is that again with cells as they are spelled, where 1, 1.0 and 01 are three strings: it recognizes the very
+rows that an earlier release was made of. Sums are integers of 4 times 32 bits that do not wrap around: two different
+multisets have the same one with probability 2**-128.
 
 The tags of the rows are counted into the bins of sketches, of which one bit a bin is kept (`anonkit.ledger.sketch`). So
 are those of the rows in subsets of the columns (`anonkit.ledger.column_subsets`): a version of the table that has lost
@@ -49,7 +49,7 @@ _LEAST_ALIKE = 2
 
 
 class Likeness(Enum):
-    """How a table resembles another, closest first."""
+    """The resemblance of two tables, closest first."""
 
     SAME = "the same table"
     RENAMED = "the same rows under other names of columns"
@@ -68,7 +68,7 @@ class Likeness(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Fingerprint:
-    """What a table is known by.
+    """The marks by which a table is recognized.
 
     Privacy
     -------
@@ -93,7 +93,7 @@ class Fingerprint:
     row_sketches: tuple[Sketch, ...] = ()
     """Of the rows, and of the rows without one column each, names apart."""
     column_sketches: tuple[Sketch, ...] = ()
-    """Sketches of the columns whose values are nearly all different, in no order that tells which."""
+    """Sketches of the columns whose values are nearly all different, in an order that discloses none."""
     spelled: bytes = b""
     """Rows with the names of their columns, cells as they are spelled, 16 bytes; empty in entries of older versions."""
     names: frozenset[bytes] = frozenset()
@@ -103,7 +103,7 @@ class Fingerprint:
     nearly all different, and none in entries of older versions."""
 
     def to_bytes(self) -> bytes:
-        """Return it as it stands in the ledger."""
+        """Return its bytes in the ledger."""
         document = {
             "exact": self.exact.hex(),
             "whole": self.whole.hex(),
@@ -142,7 +142,7 @@ class Fingerprint:
         return isinstance(other, Fingerprint) and self.exact == other.exact
 
     def likeness(self, other: Fingerprint) -> Likeness:
-        """Tell how two tables resemble each other; the same from either side."""
+        """Return how two tables resemble each other; the same from either side."""
         if self.exact == other.exact:
             return Likeness.SAME
         if self.whole == other.whole and self.without == other.without:
@@ -242,7 +242,7 @@ def _digest(key: bytes, n_rows: int, part: NDArray[np.int64], names: str = "") -
 
 @dataclass(frozen=True, kw_only=True)
 class RowMarks:
-    """What the rows of a batch add to the fingerprint: pure and picklable, a function of the cells alone.
+    """Contribution of the rows of a batch to the fingerprint: pure and picklable, a function of the cells alone.
 
     The sums are: rows; for rows with the names of their columns, for rows, for rows without each column, and for rows
     in each subset of the columns: tags and bins; for each column: cells that are not missing, bins; for rows with the
@@ -299,7 +299,7 @@ class RowMarks:
 
 @dataclass(frozen=True, kw_only=True)
 class SpelledMarks:
-    """What the rows of a batch add to `Fingerprint.spelled`: the first and the last of the sums of `RowMarks`."""
+    """Contribution of a batch's rows to `Fingerprint.spelled`: the first and the last of the sums of `RowMarks`."""
 
     key: bytes = field(repr=False)
     names: tuple[str, ...]
@@ -339,12 +339,12 @@ def named_sums(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Cells:
-    """One column of a batch: the tags of its distinct cells, and which of them stands in each row."""
+    """One column of a batch: the tags of its distinct cells, and the index of each row's tag."""
 
     tags: Tags
     codes: NDArray[np.int64]
     missing: NDArray[np.bool_]
-    """Which tags are those of a missing cell, shape (n_tags,)."""
+    """True for each tag of a missing cell, shape (n_tags,)."""
     spelled: Tags | None
     """Tags of the cells as they are spelled; None where all are spelled in their one form, as numbers always are."""
 

@@ -30,7 +30,7 @@ _CELL, _MISSING = "\x1f", "\x00"
 
 @dataclass(frozen=True, kw_only=True)
 class FirstMarks:
-    """What a table is known by.
+    """The marks by which a table is recognized.
 
     Privacy
     -------
@@ -51,7 +51,7 @@ class FirstMarks:
         return cls(rows=rows, lowest=np.frombuffer(raw, dtype="<u8").astype(np.uint64))
 
     def to_bytes(self) -> bytes:
-        """Return the marks as they stand in the ledger."""
+        """Return the bytes of the marks in the ledger."""
         return self.lowest.astype("<u8").tobytes()
 
     def is_same_as(self, other: object) -> bool:
@@ -94,7 +94,7 @@ def first_marks(table: Source, key: bytes) -> FirstMarks:
 
 
 def _texts(batch: pa.RecordBatch) -> Iterable[str]:
-    """Return each row as one text."""
+    """Return each row as one string."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -20,7 +20,7 @@ _APPLY = "anonkit apply recodes as the earlier release did, and coarser steps of
 
 @dataclass(frozen=True, kw_only=True)
 class JointFloor:
-    """How small the groups may be that a release forms with earlier ones of its dataset.
+    """The least size of the groups that a release may form with earlier ones of its dataset.
 
     Parameters
     ----------

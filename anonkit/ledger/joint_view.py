@@ -2,7 +2,7 @@
 """The joint k: the smallest group of rows left when k-anonymous releases of the same rows are combined.
 
 Somebody who holds two releases of one table knows of a person the class in the one and the class in the other. Whoever
-can tell which rows of the two belong together is left with the rows that are in both classes (intersection), or in the
+knows which rows of the two belong together is left with the rows that are in both classes (intersection), or in the
 class of one release and missing from the other (differencing). The joint view counts these rows in the source, where it
 is known which row is which: no pair of releases can be combined into smaller groups than it says.
 """
@@ -85,7 +85,7 @@ def joint_view(
     Returns
     -------
     JointView, or None when an earlier recoding does not fit the table any more, or one of the releases left out rows
-    of people that no recoding tells of: which rows it shows is a secret of its draw.
+    of people that no recoding determines: which rows it shows is a secret of its draw.
     """
     every = [params, *(unpacked(entry.params) for entry in earlier if entry.params is not None)]
     if any("rows_of_people" in entry for entry in every):
@@ -129,11 +129,11 @@ def _fewest(rows: Source, joint: JointClasses, key: str, k: int, engine: Engine)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shown:
-    """What one release shows of a row: its class, or nothing where the row is not in it."""
+    """The released view of a row: its class, or nothing where the row is not in the release."""
 
     recoding: RowRecoding
     types: Mapping[str, pa.DataType]
-    """What its quasi-identifiers are released as."""
+    """Released types of its quasi-identifiers."""
     needed: Sequence[str]
     """Columns whose missing cells drop their row."""
     suppressed: pa.Table
@@ -141,7 +141,7 @@ class Shown:
     clear: Mapping[str, pa.DataType]
     """Columns it shows as they are, and that another release takes for known to an attacker."""
     settle: SettleCells | None
-    """How it reads cells; None where it declares none of them."""
+    """Reading of cells; None where it declares none of them."""
 
     def of(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], NDArray[np.bool_]]:
         """Return the class, and whether the row is in the release, shape (n_rows,)."""
@@ -174,7 +174,7 @@ class JointClasses:
 
     @property
     def schema(self) -> pa.Schema:
-        """A column a cell of a release, one a release that tells whether it has the row, and whose it is."""
+        """A column a cell of a release, one a release that marks whether it has the row, and the person of the row."""
         fields: list[tuple[str, pa.DataType]] = []
         for number, view in enumerate(self.shown):
             cells = [*view.types.values(), *view.clear.values()]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keyed 128-bit tags of strings and rows, indistinguishable from random without the key.
 
-A text gets the CBC-MAC under AES of its length and its bytes, a pseudo-random function since no message begins another
-(Bellare, Kilian, Rogaway 2000). Tags are four numbers of 32 bits, and are *added* where order must not matter: as
-integers that never wrap around, so that a multiset in which everything stands twice is told from one in which it stands
-once (MSet-Add-Hash, Clarke et al. 2003, with a secret key). All of it is array arithmetic, no loop over cells.
+A string gets the CBC-MAC under AES of its length and its bytes, a pseudo-random function since no message begins
+another (Bellare, Kilian, Rogaway 2000). Tags are four numbers of 32 bits, and are *added* where order must not matter:
+as integers that never wrap around, so that a multiset in which everything occurs twice differs from one in which it
+occurs once (MSet-Add-Hash, Clarke et al. 2003, with a secret key). All of it is array arithmetic, no loop over cells.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class KeyedTags:
 
 
 def _raw(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Return where each text begins and ends, shape (n_texts + 1,), and the bytes of all."""
+    """Return the offsets of the strings, shape (n_texts + 1,), and the bytes of all."""
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
     return bounds, np.zeros(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)

@@ -15,7 +15,7 @@ SUFFIX = ".seen"
 
 
 def seen_file(key_file: Path) -> Path:
-    """Return where the mark stands: beside the key, or where the key would be."""
+    """Return the file of the mark: beside the key, or where the key would be."""
     return key_file.with_name(key_file.name + SUFFIX)
 
 
@@ -36,7 +36,7 @@ def last_seen(key_file: Path) -> tuple[int, str] | None:
     Raises
     ------
     LedgerError
-        What stands there cannot be read, or is no mark.
+        The file cannot be read, or is no mark.
     """
     path = seen_file(key_file)
     try:
@@ -51,7 +51,7 @@ def last_seen(key_file: Path) -> tuple[int, str] | None:
 
 
 def forgotten(place: str, key_file: Path, number: int) -> LedgerError:
-    """Return what is said of a ledger that lacks a release which this machine has seen."""
+    """Return the error for a ledger that lacks a release which this machine has seen."""
     return LedgerError(
         f"the ledger {place!r} has forgotten release {number}, which this machine has seen in it: a backup was put "
         "back, and what was spent since does not count there",

@@ -37,7 +37,7 @@ def _legible() -> Iterator[None]:
 
 @_legible()
 def standing_in(connection: Connection, dataset: str) -> Standing:
-    """Return where a dataset stands.
+    """Return the totals and entries of a dataset.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def standing_in(connection: Connection, dataset: str) -> Standing:
 
 @_legible()
 def entries_in(connection: Connection, where: str, *values: object) -> list[Entry]:
-    """Return the releases of which a condition holds, by their numbers; `?` in it stand for the values."""
+    """Return the releases of which a condition holds, by their numbers; `?` in it mean the values."""
     rows = connection.execute(
         "SELECT id, dataset, state, method, kind, epsilon, delta, k, redrawn, created, output, params, n_rows, sketch, "
         "form, request, data_sha256, process, params_digest, remark, "
@@ -141,7 +141,7 @@ def names_in(connection: Connection) -> list[str]:
 
 
 def digest_in(connection: Connection, number: int) -> str | None:
-    """Return what tells a release of the ledger from any other that may get its number; None where it is not there."""
+    """Return a digest that distinguishes a release from any other that may get its number; None without it."""
     row = connection.execute("SELECT created, process, method, dataset FROM release WHERE id = ?", (number,)).fetchone()
     if row is None:
         return None

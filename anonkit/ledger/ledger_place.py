@@ -3,7 +3,7 @@
 
 Privacy
 -------
-An address may hold a password. It is in no text, `repr` or error that this value makes.
+An address may hold a password. It is in no string, `repr` or error that this value makes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SCHEMA = "anonkit"
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerPlace:
-    """Where a ledger is: a file or an address, never both."""
+    """The place of a ledger: a file or an address, never both."""
 
     file: Path | None = None
     address: str | None = field(default=None, repr=False)
@@ -69,7 +69,7 @@ class LedgerPlace:
 
     @property
     def may_be_there(self) -> bool:
-        """False when a file is not there, or has been cut to nothing; a server is asked when its ledger is opened."""
+        """False when a file is not there, or has been cut to nothing; a server answers when its ledger is opened."""
         return self.file is None or (self.file.exists() and self.file.stat().st_size >= _HEADER)
 
     def __str__(self) -> str:

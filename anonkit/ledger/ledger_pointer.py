@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pointer that every release leaves beside its files: which ledger knows what was released there.
+"""The pointer that every release leaves beside its files: the ledger in which it is booked.
 
 It holds the random id of the ledger and its place, and no figure. So it is noticed when a release goes into a folder
-whose earlier releases stand in another ledger, or in one that is gone with the home of a container. In an object store
+whose earlier releases are in another ledger, or in one that is gone with the home of a container. In an object store
 it is an object beside those of the release.
 """
 
@@ -30,12 +30,12 @@ _UNREADABLE = "unreadable"
 
 @dataclass(frozen=True, kw_only=True)
 class Pointer:
-    """What the pointer of a folder says."""
+    """The content of the pointer of a folder."""
 
     ledger: str
     """Random id of the ledger."""
     place: str
-    """Where it was, for people: a path, or an address without what is secret."""
+    """Place of the ledger then, for people: a path, or an address without what is secret."""
 
     @classmethod
     def beside(cls, place: Place) -> Pointer | None:
@@ -44,7 +44,7 @@ class Pointer:
         Raises
         ------
         EngineError
-            The object store of the release cannot be asked.
+            The object store of the release does not answer.
         """
         if place.store is None:
             return cls.read(pointer_beside(place))
@@ -70,7 +70,7 @@ class Pointer:
             return cls(ledger=_UNREADABLE, place=f"the one that {shown!r} cannot say")
 
     def to_bytes(self) -> bytes:
-        """Return what stands in the file, or in the object."""
+        """Return the bytes of the file, or of the object."""
         document = {"format": _FORMAT, "ledger": self.ledger, "place": self.place}
         return (json.dumps(document, indent=2) + "\n").encode()
 
@@ -94,7 +94,7 @@ class Pointer:
         return ledger.may_be_there and Ledger(ledger).name == self.ledger
 
     def refusal(self, ledger: LedgerPlace) -> ParameterError:
-        """Return what is said of a release that would be booked elsewhere than the earlier ones of its folder."""
+        """Return the error for a release that would be booked elsewhere than the earlier ones of its folder."""
         known = self.opened()
         is_there = "" if known is not None else ", which cannot be opened"
         way = f"{option('ledger', self.place if known is not None else 'PLACE')} names the earlier one"
@@ -106,12 +106,12 @@ class Pointer:
 
 
 def pointer_beside(place: Place) -> Path:
-    """Return where the pointer of a release stands: beside its files, or beside its folder."""
+    """Return the path of the pointer of a release: beside its files, or beside its folder."""
     return ledger_beside(place).with_name(POINTER)
 
 
 def ledger_beside(place: Place) -> Path:
-    """Return where a ledger beside a release stands: beside its files, or beside its folder."""
+    """Return the path of a ledger beside a release: beside its files, or beside its folder."""
     handed_out = place.folder.name == place.stem  # OUT/ is handed out as a whole
     return (place.folder.absolute().parent if handed_out else place.folder) / NAME
 

@@ -71,11 +71,11 @@ def from_fourth(**spelling: str) -> Iterator[str]:
 
 
 class Rows(Protocol):
-    """What a statement found."""
+    """The result of a statement."""
 
     @property
     def rowcount(self) -> int:
-        """How many rows were changed."""
+        """Number of changed rows."""
 
     def fetchone(self) -> Any:
         """Return the next row, or None."""
@@ -92,17 +92,17 @@ class Connection(Protocol):
 
 
 class Backend(Protocol):
-    """Where the tables of one ledger stand, opened: a file or a server."""
+    """The opened tables of one ledger: in a file or on a server."""
 
     place: LedgerPlace
     name: str
     """Random id of the ledger, wherever it is moved."""
     sign: bytes
-    """By what the ledger tells its key from any other."""
+    """Sign by which the ledger distinguishes its key from any other."""
 
     @property
     def key_file(self) -> Path:
-        """Where its key stands when the environment has none."""
+        """File of its key when the environment has none."""
 
     def transaction(self) -> AbstractContextManager[Connection]:
         """Hold the ledger alone; all that is done inside is durable afterwards, or never happened."""
@@ -118,7 +118,7 @@ class Backend(Protocol):
         """
 
     def may_write(self, connection: Connection) -> bool:
-        """Tell who books from who may only look."""
+        """Return whether the user may book, not only look."""
 
     def remember(self, number: int, digest: str) -> None:
         """Keep, where a backup of the ledger does not reach, that it has this release."""

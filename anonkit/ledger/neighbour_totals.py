@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Losses of several releases added up, for one kind of neighbours at a time.
 
-An epsilon bounds what a release tells of the difference between two neighbouring tables. Two of them add up where both
-compare the same two tables (sequential composition), and otherwise only after one was converted:
+An epsilon bounds what a release discloses of the difference between two neighbouring tables. Two of them add up where
+both compare the same two tables (sequential composition), and otherwise only after one was converted:
 
 - a replaced record is one that goes and one that comes: twice the loss of an added or removed one, and under a delta
   group privacy of two;
 - all rows of a person, of whom a release has used `cap` at most: group privacy of so many rows. The cap has to be that
   of the release itself, and only for rows that come or go: between tables with a replaced row their number is the same.
 
-Whatever else is asked of a release has no bound: of a person's rows where only single rows are protected, or of a
+No other disclosure of a release has a bound: of a person's rows where only single rows are protected, or of a
 record more where the number of records is published.
 
 Source: group privacy as in Dwork and Roth, "The algorithmic foundations of differential privacy", 2014, theorem 2.2;
@@ -35,7 +35,7 @@ NO_BOUND = math.inf
 
 @dataclass(frozen=True, kw_only=True)
 class BookedLoss:
-    """What one release costs, and whom."""
+    """The privacy loss of one release, and its neighbours."""
 
     epsilon: float
     """In [0, inf]."""
@@ -86,7 +86,7 @@ def of_group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Total:
-    """What several releases cost together, of one kind of neighbours."""
+    """The composed loss of several releases, of one kind of neighbours."""
 
     neighbours: Neighbours | None
     """None: of unknown neighbours, the sum of bare numbers."""
@@ -172,7 +172,7 @@ def usual_neighbours(losses: Sequence[BookedLoss], people: Iterable[str | None])
     losses : sequence of BookedLoss
         Of every release with a loss, the newest last.
     people : iterable of str or None
-        Columns that said whose a row is, of every release, the newest last.
+        Columns of the unit of every release, the newest last.
     """
     units = [unit for unit in people if unit is not None]
     is_replaced = any(loss.neighbours is not None and loss.neighbours.adjacency == REPLACE for loss in losses)

@@ -19,7 +19,7 @@ _NO_BOUND = (
 
 
 def refuse_overspent(standing: Standing, cost: Cost, declared: Allowance) -> None:
-    """Refuse a release that its dataset has not the budget for; a promise without a loss spends none.
+    """Refuse a release beyond the budget of its dataset; a promise without a loss spends none.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def refuse_overspent(standing: Standing, cost: Cost, declared: Allowance) -> Non
     Raises
     ------
     BudgetError
-        Epsilon or delta of all releases would go beyond what is allowed, or has no bound that could be held against
+        Epsilon or delta of all releases would go beyond what is allowed, or has no bound that could be compared with
         it; or rows were randomized before and no budget allows a second draw.
     """
     loss = cost.loss
@@ -65,7 +65,7 @@ def refuse_overspent(standing: Standing, cost: Cost, declared: Allowance) -> Non
 
 
 def _is_free(allowance: Allowance) -> bool:
-    """Tell a budget that everything fits into, bounds or none."""
+    """Return whether every loss fits into a budget, bounded or not."""
     return allowance.epsilon == math.inf and allowance.delta is None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ledger keeps of a k-anonymous release's public parameters, and by what it knows the release again."""
+"""The public parameters of a k-anonymous release that the ledger stores, and the digest that recognizes it."""
 
 from __future__ import annotations
 

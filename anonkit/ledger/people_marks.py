@@ -67,17 +67,17 @@ class PeopleMarks:
     tags: NDArray[np.uint64]
     """Ascending, one a person, shape (n,)."""
     contents: NDArray[np.uint32]
-    """What changes with any row of the person, shape (n,)."""
+    """Hash that changes with any row of the person, shape (n,)."""
     traits: NDArray[np.uint8]
     """Other columns, shape (n, n_traits); 0 where the rows of a person differ, or a cell is missing."""
 
     @property
     def people(self) -> int:
-        """How many there are, about, where only a part is kept."""
+        """Number of people, estimated where only a part is kept."""
         return self.tags.size << self.exponent
 
     def to_bytes(self) -> bytes:
-        """Return the marks as they stand in the ledger."""
+        """Return the bytes of the marks in the ledger."""
         head = {
             "column": self.column.hex(),
             "serial": self.is_serial,
@@ -150,7 +150,7 @@ class PeopleTags:
     column: str
     """That names the person."""
     names: tuple[str, ...]
-    """Columns whose cells tell that a row has changed."""
+    """Columns whose cells show that a row has changed."""
     traits: tuple[str, ...]
     exponent: int
 
@@ -194,7 +194,7 @@ def tags_of(keys: pa.StringArray, key: bytes) -> NDArray[np.uint64]:
 
 
 def _numbers(texts: pa.StringArray) -> NDArray[np.int64]:
-    """Return the one number in each text, whatever stands before and behind it; -1 where there is not one."""
+    """Return the one number in each string, whatever is before and after it; -1 where there is not one."""
     found = pc.extract_regex(texts, r"^[^0-9]*(?P<number>[0-9]{1,15})[^0-9]*$")
     if not len(texts):
         return np.zeros(0, np.int64)
@@ -258,7 +258,7 @@ def _counts_up(numbers: NDArray[np.int64], people: int) -> bool:
 
 
 def _constant(rows: pa.Table, at: NDArray[np.int64], people: int, n_traits: int) -> NDArray[np.uint8]:
-    """Return the columns that are the same in all rows of a person, those that tell most first."""
+    """Return the columns that are the same in all rows of a person, the most distinguishing first."""
     chosen: list[tuple[float, NDArray[np.uint8]]] = []
     for number in range(n_traits):
         cells = rows[f"trait {number}"].to_numpy()

@@ -28,12 +28,12 @@ _HOW = f"{2 * SIZE} hexadecimal digits: openssl rand -hex {SIZE}"
 
 
 def key_file(ledger: Path) -> Path:
-    """Return where the key of a ledger stands when the environment has none."""
+    """Return the file of the key of a ledger when the environment has none."""
     return ledger.with_name(ledger.name + SUFFIX)
 
 
 def private_folder() -> Path:
-    """Return where the keys of servers' ledgers stand: in the owner's folder of settings."""
+    """Return the folder of the keys of servers' ledgers: the owner's folder of settings."""
     settings = os.environ.get("XDG_CONFIG_HOME")
     if settings:
         return Path(settings) / "anonkit"
@@ -59,12 +59,12 @@ def key_of(beside: Path) -> bytes | None:
     Parameters
     ----------
     beside : Path
-        The file it stands in when the environment names none.
+        The file of the key when the environment names none.
 
     Raises
     ------
     LedgerError
-        What stands there is no key, or cannot be read. It is not shown.
+        The file is no key, or cannot be read. It is not shown.
     """
     given = os.environ.get(VARIABLE)
     if given is not None:
@@ -120,12 +120,12 @@ def close_to_others(path: Path) -> None:
 
 
 def sign_of(key: bytes) -> bytes:
-    """Return by what a ledger tells its key from any other, 16 bytes; nothing can be recognised with it."""
+    """Return the sign by which a ledger distinguishes its key from any other, 16 bytes; it recognizes nothing else."""
     return hashlib.blake2b(b"the key of this ledger", key=key, digest_size=16, person=b"key check").digest()
 
 
 def missing_key(ledger: str, beside: Path) -> LedgerError:
-    """Return what is said of a ledger whose key is gone."""
+    """Return the error for a ledger whose key is gone."""
     return LedgerError(
         f"the ledger {ledger!r} has lost its key: neither {str(_named(beside))!r} nor {VARIABLE} is there, so "
         "that no table is known again",
@@ -134,7 +134,7 @@ def missing_key(ledger: str, beside: Path) -> LedgerError:
 
 
 def wrong_key(ledger: str, beside: Path) -> LedgerError:
-    """Return what is said of a key that is another ledger's."""
+    """Return the error for a key that is another ledger's."""
     return LedgerError(
         f"the key in {key_place(beside)} is not that of the ledger {ledger!r}: no table would be known again",
         f"each ledger has its own; it was made with the ledger, in {beside.name!r} unless the environment named one",

@@ -3,7 +3,7 @@
 
 Privacy
 -------
-That a table is known again is a fact about its rows which no epsilon covers: it is told to the owner and stands in no
+That a table is known again is a fact about its rows which no epsilon covers: it goes to the owner and is in no
 file of a release.
 """
 
@@ -72,7 +72,7 @@ class Sighting:
         )
 
     def likeness(self, marks: Known) -> Likeness:
-        """Tell how the table resembles one that a ledger knows."""
+        """Return how the table resembles one that a ledger knows."""
         if isinstance(marks, PeopleMarks):
             return Likeness.PEOPLE if any(one.is_like(marks) for one in self.people) else Likeness.NONE
         if isinstance(marks, Fingerprint):
@@ -86,7 +86,7 @@ class Sighting:
 
 @dataclass(frozen=True, kw_only=True)
 class Recognition:
-    """The dataset a release is booked under, and what its rows tell the owner."""
+    """The dataset of a release, and the facts about its rows that only the owner gets."""
 
     dataset: str
     notes: tuple[str, ...] = field(default=())

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that the ledger knows: a release that is asked for again is told from any other.
+"""Requests that the ledger knows: a repeated release is distinguished from a new one.
 
-A release is the same as an earlier one when the same was asked (a digest of the request, under the ledger's key) of the
-very same rows (`Fingerprint.spelled`). Of every release that has files both are kept, sealed under that key together
-with the SHA-256 of its data. So its files are known again wherever they stand, and whoever edits them cannot make them
-another release's; nor can whoever edits the ledger's lines without its key.
+A release is the same as an earlier one when the same was requested (a digest of the request, under the ledger's key) of
+the very same rows (`Fingerprint.spelled`). Of every release that has files both are kept, sealed under that key
+together with the SHA-256 of its data. So its files are known again wherever they are, and whoever edits them cannot
+make them another release's; nor can whoever edits the ledger's lines without its key.
 
 Privacy
 -------
-That a release is known again, or is not, tells whether the table has changed: a fact about its rows that no promise
-covers. It is for whoever asks, the owner, and stands in no file of a release.
+That a release is known again, or is not, discloses whether the table has changed: a fact about its rows that no promise
+covers. It is for the owner, and is in no file of a release.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ Asked = Callable[[int], bytes | None]
 
 
 def never_again(n_rows: int) -> None:
-    """Say that a release is not known again."""
+    """Log that a release is not known again."""
 
 
 def request_digest(key: bytes, asked: bytes | None) -> bytes | None:
-    """Return by what a ledger knows a request again, 16 bytes; None where it does not.
+    """Return the digest by which a ledger recognizes a request, 16 bytes; None where it does not.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def request_digest(key: bytes, asked: bytes | None) -> bytes | None:
 
 
 def sealed(key: bytes, request: bytes | None, spelled: bytes, data_sha256: str) -> bytes | None:
-    """Return what binds a request, the rows it was asked of and the data that were made, 16 bytes; None for no request.
+    """Return the seal of a request, its rows and the data made, 16 bytes; None for no request.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def wait_for(ledger: Ledger, place: Place) -> list[Entry]:
 
 
 def knows_requests(ledger: Ledger) -> bool:
-    """Return whether a ledger could know a release again: it has its key, and what was asked of some release.
+    """Return whether a ledger could know a release again: it has its key, and the request of some release.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def knows_requests(ledger: Ledger) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Earlier:
-    """What the ledger knows of a request, and of the place where its release is to stand."""
+    """The ledger's entries for a request, and for the place of its release."""
 
     key: bytes = field(repr=False)
     """Of the ledger."""
@@ -124,7 +124,7 @@ class Earlier:
         ----------
         ledger : Ledger
         asked : callable
-            What is asked of the rows.
+            Request on the rows.
         n_rows : int
             How many there are.
         spelled : callable
@@ -150,19 +150,19 @@ class Earlier:
 
     @property
     def here_again(self) -> Entry | None:
-        """The release that stood last in the place, when it is the one that is asked for."""
+        """The last release in the place, when it is the requested one."""
         return self.here if self.here is not None and self._is_same(self.here) else None
 
     def same(self, data_sha256: str) -> Entry | None:
-        """Return the release that is asked for, when the data with this SHA-256 are its; None: they are not."""
+        """Return the requested release, when the data with this SHA-256 are its; else None."""
         return next((e for e in self.published if e.data_sha256 == data_sha256 and self._is_same(e)), None)
 
     def other(self, data_sha256: str) -> Entry | None:
-        """Return the release with these data when it is not the one that is asked for."""
+        """Return the release with these data when it is not the requested one."""
         return next((e for e in self.published if e.data_sha256 == data_sha256 and not self._is_same(e)), None)
 
     def difference(self, entry: Entry) -> str:
-        """Return in what an earlier release differs from the one that is asked for, in words for the owner."""
+        """Return how an earlier release differs from the requested one, in words for the owner."""
         if entry.request is None:
             return "made with a seed, or before the ledger recorded settings"
         asked = "requested differently (method, parameters, policy or form of the data)"
@@ -175,7 +175,7 @@ class Earlier:
         return self._is_asked_alike(entry) and self._has_rows_of(entry)
 
     def _is_asked_alike(self, entry: Entry) -> bool:
-        """Return whether a line says that the same was asked, as it was written under the key of the ledger."""
+        """Return whether a line has the same request, as it was written under the key of the ledger."""
         if self.request is None or entry.data_sha256 is None or not isinstance(entry.fingerprint, Fingerprint):
             return False
         seal = sealed(self.key, self.request, entry.fingerprint.spelled, entry.data_sha256)

@@ -2,7 +2,7 @@
 """The tables of a ledger in a schema of a PostgreSQL database, with the guarantees of the file.
 
 Every transaction begins with one lock of the whole ledger, so that what it reads is what holds when it commits. A
-reservation is held by a lock of the session that made it: when the process ends, or loses its connection, the server
+reservation has a lock of the session that made it: when the process ends, or loses its connection, the server
 lets go, and others may give the reservation up. Who comes back too late is refused before a file is put in place.
 """
 
@@ -209,7 +209,7 @@ class ServerStore:
 
     @property
     def key_file(self) -> Path:
-        """Where its key stands when the environment has none: in the owner's folder of settings."""
+        """File of its key when the environment has none: in the owner's folder of settings."""
         return private_folder() / f"ledger-{self.name}.key"
 
     @contextmanager
@@ -245,7 +245,7 @@ class ServerStore:
         return bool(found[0])
 
     def may_write(self, connection: Connection) -> bool:
-        """Tell a role that books from one that may only look."""
+        """Return whether the role may book, not only look."""
         found = connection.execute("SELECT has_column_privilege('release', 'state', 'UPDATE')").fetchone()
         return bool(found[0])
 
@@ -308,7 +308,7 @@ class ServerStore:
         return session
 
     def _refusal(self, error: Exception) -> LedgerError:
-        """Return what is said of an error of the server; its own words may quote what it was sent."""
+        """Return the error for a failure of the server; its own words may quote what it was sent."""
         errors, shown = self._driver.errors, f"the ledger {str(self.place)!r}"
         if isinstance(error, errors.InsufficientPrivilege):
             return LedgerError(f"{shown} does not allow this to its role", "its owner grants what is needed")
@@ -342,7 +342,7 @@ def _driver() -> ModuleType:
 
 
 def _settings(driver: ModuleType, place: LedgerPlace) -> dict[str, str]:
-    """Return what libpq is told, the parameters of TLS and all others of the address as they are."""
+    """Return the settings for libpq, the parameters of TLS and all others of the address as they are."""
     try:
         given = driver.conninfo.conninfo_to_dict(place.address)
     except driver.Error:

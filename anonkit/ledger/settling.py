@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a release whose process works no more: committed, rolled back, or counted as spent where nobody can tell.
+"""The end of a release whose process is gone: committed, rolled back, or counted as spent where the state is unknown.
 
-Files are prepared aside, then the ledger is told (`publishing`), then they are marked complete, then each is put in
-place, the data last. So whoever died before the mark has published nothing, and the prepared data still stand aside to
-show it; whoever died after it is brought to the end. Only when the data are neither aside nor in place nobody can tell:
-they may have been in place, and have been carried away.
+Files are prepared aside, then the ledger gets the state `publishing`, then they are marked complete, then each is put
+in place, the data last. So whoever died before the mark has published nothing, and the prepared data are still aside to
+show it; whoever died after it is brought to the end. Only when the data are neither aside nor in place the state is
+unknown: they may have been in place, and have been carried away.
 
 Of several who release to one place at a time one is let in (`refuse_taken`): the others wait, and look at what it made.
 """
@@ -106,7 +106,7 @@ def settled(entry: Entry, *, ended_here: bool = False) -> State:
 
 
 class _Data(Enum):
-    """Where the data file of a release is."""
+    """The place of the data file of a release."""
 
     IN_PLACE = auto()
     ASIDE = auto()
@@ -118,7 +118,7 @@ class _Data(Enum):
 
 
 def _is_in_store(output: str, data_sha256: str) -> bool:
-    """Return whether the descriptor in a store states these data; False where the store cannot be asked."""
+    """Return whether the descriptor in a store states these data; False where the store does not answer."""
     try:
         return Place.of(output).data_digest() == data_sha256
     except AnonkitError:

@@ -88,14 +88,14 @@ def agreement_by_chance(first: Sketch, two: Sketch) -> float:
 
 
 def binned(tags: Tags, counts: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-    """Return what things add to the bins of a sketch, shape (512,).
+    """Return the contribution of things to the bins of a sketch, shape (512,).
 
     Parameters
     ----------
     tags : array, shape (n, 4)
         Keyed tags of the things.
     counts : array, shape (n,), optional
-        How often each stands there; once by default.
+        Multiplicity of each; 1 by default.
     """
     letters = np.ascontiguousarray(tags).view(np.uint8).reshape(len(tags), tags.shape[1] * 4)[:, :_BLOCKS]
     histograms = np.stack(
@@ -107,9 +107,9 @@ def binned(tags: Tags, counts: NDArray[np.int64] | None = None) -> NDArray[np.in
 
 
 def sketch_of(sums: NDArray[np.int64], things: int) -> Sketch | None:
-    """Return what is kept of the bins of so many things; None when there are too few of them.
+    """Return the sketch of the bins of so many things; None when there are too few of them.
 
-    A bin whose signs cancel out, or that is empty, gets a coin's bit, thrown once: that it is empty is not told.
+    A bin whose signs cancel out, or that is empty, gets a coin's bit, thrown once: that it is empty stays hidden.
     """
     if things < LEAST:
         return None

@@ -43,17 +43,17 @@ BOOKED = "noise had been drawn, so its privacy loss is booked in the ledger"
 
 @dataclass(frozen=True, kw_only=True)
 class Position:
-    """Where a release stands among those of its dataset."""
+    """The position of a release among those of its dataset."""
 
     number: int | None = None
     """Its number in the ledger; None when none is kept."""
     public: Mapping[str, Any] = field(default_factory=dict)
-    """What the report says of it."""
+    """Entries of the report."""
     owner: Mapping[str, Any] = field(default_factory=dict)
     checks: tuple[Check, ...] = ()
     notes: tuple[str, ...] = ()
     owner_notes: tuple[str, ...] = ()
-    """What the rows tell: for the owner, in no file of the release."""
+    """Notes on the rows: for the owner, in no file of the release."""
 
 
 def may_know_requests(account: Account) -> bool:
@@ -88,7 +88,7 @@ class Spending:
     name : str
         What the dataset is called when nobody named it and the ledger does not know its rows.
     asked : callable
-        Given the rows of the source: what is asked of it, in its one form; None: the release is not known again.
+        Given the rows of the source: the request, in its canonical form; None: the release is not known again.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Spending:
 
     @property
     def kept(self) -> str | None:
-        """What becomes of a release in the ledger: "charged", or "booked" where it has no loss; None: no ledger."""
+        """State of a release in the ledger: "charged", or "booked" where it has no loss; None: no ledger."""
         if self._account.place is None:
             return None
         return "booked" if self._promise.loss() is None else "charged"
@@ -130,7 +130,7 @@ class Spending:
     def ask_of_try_outs(self, place: Place, *, force: bool) -> None:
         """Ask the owner of k-anonymous releases that were made here or of these rows, and whose files are gone.
 
-        And of one that is replaced. What was not handed out is withdrawn, so that a try-out does not stand in the way
+        And of one that is replaced. What was not handed out is withdrawn, so that a try-out does not block
         of the next one.
         """
         ask = self._account.was_handed_out
@@ -151,7 +151,7 @@ class Spending:
                     ledger.withdraw(entry.number)
 
     def wait_for(self, place: Place) -> None:
-        """Wait for whoever is making a release in a place, where a ledger tells.
+        """Wait for whoever is making a release in a place, where a ledger records one.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class Spending:
         self._refuse_overspent(known)
 
     def rehearsed(self, params: Mapping[str, Any]) -> Position:
-        """Return where a release would stand that is not made: refused like one that is, and booked nowhere."""
+        """Return the position of a release that is not made: refused like one that is, and booked nowhere."""
         if self._account.place is None:
             return Position()
         if not self._is_booked:
@@ -192,9 +192,9 @@ class Spending:
         return self._published(self._position(None, standing, params), seen)
 
     def spend(self, method: str) -> bool:
-        """Book draws that end in a refusal: nothing is published but that they were refused, which may tell of them.
+        """Book draws that end in a refusal: nothing is published but the refusal, which may disclose something of them.
 
-        It is no answer about the rows with which another draw could be averaged, so that it stands in the way of none.
+        It is no answer about the rows with which another draw could be averaged, so that it blocks none.
 
         Returns
         -------
@@ -204,7 +204,7 @@ class Spending:
         Raises
         ------
         BudgetError, DatasetError
-            As `look`; nothing was told then.
+            As `look`; nothing was disclosed then.
         """
         if self._account.place is None or self._promise.loss() is None:
             return False
@@ -232,7 +232,7 @@ class Spending:
         Yields
         ------
         Position
-            Where the release stands.
+            The position of the release.
         callable
             To be called with the data file's SHA-256 right before files are put in place.
 
@@ -338,7 +338,7 @@ class Spending:
 
     @property
     def _cost(self) -> Cost:
-        """What the release costs, and whom."""
+        """Privacy loss of the release, and its neighbours."""
         loss = self._promise.loss()
         return Cost(
             epsilon=None if loss is None else loss.epsilon,
@@ -351,7 +351,7 @@ class Spending:
 
     @property
     def _classes(self) -> KAnonymity | None:
-        """What is held against earlier classes of the dataset; nothing where a loss bounds what releases tell."""
+        """Promise to compare with earlier classes of the dataset; None where a loss bounds the disclosure."""
         return self._promise.counted_classes if self._promise.loss() is None else None
 
     def _claim(self, sighting: Sighting, method: str, params: Mapping[str, Any], place: Place | None) -> Claim:
@@ -384,12 +384,12 @@ class Spending:
 
     @property
     def _named(self) -> str | None:
-        """What the owner calls the dataset."""
+        """The owner's name of the dataset."""
         return self._account.dataset or self._rows.policy.dataset
 
     @property
     def _accepted(self) -> dict[str, Any]:
-        """What everybody is told of what the owner accepts: joint views, and that earlier releases are not known."""
+        """Published facts that the owner accepts: joint views, and that earlier releases are not known."""
         floor = self._floor
         accepted = {} if floor is None or floor.accepted is None else {"joint_k_accepted": floor.accepted}
         accepted |= {} if self._account.displaced is None else {"new_ledger": True}
@@ -409,7 +409,7 @@ class Spending:
         return JointFloor(k=classes.k, asked=self._rows.policy.joint_k if given is None else given)
 
     def _published(self, position: Position, seen: Recognition) -> Position:
-        """Keep from the report what only the rows told: that a table without a name is one the ledger knows.
+        """Keep from the report what only the rows disclose: that a table without a name is one the ledger knows.
 
         No promise covers that. Of a release without a name it says that it is booked, and no more.
         """
@@ -498,7 +498,7 @@ def _accepted_words(k: int) -> str:
 
 
 def _joint_notes(counted: bool, changed: Sequence[int]) -> tuple[str, ...]:
-    """Return what the owner is told of the table that earlier releases were made of."""
+    """Return notes for the owner on the table of earlier releases."""
     if not counted:
         return (
             "An earlier release of this dataset cannot be compared: the columns of the table have changed since, or "

@@ -16,7 +16,7 @@ from anonkit.promises.neighbouring_tables import Neighbours
 
 
 class State(StrEnum):
-    """How far a release has come."""
+    """The progress of a release."""
 
     RESERVED = "reserved"
     """Its loss counts; none of its files is in place."""
@@ -35,7 +35,7 @@ COUNTED = (State.RESERVED, State.PUBLISHING, State.COMMITTED)
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a release costs, and whom."""
+    """The privacy loss of a release, and its neighbours."""
 
     epsilon: float | None
     """Privacy loss, possibly infinite; None where the promise has none."""
@@ -65,7 +65,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim(Cost):
-    """What a release is going to spend."""
+    """The planned spending of a release."""
 
     dataset: str
     method: str
@@ -75,19 +75,19 @@ class Claim(Cost):
     output: str | None
     """The data file's path; None for a release in memory."""
     params: bytes | None
-    """What the joint view needs of a k-anonymous release: its public parameters, compressed."""
+    """Public parameters of a k-anonymous release that the joint view needs, compressed."""
     fingerprint: Marks
     remembered: tuple[PeopleMarks, ...] = ()
     """The people of its table, by the columns that name them; none where they are not to be remembered."""
     request: bytes | None = None
-    """What was asked, under the ledger's key: the rows apart until there are data, then sealed with rows and data
+    """Request, under the ledger's key: the rows apart until there are data, then sealed with rows and data
     (`repeated_requests.sealed`); None when it is not known again."""
     params_digest: bytes | None = None
     """By what a k-anonymous release is known again, wherever its params are copied to (`packed_params`)."""
     staging: str | None = None
     """Folder in which its files are prepared; None where nothing is written."""
     remark: str | None = None
-    """What is said of how it was booked: that it was adopted, or begins a ledger where a folder named another."""
+    """Remark on how it was booked: that it was adopted, or begins a ledger where a folder named another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class Entry(Claim):
     data_sha256: str | None = None
     """Of the data file, once the files were about to be put in place; None before, and for a release in memory."""
     process: str
-    """Who makes it, or made it (`anonkit.bundle.liveness`)."""
+    """Process that makes it, or made it (`anonkit.bundle.liveness`)."""
 
     @property
     def counts(self) -> bool:
@@ -110,7 +110,7 @@ class Entry(Claim):
 
 @dataclass(frozen=True, kw_only=True)
 class Allowance:
-    """What all releases of a dataset may spend together; None: no limit."""
+    """The limit of all releases of a dataset together; None: no limit."""
 
     epsilon: float | None = None
     """In (0, inf]."""
@@ -131,11 +131,11 @@ NO_LIMIT = Allowance()
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """Where a dataset stands."""
+    """The state of a dataset: its releases, losses and limit."""
 
     dataset: str
     allowance: Allowance = NO_LIMIT
-    """What its releases may spend in all."""
+    """Limit of its releases in all."""
     entries: Sequence[Entry]
 
     @property
@@ -155,12 +155,12 @@ class Standing:
 
     @property
     def losses(self) -> list[BookedLoss]:
-        """What the releases cost that count."""
+        """Losses of the releases that count."""
         return [entry.loss for entry in self.counted if entry.loss is not None]
 
     @property
     def totals(self) -> list[Total]:
-        """What they cost together, for every kind of neighbours that one of them states."""
+        """Composed losses, for every kind of neighbours that one of them states."""
         return totals(self.losses)
 
     @property
@@ -170,7 +170,7 @@ class Standing:
 
     @property
     def epsilon(self) -> float:
-        """What counts against the budget; releases of unknown neighbours by their bare number."""
+        """Loss that counts against the budget; releases of unknown neighbours by their bare number."""
         return total(_counted(loss, self.neighbours)[0] for loss in self.losses)
 
     @property
@@ -189,7 +189,7 @@ class Standing:
         return _left(self.budget_delta, self.delta)
 
     def allowing(self, given: Allowance, declared: Allowance, cost: Cost) -> Standing:
-        """Return where the dataset stands with what a new release may spend, which is given or declared for it.
+        """Return the state of the dataset with the limit of a new release, which is given or declared for it.
 
         A budget that is given gets its neighbours when it is given: those that it names, else the usual ones.
         """

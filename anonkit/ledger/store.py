@@ -4,7 +4,7 @@
 A release goes through it in three steps, each durable before the next begins: it is *reserved* (from here on its loss
 counts), it is *publishing* (its files are about to be put in place), it is *committed*. Whoever dies on the way leaves
 the step behind, and the next reader of the ledger settles it: what was only reserved never reached its place and is
-rolled back; of what was publishing its files tell (`anonkit.ledger.settling`).
+rolled back; of what was publishing its files decide (`anonkit.ledger.settling`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NAME = ".anonkit-ledger.sqlite"
 
 
 class _Ended(Enum):
-    """How the work on a release ended in this process."""
+    """The end of the work on a release in this process."""
 
     IN_PLACE = auto()
     FAILED = auto()
@@ -76,7 +76,7 @@ class Ledger:
     Privacy
     -------
     No cell of any table is in it, but methods, promises, paths, and keyed fingerprints, which say nothing without their
-    key. The key stands in a private file, beside the ledger or in the owner's folder of settings, or in the
+    key. The key is in a private file, beside the ledger or in the owner's folder of settings, or in the
     environment, and never on a server. Both are their owner's, and never a part of a release.
     """
 
@@ -98,7 +98,7 @@ class Ledger:
 
     @property
     def _untold(self) -> dict[int, _Ended]:
-        """Releases whose end this process could not tell the ledger, and how it was.
+        """Releases whose end could not be written to the ledger, and their end.
 
         Its process is alive, so that nobody else settles them.
         """
@@ -106,7 +106,7 @@ class Ledger:
 
     @property
     def place(self) -> LedgerPlace:
-        """Where it is."""
+        """Place of the ledger."""
         return self._backend.place
 
     @property
@@ -116,7 +116,7 @@ class Ledger:
 
     @property
     def key_place(self) -> str:
-        """Where its key is kept: a file, or an environment variable."""
+        """Place of its key: a file, or an environment variable."""
         return key_place(self._backend.key_file)
 
     @property
@@ -138,7 +138,7 @@ class Ledger:
 
     @property
     def forgotten(self) -> LedgerError | None:
-        """What is said of a ledger that lacks what this machine has seen in it; None where nothing is missing.
+        """Error for a ledger that lacks what this machine has seen in it; None where nothing is missing.
 
         A backup that is put back forgets what was spent since it was made.
         """
@@ -150,14 +150,14 @@ class Ledger:
         return None if known == seen[1] else forgotten(str(self.place), self._backend.key_file, seen[0])
 
     def datasets(self) -> list[Standing]:
-        """Return where every dataset stands, by name, after settling what dead processes left."""
+        """Return the state of every dataset, by name, after settling what dead processes left."""
         with self._backend.transaction() as connection:
             if self._backend.may_write(connection):
                 self._settle_all(connection)
             return [standing_in(connection, name) for name in names_in(connection)]
 
     def standing(self, dataset: str) -> Standing:
-        """Return where one dataset stands."""
+        """Return the state of one dataset."""
         return next((standing for standing in self.datasets() if standing.dataset == dataset), _unknown(dataset))
 
     def holds(self, params_digest: bytes) -> bool:
@@ -216,8 +216,8 @@ class Ledger:
         claim : Claim
             Its dataset is replaced by what `naming` says.
         check : callable
-            Given where the dataset stands (with the budget given here, if any), under a lock that no other process
-            passes; raises to refuse.
+            Called with the state of the dataset (with the budget given here, if any), under a lock that no other
+            process passes; raises to refuse.
         budget : Allowance
             Total ε and total δ allowed for the dataset from now on.
         declared : Allowance
@@ -251,14 +251,14 @@ class Ledger:
         return number
 
     def publishing(self, number: int, data_sha256: str, request: bytes | None = None) -> None:
-        """Say that the files of a release are about to be put in place; `data_sha256` tells them from any others.
+        """Record that the files of a release are about to be put in place; `data_sha256` identifies its data.
 
         Parameters
         ----------
         number : int
         data_sha256 : str
         request : bytes, optional
-            What was asked, sealed together with these data (`repeated_requests.sealed`); None: not known again.
+            The request, sealed together with these data (`repeated_requests.sealed`); None: not known again.
 
         Raises
         ------
@@ -278,12 +278,12 @@ class Ledger:
                 )
 
     def commit(self, number: int) -> None:
-        """Say that a release is published: tried twice, since it is, whatever the ledger can be told.
+        """Record that a release is published: tried twice, since it is, whatever the ledger can record.
 
         Raises
         ------
         LedgerError
-            The ledger cannot be told. The release is in place, and counts.
+            The ledger cannot be written. The release is in place, and counts.
         """
         try:
             self._set(number, State.COMMITTED)
@@ -316,7 +316,7 @@ class Ledger:
         Raises
         ------
         LedgerError
-            The ledger cannot be told now; the next reader in this process, or after its end, does.
+            The ledger cannot be written now; the next reader in this process, or after its end, does.
         """
         ended = _Ended.FAILED_CHARGED if charged else _Ended.FAILED
         try:
@@ -415,7 +415,8 @@ def _end(connection: Connection, number: int, ended: _Ended) -> int:
     """Settle a release whose work ended in this process; return the number under which it counts, if it does.
 
     One that is charged without files gets a line of its own: it has no place and no data, nothing can be handed out
-    again, and it is no first draw with which a second one could be averaged. The budget was asked when it was reserved.
+    again, and it is no first draw with which a second one could be averaged. The budget was checked when it was
+    reserved.
     """
     (entry,) = entries_in(connection, "id = ?", number)
     was_open = entry.state in (State.RESERVED, State.PUBLISHING)

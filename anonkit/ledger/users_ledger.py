@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The user's ledger: the one in which releases of all folders are booked when nobody names another.
 
-It stands in the user's folder of data, which the operating system says where to look for. A folder on a network is
+It is in the user's folder of data, whose place the operating system defines. A folder on a network is
 refused: SQLite counts on locks that file systems of networks may not keep, and two machines would then spend one
 budget twice.
 """
@@ -57,7 +57,7 @@ def users_ledger() -> LedgerPlace:
 
 
 def is_on_network(folder: Path) -> bool:
-    """Return whether a folder, or where it would be made, is on a network; False where that cannot be told."""
+    """Return whether a folder, or where it would be made, is on a network; False where that is unknown."""
     standing = Path(os.path.realpath(folder))
     if sys.platform == "win32":
         return _is_remote_drive(standing)

@@ -22,16 +22,16 @@ KEYS = ("answer_weights", "response_matrix")
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerDesign:
-    """What the owner declares about the answers of one column: blind weights or a response matrix, not both.
+    """The owner's declaration of the answers of one column: blind weights or a response matrix, not both.
 
     One entry a category in the order of the domain, missing last when it is one of its values. Public like the domain
-    itself: these numbers stand in `params.json` and must not be computed from the data.
+    itself: these numbers are in `params.json` and must not be computed from the data.
     """
 
     where: str
     """The column, as it is named in messages."""
     weights: tuple[float, ...] | None = None
-    """How often each category is a blind answer, in proportion: p_1..p_m are (1 - p_0) times their shares."""
+    """Probability of each category as a blind answer, in proportion: p_1..p_m are (1 - p_0) times their shares."""
     matrix: tuple[tuple[float, ...], ...] | None = None
     """Row i: probabilities of the answers when category i is true (post-randomization, PRAM)."""
 

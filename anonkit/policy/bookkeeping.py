@@ -26,12 +26,12 @@ _WHERE = 'ledger = "ledger.sqlite", or "postgresql://host/database"'
 
 @dataclass(frozen=True, kw_only=True)
 class Bookkeeping:
-    """What the owner declares about the ledger of the dataset.
+    """The owner's declaration of the ledger of the dataset.
 
     Raises
     ------
     PolicyError
-        The budget is not above 0 or that of delta not in [0, 1], or a password stands in the ledger's address: policies
+        The budget is not above 0 or that of delta not in [0, 1], or a password is in the ledger's address: policies
         are shown around.
     """
 
@@ -106,7 +106,7 @@ def _number(raw: Mapping[str, Any], key: str, range_words: str, example: str) ->
 
 
 def _holds_password(address: str) -> bool:
-    """Return whether more than a user stands before the host, or a parameter is called after a password."""
+    """Return whether more than a user comes before the host, or a parameter is called after a password."""
     before, at, _ = address.partition("://")[2].rpartition("@")
     keys = (pair.partition("=") for pair in re.split("[?&;]", address)[1:])
     return bool(at and ":" in before) or any(equals and "passw" in key.lower() for key, equals, _ in keys)

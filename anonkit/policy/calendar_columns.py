@@ -46,7 +46,7 @@ class PublicBins:
 
 @dataclass(frozen=True, kw_only=True)
 class Calendar:
-    """What is declared of a column of dates, moments or times of day.
+    """The declaration of a column of dates, moments or times of day.
 
     Raises
     ------
@@ -57,11 +57,11 @@ class Calendar:
 
     kind: CalendarKind
     format: str | tuple[str, ...] | None = None
-    """How a text is read, in one way or in several; None for ISO 8601."""
+    """Format or formats of its strings; None for ISO 8601."""
     zone: str | None = None
     """The time zone in which moments with an offset are taken; UTC when None."""
     levels: tuple[str, ...] | None = None
-    """The levels at which it may be told, finest first; None for all of them."""
+    """The levels of generalization, finest first; None for all of them."""
     bounds: tuple[Moment, Moment] | None = None
     """Public bounds, inclusive."""
     where: str = field(default="", repr=False, compare=False)
@@ -79,12 +79,12 @@ class Calendar:
 
     @cached_property
     def reader(self) -> CalendarReader:
-        """What reads a cell."""
+        """Reader of a cell."""
         return CalendarReader(kind=self.kind, format=self.format, zone=self.zone)
 
     @cached_property
     def parts(self) -> CalendarParts:
-        """The levels at which a k-anonymous release may tell of it."""
+        """The levels at which a k-anonymous release may show it."""
         return CalendarParts(kind=self.kind, levels=LEVELS[self.kind] if self.levels is None else self.levels)
 
     @property
@@ -153,7 +153,7 @@ class Calendar:
         return int(ends[0]), int(ends[1])
 
     def inside(self, places: IntArray) -> BoolArray:
-        """Tell which places are within the declared bounds, shape (n,)."""
+        """Return which positions are within the declared bounds, shape (n,)."""
         if self.bounds is None:
             return np.ones(places.size, dtype=bool)
         low, high = self._ends
@@ -241,7 +241,7 @@ def declared_calendar(where: str, kind: CalendarKind, spec: Mapping[str, Any]) -
 
 
 def declared_bounds(where: str, kind: CalendarKind, raw: object) -> tuple[Moment, Moment]:
-    """Return declared bounds: two dates, moments or times of TOML, or texts of them in ISO 8601.
+    """Return declared bounds: two dates, moments or times of TOML, or strings of them in ISO 8601.
 
     The last of two dates bounds a column of moments with the whole day.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the cells of a column of dates, moments or times are read: as what is declared, cell by cell."""
+"""The reading of the cells of a column of dates, moments or times: by the declaration, cell by cell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DAY = 86_400_000_000  # microseconds
 
 @dataclass(frozen=True, kw_only=True)
 class CalendarCells:
-    """How the cells of a column of dates, moments or times are read: by the declared format, within the bounds.
+    """The reading of a column of dates, moments or times: by the declared format, within the bounds.
 
     What cannot be read is missing. Nothing finer than the finest level is left of a cell; where no level is declared,
     a column that is released as it is read keeps all of it.
@@ -28,7 +28,7 @@ class CalendarCells:
     name: str
     calendar: Calendar
     outside: Outside | None
-    """What lies beyond the bounds; clamped when None."""
+    """Rule for what lies beyond the bounds; clamped when None."""
     first: bool
     """True when a missing cell counts as the lower bound."""
     binned: bool

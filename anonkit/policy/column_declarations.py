@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is declared about one column: its role, public domain, missing values and hierarchy, read from a policy."""
+"""The declaration of one column: its role, public domain, missing values and hierarchy, read from a policy."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from anonkit.policy.toml_values import expect, member, numbers, optional_text, r
 
 
 class Role(StrEnum):
-    """What a column is to the attacker and to the consumer."""
+    """The role of a column for the attacker and for the consumer."""
 
     IDENTIFIER = "identifier"
     """Names a person; never released."""
     QUASI_IDENTIFIER = "quasi_identifier"
     """Known to an attacker from elsewhere; protected by the method."""
     SENSITIVE = "sensitive"
-    """What an attacker wants to learn; released, checked by l-diversity and t-closeness."""
+    """A value that an attacker wants to learn; released, checked by l-diversity and t-closeness."""
     INSENSITIVE = "insensitive"
     """Harmless; published unchanged."""
     TARGET = "target"
-    """What consumers predict, a class or a number; released unchanged by the k-anonymous methods."""
+    """A class or number that consumers predict; released unchanged by the k-anonymous methods."""
     UNIT = "unit"
-    """Which person a row belongs to, when one person has many rows; counted, never released."""
+    """The person of a row, when one person has many rows; counted, never released."""
 
 
 class Missing(StrEnum):
-    """What a missing value of a quasi-identifier means; of a sensitive column, whether it is a value at all."""
+    """The meaning of a missing value of a quasi-identifier; of a sensitive column, whether it is a value at all."""
 
     CATEGORY = "category"
     """One more value, equal to itself only."""
@@ -55,14 +55,14 @@ class Missing(StrEnum):
     DROP = "drop"
     """The row leaves the table before anything is counted; not under differential privacy."""
     ERROR = "error"
-    """The table is refused; not under differential privacy, where a refusal would tell of the row."""
+    """The table is refused; not under differential privacy, where a refusal would disclose something of the row."""
 
 
 class Outside(StrEnum):
-    """What a cell outside the declared domain of its column means."""
+    """The meaning of a cell outside the declared domain of its column."""
 
     CLAMP = "clamp"
-    """A number counts as the nearest bound; a text among numbers is missing. For bounds, and their default."""
+    """A number counts as the nearest bound; a string among numbers is missing. For bounds, and their default."""
     MISSING = "missing"
     """It is missing. The default of categories, and of what cannot be read as declared."""
     REFUSE = "refuse"
@@ -70,12 +70,12 @@ class Outside(StrEnum):
 
 
 class ColumnType(StrEnum):
-    """How the cells of a text file are read. Parquet and data frames bring their own types."""
+    """The declared type of the cells of a text file. Parquet and data frames bring their own types."""
 
     STRING = "string"
     TEXT = "text"
     CATEGORY = "category"
-    """`text` and `category` are as `string`: all three say that 1 and 1.0 are different categories."""
+    """`text` and `category` are as `string`: under all three 1 and 1.0 are different categories."""
     INTEGER = "integer"
     NUMBER = "number"
     BOOLEAN = "boolean"
@@ -87,7 +87,7 @@ class ColumnType(StrEnum):
 
     @property
     def calendar_kind(self) -> CalendarKind | None:
-        """What the cells tell of the calendar or the clock; None for the other types."""
+        """Calendar kind of the cells; None for the other types."""
         return CalendarKind(str(self)) if str(self) in list(CalendarKind) else None
 
 
@@ -106,7 +106,7 @@ RELEASED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.INSENSITIVE, Role.TARGET
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """What is declared about one column."""
+    """The declaration of one column."""
 
     name: str
     role: Role = Role.QUASI_IDENTIFIER
@@ -129,7 +129,7 @@ class Column:
     step: float | None = None
     """Step between the numbers of a column, above 0, such as 1 or 0.01; None: 1 where the type is integer."""
     is_whole_by_type: bool = False
-    """True when the type of the source says that it holds whole numbers, and no policy does; not from a file."""
+    """True when the source's type, and no policy, declares integers; not from a file."""
     ladder: tuple[float, ...] | None = None
     """Bin widths of a numeric column, finest first."""
     tree: tuple[tuple[str, ...], ...] | None = None
@@ -139,7 +139,7 @@ class Column:
     missing: Missing | None = None
     """Overrides the policy's treatment of missing values."""
     outside: Outside | None = None
-    """What a cell outside categories, tree or bounds means; None: as `Outside` says, up to the share below."""
+    """Meaning of a cell outside categories, tree or bounds; None: as for `Outside`, up to the share below."""
     accept_outside: float | None = None
     """Largest share of the filled cells that may lie outside what is declared, or be unreadable, under k-anonymity, in
     [0, 1]; None: `ACCEPT_OUTSIDE`. Of no effect under differential privacy, where no cell decides."""
@@ -147,13 +147,13 @@ class Column:
     """Format, zone, levels and public bounds of a column of dates, moments or times of day; a column of dates that is
     made in Python without it has type alone, as one of a table that brings its own types."""
     number_form: NumberForm | None = None
-    """How numbers are written in text cells; None: plainly, with the decimal mark of the table."""
+    """Written form of numbers in text cells; None: plain, with the decimal mark of the table."""
     place: Place | None = None
-    """The columns of coordinates that it is made of; it stands in no source."""
+    """The columns of coordinates that it is made of; it is in no source."""
     together: tuple[str, ...] = ()
-    """Columns whose cells name a person together: the unit that is made of them; it stands in no source."""
+    """Columns whose cells name a person together: the unit that is made of them; it is in no source."""
     l: float | None = None  # noqa: E741 - the field's own letter
-    """Distinct l-diversity of a sensitive column, in place of what is asked of all of them."""
+    """Distinct l-diversity of a sensitive column, in place of the requirement on all of them."""
     t: float | None = None
     """t-closeness of a sensitive column, likewise."""
     alpha: float | None = None
@@ -162,11 +162,11 @@ class Column:
     """Numbers of a sensitive column closer than this share of the middle 90 % of its numbers count as one value; 0:
     only equal ones do. None: 0.05 of a measured column."""
     answers: AnswerDesign | None = None
-    """How answers about it are drawn when not evenly (`answer_weights`, `response_matrix`); for errph and ppnb."""
+    """Distribution of its answers when not even (`answer_weights`, `response_matrix`); for errph and ppnb."""
 
     @property
     def is_made(self) -> bool:
-        """True when the column is made of others, and stands in no source."""
+        """True when the column is made of others, and is in no source."""
         return self.place is not None or bool(self.together)
 
     @property
@@ -205,7 +205,7 @@ class Column:
 
     @property
     def named_parts(self) -> NamedParts | None:
-        """The parts of the calendar or of the grid at which dates, moments, times and places may be told."""
+        """The parts of the calendar or of the grid to which dates, moments, times and places may be generalized."""
         if self.place is not None:
             return self.place.parts
         return None if self.calendar is None or self.domain_values is not None else self.calendar.parts
@@ -234,7 +234,7 @@ class Column:
     def whole_values(self) -> WholeValues | None:
         """The multiples of a step that the column holds within its bounds; None for any numbers.
 
-        Also None where only a type says that numbers are whole, and doubles do not tell halves of them apart.
+        Also None where only a type says that numbers are whole, and doubles do not distinguish halves of them.
 
         Raises
         ------
@@ -326,7 +326,7 @@ class Column:
             raise PolicyError(f"{where}: detail_weight is for quasi-identifiers, which role {self.role} is not")
 
     def _check_model(self, where: str) -> None:
-        """Refuse what is asked of the values of a column that is not sensitive, or out of its range."""
+        """Refuse diversity requirements of a column that is not sensitive, or out of their range."""
         for key, (low, high) in _MODEL_RANGES.items():
             value = getattr(self, key)
             if value is None:
@@ -506,7 +506,7 @@ def _detail_of(where: str, spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _number_form(where: str, spec: Mapping[str, Any]) -> NumberForm | None:
-    """Return how the numbers of a column are written; None where nothing is said of it."""
+    """Return the written form of the numbers of a column; None where none is declared."""
     if not any(key in spec for key in _FORM_KEYS):
         return None
     try:

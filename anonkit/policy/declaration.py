@@ -31,7 +31,7 @@ from anonkit.policy.toml_values import expect, member, named_lines, optional_tex
 
 
 class TargetUse(StrEnum):
-    """What a method does when no column is declared the target.
+    """The rule of a method when no column is declared the target.
 
     A method that releases the target unchanged takes the last column without a role where it is evidently a class
     label (`anonkit.drafting.guessed_target`); under differential privacy, where no label leaves unchanged and no cell
@@ -114,7 +114,7 @@ def _with_one_unit(columns: Mapping[str, Column], declared: Mapping[str, Column]
 
 
 def _names(role: str, names: object) -> tuple[str, ...]:
-    """Return names of columns, or refuse what are none: a text is no list of its letters."""
+    """Return names of columns, or refuse what are none: a string is no list of its letters."""
     if isinstance(names, Iterable) and not isinstance(names, str | bytes):
         listed = tuple(names)
         if all(isinstance(name, str) for name in listed):
@@ -133,26 +133,26 @@ class Policy:
     """The owner's name for the data, under which budget is kept."""
     columns: Mapping[str, Column] = field(default_factory=dict)
     missing: Missing | None = None
-    """What missing values mean where a column does not say; None: a category, which local methods want declared."""
+    """Meaning of missing values where a column declares none; None: a category, which local methods want declared."""
     missing_values: tuple[str, ...] = ("",)
     """Strings that mean missing in every source; the default, the empty one, in CSV and TSV alone."""
     encoding: str = UTF8  # of CSV, TSV and JSON Lines, one of `anonkit.policy.encodings.ENCODINGS`
     decimal: str = POINT  # between a number and its fraction in CSV and TSV, "." or ","
     declared_by: str | None = None
-    """Who declares the domains public; printed in the report."""
+    """Person or body that declares the domains public; printed in the report."""
     license: str | None = None
     """Licence of the release, by name, for the catalogue descriptor."""
     publication: Publication = field(default_factory=Publication)  # for the page that the owner signs
     joint_k: int | None = None
     """Smallest k allowed when a release is combined with earlier ones of the dataset; None: the release's own k."""
     task: Task | None = None
-    """What consumers do with the target; None: found by `anonkit.policy.target_task`, as far as a promise allows."""
+    """Task of consumers on the target; None: found by `anonkit.policy.target_task`, as far as a promise allows."""
     without_target: bool = False
     """True when no column is the target, and none is to be taken for it (`target = false`)."""
     bookkeeping: Bookkeeping = field(default_factory=Bookkeeping)
-    """Where the ledger of the dataset is, whether it must be there, and the budget."""
+    """Place of the dataset's ledger, whether it must be there, and the budget."""
     aggregates: tuple[str, ...] = ()
-    """Tables to publish, a line each, for a method that publishes tables and is not told which."""
+    """Tables to publish, a line each, for a method that publishes tables and is given none."""
     keys: tuple[KeyCombination, ...] = ()
     """Combinations of quasi-identifiers with a k of their own, beside the k of all of them."""
     optional: frozenset[str] = frozenset()
@@ -172,15 +172,15 @@ class Policy:
     independent_rows: bool = False
     """True when no person has several rows, as the owner says (`unit = "none"`)."""
     candidates: tuple[Candidate, ...] = ()
-    """Who a row may belong to where nobody says it: every class holds k different values of each. Not from a file."""
+    """Column sets that may identify people: every class has k different values of each. Not from a file."""
     looked_at_table: bool = False
     """True when roles, domains or parameters were chosen after a look at the private table: noise does not cover what
-    the choice tells, and the release says so."""
+    the choice discloses, and the release states so."""
     rows_in_runs: bool = False
     """True where rows look like runs of one person's, and no candidate says whose. Not from a file."""
     person_rows: PersonRows | None = None  # of several joined tables; set by a recipe, not from a policy file
     domains_min_people: int = 10
-    """How many people at least share a category that was read from the table, or lie beyond a bound that was."""
+    """Least number of people that share a category that was read from the table, or lie beyond a bound that was."""
 
     def __post_init__(self) -> None:
         if self.independent_rows and self.unit is not None:
@@ -270,7 +270,7 @@ class Policy:
         return self.columns.get(name) or Column(name=name, role_given=False)
 
     def declares(self, name: str) -> bool:
-        """Tell whether a role, a domain or a hierarchy is declared for a column: then its cells never decide on it."""
+        """Return whether a column has a declared role, domain or hierarchy: then its cells never decide on it."""
         column = self.columns.get(name)
         if column is None:
             return False
@@ -447,12 +447,12 @@ class Policy:
         return replace(self, columns=columns)
 
     def meant_for(self, recipients: str | Sequence[str]) -> Policy:
-        """Return the policy of a release for these recipients, texts; for those it declares itself where none is given.
+        """Return the policy of a release for these recipients; for those it declares itself where none is given.
 
         Raises
         ------
         PolicyError
-            One of them is no text, or an empty one.
+            One of them is no string, or an empty one.
         """
         named = recipients_of("policy", recipients)
         return replace(self, publication=replace(self.publication, recipients=named)) if named else self

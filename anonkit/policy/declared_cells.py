@@ -27,7 +27,7 @@ from anonkit.policy.place_settling import PlaceCells
 
 @dataclass(frozen=True, kw_only=True)
 class UnitCells:
-    """How the cells of the unit column are read: as the keys by which people are distinguished."""
+    """The reading of the unit column: as the keys by which people are distinguished."""
 
     name: str
 
@@ -50,13 +50,13 @@ class UnitCells:
 
 @dataclass(frozen=True, kw_only=True)
 class NumberCells:
-    """How the cells of a column with declared bounds are read: within them."""
+    """The reading of a column with declared bounds: within them."""
 
     name: str
     bounds: tuple[float, float]
     """Public bounds, inclusive, in the unit of the column."""
     outside: Outside | None
-    """What a number outside means; clamped when None."""
+    """Rule for a number outside; clamped when None."""
     first: bool
     """True when a missing cell counts as the lower bound."""
 
@@ -95,7 +95,7 @@ class NumberCells:
 
 @dataclass(frozen=True, kw_only=True)
 class CategoryCells:
-    """How the cells of a column with declared categories, or a tree of them, are read: by their declared names."""
+    """The reading of a column with declared categories, or a tree of them: by their declared names."""
 
     name: str
     values: tuple[str, ...]
@@ -103,7 +103,7 @@ class CategoryCells:
     texts_alone: bool
     """True when 1 and 1.0 are different categories."""
     outside: Outside
-    """What a cell outside means: it is missing, or stays, to be refused."""
+    """Rule for a cell outside: it is missing, or stays, to be refused."""
     first: bool
     """True when a missing cell counts as the first category."""
     any_type: bool
@@ -165,7 +165,7 @@ DeclaredCells = UnitCells | NumberCells | CategoryCells | CalendarCells
 
 
 def declared_cells(column: Column, policy: Policy) -> DeclaredCells | None:
-    """Return how the cells of a column are read: it is asked for its domain here, and the answer is handed on.
+    """Return the reading of a column; its domain is computed here, once, and passed on.
 
     A column that does not say what missing means gets the policy's own `missing = "first"`. None where a cell means
     what its own type says: nothing is declared of its values.

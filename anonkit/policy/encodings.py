@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How text files are written, as a policy may say: their encoding, and the decimal mark of their numbers."""
+"""The form of text files that a policy may declare: their encoding, and the decimal mark of their numbers."""
 
 from __future__ import annotations
 

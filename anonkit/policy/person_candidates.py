@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns that may tell whose a row is where nobody declares it: candidates for the person, and their keys."""
+"""Columns that may identify the person of a row where no unit is declared: candidates, and their keys."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Candidate:
 
     columns: tuple[str, ...]
     key: str
-    """Column of its keys in the table that a method is given; it stands in no source, and is never released."""
+    """Column of its keys in the table that a method is given; it is in no source, and is never released."""
 
     @property
     def name(self) -> str:
-        """What it is called in messages and in the report."""
+        """Name in messages and in the report."""
         return joined_name(self.columns)
 
 
@@ -61,7 +61,7 @@ class WithKeys:
 def joint_keys(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.StringArray:
     """Return one key a row for the cells of some columns together; missing where one of them is.
 
-    Two rows have one key exactly when they have one key in every column: each part is told with its length.
+    Two rows have one key exactly when they have one key in every column: each part comes with its length.
     """
     keys = [cell_keys(batch.column(name)) for name in columns]
     if len(keys) == 1:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class PersonRows:
-    """What holds for people who have several rows, since several tables were joined.
+    """The contribution bound of people who have several rows, since several tables were joined.
 
     Privacy
     -------

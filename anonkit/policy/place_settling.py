@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How two columns of coordinates are read as one place: row by row, as the cell of a grid."""
+"""Two columns of coordinates read as one place: row by row, as the cell of a grid."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from anonkit.policy.places import Place
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceCells:
-    """How coordinates become cells. A place that lacks one of its coordinates is missing.
+    """The map from coordinates to cells. A place that lacks one of its coordinates is missing.
 
     Cells that are no number, or one beyond 90 or 180 degrees, are no coordinates: the place is missing, unless they
     refuse the table.
@@ -28,7 +28,7 @@ class PlaceCells:
     name: str
     place: Place
     outside: Outside | None
-    """What lies beyond the declared box; clamped when None."""
+    """Rule for what lies beyond the declared box; clamped when None."""
     binned: bool
     """True when a place becomes the name of its public cell, as differential privacy needs it."""
     named: bool
@@ -85,7 +85,7 @@ class PlaceCells:
 
 
 def _there(cells: pa.Array) -> NDArray[np.bool_]:
-    """Tell which cells are there; NaN is not."""
+    """Return which cells are present; NaN is not."""
     there: NDArray[np.bool_] = cells.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
     return ~there
 

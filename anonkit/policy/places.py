@@ -32,7 +32,7 @@ _NEARLY_NESTED = 1.1
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Two columns of coordinates, in degrees of WGS 84, that tell one place.
+    """Two columns of coordinates, in degrees of WGS 84, that give one place.
 
     Raises
     ------
@@ -45,7 +45,7 @@ class Place:
     longitude: str
     """Column of longitudes, from -180 (west) to 180."""
     resolutions: tuple[int, ...] | None = None
-    """Resolutions of H3 at which it may be told, the finest first; None for 8 to 2."""
+    """Resolutions of H3 to which it may be generalized, the finest first; None for 8 to 2."""
     box: tuple[float, float, float, float] | None = None
     """Public bounds: south, west, north, east; west > east where it lies across the antimeridian."""
     cells: tuple[str, ...] | None = None
@@ -74,7 +74,7 @@ class Place:
 
     @cached_property
     def parts(self) -> GridParts:
-        """The resolutions at which a k-anonymous release may tell of it."""
+        """The resolutions at which a k-anonymous release may show it."""
         return GridParts(resolutions=_AUTOMATIC if self.resolutions is None else self.resolutions)
 
     @property
@@ -124,7 +124,7 @@ class Place:
             return there, there & (np.abs(latitudes) <= 90) & (np.abs(longitudes) <= 180)
 
     def inside(self, latitudes: FloatArray, longitudes: FloatArray) -> BoolArray:
-        """Tell which places are within the declared box, shape (n,)."""
+        """Return which places are within the declared box, shape (n,)."""
         if self.box is None:
             return np.ones(latitudes.size, dtype=bool)
         south, west, north, east = self.box
@@ -299,7 +299,7 @@ def _overlapping(where: str, box: tuple[float, float, float, float], resolution:
 
 
 def _h3() -> Any:
-    """Return H3 with cells as whole numbers, imported where it is used."""
+    """Return H3 with cells as integers, imported where it is used."""
     try:
         import h3.api.basic_int
     except ImportError:

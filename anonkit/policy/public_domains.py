@@ -34,7 +34,7 @@ class CategoricalAttribute:
     tree: tuple[tuple[str, ...], ...] = ()
     """Its declared hierarchy: one path a category, from the category to its coarsest group; empty without one."""
     answers: AnswerDesign | None = None
-    """How the owner designed its answers, if so."""
+    """Design of its answers by the owner, if any."""
 
     @property
     def paths(self) -> tuple[tuple[str, ...], ...]:
@@ -61,9 +61,9 @@ class NumericAttribute:
     has_missing: bool
     """True when a value may be missing."""
     answers: AnswerDesign | None = None
-    """How the owner designed its answers, if so."""
+    """Design of its answers by the owner, if any."""
     values: WholeValues | None = None
-    """The multiples of a step that it holds, such as whole numbers; None: any numbers."""
+    """The multiples of a step that it holds, such as integers; None: any numbers."""
 
     def grid(self, cells: int) -> Grid:
         """Return its domain as so many equal cells; of multiples of a step as no more than there are.
@@ -98,7 +98,7 @@ PublicAttribute = CategoricalAttribute | NumericAttribute
 
 @dataclass(frozen=True, kw_only=True)
 class PublicDomains:
-    """The public domains of a policy: each column is asked for its own once, and methods hand this value on."""
+    """The public domains of a policy: each column's is computed once, and methods pass this value on."""
 
     attributes: tuple[PublicAttribute, ...]
     """The columns that are released with noise, sorted by name: quasi-identifiers and sensitive attributes."""
@@ -195,7 +195,7 @@ def _classes_of(target: Column, task: Task | None) -> CategoricalAttribute:
 
 
 def public_attribute(column: Column, policy_missing: Missing | None = None) -> PublicAttribute:
-    """Return the public domain of a column, by what is declared and never by what the table holds.
+    """Return the public domain of a column, by its declaration and never by the table.
 
     Missing is one more value of the domain, unless `missing = "first"` is declared, or answers are designed for the
     categories alone. The classes of a target have none, unless `missing = "category"` is declared.
@@ -210,7 +210,7 @@ def public_attribute(column: Column, policy_missing: Missing | None = None) -> P
     ------
     PolicyError
         It has no public domain; or rows with a missing value shall be dropped or refused, or cells outside the domain
-        shall be refused: the number of rows, or the refusal itself, would tell of a row.
+        shall be refused: the number of rows, or the refusal itself, would disclose a row.
     """
     values, bounds, missing = column.domain_values, column.bounds, column.missing or policy_missing
     bins = column.bins
@@ -257,7 +257,7 @@ def _without_domain(name: str, calendar: Calendar | None = None) -> PolicyError:
 
 
 def _refuse_telling(name: str, missing: Missing | None, outside: Outside | None) -> None:
-    """Refuse what would tell of a row by its absence or by a refusal."""
+    """Refuse a rule that would disclose a row by its absence or by a refusal."""
     if missing is Missing.DROP:
         raise PolicyError(
             f"column {name!r}: dropping rows tells who had a missing value", 'missing = "category" hides it'
@@ -312,7 +312,7 @@ def public_assumptions(policy: Policy) -> tuple[str, ...]:
 
 
 def without_whole_types(policy: Policy, names: Collection[str]) -> Policy:
-    """Return the policy as if the types of the source said of none of these columns that it is whole."""
+    """Return the policy as if the source's types declared none of these columns an integer."""
     columns = {
         name: replace(column, is_whole_by_type=column.is_whole_by_type and name not in names)
         for name, column in policy.columns.items()
@@ -321,5 +321,5 @@ def without_whole_types(policy: Policy, names: Collection[str]) -> Policy:
 
 
 def _is_a_grid_of_whole_numbers(column: Column) -> bool:
-    """Return whether its cells are whole numbers; also before private bounds are found for it."""
+    """Return whether its cells are integers; also before private bounds are found for it."""
     return column.whole_values is not None or (column.bounds is None and column.categories is None)

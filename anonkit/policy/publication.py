@@ -17,7 +17,7 @@ _WHERE = "publication"
 
 @dataclass(frozen=True, kw_only=True)
 class Publication:
-    """What the owner declares about the publication of a release, for the page that is signed.
+    """The owner's declaration of the publication of a release, for the page that is signed.
 
     Privacy
     -------
@@ -25,13 +25,13 @@ class Publication:
     """
 
     recipients: tuple[str, ...] = ()
-    """Who receives the release: the one declaration of these that report and page of the release repeat."""
+    """Recipients of the release: the one declaration of these that report and page of the release repeat."""
     purpose: str | None = None
-    """What they may use it for."""
+    """Purpose for which they may use it."""
     legal_basis: str | None = None
-    """What allows the owner to hand it out."""
+    """Legal basis of the disclosure to them."""
     contact: str | None = None
-    """Who answers questions about it."""
+    """Contact for questions about it."""
     retain_until: str | None = None
     """Day until which it may be kept: ISO 8601."""
 
@@ -66,17 +66,17 @@ class Publication:
 
 
 def declared_publication(raw: Mapping[str, Any]) -> Publication:
-    """Return the publication of a parsed policy file; one in which nothing is said where it has none."""
+    """Return the publication of a parsed policy file; an empty one where it has none."""
     return Publication.from_dict(expect("policy", _WHERE, raw.get(_WHERE, {}), dict))
 
 
 def recipients_of(where: str, given: object) -> tuple[str, ...]:
-    """Return whom a table is meant for: one text, or several.
+    """Return the recipients of a table: one string, or several.
 
     Raises
     ------
     PolicyError
-        It is anything else, or a text of blanks.
+        It is anything else, or a string of blanks.
     """
     listed = [given] if isinstance(given, str) else list(given) if isinstance(given, tuple) else given
     named = tuple(texts(where, "recipients", listed))
@@ -86,7 +86,7 @@ def recipients_of(where: str, given: object) -> tuple[str, ...]:
 
 
 def _day(value: object) -> str:
-    """Return a day of TOML, or a text that is one."""
+    """Return a day of TOML, or a string that is one."""
     if isinstance(value, date) and not isinstance(value, datetime):
         return value.isoformat()
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of floating-point numbers that are declared to hold whole numbers: refused where noise makes a promise.
+"""Columns of floating-point numbers that are declared to hold integers: refused where noise makes a promise.
 
 A missing cell turns a whole column of integers into floats in pandas, and from 2^53 on two integers are then one: a row
 of nobody would change which people, and which categories, all other rows have.
@@ -22,13 +22,13 @@ _HINT = "give it a type of whole numbers or texts, which no missing cell changes
 
 
 def refuse_rounded(schema: pa.Schema, policy: Policy) -> None:
-    """Refuse columns in which other rows may have changed what a cell says.
+    """Refuse columns in which other rows may have changed the meaning of a cell.
 
     Raises
     ------
     GuaranteeError
         A column of floats names people, or has declared categories, or bounds of `type = "integer"`, that are whole
-        numbers which its type does not tell apart.
+        numbers which its type does not distinguish.
 
     Privacy
     -------
@@ -49,7 +49,7 @@ def refuse_rounded(schema: pa.Schema, policy: Policy) -> None:
 
 
 def _whole_numbers(column: Column) -> Sequence[float]:
-    """Return the whole numbers that a column is declared to hold, or its bounds where they are such."""
+    """Return the integers that a column is declared to hold, or its bounds where they are integers."""
     if not column.is_released:
         return ()
     if column.bounds is not None:

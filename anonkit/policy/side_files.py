@@ -42,7 +42,7 @@ class SideTable:
     delimiter: str = ","
 
     def line(self, at: int) -> str:
-        """Return where a row stands, for messages."""
+        """Return the place of a row, for messages."""
         return f"line {self.lines[at]} of {self.name!r}"
 
     def without_first(self) -> SideTable:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What consumers do with the target: tell classes apart, or predict a number; by declaration, or by its values.
+"""The task of consumers on the target: classification or regression; by declaration, or by its values.
 
-There are two ways to a task that nobody declared. `task_from_values` looks at the target, for methods whose promise
+There are two ways to an undeclared task. `task_from_values` looks at the target, for methods whose promise
 lets what is chosen depend on the table. `task_from_declaration` looks at the policy alone: under differential privacy
 one row more must not make another task of the same column.
 """
@@ -36,21 +36,21 @@ _SECONDS_OF_A_DAY = 86_400.0
 
 
 class Task(StrEnum):
-    """What consumers do with the target."""
+    """The task of consumers on the target."""
 
     CLASSIFICATION = "classification"
-    """They tell its values apart: classes."""
+    """Distinguish its values: classes."""
     REGRESSION = "regression"
     """They predict it as a number."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoundTask:
-    """A task with the reason for it, in words that may stand in a release."""
+    """A task with the reason for it, in words that may be in a release."""
 
     task: Task
     reason: str | None
-    """What to say aloud; None where it goes without saying, and where the owner declared it."""
+    """Reason to report; None where it is evident, and where the owner declared it."""
 
 
 def declared_task(raw: Mapping[str, Any]) -> Task | None:
@@ -134,7 +134,7 @@ def task_from_declaration(target: Column, task: Task | None) -> Task:
 def task_from_values(target: Column, task: Task | None, values: Sequence[object], *, ordered: bool) -> FoundTask:
     """Return the task by the declaration, and where it leaves the task open by the values of the target.
 
-    More than 20 different numbers or dates are a number to predict, and so are more than 20 different texts of which
+    More than 20 different numbers or dates are a number to predict, and so are more than 20 different strings of which
     nine in ten are numbers. All else is classes.
 
     Parameters
@@ -196,7 +196,7 @@ def _number(value: object) -> float:
 
 
 def _spelled_as_number(value: object) -> bool:
-    """Return whether a text is a number, and no code such as 01234."""
+    """Return whether a string is a number, and no code such as 01234."""
     text = str(value).strip()
     is_code = text.lstrip("+-")[:2].isdigit() and text.lstrip("+-").startswith("0")
     return exact_decimal(text) is not None and not is_code

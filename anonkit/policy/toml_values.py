@@ -27,7 +27,7 @@ def expect(where: str, key: str, value: Any, kind: type) -> Any:
 
 
 def optional_text(where: str, key: str, raw: Mapping[str, Any]) -> str | None:
-    """Return a text, None where the key is absent."""
+    """Return a string, None where the key is absent."""
     value = raw.get(key)
     if value is not None and not isinstance(value, str):
         raise PolicyError(f"{where}: {key} must be a text in quotes")
@@ -59,7 +59,7 @@ def member(kind: type[_Member], where: str, key: str, value: object) -> _Member:
 
 
 def named_lines(where: str, key: str, raw: object) -> tuple[str, ...]:
-    """Return a table of texts as lines `"name" = text`, or refuse what is none."""
+    """Return a table of strings as lines `"name" = text`, or refuse what is none."""
     if not isinstance(raw, dict) or not all(isinstance(text, str) for text in raw.values()):
         raise PolicyError(f"{where}: {key} must be a table of texts in quotes", f'[{key}] stay = "mean(days) by ward"')
     return tuple('"' + name.replace('"', '""') + f'" = {text}' for name, text in raw.items())

@@ -36,7 +36,7 @@ INDEPENDENT = "No person has several rows, as the owner declares."
 
 @dataclass(frozen=True, kw_only=True)
 class CountedCandidate:
-    """What may tell whose a row is where nobody says it: every class holds k different values of it."""
+    """A column set that may identify people where no unit is declared: every class has k distinct values."""
 
     columns: tuple[str, ...]
     """One column, or several that name a person together; none is released."""
@@ -45,7 +45,7 @@ class CountedCandidate:
 
     @property
     def name(self) -> str:
-        """What it is called in sentences and checks."""
+        """Name in sentences and checks."""
         return ", ".join(self.columns)
 
     @property
@@ -63,7 +63,7 @@ class CountedKey:
 
     @property
     def name(self) -> str:
-        """What it is called in sentences."""
+        """Name in sentences."""
         return ", ".join(self.columns)
 
     @property
@@ -74,7 +74,7 @@ class CountedKey:
 
 @dataclass(frozen=True, kw_only=True)
 class Diversity:
-    """What is asked of the sensitive values in every equivalence class; None asks nothing."""
+    """The diversity required of the sensitive values in every equivalence class; None requires nothing."""
 
     l: float | None = None  # noqa: E741 - the field's own letter
     """Distinct l-diversity."""
@@ -88,7 +88,7 @@ class Diversity:
     """(alpha, k)-anonymity: no value above this share; 1 bounds nothing, and switches the cap on confidence off."""
 
     def with_own(self, own: Diversity) -> Diversity:
-        """Return what is asked of a column that asks for something of its own."""
+        """Return the diversity of a column with requirements of its own."""
         return replace(self, **{name: value for name, value in vars(own).items() if value is not None})
 
     @property
@@ -97,7 +97,7 @@ class Diversity:
         return bool(self.asked()) and self.asked() != {"alpha_k_anonymity": 1.0}
 
     def asked(self) -> dict[str, Any]:
-        """Return what is asked, by the field's names, without what is not asked."""
+        """Return the requirements by the field's names, without those that are None."""
         raw = {
             "l_diversity": self.l,
             "entropy_l_diversity": self.entropy_l,
@@ -109,7 +109,7 @@ class Diversity:
 
     @classmethod
     def from_asked(cls, asked: Mapping[str, Any]) -> Diversity:
-        """Read what is asked by the field's names, as a report has it."""
+        """Read the requirements by the field's names, as in a report."""
         recursive = asked.get("recursive_c_l_diversity")
         return cls(
             l=asked.get("l_diversity"),
@@ -121,7 +121,7 @@ class Diversity:
 
 
 class Measured(Protocol):
-    """What an independent recount found on the released table."""
+    """The result of an independent recount of the released table."""
 
     @property
     def k(self) -> int:
@@ -150,7 +150,7 @@ class Measured(Protocol):
 
     @property
     def sensitive(self) -> Mapping[str, Mapping[str, float]]:
-        """Per sensitive attribute: l, entropy_l, t, alpha, and recursive_c_<l> for each l asked.
+        """Per sensitive attribute: l, entropy_l, t, alpha, and recursive_c_<l> for each required l.
 
         With caps also `confidence` and `confidence_cap`, of the value and class that come nearest to breaking theirs.
         """
@@ -172,17 +172,17 @@ class KAnonymity:
     missing_is_value: tuple[str, ...] = ()
     """Sensitive attributes in which a missing cell is a value like any other; in all others it is none."""
     diversity: Diversity = field(default_factory=Diversity)
-    """What is asked of every sensitive attribute."""
+    """Diversity required of every sensitive attribute."""
     of_columns: Mapping[str, Diversity] = field(default_factory=dict, hash=False)
-    """What single sensitive attributes ask besides, or instead."""
+    """Diversity required of single sensitive attributes in addition, or instead."""
     capped: tuple[str, ...] = ()
-    """Sensitive attributes with a cap on confidence by value: those of which nobody asked for anything."""
+    """Sensitive attributes with a cap on confidence by value: those without a declared requirement."""
     unit: str | None = None
     """Name of the column whose distinct values are counted as people."""
     rows_known: str | None = None
-    """`ONE_ROW` or `ALL_ROWS` of a person, where people have several rows since tables were joined; None: not said."""
+    """`ONE_ROW` or `ALL_ROWS` of a person, where people have several rows since tables were joined; else None."""
     candidates: tuple[CountedCandidate, ...] = ()
-    """What may tell whose a row is, where no unit is declared."""
+    """Column sets that may identify the person of a row, where no unit is declared."""
     independent_rows: bool = False
     """True when the owner says that no person has several rows."""
     rows_in_runs: bool = False
@@ -190,10 +190,10 @@ class KAnonymity:
     keys: tuple[CountedKey, ...] = ()
     """Combinations of quasi-identifiers with a k of their own."""
     assumptions: tuple[str, ...] = ()
-    """What has to be true besides, as said by the method."""
+    """Further conditions of the promise, stated by the method."""
 
     def loss(self) -> PrivacyLoss | None:
-        """Return None: what a group of k tells is not bounded by any epsilon, so that none is booked."""
+        """Return None: no epsilon bounds the disclosure by a group of k, so that none is booked."""
         return None
 
     @property
@@ -202,12 +202,12 @@ class KAnonymity:
         return self
 
     def diversity_of(self, name: str) -> Diversity:
-        """Return what is asked of one sensitive attribute."""
+        """Return the diversity required of one sensitive attribute."""
         return self.diversity.with_own(self.of_columns.get(name, Diversity()))
 
     @property
     def all_asked(self) -> set[str]:
-        """Return what is asked of any sensitive attribute, by the field's names."""
+        """Return the requirements on any sensitive attribute, by the field's names."""
         every = [self.diversity, *map(self.diversity_of, self.of_columns)]
         return {name for each in every if each.bounds_something for name in each.asked()}
 
@@ -216,7 +216,7 @@ class KAnonymity:
         return "people" if self.unit else "records"
 
     def statement(self) -> str:
-        """Say the promise in plain words."""
+        """Return the promise in plain words."""
         if self.rows_known == ALL_ROWS:
             return self._whole_set_statement()
         known = "the quasi-identifiers of one row of a person" if self.rows_known else "a person's quasi-identifiers"
@@ -257,7 +257,7 @@ class KAnonymity:
         )
 
     def _words_of_columns(self) -> tuple[str, ...]:
-        """Say what single columns ask."""
+        """Return the requirements on single columns, in words."""
         return tuple(
             _diversity_words(own, self.unit).replace("Each such group has", f"Of {name!r} each such group has", 1)
             for name, own in self.of_columns.items()
@@ -274,7 +274,7 @@ class KAnonymity:
         )
 
     def formal(self) -> str:
-        """Say the promise as the field does."""
+        """Return the promise in the field's terms."""
         unit = f"distinct values of {self.unit!r}" if self.unit else "rows"
         text = (
             "For the released quasi-identifiers Q, every non-empty equivalence class of the table under Q holds at "
@@ -300,7 +300,7 @@ class KAnonymity:
         return f"{text}{extra}. {self._value_words()}" if extra else f"{text}."
 
     def _value_words(self) -> str:
-        """Say what counts as a sensitive value, and who holds it."""
+        """Return which cells count as a sensitive value, and who holds it, in words."""
         declared = ", ".join(map(repr, self.missing_is_value))
         text = "A missing cell is no sensitive value"
         text += f", except in {declared}, where it is one like any other." if declared else "."
@@ -318,7 +318,7 @@ class KAnonymity:
         )
 
     def not_protected(self) -> tuple[str, ...]:
-        """Say what an attacker may still learn."""
+        """Return what an attacker may still learn."""
         out = []
         if self.capped:
             out.append(
@@ -476,7 +476,7 @@ class KAnonymity:
 
     @property
     def _unit_words(self) -> str:
-        """Say whose data the promise covers."""
+        """The unit of protection, in words."""
         if self.unit is None:
             return "one row"
         of_person = {ALL_ROWS: ", with all its rows together", ONE_ROW: ", of whom one row is known"}
@@ -535,7 +535,7 @@ def _holders(unit: str | None) -> str:
 
 
 def _diversity_words(d: Diversity, unit: str | None) -> str:
-    """Say in plain words what is asked of the values of a class; nothing where nothing is."""
+    """Return the diversity required of a class in plain words; an empty string where none is required."""
     parts = []
     if d.l is not None:
         parts.append(f"at least {exact_words(d.l)} different sensitive values")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classes of k and approximate differential privacy at once: true rows, drawn by coins, shown where k are alike.
 
-Two promises that are asked for apart hold for one table. Classes can be counted on it, so that the promise returns them
-as `counted_classes`. That no class, and no choice of how rows are shown, depends much on any one row cannot be counted:
-it follows from how the rows were drawn, and is what the ledger books. Unlike under the other central promises a
-released row *is* somebody's row, told coarsely, so that it makes sense to look for people in it.
+Two promises that are usually made apart hold for one table. Classes can be counted on it, so that the promise returns
+them as `counted_classes`. That no class, and no choice of how rows are shown, depends much on any one row cannot be
+counted: it follows from how the rows were drawn, and is what the ledger books. Unlike under the other central promises
+a released row *is* somebody's row, generalized, so that it makes sense to look for people in it.
 
 Source: Li, Qardaji, Su, "On sampling, anonymization, and differential privacy: or, k-anonymization meets differential
 privacy", ASIACCS 2012; Bild, Kuhn, Prasser, "SafePub: a truthful data anonymization algorithm with strong privacy
@@ -41,7 +41,7 @@ class AnonymousDP(ApproximateDP):
 
     @property
     def counted_classes(self) -> KAnonymity:  # type: ignore[override]
-        """What is counted on the table: classes of k."""
+        """The promise that a recount checks on the table: classes of k."""
         return KAnonymity(k=self.k, quasi_identifiers=self.quasi_identifiers)
 
     def _claim(self) -> str:
@@ -52,14 +52,14 @@ class AnonymousDP(ApproximateDP):
         )
 
     def formal(self) -> str:
-        """Say the promise as the field does."""
+        """Return the promise in the field's terms."""
         return (
             f"{super().formal()} Every non-empty equivalence class of the released table under all of its columns "
             f"holds at least k = {self.k} rows, each of them a row of the source under one full-domain generalization."
         )
 
     def not_protected(self) -> tuple[str, ...]:
-        """Say what an attacker may still learn."""
+        """Return what an attacker may still learn."""
         return (
             *super().not_protected(),
             "Truth: the rows that are shown are true. Anyone who knows from elsewhere that a person is among them "

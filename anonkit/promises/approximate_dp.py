@@ -3,7 +3,7 @@
 
 Pure differential privacy bounds the probability of every outcome. The approximate one bounds it up to delta, which
 buys much less noise where many figures are released: Gaussian noise, thresholds on noisy counts and advanced
-composition all need it. The price is in what delta may stand for. It allows for a release that publishes one row in the
+composition all need it. The price is in what delta may cover. It allows for a release that publishes one row in the
 open with probability delta; with delta = 1/n a release that shows a random row of the table keeps the promise. So delta
 has to be far below one in the number of rows, and every sentence here says what it leaves open.
 
@@ -53,7 +53,7 @@ class ApproximateDP(CentralNoisePromise):
         )
 
     def formal(self) -> str:
-        """Say the promise as the field does."""
+        """Return the promise in the field's terms."""
         return (
             f"The release M is (epsilon, delta)-differentially private with epsilon = {self.epsilon:.12g} and delta = "
             f"{self.delta:.12g}: for all tables D, D' over the declared domains, D' being D with {self._neighbours}, "
@@ -61,7 +61,7 @@ class ApproximateDP(CentralNoisePromise):
         )
 
     def not_protected(self) -> tuple[str, ...]:
-        """Say what an attacker may still learn."""
+        """Return what an attacker may still learn."""
         out = [
             f"The rest: with a probability of up to {_above(self.delta)} a row may be shown outright. Over n rows "
             "that is n times as likely to happen to somebody, so delta has to be far below 1/n."

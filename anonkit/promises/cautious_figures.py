@@ -29,7 +29,7 @@ def _two_digits_up(value: Decimal) -> Decimal:
 
 
 def exact_words(value: float) -> str:
-    """Return a number as it was asked for, without a power of ten: a rounded one could promise more."""
+    """Return a required number without a power of ten: a rounded one could promise more."""
     text = f"{Decimal(repr(value)):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of every promise, so that no other module has to ask for its kind.
+"""The interface of every promise, so that no other module has to test for its kind.
 
 A promise is a value, computed from a method's parameters and the policy alone, before any data is seen. Every step of
 a release needs something of it: reading (may a cell be read in the light of others?), counting (what on the released
@@ -7,7 +7,7 @@ table shows whether it holds?), the ledger (what does it cost, and what does a s
 it say, and what does it not protect?). Each of these is an attribute of `Guarantee`. So a new kind of promise is a new
 file beside this one; no step of a release has to learn its name.
 
-Three things cannot stand in the value, since they work on files, where a promise is only the word `kind` of a report:
+Three things cannot be in the value, since they work on files, where a promise is only the word `kind` of a report:
 
 - whoever checks a release (`anonkit.checks.promise_checkers`), which must share no code with what makes it;
 - the words of the page (`anonkit.report.promise_words`);
@@ -43,13 +43,13 @@ class Check:
     required: float | int | str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the check as it stands in the report."""
+        """Return the check as in the report."""
         return {"name": self.name, "passed": self.passed, "observed": self.observed, "required": self.required}
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyLoss:
-    """What a release costs the people in it, in the currency of differential privacy.
+    """The privacy loss of a release for the people in it, in the currency of differential privacy.
 
     Raises
     ------
@@ -81,7 +81,7 @@ LOOKED_AT = (
 
 
 class Guarantee(Protocol):
-    """What every promise says of itself.
+    """The interface of every promise.
 
     Notes
     -----
@@ -118,19 +118,19 @@ class Guarantee(Protocol):
 
     @property
     def counted_classes(self) -> KAnonymity | None:
-        """What is counted on the released table to see whether the promise holds; None where no table shows it."""
+        """The promise that a recount checks on the released table; None where no table shows it."""
         ...
 
     def statement(self) -> str:
-        """Say the promise in plain words."""
+        """Return the promise in plain words."""
         ...
 
     def formal(self) -> str:
-        """Say the promise as the field does."""
+        """Return the promise in the field's terms."""
         ...
 
     def not_protected(self) -> tuple[str, ...]:
-        """Say what an attacker may still learn."""
+        """Return what an attacker may still learn."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def guarantee_block(
 
 
 def conditional_words(domains: Sequence[str], identifiers: Sequence[str]) -> str:
-    """Say in the statement of a promise what it is conditional on; nothing when everything was declared."""
+    """Return the conditions of a promise for its statement; an empty string when everything was declared."""
     conditions = []
     if domains:
         conditions.append(f"the domains of {', '.join(domains)} were read from the table")

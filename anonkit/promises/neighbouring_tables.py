@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which two tables a promise compares, what a delta means among its rows or people, and the words for both.
+"""The neighbour relation of a promise, the meaning of a delta among its rows or people, and the words for both.
 
 One record comes or goes (`ADD_OR_REMOVE`), or has other values (`REPLACE`); a record is a row, or all rows of a person.
 """
@@ -31,19 +31,19 @@ class Neighbours:
 
     @property
     def changed(self) -> str:
-        """What differs, as in `D with one record added or removed`."""
+        """The difference of neighbours, as in `D with one record added or removed`."""
         unit = "one record" if self.unit is None else f"all records of one value of {self.unit!r}"
         return f"{unit} {CHANGES[self.adjacency]}"
 
     @property
     def in_short(self) -> str:
-        """What differs, in a line of a budget: `one row added or removed`, `one value of 'patient' replaced`."""
+        """The difference of neighbours, in short: `one row added or removed`, `one value of 'patient' replaced`."""
         whose = "one row" if self.unit is None else f"one value of {self.unit!r}"
         return f"{whose} {CHANGES[self.adjacency]}"
 
     @property
     def counted(self) -> str:
-        """What delta is compared with the number of: `rows`, or `people`."""
+        """The number that delta is compared with: `rows`, or `people`."""
         return "rows" if self.unit is None else "people"
 
 

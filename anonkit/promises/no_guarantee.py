@@ -41,15 +41,15 @@ class NoGuarantee:
         return None
 
     def statement(self) -> str:
-        """Say that nothing is promised."""
+        """Return that nothing is promised."""
         return f"This release carries no formal privacy guarantee. {self.reason}"
 
     def formal(self) -> str:
-        """Say that nothing is promised."""
+        """Return that nothing is promised."""
         return "No formal guarantee."
 
     def not_protected(self) -> tuple[str, ...]:
-        """Say what an attacker may learn: anything."""
+        """Return what an attacker may learn: anything."""
         return ("Everything: treat the release like the source table.",)
 
     def to_dict(self) -> dict[str, Any]:

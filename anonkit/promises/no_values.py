@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts that stand for the lack of a value, and the folding under which texts of a sensitive column are one value.
+"""Strings that mean the lack of a value, and the folding under which strings of a sensitive column are one value.
 
 A class in which nine people are marked `unknown` and one is ill has one value, not two; `{hiv, HIV, "hiv "}` is one
-value. What l, t, alpha and the cap on confidence count is therefore said here, once, for whoever promises and whoever
-checks: each folds by code of its own (`anonkit.domains.folded_values`, `anonkit.checks.read_values`).
+value. The values that l, t, alpha and the cap on confidence count are therefore defined here, once, for whoever
+promises and whoever checks: each folds by code of its own (`anonkit.domains.folded_values`,
+`anonkit.checks.read_values`).
 
 The list is short on purpose: a text that is a value in many tables, such as `DK` or `refused`, is not in it, since what
 counts as no value is not protected. A text of the list that is a value in one table is declared among its categories.

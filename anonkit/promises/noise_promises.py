@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the promises kept by noise have in common: what they rest on, and whom and what the central ones protect.
+"""The common part of promises by noise: their conditions, and the unit and limits of the central ones.
 
-They hold by construction, on the assumption that what was declared is public. So each says first what it is conditional
-on, and none has anything that could be counted on the released table.
+They hold by construction, on the assumption that what was declared is public. So each states its conditions
+first, and none has anything that could be counted on the released table.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class NoisePromise(Guarantee):
         return None
 
     def statement(self) -> str:
-        """Say the promise in plain words."""
+        """Return the promise in plain words."""
         return conditional_words(self.conditional, self.identifiers_from_data) + self._claim()
 
     @abstractmethod
     def _claim(self) -> str:
-        """Say what holds, once what the promise is conditional on has been said."""
+        """Return the claim, which follows the conditions of the promise."""
 
     def _block(
         self, parameters: Mapping[str, Any], *, unit: str = "one row", adjacency: str = REPLACE
@@ -99,7 +99,7 @@ class CentralNoisePromise(NoisePromise):
     epsilon: float
     """Privacy loss of the unit of privacy, realised, in (0, inf)."""
     adjacency: str = ADD_OR_REMOVE
-    """Which tables are neighbours: `ADD_OR_REMOVE` or `REPLACE`."""
+    """Neighbour relation of tables: `ADD_OR_REMOVE` or `REPLACE`."""
     unit: str | None = None
     """Name of the column whose values are the people protected; None when single rows are."""
     rows_per_unit: int = 1
@@ -124,7 +124,7 @@ class CentralNoisePromise(NoisePromise):
         return Neighbours(adjacency=self.adjacency, unit=self.unit).changed
 
     def _central_block(self, delta: float, **more: Any) -> dict[str, Any]:
-        """Return the guarantee block of the report; what is further said stands before the conditions."""
+        """Return the guarantee block of the report; further entries come before the conditions."""
         parameters = {"epsilon": self.epsilon, "delta": delta, "unit_column": self.unit}
         return self._block(
             {**parameters, "rows_per_unit": self.rows_per_unit, **more},

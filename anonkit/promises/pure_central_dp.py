@@ -19,7 +19,7 @@ class CentralDP(CentralNoisePromise):
     kind: ClassVar[str] = "central-dp"
 
     published_claim: str | None = None
-    """What the paper of the method claims, where that is not what holds."""
+    """Claim of the method's paper, where it differs from what holds."""
 
     def loss(self) -> PrivacyLoss:
         """Return the loss of one unit of privacy; releases of one dataset add up."""
@@ -31,7 +31,7 @@ class CentralDP(CentralNoisePromise):
         return text if self.published_claim is None else f"{text} {self.published_claim}"
 
     def formal(self) -> str:
-        """Say the promise as the field does."""
+        """Return the promise in the field's terms."""
         return (
             f"The release M is epsilon-differentially private with epsilon = {self.epsilon:.12g} and delta = 0: for "
             f"all tables D, D' over the declared domains, D' being D with {self._neighbours}, and all sets S of "
@@ -39,7 +39,7 @@ class CentralDP(CentralNoisePromise):
         )
 
     def not_protected(self) -> tuple[str, ...]:
-        """Say what an attacker may still learn."""
+        """Return what an attacker may still learn."""
         out = []
         if self.epsilon > 5:
             out.append(LARGE_LOSS)

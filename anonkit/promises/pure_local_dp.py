@@ -74,7 +74,7 @@ class LocalDP(NoisePromise):
         return " ".join(parts)
 
     def formal(self) -> str:
-        """Say the promise as the field does."""
+        """Return the promise in the field's terms."""
         if math.isinf(self.epsilon):
             return (
                 "No finite epsilon bounds the randomizer of a whole row. Taken alone, the answer of each column that "
@@ -93,7 +93,7 @@ class LocalDP(NoisePromise):
         )
 
     def not_protected(self) -> tuple[str, ...]:
-        """Say what an attacker may still learn."""
+        """Return what an attacker may still learn."""
         out = []
         if self.clear:
             out.append(f"{', '.join(self.clear)}: published as they are, in the rows they belong to.")
@@ -162,7 +162,7 @@ FEWEST_SHUFFLED = 100
 
 
 def shuffle_obstacle(names: Sequence[str], unit: str | None) -> str:
-    """Say why the secret shuffle of the rows hides nobody.
+    """Return why the secret shuffle of the rows hides nobody.
 
     Parameters
     ----------

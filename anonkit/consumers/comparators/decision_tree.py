@@ -18,7 +18,7 @@ class Node:
     counts: FloatArray
     """Estimated rows per class, not negative, shape (n_classes,)."""
     attribute: int | None = None
-    """Column asked at this node."""
+    """Split attribute of this node."""
     no: Node | None = None
     yes: Node | None = None
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warner's model on whole boolean records, as in DTPD (Du & Zhan, KDD 2003): kept or inverted as one.
 
-For comparison only, and published by no method: one known attribute of a person tells whether the record was inverted,
-and undoes it. Records are flipped by ``anonkit.mechanisms.flipped_records``.
+For comparison only, and published by no method: one known attribute of a person reveals whether the record was
+inverted, and undoes it. Records are flipped by ``anonkit.mechanisms.flipped_records``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class RecordFlip:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the reader must know instead of a guarantee."""
+        """Conditions that the reader must know, in place of a guarantee."""
         return ("no formal guarantee: one known value of a record tells whether it was inverted",)
 
     def unmix(self, direct: FloatArray, inverted: FloatArray) -> FloatArray:

@@ -85,7 +85,7 @@ class TextFile:
         return SourceError(f"{self} is not {'UTF-8' if self.encoding == UTF8 else self.encoding} text", hint)
 
     def _fitting(self) -> str | None:
-        """Return the encoding that the whole file fits; None where it is no string, `_WITH_NUL` where NUL alone is none.
+        """Return the encoding that the whole file fits; None where it is no text, `_WITH_NUL` with NUL.
 
         UTF-16 is recognized by its mark, or by zeros in every second byte, as Western strings have. Almost any bytes
         are text of one byte a character: a file with none of the five bytes that cp1252 lacks is proposed to be that.
