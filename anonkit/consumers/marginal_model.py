@@ -183,8 +183,8 @@ class MarginalModel:
         ----------
         conditions : mapping
             For a column a value, or a list, array, Series or range of values, of which any is enough; None, NaN and an
-            empty text are missing. For a number also a pair (low, high), both ends included, and pairs in a list. Texts
-            are read: "30", "30..50".
+            empty text are missing. For a number also a pair (low, high), both ends included, and pairs in a list.
+            Strings are read: "30", "30..50".
 
         Raises
         ------

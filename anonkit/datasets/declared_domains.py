@@ -46,7 +46,7 @@ def declared_rows(policy: Policy, names: Sequence[str], n: int, seed: int = 0) -
     Returns
     -------
     pyarrow.Table
-        Texts, floats or integers, and dates, moments or times. A column of which nothing is declared has one text.
+        Strings, floats or integers, and dates, moments or times. A column of which nothing is declared has one text.
 
     Raises
     ------

@@ -64,7 +64,7 @@ def survey_respondents(n: int = 5_000, seed: int = 0) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        Texts and int64, with nulls where an answer is missing.
+        Strings and int64, with nulls where an answer is missing.
     """
     drawn = uniforms(seed, Stream.RESPONDENT, _WIDTH + 2, 0, n)
     u, normal = drawn[:, :_WIDTH], normals(drawn[:, _WIDTH:])[:, 0]
