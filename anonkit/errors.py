@@ -5,7 +5,7 @@ No message, hint or attribute of these errors ever holds a cell value of the sou
 named, a rule is named, rows are counted. Nor do they hold a secret of an address: what they are given is redacted. The
 exit code of the command line is part of the class, and so is whether a scheduler may try again.
 
-A text names an option by `option`: to callers from Python it reads `force=True`, on the command line `--force`.
+A message names an option by `option`: to callers from Python it reads `force=True`, on the command line `--force`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def option(name: str, value: object = ..., *, typed: str | None = None) -> str:
     name : str
         The keyword in Python.
     value : object
-        What it is to be set to; a string may stand for what the reader knows, such as "NAME". Without it the option is
+        Value to set; a string may be a placeholder for what the reader knows, such as "NAME". Without it the option is
         named alone.
     typed : str, optional
         The option of the command line, without dashes, where it is called otherwise.
@@ -75,7 +75,7 @@ def _number(value: object) -> str:
 
 
 def _as_word(text: str) -> str:
-    """Return a text as one word of a shell; a placeholder such as … stays as it is."""
+    """Return a string as one word of a shell; a placeholder such as … stays as it is."""
     return text if not text.isascii() else shlex.quote(text)
 
 
@@ -90,7 +90,7 @@ def on_command_line(text: str) -> str:
 
 
 class AnonkitError(Exception):
-    """Anything anonkit refuses or cannot do.
+    """An action that anonkit refuses or cannot do.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class AnonkitError(Exception):
     exit_code: ClassVar[int] = 3
     code: ClassVar[str] = "ERROR"
     may_be_retried: ClassVar[bool] = False
-    """True: the same call may succeed later although nobody changed what was asked, since its surroundings failed."""
+    """True: the same call may succeed later without any change by the caller, since its surroundings failed."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         self.told = (redacted(message), None if hint is None else redacted(hint))
@@ -156,7 +156,7 @@ class PolicyError(AnonkitError, ValueError):
 
 
 class ChoiceError(PolicyError):
-    """What the table holds leaves a choice that only its owner can make. Nothing was written."""
+    """The table leaves a choice that only its owner can make. Nothing was written."""
 
     exit_code = 2
     code = "CHOICE"
@@ -190,7 +190,7 @@ class BudgetError(GuaranteeError):
 
 
 class DatasetError(GuaranteeError):
-    """The table looks like a dataset of the ledger, and nobody said whether it is. Nothing was written."""
+    """The table looks like a dataset of the ledger, and no option declares whether it is. Nothing was written."""
 
     code = "DATASET"
 
@@ -209,7 +209,7 @@ class EngineError(AnonkitError, RuntimeError):
 
 
 class LedgerError(AnonkitError, RuntimeError):
-    """The ledger cannot be read or written, or does not allow what was asked of it."""
+    """The ledger cannot be read or written, or does not allow the request."""
 
     code = "LEDGER"
     may_be_retried = True
@@ -224,12 +224,12 @@ class ReleaseFormatError(AnonkitError, ValueError):
 
 @contextmanager
 def refusing_damage(message: str, *, contradictions: bool = False) -> Iterator[None]:
-    """Refuse with one sentence what a damaged file of a release makes of the code that reads it.
+    """Refuse with one sentence the errors that a damaged file of a release causes in the code that reads it.
 
     Parameters
     ----------
     message : str
-        Which part is damaged, in one line. Nothing of what stands in the file is told.
+        Which part is damaged, in one line. Nothing of the file's content is in the message.
     contradictions : bool
         Whether parameters that are out of range, which are read without an error but cannot be those of a release, are
         refused as damage too; else they keep their own words.

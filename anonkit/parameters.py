@@ -25,7 +25,7 @@ class Parameter:
     help: str
     choices: tuple[str, ...] = ()
     silent: bool = False
-    """True when its default is not told: of a parameter younger than releases that were made without it."""
+    """True when files of a release omit its default: of a parameter younger than releases that were made without it."""
 
     @property
     def option(self) -> str:
@@ -65,7 +65,7 @@ def parameter(
     choices : sequence of str
         The words allowed, for a parameter that is one of a few.
     silent : bool
-        Do not tell its default in files of a release, which are then those of versions that did not have it.
+        Omit its default in files of a release, which are then those of versions that did not have it.
     """
     metadata = {"help": help, "range": range, "choices": tuple(choices), "silent": silent}
     return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
@@ -100,7 +100,7 @@ def _plain_type(hint: Any) -> type:
 
 
 def told_parameters(method: object) -> dict[str, Any]:
-    """Return the parameters of a method as files of a release tell them: all, but for defaults that are silent."""
+    """Return the parameters of a method for files of a release: all, but for defaults that are silent."""
     values = {declared.name: (getattr(method, declared.name), declared) for declared in parameters_of(type(method))}
     told = {name: value for name, (value, one) in values.items() if not one.silent or value != one.default}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}

@@ -69,7 +69,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassSizes:
-    """How large the equivalence classes of a table are; the classes themselves stay in the engine."""
+    """The sizes of the equivalence classes of a table; the classes themselves stay in the engine."""
 
     rows: int
     classes: int
@@ -184,10 +184,10 @@ class CountsBeside(Protocol):
 
 
 def counted_later(engine: Engine, count: Callable[[], _Counted]) -> Callable[[], _Counted]:
-    """Return what gives the result of a count that is wanted in any case, but not now.
+    """Return a getter of the result of a count that is needed in any case, but not now.
 
     An engine that counts elsewhere makes it while this machine searches; on any other, and where nothing is searched,
-    it is made when its result is asked for first. What it raises is raised then.
+    it is made at the first call of the getter. What it raises is raised then.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ class Recodes(Protocol):
     """A recoding as it was applied to a table, for rows of this table and for others like them."""
 
     def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
-        """Return the released quasi-identifier columns, and which rows hold a value nothing is said about."""
+        """Return the released quasi-identifier columns, and which rows have a value that is not covered."""
         ...
 
 
@@ -235,32 +235,32 @@ def _no_details() -> Details:
 
 @dataclass(frozen=True, kw_only=True)
 class Draft:
-    """What a method hands to the pipeline: nothing is on disk yet."""
+    """The draft of a release that a method hands to the pipeline: nothing is on disk yet."""
 
     data: Source
     """The perturbed rows, in source order, with the columns that say whose they are; written in secret order unless
     `in_order`."""
     params: JsonObject
-    """What a consumer needs: public by design."""
+    """Content of `params.json` for consumers: public by design."""
     columns: Sequence[ReportColumn]
     """The report's `columns` block."""
     rows: JsonObject = field(default_factory=dict)
-    """The report's `rows` block without `out`: rows read and suppressed, when the promise allows telling."""
+    """The report's `rows` block without `out`: rows read and suppressed, when the promise allows publishing them."""
     details: Details = field(default_factory=_no_details)
     """Blocks the method adds to the report (`budget`, `utility`, `search`)."""
     owner: JsonObject = field(default_factory=dict)
     """Measures computed from the source that the promise does not cover: for the owner's eyes only."""
     notes: Sequence[str] = ()
-    """What the owner should read before handing the release out; no cell values."""
+    """Notes for the owner before the release is handed out; no cell values."""
     in_order: bool = False
-    """True when the rows are written as they stand: their order is public, as that of a tidy table is."""
+    """True when the rows are written in their order: it is public, as that of a tidy table is."""
     first: str | None = None
     """Column of truth values in `data`: the rows it marks are written before all others, and it is not released. No
     search has seen their labels."""
     labels_seen: bool = False
     """True when the labels of all rows had a part in how they are released: then no rows are left to score it on."""
     applied: Recodes | None = None
-    """How rows of the source were recoded, where that is not all in `params`: for the owner's measures."""
+    """Recoding of the source's rows, where that is not all in `params`: for the owner's measures."""
 
 
 @runtime_checkable
@@ -269,11 +269,11 @@ class Method(Protocol):
 
     name: ClassVar[str]
     paper: ClassVar[str]
-    """Where it was published."""
+    """Publication of the method."""
     summary: ClassVar[str]
     """One line for `anonkit methods`."""
     target_use: ClassVar[TargetUse]
-    """What is done when no column is declared the target."""
+    """Use of the target when no column is declared one."""
 
     def guarantee(self, policy: Policy) -> Guarantee:
         """State the promise. There is no data argument, by design."""

@@ -135,7 +135,7 @@ class Randomness:
 
     @property
     def draws(self) -> int:
-        """How often words were drawn from it or any of its kin, or a key was handed out to draw them with."""
+        """Number of draws of words from it or any of its kin, and of keys handed out to draw them with."""
         return self._drawn[0]
 
     def key(self, name: str) -> bytes:

@@ -2,7 +2,7 @@
 """Redaction of addresses: user names, passwords and tokens in URLs, which no message, file or `repr` may show.
 
 A source, or a path given by mistake, may be an address such as ``postgresql://owner:secret@host/db?table=people``.
-`redacted` takes the secrets out of any text in which addresses stand, `table_name` makes the name of a table of one.
+`redacted` takes the secrets out of any text with addresses, `table_name` makes the name of a table of one.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _SECRET_PAIR = re.compile(
 def redacted(text: str) -> str:
     """Return a text without the secrets of the addresses in it.
 
-    Of every address what stands before the last ``@`` is hidden, so are the values of its parameters, except a few
+    Of every address the part before the last ``@`` is hidden, so are the values of its parameters, except a few
     that name a table or a format, and its fragment. Pairs such as ``password=…`` are hidden
-    wherever they stand. Scheme, host and path stay.
+    wherever they are. Scheme, host and path stay.
 
     >>> redacted("'s3://key:secret@bucket/people.csv?X-Signature=ab' does not exist")
     "'s3://***@bucket/people.csv?X-Signature=***' does not exist"
@@ -75,7 +75,7 @@ def _without_secrets(text: str) -> str:
 
 
 def _hidden(place: str) -> str:
-    """Return the rest of an address, after what stands before its last ``@``."""
+    """Return the rest of an address, after the part before its last ``@``."""
     place, fragment, _ = place.partition("#")
     path, mark, parameters = place.partition("?")
     end = f"#{HIDDEN}" if fragment else ""
@@ -93,7 +93,7 @@ def _parameter(pair: str) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Tell an address from a path."""
+    """Return whether a string is an address, not a path."""
     return bool(re.match(r"[A-Za-z][A-Za-z0-9+.:-]+://", text))
 
 
@@ -132,7 +132,8 @@ def source_names(source: object) -> tuple[str, str]:
 def argument_forms(argument: str) -> dict[str, str]:
     """Return the ways in which an argument that has secrets may be quoted, each with what is shown instead.
 
-    A secret with blanks or quotes in it cannot be told from the text around it: what was given is replaced as a whole.
+    A secret with blanks or quotes in it cannot be distinguished from the text around it: what was given is replaced as
+    a whole.
     """
     value = argument.split("=", 1)[1] if argument.startswith("-") and "=" in argument else argument
     hidden = _whole(value)

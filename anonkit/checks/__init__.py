@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Independent verification of releases from their files alone; no code is shared with the methods under test.
 
-Validation needs the written files alone, never the source. The room imports the promises and the release on disk, but
-no method, engine or mechanism, nor ``anonkit.published``: a fault in one of them cannot hide itself here.
+Validation needs the written files alone, never the source. The package imports the promises and the release on disk,
+but no method, engine or mechanism, nor ``anonkit.published``: a fault in one of them cannot hide itself here.
 
 ``validation``, ``requirements``, ``promise_checkers``
     The way in: which checks a release gets, and the result.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of the population that a table was drawn from: a file of it, its size, or the sampling fraction."""
+"""Knowledge of the population that a table was drawn from: a file of it, its size, or the sampling fraction."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ WHOLE_POPULATION = "the file lists the whole population, a row a person"
 
 @dataclass(frozen=True, kw_only=True)
 class AgainstPopulation:
-    """What is known of the population: a file of it, its size, or the share of it that the table is; or nothing.
+    """Knowledge of the population: a file of it, its size, or the share of it that the table is; or nothing.
 
     Raises
     ------
     ParameterError
-        More than one is given, or one that is no size or no share; or a k-map is asked for without a file.
+        More than one is given, or one that is no size or no share; or a k-map is required without a file.
     """
 
     file: object = None
@@ -69,7 +69,7 @@ class AgainstPopulation:
 
     @property
     def basis(self) -> str:
-        """What the estimates rest on."""
+        """Basis of the estimates."""
         if self.file is not None:
             return "file"
         return "size" if self.size is not None else "fraction" if self.fraction is not None else "none"
@@ -80,7 +80,7 @@ class AgainstPopulation:
         Raises
         ------
         ParameterError
-            The population is said to be smaller than the table.
+            The stated population is smaller than the table.
         """
         if self.size is not None and self.size < n_people:
             raise ParameterError(

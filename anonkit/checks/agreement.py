@@ -2,7 +2,7 @@
 """Consistency of statements every release repeats: promise, method, randomness, conditions, verification.
 
 A promise is made of its parameters: its sentences are made again from those and compared. What cannot be made again
-stands in two files at least, and has to be the same in all of them.
+is in two files at least, and has to be the same in all of them.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ SECURE = "secure"
 def agreement_checks(
     params: Mapping[str, Any], report: Mapping[str, Any], manifest: Mapping[str, Any]
 ) -> Iterator[Check]:
-    """Check what the params, the report and the manifest of the data say of the same thing.
+    """Check that the params, the report and the manifest of the data agree.
 
     Parameters
     ----------
     params, report : mapping
         The sidecars.
     manifest : mapping
-        What stands in the metadata of the data.
+        Content of the data's metadata.
     """
     method = report["method"]
     yield none_of("promise", _not_made(report))
@@ -95,13 +95,13 @@ def budget_checks(report: Mapping[str, Any]) -> Iterator[Check]:
 def verification_checks(
     report: Mapping[str, Any], made: Sequence[Check], uncountable: Sequence[str]
 ) -> Iterator[Check]:
-    """Compare what the report says was verified with what is found now.
+    """Compare the report's list of verified checks with the findings now.
 
     Parameters
     ----------
     made : sequence of Check
         The checks that are made when a release is written, as they come out now: the report has to state each, whatever
-        it is called. Checks of what is written later, the report among it, can stand in no report.
+        it is called. Checks of what is written later, the report among it, can be in no report.
     uncountable : sequence of str
         Names of checks that only the source allows: they have to have passed, nothing else is known of them.
     """
@@ -117,7 +117,7 @@ def verification_checks(
 
 
 def _reached(entry: Mapping[str, Any]) -> bool:
-    """Return whether a check that only the source allows was passed; how far beyond is not always told."""
+    """Return whether a check that only the source allows was passed; its margin is not always published."""
     if set(entry) != {"name", "passed", "observed", "required"}:
         return False
     required = counted(entry["required"])
@@ -125,7 +125,7 @@ def _reached(entry: Mapping[str, Any]) -> bool:
 
 
 def row_checks(report: Mapping[str, Any], n_rows: int) -> Iterator[Check]:
-    """Check that the rows read are those released, left out and dropped; a central promise tells the first only."""
+    """Check that the rows read are those released, suppressed and dropped; a central promise states the first only."""
     rows = report["rows"]
     yield Check(name="rows", passed=same(rows["out"], n_rows), observed=n_rows, required=counted(rows["out"]))
     if rows.get("in") is not None:

@@ -45,7 +45,7 @@ def recounted(
     sensitive : sequence of str
         Columns whose diversity is measured.
     params : mapping
-        What `params.json` holds: where the promise is about people, how many stand in every class.
+        Content of `params.json`: where the promise is about people, their number in every class.
     rows : mapping
         The `rows` block of the report.
 
@@ -248,14 +248,14 @@ def _wrong_actions(
 
 
 def _wrong_details(stated: Mapping[str, Mapping[str, Any]], recoded: Mapping[str, str], *, is_local: bool) -> int:
-    """Count the columns of which the report tells another detail than the recoding has; of others it tells none."""
+    """Count the columns whose detail in the report differs from the recoding; of others the report states none."""
     words = {"kept": "full", "generalized": "boxes" if is_local else "generalized"}
     expected = {name: words[action] for name, action in recoded.items() if action in words}
     return sum(not same(entry.get("detail", ""), expected.get(name, "")) for name, entry in stated.items())
 
 
 def _wrong_codings(stated: Mapping[str, Mapping[str, Any]], declared: Mapping[str, Mapping[str, Any]]) -> int:
-    """Count the columns of which the report tells another top and bottom coding than follows from their bounds."""
+    """Count the columns whose top and bottom coding in the report differs from that of their bounds."""
     wrong = 0
     for name, entry in stated.items():
         domain = declared.get(name, {}).get("domain", {})

@@ -45,7 +45,7 @@ _MOST_EPSILON = 700
 
 @dataclass(frozen=True, kw_only=True)
 class ComposedLoss:
-    """What all lines cost one unit of privacy, exactly or rounded up."""
+    """The loss of one unit of privacy by all lines, exactly or rounded up."""
 
     epsilon: Fraction
     delta: Fraction

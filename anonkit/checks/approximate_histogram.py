@@ -76,7 +76,7 @@ def _line_check(params: Mapping[str, Any]) -> Check:
 
 
 def _cells_check(data: Path, domains: Mapping[str, Mapping[str, Any]]) -> Check:
-    """Check that every combination of public values stands in the table once."""
+    """Check that every combination of public values is in the table once."""
     released = {name: column for name, column in domains.items() if column["type"] != _COUNT}
     sizes = [domain_of(column["domain"], str(column["type"])).size for column in released.values()]
     rows = read_rows(data, list(released)) if released else None

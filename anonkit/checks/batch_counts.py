@@ -3,7 +3,7 @@
 
 A batch on a database or on Spark is counted there. What comes to this process are sizes of classes, and for diversity
 the counts of (class, value), classes and values being numbers that the engine gives them; and the different values of
-the sensitive column, once, by which spellings are told to be one and numbers to be close.
+the sensitive column, once, by which spellings are found to be one and numbers to be close.
 
 Imported by `anonkit.checks.expectations` only, which says what to install when Great Expectations is absent.
 """
@@ -47,10 +47,10 @@ COLUMNS = "table.columns"
 
 
 class _NamedColumns(TableMetricProvider):
-    """What is counted by columns: nothing where one of them is not in the batch, which the expectation then says.
+    """Counts by columns: nothing where one of them is not in the batch, which the expectation then reports.
 
     An engine would raise, with a traceback in the data docs. Two would not: SQLite takes a quoted unknown name for a
-    text, and pandas a list of names that is as long as the frame for labels.
+    string, and pandas a list of names that is as long as the frame for labels.
     """
 
     @classmethod
@@ -72,7 +72,7 @@ def of_columns(name: str, domain: Mapping[str, Any]) -> MetricConfiguration:
 class AlikeColumns(TableMetricProvider):
     """The columns of a batch that have their name in common with another.
 
-    A query can give several columns one name. A database that is asked for it counts the first of them: DuckDB and
+    A query can give several columns one name. A database counts the first of them: DuckDB and
     SQLite do, in whatever case the names are, and SQLite calls the second `x:1`. PostgreSQL refuses.
     """
 
@@ -107,7 +107,7 @@ def _alike(names: Sequence[str], folded: Sequence[str]) -> list[str]:
 
 
 def named_columns(domain: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
-    """Return the columns that are asked for, those of the row condition included."""
+    """Return the columns of the request, those of the row condition included."""
     names = [*values["columns"], values.get("sensitive"), values.get("unit")]
     return [*(name for name in names if name is not None), *condition_columns(domain.get("row_condition"))]
 
@@ -118,7 +118,7 @@ def _are_there(metrics: Mapping[str, Any], domain: Mapping[str, Any], values: Ma
 
 
 class ClassSizes(_NamedColumns):
-    """How many equivalence classes there are of each size: pairs (size, number of such classes), ascending.
+    """The number of equivalence classes of each size: pairs (size, number of such classes), ascending.
 
     The size of a class is the number of its rows, or of the different values of the unit in it; a row without one is
     nobody's.
@@ -306,7 +306,7 @@ def _column(name: str) -> Any:
 
 
 def _keys(execution_engine: Any, names: Sequence[str]) -> list[Any]:
-    """Return what tells classes apart: cells to the letter, since that is how they are shown.
+    """Return the keys that separate classes: cells to the letter, since that is how they are shown.
 
     The collation of a column, or a type such as citext, may take `Bern` and `bern` for one: two classes would count as
     one. In databases that were not tried the collation of the columns decides.
@@ -322,9 +322,9 @@ def _keys(execution_engine: Any, names: Sequence[str]) -> list[Any]:
 
 
 def _last_value(table: Any, value: Any) -> Any:
-    """Ask for the value that sorts last.
+    """Query the value that sorts last.
 
-    It alone tells whether values have an order, by its type: SQLite sorts texts behind numbers. And it is not-a-number
+    It alone shows whether values have an order, by its type: SQLite sorts strings after numbers. And it is not-a-number
     where there is such a value, which is missing to us.
     """
     import sqlalchemy as sa
@@ -337,7 +337,7 @@ def _is_no_number(last: Sequence[tuple[Any, ...]]) -> bool:
 
 
 def _reading(values: Mapping[str, Any]) -> ReadValues:
-    """Return what counts as a value of the sensitive column that is asked about."""
+    """Return the definition of a value for the sensitive column of the request."""
     name, width = values["sensitive"], values.get("width")
     return ReadValues(
         categories={name: tuple(values.get("categories") or ())}, widths={} if width is None else {name: float(width)}
@@ -399,7 +399,7 @@ def _renamed(frame: Any) -> tuple[Any, dict[str, str]]:
 
 
 def _spark_keys(frame: Any, names: Sequence[str]) -> list[str]:
-    """Return what tells classes apart: cells to the letter, whatever the collation of a column takes for one."""
+    """Return the keys that separate classes: cells to the letter, whatever the collation of a column takes for one."""
     kinds = dict(frame.dtypes)
     return [f"cast({name} AS BINARY)" if "collate" in kinds[name] else name for name in names]
 

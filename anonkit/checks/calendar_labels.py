@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels of the calendar and the clock, read once more: what each says it covers, against the cuts it stands between.
+"""Labels of the calendar and the clock, read once more: the range that each covers, against its cuts.
 
-Made of the text of the label and of the texts of the cuts in `params.json` alone.
+Made of the text of the label and of the strings of the cuts in `params.json` alone.
 """
 
 from __future__ import annotations

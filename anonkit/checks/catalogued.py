@@ -24,7 +24,7 @@ _DESCRIBED = {"params": PARAMS, "report": REPORT, "page": PAGE}
 def catalogue_checks(
     place: Place, schema: pa.Schema, report: Mapping[str, Any], license_name: str | None
 ) -> Iterator[Check]:
-    """Check the entries that stand beside a release; a release may have none.
+    """Check the entries beside a release; a release may have none.
 
     The version that wrote an entry makes the same entry again, byte for byte. Of that of another version only the
     sentence of the promise is looked at. Its hash is looked at like those of all files.

@@ -49,7 +49,7 @@ class PublishedAccount:
 def published_account(params: Mapping[str, Any]) -> PublishedAccount:
     """Add up the account of a release.
 
-    A row pays for the draws that stand in no level, for the draws of all levels above the leaf it ends in, and for
+    A row pays for the draws outside all levels, for the draws of all levels above the leaf it ends in, and for
     those of that leaf's level marked `ends_path`; the dearest leaf level counts. Each draw costs
     rate * sensitivity * times.
 

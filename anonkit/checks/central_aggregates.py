@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Validation of published aggregates: what was asked for, what must have been measured, its account, and every figure.
+"""Validation of published aggregates: the requests, the measurements they need, the account, and every figure.
 
 Nothing here is shared with the code that makes the release. From the tables that the params list follow the lines of
 the request, the measurements and their shares of epsilon; from the noisy values every line of the tidy table.
@@ -337,7 +337,7 @@ def _groups(measured: Sequence[Measured], names: Sequence[str]) -> int:
 
 
 def _other_columns(data: Path, params: Mapping[str, Any]) -> int:
-    """Count the columns of file and params that are not those of the tidy table, in order, or are told in another way.
+    """Count the columns of file and params that are not those of the tidy table, in order, or are described otherwise.
 
     A column that is added up and makes groups, too, has one domain.
     """

@@ -51,11 +51,11 @@ class PublishedLeaf:
 
 
 class _WrongTreeError(Exception):
-    """What of a tree cannot be; its message names no cell."""
+    """An impossible part of a tree; the message names no cell."""
 
 
 def forest_checks(params: Mapping[str, Any], facts: PublicFacts, expected: ExpectedAccount) -> Iterator[Check]:
-    """Check the trees, their number, and the tables and scores that stand beside them.
+    """Check the trees, their number, and the tables and scores beside them.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What noise is expected to do to the tables of dp-marginals, told from sizes and a number of rows: a second copy.
+"""Expected effect of noise on the tables of dp-marginals, from sizes and a number of rows: an independent copy.
 
-No row and no reading is looked at. `central_marginal_plan` compares with it what the readings of a release say.
+No row and no reading is used. `central_marginal_plan` compares the readings of a release with it.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ _MOST_CLASSES = 16
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedTables:
-    """What must have been measured."""
+    """The tables that must have been measured."""
 
     anchored: bool
     """True when the classes of the target split all tables."""
@@ -286,12 +286,12 @@ def _table(purpose: str, law: str, times: int, cost: float) -> ExpectedLine:
 
 
 def _candidates(split: PublicFacts) -> Pairs:
-    """Return the pairs that may be measured: all of them, or none where there are more values than can be held."""
+    """Return the pairs that may be measured: all of them, or none where there are too many values for memory."""
     return tuple(combinations(range(len(split.attributes)), 2)) if _can_hold(split) else ()
 
 
 def _can_hold(split: PublicFacts) -> bool:
-    """Return whether all pairs of values can be held: else columns alone are measured."""
+    """Return whether all pairs of values fit into memory: else columns alone are measured."""
     return split.n_classes * sum(column.domain.size for column in split.attributes) ** 2 <= _MOST_VALUES
 
 

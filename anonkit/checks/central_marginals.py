@@ -100,7 +100,7 @@ def _wrong_tables(params: Mapping[str, Any], split: PublicFacts) -> int:
 
 
 def _wrong_groups(params: Mapping[str, Any], split: PublicFacts) -> int:
-    """Count columns whose rare values are not those whose noisy counts do not stand out."""
+    """Count columns whose rare values are not those whose noisy counts are within the noise."""
     wrong = 0
     for table in params["tables"]:
         counts = np.array(table["counts"], dtype=np.float64).sum(axis=0)

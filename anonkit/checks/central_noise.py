@@ -31,7 +31,7 @@ _MOST = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """What two counts of the same rows differ by, and the noise of both."""
+    """The difference of two counts of the same rows, and the noise of both."""
 
     value: int
     parts: Parts
@@ -165,7 +165,7 @@ def _of_histograms(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[To
 
 
 def _of_evidence(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Shown]:
-    """Yield what follows a numeric target's histogram, and the rows of each region by the attributes that were asked.
+    """Yield checks of a numeric target's histogram, and of the rows of each region by the measured attributes.
 
     The regions follow from the leaves, which were counted before. One attribute alone follows them.
     """

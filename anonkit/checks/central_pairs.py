@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the default trees ask of pairs of attributes before they learn, written a second time.
+"""Private pre-queries of the default trees on pairs of attributes, written independently.
 
-Which tables there are, what a reading and a choice cost, and how a tree begins that a pair leads, follow from public
-facts and the published number of rows. A tree that begins otherwise was chosen by something nobody paid for.
+Which tables there are, the loss of a reading and a choice, and the first splits of a tree that a pair leads, follow
+from public facts and the published number of rows. A tree that begins otherwise was chosen by something without a
+charge.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class PairTables:
     """Cells of the table of each."""
     attributes: tuple[PublicColumn, ...]
     bins: int
-    """Cells of a number, of which eight at most are told apart."""
+    """Cells of a number, of which eight at most are distinguished."""
 
     @classmethod
     def of(cls, facts: PublicFacts, bins: int, rows: int) -> PairTables:
@@ -85,7 +86,7 @@ def choice_cost(pairs: int, left: float, rows: int) -> float:
 
 
 def told_reading(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the reading as it must be told: by its own line of the account, whatever was read.
+    """Return the expected entry of the reading: by its own line of the account, whatever was read.
 
     Raises
     ------
@@ -98,7 +99,7 @@ def told_reading(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def told_choice(params: Mapping[str, Any], facts: PublicFacts, pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """Return the choice as it must be told: by its own line of the account, one of the pairs or none.
+    """Return the expected entry of the choice: by its own line of the account, one of the pairs or none.
 
     Raises
     ------
@@ -115,12 +116,12 @@ def told_choice(params: Mapping[str, Any], facts: PublicFacts, pairs: Sequence[t
 
 @dataclass(frozen=True, kw_only=True)
 class LeadingGrid:
-    """How a tree begins that two attributes lead."""
+    """The first splits of a tree that two attributes lead."""
 
     pair: tuple[PublicColumn, ...]
     bins: int
     apart: int
-    """Cells of a number that are told apart, at most."""
+    """Most cells of a number that are distinguished."""
 
     @classmethod
     def of(cls, pair: tuple[PublicColumn, ...], facts: PublicFacts, bins: int, strength: float) -> LeadingGrid:
@@ -133,7 +134,7 @@ class LeadingGrid:
 
     @property
     def levels(self) -> int:
-        """How many splits lead to a cell, at most."""
+        """Most splits that lead to a cell."""
         return _levels(self.pair, self.bins, self.apart)
 
     def is_followed(self, tree: Sequence[Mapping[str, Any]]) -> bool:
@@ -209,12 +210,12 @@ def _rate_of(purpose: str, params: Mapping[str, Any], told: Any) -> Any:
 
 
 def findings_in_words(block: Mapping[str, Any], beside: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each entry of the rule as it is shown: of a reading whole rows, of a choice names, and what else differs.
+    """Yield each entry of the rule in words: of a reading whole rows, of a choice names, and what else differs.
 
     Parameters
     ----------
     block, beside : mapping
-        The rule as it is told and as it was rebuilt, or the other way.
+        The rule as published and as rebuilt, or the other way.
     """
     for name, one in block.items():
         if not isinstance(one, Mapping):

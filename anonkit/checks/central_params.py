@@ -78,7 +78,7 @@ class PublicColumn:
     name: str
     domain: PublicDomain
     split: str = ""
-    """How trees divide it; nothing where there are none."""
+    """Kind of split by trees; empty where there are none."""
 
     @property
     def is_cut(self) -> bool:
@@ -143,7 +143,7 @@ class PublicFacts:
 
     @property
     def delta(self) -> float:
-        """The delta that was asked for; 0 where there is none, as in releases of versions that knew none."""
+        """The declared delta; 0 where there is none, as in releases of versions that knew none."""
         delta = self.number("delta") if "delta" in self.parameters else 0
         if not 0 <= delta <= 0.01:
             raise ReleaseFormatError("the delta of the params is not one that is taken")
@@ -251,7 +251,7 @@ def domain_of(raw: Mapping[str, Any], kind: str) -> PublicDomain:
 
 
 def integers(values: Sequence[Any]) -> list[int]:
-    """Return values that must be integers: no text, no float, no truth value.
+    """Return values that must be integers: no string, no float, no truth value.
 
     Raises
     ------

@@ -39,9 +39,9 @@ class ExpectedLine:
     purpose: str
     mechanism: str
     sensitivity: int | None = 1
-    """What one row can change; None where it depends on what was drawn before."""
+    """Most that one row can change; None where it depends on earlier draws."""
     times: range = range(1, 2)
-    """How often a row may pay for it: one number, or several where nodes differ."""
+    """Numbers of times that a row may pay for it: one number, or several where nodes differ."""
     level: int | None = None
     ends_path: bool = False
     cost: float | None = None
@@ -62,7 +62,7 @@ class ExpectedAccount:
     copies: tuple[int, tuple[int, ...], int] | None = None
     """Trees, words for each number of copies, bits of a word: the bootstrap."""
     path: float | None = None
-    """What every path must come to in epsilon, where single costs are not known."""
+    """Epsilon of every path, where single costs are not known."""
     levels: int = 1
     """Levels of a tree, the leaves' included."""
 
@@ -139,7 +139,7 @@ def _tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
 
 
 def _finding(params: Mapping[str, Any]) -> Iterator[ExpectedLine]:
-    """Yield the lines that looked for domains as they stand: which columns were declared, no other file tells."""
+    """Yield the lines of the domain search unchanged: no other file has the columns that were declared."""
     for line in finding_lines(params):
         is_threshold = str(line["purpose"]).startswith("categories of ")
         yield ExpectedLine(purpose=str(line["purpose"]), mechanism=THRESHOLDED if is_threshold else LAPLACE)
@@ -236,11 +236,11 @@ def _line(purpose: str, **more: Any) -> ExpectedLine:
 
 @dataclass(frozen=True, kw_only=True)
 class _Paper:
-    """What makes one paper's tree."""
+    """The choices that make one paper's tree."""
 
     choice: str
     """`joint`: one choice among all splits; `cuts`: one of a cut for each number, then one of the attribute; `counts`:
-    noisy tables of all attributes; `totals`: the same with totals asked for apart."""
+    noisy tables of all attributes; `totals`: the same with totals as queries of their own."""
     mechanism: str = EXPONENTIAL
     budget: str = "uniform"
     counted: float | None = 0.5

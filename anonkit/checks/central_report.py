@@ -68,7 +68,7 @@ def report_checks(
 
 
 def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts, *, found: bool) -> Check:
-    """Check what is said of the paper's claim, and of a number of rows that is public: what the parameters make."""
+    """Check the statement of the paper's claim, and of a public number of rows: both follow from the parameters."""
     stated, given = [guarantee["parameters"].get("published_claim")], facts.parameters
     claims = [assumption for assumption in guarantee["assumptions"] if assumption != LOOKED_AT]
     assumed = [assumption for assumption in claims if not str(assumption).startswith("CONDITIONAL: ")]
@@ -105,14 +105,14 @@ def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts, *, found: boo
 
 
 def _says_whole_numbers(assumed: Sequence[object], facts: PublicFacts) -> bool:
-    """Return whether the first assumption is that types are public, of columns that hold whole numbers."""
+    """Return whether the first assumption is that types are public, of columns that hold integers."""
     found = _WHOLE.fullmatch(str(assumed[0])) if assumed else None
     whole = [column.name for column in facts.columns if column.domain.multiples is not None]
     return found is not None and _are_listed(found[1], [*whole, *facts.added_multiples])
 
 
 def _are_listed(text: str, names: Sequence[str]) -> bool:
-    """Return whether a text lists some of these names, with a comma between two, and each once."""
+    """Return whether a string lists some of these names, with a comma between two, and each once."""
     for name in names:
         others = [other for other in names if other != name]
         if text == name or (text.startswith(f"{name}, ") and _are_listed(text[len(name) + 2 :], others)):
@@ -166,7 +166,7 @@ def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any], facts: 
 
 
 def _by_level(costs: Sequence[tuple[Mapping[str, Any], Fraction]]) -> list[tuple[Any, Any]]:
-    """Return what each level of the trees costs, splits and leaves apart; what is paid in rho stands last."""
+    """Return the loss of each level of the trees, splits and leaves apart; loss in rho comes last."""
     levels: dict[tuple[int | None, str, str], Fraction] = {}
     for line, cost in sorted(costs, key=lambda one: "rho" in one[0]):
         key = (line["level"], "leaf" if line["ends_path"] else "split", "rho" if "rho" in line else "epsilon")
@@ -200,7 +200,7 @@ def _size_of_mixture(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _size_of_forest(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the report says of the trees and what stands beside them."""
+    """Return the report's figures on the trees and the blocks beside them."""
     nodes = [node for tree in params["trees"] for node in tree]
     size = {"trees": len(params["trees"]), "nodes": len(nodes)}
     if "scores" not in params:

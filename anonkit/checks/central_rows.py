@@ -293,7 +293,7 @@ def _rows_of_leaves(data: Path, params: Mapping[str, Any], facts: PublicFacts) -
 
 
 def _weights(leaves: Sequence[PublishedLeaf], facts: PublicFacts) -> FloatArray:
-    """Return how many rows of each class the leaves of a tree stand for, shape (n_leaves, n_classes)."""
+    """Return the number of rows of each class that the leaves of a tree represent, shape (n_leaves, n_classes)."""
     out = np.zeros((len(leaves), facts.n_classes))
     for at, leaf in enumerate(leaves):
         if leaf.counts is not None:
@@ -389,7 +389,7 @@ def _labels_by_scores(data: Path, params: Mapping[str, Any], facts: PublicFacts)
 
 
 def _numbers_in_bins(data: Path, histogram: Mapping[str, Any], facts: PublicFacts) -> _Compared:
-    """Compare where in their bins the numbers of a target stand with the published histogram of it."""
+    """Compare the numbers of a target within their bins with the published histogram of it."""
     domain = facts.target.domain
     found: IntArray = np.sum(each_part(partial(_places_of_part, target=facts.target), parts_of(data)), axis=0)
     rows, expected = rows_of_cells(histogram["counts"][: domain.fine], histogram["rate"]), np.zeros(domain.fine)

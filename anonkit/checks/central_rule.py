@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public rule of the default trees, written a second time: how epsilon is divided, and how fine the model is.
+"""The public rule of the default trees, written independently: the division of epsilon, and the size of the model.
 
 The number of rows that the rule reads is published and charged, so whoever has the release can follow the rule: a
 release that took another branch of it, or states another number of rows, is refused. Releases of versions that did not
-publish what the rule said have no block `rule`; of these the account alone is checked.
+publish the rule's outcome have no block `rule`; of these the account alone is checked.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _WEIGHED_LEVELS = (50_000, 100_000, 400_000)
 
 @dataclass(frozen=True, kw_only=True)
 class RebuiltRule:
-    """What the rule says, from public facts alone."""
+    """The outcome of the rule, from public facts alone."""
 
     depth: int
     regions: int
@@ -50,25 +50,25 @@ class RebuiltRule:
     bins: int
     weights: bool
     calibration: bool
-    """Whether slope and intercepts are read off the rows."""
+    """True where slope and intercepts are computed from the rows."""
     left: float
-    """What one row may cost after domains were found, and the rows and the values of a numeric target counted."""
+    """Remaining loss of one row after domains were found, and the rows and the values of a numeric target counted."""
     shares: tuple[float, float, float, float, float]
     """Of that for splits, class counts of leaves, histograms, weights, and calibration."""
     rho: float = 0.0
-    """What a row may cost in all histograms where these have Gaussian noise; else 0."""
+    """Loss rho of a row in all histograms where these have Gaussian noise; else 0."""
     of_reading: float = 0.0
-    """What the reading of a dependence within classes costs; 0 where the rule asks for none."""
+    """Loss of the reading of a dependence within classes; 0 where the rule takes none."""
     width: int = 0
     """Steps of a 256th row by which a row moves it."""
     reading: Mapping[str, Any] | None = None
-    """That reading, as it must be told; None where the rule asks for none."""
+    """Expected entry of that reading; None where the rule takes none."""
     of_choice: float = 0.0
-    """What the choice of a pair costs; 0 where the rule asks for none."""
+    """Loss of the choice of a pair; 0 where the rule makes none."""
     choice: Mapping[str, Any] | None = None
-    """That choice, as it must be told; None where the rule asks for none."""
+    """Expected entry of that choice; None where the rule makes none."""
     grid: LeadingGrid | None = None
-    """How the tree begins that a pair leads, if any does: for nothing."""
+    """Grid of the first splits of a tree that a pair leads, if any does: at no loss."""
 
     def told(
         self, rows: int, *, delta: float = 0.0, asked: Collection[str] = ("dependence", "interaction")
@@ -79,7 +79,7 @@ class RebuiltRule:
         ----------
         rows : int
         delta : float
-            Which noise the histograms have is told where it is not 0.
+            The noise of the histograms is an entry where it is not 0.
         asked : collection of str
             What the version of the release asks of pairs: earlier ones read no dependence, or chose no pair.
         """
@@ -104,12 +104,12 @@ class RebuiltRule:
 
     @property
     def of_histograms(self) -> float:
-        """What all histograms cost in epsilon, or the epsilon for which they have a rho."""
+        """Loss of all histograms in epsilon, or the epsilon for which they have a rho."""
         return self.left * self.shares[2]
 
     @property
     def of_split(self) -> float:
-        """What a split costs that is chosen: the same at every level."""
+        """Loss of a chosen split: the same at every level."""
         return self.left * self.shares[0] / max(self.depth - self.led, 1)
 
     def of_leaf(self, level: int) -> float:
@@ -190,10 +190,10 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
 def _asked_of_pairs(
     facts: PublicFacts, params: Mapping[str, Any], left: float, rows: int
 ) -> tuple[int, list[tuple[int, int]]]:
-    """Return the steps by which a row moves a reading of pairs, and the pairs that are chosen among.
+    """Return the steps by which a row moves a reading of pairs, and the candidate pairs of the choice.
 
-    Nothing is asked where cells are released, and what the version of the release did not ask. A reading is asked for
-    where weights might be learned, a choice where one tree is grown, as deep as the rule says.
+    There are no pre-queries where cells are released, and none that the version of the release lacked. A reading is
+    taken where weights might be learned, a choice where one tree is grown, as deep as the rule says.
     """
     strength, told = left * max(rows, 1), params["rule"]
     if facts.parameters["as_"] == "cells":
@@ -219,7 +219,7 @@ def _spent(params: Mapping[str, Any], *purposes: str) -> int:
 
 
 def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule) -> Iterator[Check]:
-    """Compare what is said of the rule with what it says, and the model with both.
+    """Compare the published rule with its rebuilt outcome, and the model with both.
 
     Parameters
     ----------

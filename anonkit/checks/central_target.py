@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Validation of the bins of a numeric target: worked out again from the published noisy histogram, by other code.
 
-What follows from noisy counts costs no privacy; what does not follow from them may tell of the rows.
+What follows from noisy counts costs no privacy; what does not follow from them may disclose rows.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ def _numbers(values: Any) -> list[float]:
 
 
 def rows_of_cells(counts: list[int], rate: int) -> FloatArray:
-    """Return the rows of each cell that stand out from the noise, shape (len(counts),).
+    """Return the rows of each cell that exceed the noise, shape (len(counts),).
 
-    A run of cells is spread evenly unless one of its halves stands out; then a half that does not has no rows.
+    A run of cells is spread evenly unless one of its halves exceeds the noise; then a half that does not has no rows.
     """
     loss = rate / 2**52
     deviation = math.sqrt(2 * math.exp(-loss)) / -math.expm1(-loss)

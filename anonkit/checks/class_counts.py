@@ -38,7 +38,7 @@ def number_classes(
     rows, people : array, shape (n_classes,)
         People only with a unit. Rows without one are nobody's.
     numbered : Lines
-        The table; without sensitive columns there is none, and nothing to be asked of it.
+        The table; without sensitive columns there is none, and nothing to query.
     """
     names = [f"q{at}" for at in range(len(quasi_identifiers))]
     keys = "".join(f"{lines.column(name)} AS {short}, " for name, short in zip(quasi_identifiers, names, strict=True))
@@ -72,7 +72,7 @@ def number_classes(
 def _ranked(lines: Lines, keys: str, order: str, sensitive: Sequence[str]) -> tuple[Counts, None, Lines]:
     """Make `numbered` of the distinct combinations, each with its number of rows, and the class by its rank.
 
-    Where nobody has to be told from anybody, rows that are alike in all columns need not be joined to their class one
+    Where people need not be distinguished, rows that are alike in all columns need not be joined to their class one
     by one, by as many strings as there are quasi-identifiers.
     """
     connection = lines.connection
@@ -92,12 +92,12 @@ def _whole(column: Any) -> Counts:
 
 
 def has_order(kind: str) -> bool:
-    """Tell the types of numbers and dates from those of texts and truth values."""
+    """Return whether a type has an order: numbers and dates, not strings and truth values."""
     return kind not in ("VARCHAR", "BOOLEAN") and not kind.startswith("ENUM")
 
 
 def is_whole(kind: str) -> bool:
-    """Tell types of whole numbers."""
+    """Return whether a type is one of integers."""
     return kind.removeprefix("U") in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 
 
@@ -113,7 +113,7 @@ class ClassValues:
     holders: Counts
     """Rows with a value, by class."""
     valued: str
-    """What holds of the rows of `numbered` that have a value."""
+    """Condition of the rows of `numbered` that have a value."""
     kind: str
     """The type of the values."""
 
@@ -160,7 +160,7 @@ class ClassValues:
 
     @property
     def cells(self) -> pa.ChunkedArray:
-        """What stands in the cells of each value, in the order of the values."""
+        """Cells of each value, in the order of the values."""
         return self.connection.sql("SELECT s FROM domain ORDER BY value").to_arrow_table().column("s")
 
     def rows(self) -> ValueRows:
@@ -171,7 +171,7 @@ class ClassValues:
         )
 
     def held(self, everybody: Counts) -> HeldByPeople:
-        """Count the people who hold values, as they are told; `everybody` is the people of each class."""
+        """Return the published counts of people with each value; `everybody` is the people of each class."""
         cells = self.connection.execute("SELECT n, people FROM cells ORDER BY class, value").fetchnumpy()
         whole = self.connection.execute("SELECT n, people FROM domain ORDER BY value").fetchnumpy()
         with_value = None

@@ -34,7 +34,7 @@ UNCOUNTABLE = ("joint_k", WHOLE_SETS)
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What the checker of a promise is given: the files of a release, and what was checked of every release before."""
+    """The input of a promise's checker: the files of a release, and the checks that every release has passed before."""
 
     place: Place
     release: Release
@@ -58,7 +58,7 @@ class Evidence:
 
 
 def validate_classes(evidence: Evidence) -> Validation:
-    """Recount the classes, and compare them with the promise, the report and what is asked."""
+    """Recount the classes, and compare them with the promise, the report and the requirements."""
     params, report, data = evidence.release.params, evidence.release.report, evidence.labels.data
     schema, requested = evidence.schema, evidence.asked
     promise, given = KAnonymity.from_dict(report["guarantee"]), requested.quasi_identifiers
@@ -103,10 +103,10 @@ def _of_own(disclosure: Disclosure, evidence: Evidence, promise: KAnonymity, giv
 
 
 def _whose_rows(params: Mapping[str, Any], report: Mapping[str, Any], promise: KAnonymity) -> Check:
-    """Check what the files say of what may be the person: the owner alone can count that.
+    """Check the statements of the files about candidates for the person: the owner alone can count them.
 
     Params and promise name the same columns, or say that rows are independent; the verification has counted as many
-    different values of each as the promise tells, and the params declare every such column, none of it released alone.
+    different values of each as the promise states, and the params declare every such column, none of it released alone.
     """
     named = [list(candidate.columns) for candidate in promise.candidates]
     stated = {entry["name"]: entry for entry in report["verification"]["checks"]}

@@ -18,7 +18,7 @@ def class_scores(shares: NDArray[np.float64], truth: NDArray[np.int64]) -> dict[
         Probability of each class, row by row.
     truth : array, shape (n,)
         True class of each row; two classes occur, or more. One from n_classes on is a class that the model does not
-        know: it never guesses it, and tells it from others no better than a coin.
+        know: it never guesses it, and separates it from others no better than a coin.
 
     Returns
     -------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many rows share a row's class were its target and insensitive columns known too.
+"""The number of rows that share a row's class if its target and insensitive columns are known too.
 
 k-anonymity counts rows that are alike in the quasi-identifiers. What is released unchanged beside them may be known as
 well: who knows a salary looks for it in the class. So the classes are divided by these columns and counted again, from
@@ -28,7 +28,7 @@ _CALENDAR = ("DATE", "TIME", "INTERVAL")
 
 @dataclass(frozen=True, kw_only=True)
 class KnownBeside:
-    """What may be known beside the quasi-identifiers, and the k that is promised."""
+    """The columns that may be known beside the quasi-identifiers, and the promised k."""
 
     columns: tuple[str, ...]
     """Target and insensitive columns that are released as they are."""
@@ -50,9 +50,9 @@ class Parts:
     sizes: Sizes
 
     def to_dict(self, k: int, *, by_people: bool) -> dict[str, Any]:
-        """Return the figures as they stand in the report: the smallest part, and the shares alone and below k.
+        """Return the figures for the report: the smallest part, and the shares alone and below k.
 
-        Two people of several rows are told where there may be one: they count as one.
+        Two published people of several rows may be one: they count as one.
         """
         at = 1 if by_people else 0
         found = [(_fewest(key, at), _fewest(key, at + 2), parts) for key, parts in self.sizes.items()]
@@ -65,7 +65,7 @@ class Parts:
         }
 
     def told_wrongly(self, told: Sequence[Sequence[int]], everybody: int) -> int:
-        """Count what is told of the people of parts and no people of these parts can have.
+        """Count the published numbers of people of parts that no people of these parts can have.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class Parts:
         return int(wrong) + sum(rows[key] != counted[key] for key in rows.keys() | counted.keys())
 
     def as_told(self, told: Sequence[Sequence[int]]) -> Parts:
-        """Return the parts with the people that are told of them."""
+        """Return the parts with their published numbers of people."""
         return replace(self, sizes={(own[0], own[1], own[2], own[3]): own[4] for own in told})
 
     def to_list(self) -> list[list[int]]:
@@ -93,13 +93,13 @@ class Parts:
 
 
 def _fewest(key: tuple[int, int, int, int], at: int) -> int:
-    """Return a number of rows; or the fewest people that it may be, one of several rows being told as two."""
+    """Return a number of rows; or the fewest people that it may be, one of several rows being published as two."""
     return 1 if at % 2 and key[at] == 2 and key[at - 1] >= 2 else key[at]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClearParts:
-    """What was found of a table."""
+    """The smallest parts of a table."""
 
     known: Parts
     """Were target and insensitive columns known."""
@@ -110,7 +110,7 @@ class ClearParts:
     k: int
     """The one that is promised."""
     by_people: bool = False
-    """Whether the figures count people."""
+    """True where the figures count people."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the block `with_clear_columns` of the report."""
@@ -121,11 +121,11 @@ class ClearParts:
 
     @property
     def of_people(self) -> tuple[Sequence[Sequence[int]], ...]:
-        """What is told of the people of the parts, where the figures count people."""
+        """Published numbers of the people of the parts, where the figures count people."""
         return () if not self.by_people else tuple(parts.to_list() for parts in (self.known, self.sensitive) if parts)
 
     def as_told(self, told: Sequence[Sequence[Sequence[int]]], everybody: int) -> tuple[ClearParts, Check]:
-        """Return the parts with the people that are told of them, and whether there can be such people."""
+        """Return the parts with their published people, and the check whether such people are possible."""
         kinds = [parts for parts in (self.known, self.sensitive) if parts is not None]
         wrong = abs(len(kinds) - len(told))
         wrong += sum(parts.told_wrongly(own, everybody) for parts, own in zip(kinds, told, strict=False))
@@ -185,7 +185,7 @@ def parts_query(
 ) -> str:
     """Return the SQL of how many `parts` have `n` rows, `people`, `near` rows like theirs, and `people_near`.
 
-    One person with several rows is told as two. Without a `unit` every row is a person.
+    One person with several rows is published as two. Without a `unit` every row is a person.
     """
     named = {
         f"p{at}": lines.column(name) for at, name in enumerate([*keys, *(each for each in columns if each != measured)])
@@ -224,12 +224,12 @@ def has_few(lines: Lines, name: str) -> bool:
 
 
 def is_number(kind: str) -> bool:
-    """Tell the types of numbers from those of texts, truth values, dates and times."""
+    """Return whether a type is one of numbers, not of strings, truth values, dates or times."""
     return has_order(kind) and not kind.startswith(_CALENDAR)
 
 
 def is_measured(name: str, kind: str) -> bool:
-    """Tell by type and header whether numbers that are close are alike; few different ones are codes all the same."""
+    """Return by type and header whether close numbers are alike; few different ones are codes all the same."""
     return is_number(kind) and not (is_whole(kind) and is_named_like_codes(name))
 
 

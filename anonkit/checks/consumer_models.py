@@ -50,7 +50,7 @@ def scores_of_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, 
 def shares_of_models(
     train: pa.Table, test: pa.Table, target: str
 ) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int64]]:
-    """Train three kinds of models, and ask them for the share of each class in every held-out row.
+    """Train three kinds of models, and return their share of each class in every held-out row.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which values of a sensitive attribute are one, and how often each may stand in a class, as arrays.
+"""The rule by which values of a sensitive attribute are one, and the share that each may have in a class, as arrays.
 
 Numbers no further apart than the width of their column are one value. Width and caps are fixed by the owner on the
-whole table; whoever has the released one alone can still tell whether they can be by the rule, since the rows that were
+whole table; whoever has the released one alone can still check whether the rule allows them, since the rows that were
 left out are counted in the report.
 """
 
@@ -37,7 +37,7 @@ class LookedAt:
     """The values of an attribute by what they are, ascending, a missing one last."""
 
     numbers: Numbers | None
-    """Numbers, not-a-number for a missing one; None for texts, dates and truth values."""
+    """Numbers, not-a-number for a missing one; None for strings, dates and truth values."""
     caps: Numbers | None
     """The cap of each, infinite where it is exempt; None: nothing is capped."""
 
@@ -67,7 +67,7 @@ class LookedAt:
 
 
 def is_named_like_codes(column: str) -> bool:
-    """Tell from the header whether whole numbers are codes."""
+    """Return from the header whether integers are codes."""
     return not CODE_WORDS.isdisjoint(word.lower() for word in _HEADER_WORDS.findall(column))
 
 
@@ -92,7 +92,7 @@ def _caps(cells: pa.ChunkedArray, numbers: Numbers | None, listed: Sequence[Sequ
 
 
 def _text(value: Any) -> str | None:
-    """Return what a value that is neither number nor text is called in `params.json`."""
+    """Return the name in `params.json` of a value that is neither number nor string."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime) and value.tzinfo is not None:
@@ -102,7 +102,7 @@ def _text(value: Any) -> str | None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CountedAs:
-    """How the values of an attribute count, by their codes."""
+    """The values of an attribute as they count, by their codes."""
 
     ends: Counts | None = None
     """For each value the first code that is another value; None where only equal values are one."""
@@ -132,7 +132,7 @@ class CountedAs:
         everybody : int
             Rows of the whole table, those without a value too.
         whole : bool
-            Its type is one of whole numbers.
+            Its type is one of integers.
         people : tuple, optional
             Who holds the values, where people are counted, and the people of each class.
         """
@@ -164,7 +164,7 @@ def _shares(
 ) -> tuple[Numbers, Numbers]:
     """Return the least and the largest share that each value can have had in the whole table.
 
-    A person with several rows of a value is told as two, and how many people there are in all is told by class: both
+    A person with several rows of a value is published as two, and the number of all people is published by class: both
     are taken as what makes the range wider.
     """
     if people is None:

@@ -39,9 +39,9 @@ class CountedValues:
     looked: LookedAt
     """The values by what they are."""
     whole: bool
-    """Their type is one of whole numbers."""
+    """Their type is one of integers."""
     cells: pa.ChunkedArray
-    """What stands in the cells of each value, in the order of the values."""
+    """Cells of each value, in the order of the values."""
 
     @property
     def holders(self) -> Counts:
@@ -58,7 +58,7 @@ class CountedValues:
         return ValueRows(classes=self.classes, values=self.values, rows=self.rows_of_pairs, blank=self.blank)
 
     def held(self, everybody: Counts) -> HeldByPeople:
-        """Return who holds the values, as it is told; `everybody` is the people of each class."""
+        """Return the published holders of the values; `everybody` is the people of each class."""
         return held_by_people(
             values=(self.people_of_pairs, self.rows_of_pairs),
             everywhere=(self.people_of_values, self.rows_of_values),
@@ -109,7 +109,7 @@ def held_by_people(
     everybody: Counts,
     blank: Counts,
 ) -> HeldByPeople:
-    """Return people who hold values, as they are told.
+    """Return published counts of people with each value.
 
     Parameters
     ----------

@@ -103,7 +103,7 @@ def _is_page_of(place: Place, report: Mapping[str, Any]) -> bool:
 def _names_on(page: str) -> list[str | None]:
     """Return what a page may have been given as the name of the files: files renamed together keep their page.
 
-    None where it stands for no name; none at all where what stands there can be the name of no file.
+    None where it is no name; none at all where the string there can be the name of no file.
     """
     name = html.unescape(page.partition("<dt><code>")[2].partition(f"{DATA}</code></dt>")[0])
     return [None, name] if 0 < len(name) <= _LONGEST_NAME and "/" not in name else []
@@ -156,7 +156,7 @@ def _wrong_in(
 
 
 def _as_name(text: str) -> str:
-    """Return a text as the name of a licence: letters, digits, `-`, `.` and `_`, anything else a dash."""
+    """Return a string as the name of a licence: letters, digits, `-`, `.` and `_`, anything else a dash."""
     return "".join(letter if letter in "-._" or letter.isalnum() else "-" for letter in text)
 
 
@@ -206,7 +206,7 @@ def _wrong_in_files(resource: Mapping[str, Any], data: Path) -> int:
 
 
 def _size(path: Path, resource: Mapping[str, Any]) -> object:
-    """Return the bytes of a file that has the stated hash; of another one its hash is told, and no more."""
+    """Return the bytes of a file that has the stated hash; of another one the hash alone."""
     if not path.exists() or f"sha256:{sha256(path)}" != resource["hash"]:
         return resource[BYTES]
     return path.stat().st_size

@@ -54,7 +54,7 @@ _Held = Mapping[str, frozenset[int]]
 
 
 def _columns(recoding: Mapping[str, Any]) -> Iterator[tuple[str, Parts, _Held]]:
-    """Yield every column with labels, its parts, and which of these each label stands for."""
+    """Yield every column with labels, its parts, and the parts of each label."""
     if recoding["kind"] == "local":
         axes = [Parts.of(axis) for axis in recoding["axes"]]
         held: list[dict[str, frozenset[int]]] = [{} for _ in axes]
@@ -105,7 +105,7 @@ def _bounds(parts: Parts, members: Sequence[int]) -> dict[str, Any]:
 
 
 def _plain(text: str) -> float | str:
-    """Return a number where JSON has it as it is written, else the text."""
+    """Return a number where JSON has it as it is written, else the string."""
     try:
         exact = Decimal(text)
     except InvalidOperation:

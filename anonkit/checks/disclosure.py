@@ -34,7 +34,7 @@ _AS_TOLD = ReadValues()
 
 @dataclass(frozen=True, kw_only=True)
 class Disclosure:
-    """What a recount of a table found."""
+    """The result of a recount of a table."""
 
     rows: int
     classes: int
@@ -57,11 +57,11 @@ class Disclosure:
     clear: ClearParts | None = None
     """Rows that are alike when target and insensitive columns are known too."""
     by_value: Mapping[str, ColumnConfidence] = field(default_factory=dict)
-    """What the classes tell of each value of the target and of sensitive columns."""
+    """Confidence of each value of the target and of sensitive columns within the classes."""
     counts: PeopleCounts | None = field(default=None, compare=False)
     """The people by class and value, when people are counted."""
     checks: tuple[Check, ...] = field(default=(), compare=False)
-    """Whether the table can have the people it was said to have."""
+    """Checks whether the table can have the stated people."""
     candidates: Mapping[tuple[str, ...], int] = field(default_factory=dict, compare=False)
     """Fewest different values in a class of what may be the person, where these could still be counted."""
     keys: Mapping[tuple[str, ...], int] = field(default_factory=dict)
@@ -149,7 +149,7 @@ def measure(
     unit : str, optional
         Column whose distinct values are people; everything is then counted in people. Rows without one are nobody's.
     people : PeopleCounts, optional
-        The people of a table whose unit column is gone, as they were told: `Disclosure.checks` says whether the table
+        The people of a table whose unit column is gone, as published: `Disclosure.checks` has whether the table
         can have them.
     recursive : sequence of int
         Values of l for which the smallest c of recursive (c, l)-diversity is measured.
@@ -211,7 +211,7 @@ def measure(
 def rarest_of_keys(
     table: str | Path | pa.Table, keys: Iterable[tuple[str, ...]], released: Sequence[str]
 ) -> dict[tuple[str, ...], int]:
-    """Return the rows of the rarest combination of the columns of each key; those that are not released tell nothing.
+    """Return the rows of the rarest combination of the columns of each key; those not released disclose nothing.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def rarest_of_keys(
 
 @dataclass(frozen=True, kw_only=True)
 class _Look:
-    """What is needed to look at the people who hold each value of a column."""
+    """The input of a look at the people who hold each value of a column."""
 
     lines: Mapping[str, Lines]
     """By column whose values are looked at: the table, or its different cells."""
@@ -243,7 +243,7 @@ class _Look:
 
 
 def _with_people(found: Disclosure, people: PeopleCounts | None) -> Disclosure:
-    """Return what was found with the people of parts of the classes: as they are told, or as they are to be told."""
+    """Return the result with the people of parts of the classes: as published, or as they are to be published."""
     if found.clear is None or found.counts is None:
         return found
     if people is None:
@@ -260,12 +260,12 @@ def _of_values(
     recursive: Sequence[int],
     look: _Look,
 ) -> dict[str, Any]:
-    """Return what follows from the rows, and the people, of every class and of every value in it.
+    """Return the figures of every class and of every value in it, from rows and people.
 
     Parameters
     ----------
     values : iterable
-        Sensitive columns with their values, each looked at before the next one is asked for.
+        Sensitive columns with their values, each counted before the next one is read.
     """
     checks: list[Check] = []
     if people is not None:

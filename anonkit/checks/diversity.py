@@ -78,7 +78,7 @@ def worst_of(
     counted: CountedAs = PLAIN,
     members: Numbers | None = None,
 ) -> dict[str, float]:
-    """Return what the worst class of some has, from its pairs in parts; a part is looked at and let go.
+    """Return the figures of the worst class of some, from its pairs in parts; each part is dropped after use.
 
     Of holders who may have several values (people with several rows), every model looks at the least diverse division
     in which each holder counts once: the commonest value takes as many as hold it, the next one as many of the others
@@ -104,7 +104,7 @@ def worst_of(
     Returns
     -------
     dict
-        As `worst_told` tells it, and what is infinite too.
+        As `worst_told` returns it, and infinite figures too.
     """
     everybody = overall.sum() if anybody is None else anybody
     shares = np.minimum(overall, everybody) / max(everybody, 1)
@@ -142,7 +142,7 @@ def _above_cap(worst: Mapping[str, float]) -> float:
 
 
 def worst_told(worst: Mapping[str, float]) -> dict[str, float]:
-    """Return what is told of the worst class: a recursive diversity that no c is large enough for is left out."""
+    """Return the published figures of the worst class, without a recursive diversity that no c is enough for."""
     return {name: float(value) for name, value in worst.items() if np.isfinite(value)}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What drawing rows and showing them where k are alike costs, worked out from the files alone.
+"""Privacy loss of drawing rows and showing them where k are alike, computed from the files alone.
 
 Delta is added up here in decimals of forty digits, one class size after another, each term from the one before by the
 ratio of two binomial probabilities: no logarithm of a factorial, no array, nothing of the code that chose k by it. The
@@ -121,7 +121,7 @@ def _excess(chance: Decimal, size: int, shown: int, odds: Decimal, ratio: Decima
 
 
 def _is_number(value: object) -> bool:
-    """Tell a number from a text that Decimal reads as one."""
+    """Return whether a value is a number, not a string that Decimal reads as one."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -41,7 +41,7 @@ def drawn_draft(data: Path, params: Mapping[str, Any], report: Mapping[str, Any]
 
 
 def validate_drawn(evidence: Evidence) -> Validation:
-    """Recount the classes and the loss, and compare them with the promise, the report and what is asked."""
+    """Recount the classes and the loss, and compare them with the promise, the report and the requirements."""
     params, report, data = evidence.release.params, evidence.release.report, evidence.labels.data
     schema, requested, claimed = evidence.schema, evidence.asked, report["guarantee"]["parameters"]
     if requested.against.is_given:
@@ -104,7 +104,7 @@ def _wrong_cuts(cuts: Sequence[Fraction], bounds: Sequence[float]) -> int:
 
 
 def _columns(params: Mapping[str, Any], report: Mapping[str, Any], schema: pa.Schema) -> Iterator[Check]:
-    """Check that promise, params, report, recoding and data treat every column in the same way, and tell no more."""
+    """Check that promise, params, report, recoding and data treat every column in the same way, and state no more."""
     declared, recoded = dict(named(params["columns"])), dict(named(params["recoding"]["columns"]))
     stated = dict(named(report["columns"]))
     wrong = repeated([entry["name"] for entry in params["columns"]]) + repeated(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells that DuckDB would round before it counts them, as cells that it tells apart.
+"""Cells that DuckDB would round before it counts them, as cells that it distinguishes.
 
 DuckDB reads decimal numbers of text files as doubles, and writes whole ones of 20 digits as doubles to Parquet. It has
 times of text files, durations of Arrow and the oldest times of Parquet (INT96) in microseconds, and takes durations of
@@ -31,7 +31,7 @@ _MOMENTS = {"TIMESTAMP": "TIMESTAMP", "TIMESTAMP WITH TIME ZONE": "TIMESTAMPTZ",
 
 
 def exact_source(connection: Any, source: str) -> str:
-    """Return what stands in FROM for a text file, with columns that lose nothing in place of those that do.
+    """Return the FROM clause of a text file, with columns that lose nothing in place of those that do.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ def exact_source(connection: Any, source: str) -> str:
 
     Notes
     -----
-    Numbers become decimals of up to 38 digits, and texts beyond. Times become times in nanoseconds, and texts where a
-    cell is finer. A column in which doubles and microseconds tell all cells apart stays as DuckDB reads it.
+    Numbers become decimals of up to 38 digits, and strings beyond. Times become times in nanoseconds, and strings where
+    a cell is finer. A column in which doubles and microseconds distinguish all cells stays as DuckDB reads it.
     """
     described = [
         (str(name), str(kind)) for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
@@ -69,7 +69,7 @@ def _may_lose(at: int, kind: str) -> str:
 
 
 def _with_texts(source: str, described: Sequence[tuple[str, str]], texts: Container[int]) -> str:
-    """Return what stands in FROM for a text file, its columns x0, x1, …, some of them as texts."""
+    """Return the FROM clause of a text file, its columns x0, x1, …, some of them as strings."""
     types = ", ".join("'VARCHAR'" if at in texts else f"'{kind}'" for at, (_, kind) in enumerate(described))
     own = ", ".join(f"x{at}" for at in range(len(described)))
     return f"{source.removesuffix(')')}, types = [{types}]) AS own({own})"
@@ -83,7 +83,7 @@ def _exact_cell(connection: Any, texts: str, at: int, kind: str) -> str | None:
 
 
 def _is_long(at: int) -> str:
-    """Return the SQL of whether a number has more digits than doubles are sure to tell apart."""
+    """Return the SQL of whether a number has more digits than doubles are sure to distinguish."""
     mantissa = f"regexp_extract(x{at}, '^[^eE]*')"
     return f"length(ltrim(regexp_replace({mantissa}, '[^0-9]', '', 'g'), '0')) > {_SURE_DIGITS}"
 
@@ -94,7 +94,7 @@ def _behind_point(at: int) -> str:
 
 
 def _fraction(at: int) -> str:
-    """Return the SQL of how many digits stand behind the last point, zeros at their end left out."""
+    """Return the SQL of the number of digits after the last point, zeros at their end left out."""
     return f"length(rtrim({_behind_point(at)}, '0'))"
 
 
@@ -108,7 +108,7 @@ def _merges(connection: Any, texts: str, at: int) -> bool:
 
 
 def _exact_number(connection: Any, texts: str, at: int) -> str:
-    """Return the SQL of an exact number; as a text where it has more than 38 digits, or an exponent."""
+    """Return the SQL of an exact number; as a string where it has more than 38 digits, or an exponent."""
     whole = f"length(ltrim(regexp_extract(x{at}, '^[^0-9.]*([0-9]*)', 1), '0'))"
     ((digits, scale, odd),) = connection.execute(
         f"SELECT max({whole}), max({_fraction(at)}), bool_or(regexp_matches(x{at}, '[^0-9.+ -]')) FROM {texts}"
@@ -117,14 +117,14 @@ def _exact_number(connection: Any, texts: str, at: int) -> str:
 
 
 def _differ(spelled: Iterable[str]) -> bool:
-    """Return whether some texts that are one double are different numbers."""
+    """Return whether some strings that are one double are different numbers."""
     numbers = [Decimal(text.strip()) for text in spelled]
     finite = [number for number in numbers if number.is_finite()]
     return any(number != finite[0] for number in finite)
 
 
 def _exact_time(connection: Any, texts: str, at: int, kind: str) -> str:
-    """Return the SQL of an exact time; as a text where it is finer than nanoseconds, or beyond their years."""
+    """Return the SQL of an exact time; as a string where it is finer than nanoseconds, or beyond their years."""
     exact = f"TRY_CAST(x{at} AS TIME_NS)"
     if kind != "TIME":
         digits = f"rpad({_behind_point(at)}, {_NANOSECONDS}, '0')"
@@ -141,7 +141,7 @@ def _exact_time(connection: Any, texts: str, at: int, kind: str) -> str:
 
 
 def exact_columns(schema: pa.Schema) -> dict[str, str]:
-    """Return the SQL of columns of a Parquet file that DuckDB takes for others: durations, as texts of nanoseconds.
+    """Return the SQL of columns of a Parquet file that DuckDB takes for others: durations, as strings of nanoseconds.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def exact_columns(schema: pa.Schema) -> dict[str, str]:
 
 
 def exact_table(table: pa.Table) -> pa.Table:
-    """Return a table with durations as texts of nanoseconds; see `exact_columns`."""
+    """Return a table with durations as strings of nanoseconds; see `exact_columns`."""
     _refuse_long(table.schema)
     for at, field in enumerate(table.schema):
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type

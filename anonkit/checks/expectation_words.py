@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the expectations say in data docs: what must hold, and what was found, in words and counts."""
+"""Words of the expectations in data docs: the requirement and the finding, in words and counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOT_TOLD = "not told (BOOLEAN_ONLY)"
 
 
 def anonymity_words(kwargs: Mapping[str, Any]) -> Words:
-    """Say what `ExpectTableToBeKAnonymous` asks."""
+    """Return the requirement of `ExpectTableToBeKAnonymous` in words."""
     columns, params = _listed(kwargs["columns"])
     unit = kwargs.get("unit")
     whose = "rows" if unit is None else "people (values of $unit)"
@@ -28,7 +28,7 @@ def anonymity_words(kwargs: Mapping[str, Any]) -> Words:
 
 
 def diversity_words(kwargs: Mapping[str, Any]) -> Words:
-    """Say what `ExpectTableToBeLDiverse` asks."""
+    """Return the requirement of `ExpectTableToBeLDiverse` in words."""
     columns, params = _listed(kwargs["columns"])
     many = "be as diverse as with $l equally frequent values" if kwargs.get("entropy") else "have $l different values"
     return _where(
@@ -39,7 +39,7 @@ def diversity_words(kwargs: Mapping[str, Any]) -> Words:
 
 
 def closeness_words(kwargs: Mapping[str, Any]) -> Words:
-    """Say what `ExpectTableToBeTClose` asks."""
+    """Return the requirement of `ExpectTableToBeTClose` in words."""
     columns, params = _listed(kwargs["columns"])
     return _where(
         kwargs,
@@ -51,7 +51,7 @@ def closeness_words(kwargs: Mapping[str, Any]) -> Words:
 
 
 def promise_words(kwargs: Mapping[str, Any]) -> Words:
-    """Say what `ExpectReleaseToKeepItsPromise` asks."""
+    """Return the requirement of `ExpectReleaseToKeepItsPromise` in words."""
     return (
         "The table must have the columns and the number of rows of the release $release, whose files must validate: "
         "the cells of the table are not compared.",
@@ -67,7 +67,7 @@ def figure(value: object) -> str:
 
 
 def found_words(kind: str, kwargs: Mapping[str, Any], result: Mapping[str, Any] | None) -> str:
-    """Say in a few words what was found; `kind` is k, l, t or promise."""
+    """Return the finding in a few words; `kind` is k, l, t or promise."""
     if not result:
         return _NOT_TOLD
     details = result.get("details", {})
@@ -83,7 +83,7 @@ def found_words(kind: str, kwargs: Mapping[str, Any], result: Mapping[str, Any] 
 
 
 def shortfall_words(kind: str, kwargs: Mapping[str, Any], result: Mapping[str, Any] | None) -> str | None:
-    """Say what is wrong with a table that fails; None where nothing more is known than that it does."""
+    """Return what is wrong with a table that fails; None where nothing more is known than that it does."""
     details = (result or {}).get("details", {})
     if "missing_columns" in details:
         return "Nothing was counted: a named column is not in the table."

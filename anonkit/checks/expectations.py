@@ -69,7 +69,7 @@ RowCondition: Any = getattr(row_conditions, "RowConditionType", str | None)
 
 
 class _Expectation(BatchExpectation):
-    """What the expectations have in common: data docs have words."""
+    """The common part of the expectations: words for data docs."""
 
     finds: ClassVar[str]
     """k, l, t or promise."""
@@ -77,7 +77,7 @@ class _Expectation(BatchExpectation):
     @classmethod
     @abstractmethod
     def _words(cls, kwargs: Mapping[str, Any]) -> Words:
-        """Say what must hold, from the keyword arguments."""
+        """Return the requirement in words, from the keyword arguments."""
 
     @classmethod
     def _prescriptive_template(cls, renderer_configuration: Any) -> Any:
@@ -123,7 +123,7 @@ class _Expectation(BatchExpectation):
 
 
 class _ClassExpectation(_Expectation):
-    """What holds of equivalence classes: of rows or people, in the table or in a part of it.
+    """A condition on equivalence classes: of rows or people, in the table or in a part of it.
 
     A column that is not there, one that shares its name with another, and a batch without rows are failures.
     """
@@ -396,9 +396,9 @@ def require_all(result: Any, declared: int) -> list[Check]:
 
 
 def could_not_be_evaluated(result: Any) -> bool:
-    """Tell a measure that could not be taken from one that was not met: both are `success: False`.
+    """Return whether a measure could not be taken: that and one that was not met are both `success: False`.
 
-    Great Expectations tells of what was raised, by expectation or by measure, in every result format. Nothing can be
+    Great Expectations reports what was raised, by expectation or by measure, in every result format. Nothing can be
     concluded from an empty result: in the format BOOLEAN_ONLY every result is.
     """
     raised = result.exception_info or {}

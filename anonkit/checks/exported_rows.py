@@ -3,11 +3,12 @@
 
 Two tables have the same rows when the keyed hashes of their rows have the same sum modulo 2¹²⁸ and they are as many: an
 additive multiset hash (Clarke et al. 2003), under a key that is drawn for one comparison and never written, so that
-nobody can make other rows that add up to the same. One batch is held at a time.
+nobody can make other rows that add up to the same. One batch is in memory at a time.
 
 A cell is compared as the value it is in the type of the release: a number in whatever spelling reads as it, -0 as 0,
-NaN as missing, a time in UTC and to the microsecond. Missing and an empty text are two things, except in a sheet, which
-has no empty texts and no more than 15 digits. A cell that is no value of its column's type is like none of the release.
+NaN as missing, a time in UTC and to the microsecond. Missing and an empty string are two things, except in a sheet,
+which has no empty strings and no more than 15 digits. A cell that is no value of its column's type is like none of the
+release.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def _sum_of(words: Iterable[pa.Array], key: bytes) -> tuple[int, int]:
 def _words(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, form: ExportedForm, *, original: bool
 ) -> Iterator[pa.Array]:
-    """Yield one text a row that tells the row: the length and the text of every cell, or that it is missing."""
+    """Yield one string a row that identifies the row: the length and the text of every cell, or that it is missing."""
     for batch in batches:
         cells = [
             _cells(column, field.type, form, original=original)
@@ -104,7 +105,7 @@ def _words(
 
 
 def _cells(column: pa.Array, kind: pa.DataType, form: ExportedForm, *, original: bool) -> pa.Array:
-    """Return what each cell is as a text: `=` before a value of its column's type, `?` before anything else."""
+    """Return each cell as a string: `=` before a value of its column's type, `?` before anything else."""
     if not original and form.typed_cells:
         column = _of_sheet(column, kind)
     elif not original and form.escapes_formulas and pa.types.is_string(kind):
@@ -125,7 +126,7 @@ def _cells(column: pa.Array, kind: pa.DataType, form: ExportedForm, *, original:
 
 
 def _read_as(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return cells as values of a type; a text is a time of day as it is one of the first day of 1970."""
+    """Return cells as values of a type; a string is a time of day as it is one of the first day of 1970."""
     if pa.types.is_time(kind) and not pa.types.is_time(column.type):
         column = pc.binary_join_element_wise("1970-01-01 ", column.cast(pa.string()), "").cast(pa.timestamp("us"))
     if pa.types.is_decimal(kind) and pa.types.is_floating(column.type):
@@ -134,7 +135,7 @@ def _read_as(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _values(values: pa.Array, form: ExportedForm) -> pa.Array:
-    """Return values as texts: floats without the sign of zero, to the digits that the form keeps, NaN as missing."""
+    """Return values as strings: floats without the sign of zero, to the digits that the form keeps, NaN as missing."""
     if pa.types.is_floating(values.type):
         values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), pc.add(values, 0.0).cast(values.type))
         if form.digits is not None:
@@ -161,7 +162,7 @@ def _strange(column: pa.Array) -> pa.Array:
 
 
 def _each(texts: pa.Array, changed: Any) -> pa.Array:
-    """Return texts with each changed that is there."""
+    """Return strings with each present one changed."""
     return pa.array([None if text is None else changed(text) for text in texts.to_pylist()], pa.string())
 
 
@@ -170,7 +171,7 @@ def _unguarded(text: str) -> str:
 
 
 def _of_sheet(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return the texts of a sheet's cells, by the types that the release's values have there."""
+    """Return the strings of a sheet's cells, by the types that the release's values have there."""
     if not (pa.types.is_string(kind) or pa.types.is_boolean(kind)):
         column = _each(column, lambda cell: cell if cell[0] in "sn" else "s no value of a number or a text")
     if pa.types.is_string(kind):
@@ -187,7 +188,7 @@ def _of_sheet(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _day(cell: str) -> str:
-    """Return the day of a cell; a text is one only where a sheet has no date for it."""
+    """Return the day of a cell; a string is one only where a sheet has no date for it."""
     if cell[0] == "s":
         return cell[1:] if cell[1:] < _SHEET_FIRST.isoformat() else "no date"
     try:
@@ -197,7 +198,7 @@ def _day(cell: str) -> str:
 
 
 def _number(cell: str) -> str:
-    """Return the number of a cell; a text is one only beyond the numbers of a sheet."""
+    """Return the number of a cell; a string is one only beyond the numbers of a sheet."""
     try:
         size = abs(float(cell[1:]))
     except ValueError:
@@ -207,7 +208,7 @@ def _number(cell: str) -> str:
 
 
 def _whole(cell: str) -> str:
-    """Return the whole number of a cell; a text is one only where a sheet has not as many digits."""
+    """Return the integer of a cell; a string is one only where a sheet has not as many digits."""
     try:
         number = int(cell[1:]) if cell[0] == "s" else float(cell[1:])
     except ValueError:

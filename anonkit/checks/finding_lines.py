@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws of a published account that looked for domains: which lines they are, and the delta of their thresholds.
+"""Draws of a published account for the domain search: their lines, and the delta of their thresholds.
 
-A value that only the m rows of one unit have is told if its noisy count reaches the threshold T. Of n such rows the
-noise, discrete Laplace with q = exp(-rate), has to reach T - n: a chance of q**(T - n) / (1 + q). The values of one
+A value that only the m rows of one unit have is published if its noisy count reaches the threshold T. Of n such rows
+the noise, discrete Laplace with q = exp(-rate), has to reach T - n: a chance of q**(T - n) / (1 + q). The values of one
 unit share its m rows, so that all of them together have at most max over n of m / n times that.
 """
 
@@ -46,7 +46,7 @@ def finding_delta(params: Mapping[str, Any], rows: int, *, replaced: bool) -> fl
     rows : int
         Most rows of a unit.
     replaced : bool
-        True where a unit's rows are replaced: those that go and those that come may be told.
+        True where a unit's rows are replaced: those that go and those that come may be published.
 
     Raises
     ------

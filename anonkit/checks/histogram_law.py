@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which noise the histograms by class have under a delta, written a second time: the rule, and what it costs in rho.
+"""The law of the noise of the histograms by class under a delta, written independently, and its loss in rho.
 
-A row is in the histogram of every attribute asked. So many Laplace histograms as the rule asks for have, for a loss e,
+A row is in the histogram of every measured attribute. As many Laplace histograms as the rule plans have, for a loss e,
 a variance of 2 (asked / e)**2 in each cell; n Gaussian ones have n / (2 rho). These are drawn where more of them than
-were asked for have no more noise, and twice so many are asked then, or all attributes if those are fewer.
+were planned have no more noise, and twice so many are measured then, or all attributes if those are fewer.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _LEAST_RHO = 2.0**-40
 
 
 def gaussian_histograms(facts: PublicFacts, params: Mapping[str, Any], loss: float, asked: int) -> tuple[int, float]:
-    """Return how many histograms are asked with Gaussian noise, and the rho of a row for all of them; 0 for Laplace.
+    """Return the number of histograms with Gaussian noise, and the rho of a row for all of them; 0 for Laplace.
 
     Parameters
     ----------
     facts : PublicFacts
     params : mapping
-        Its lines tell whether domains were looked for.
+        Its lines show whether domains were searched.
     loss : float
         What a row may lose in all histograms.
     asked : int
@@ -41,7 +41,7 @@ def gaussian_histograms(facts: PublicFacts, params: Mapping[str, Any], loss: flo
 
 
 def histograms_may_be_gaussian(facts: PublicFacts, params: Mapping[str, Any]) -> bool:
-    """Return whether Gaussian noise would be less, were all attributes asked for all of epsilon: else delta is kept.
+    """Return whether Gaussian noise would be less, were all of epsilon spent on all attributes: else delta is kept.
 
     A release with a delta says which noise it has drawn; of one without it, and of an earlier one, none is expected.
     """

@@ -21,7 +21,7 @@ def junit_xml(name: str, checks: Sequence[Check], unchecked: Sequence[str] = ())
         What was validated.
     checks : sequence of Check
     unchecked : sequence of str
-        What was promised or asked and could not be checked: an error each, never a success. A suite without any check
+        A promise or requirement that could not be checked: an error each, never a success. A suite without any check
         is an error too.
     """
     missing = list(unchecked) or ([] if checks else ["anything"])

@@ -64,7 +64,7 @@ def check_kept(
 
 
 def _n_values(table: str | Path | pa.Table, name: str) -> int:
-    """Return how many different values a column shows; two stand for all more."""
+    """Return the number of different values of a column; 2 means two or more."""
     with combined(table, (name,)) as lines:
         ((n_values,),) = lines.connection.execute(
             f"SELECT count(*) FROM (SELECT DISTINCT {lines.column(name)} FROM {lines.source} LIMIT {_FEWEST_PARTS})"

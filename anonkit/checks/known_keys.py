@@ -254,7 +254,7 @@ def key_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator
 
 
 def _rows_told(params: Mapping[str, Any]) -> set[str]:
-    """Return which numbers of rows a release with noise tells: of a randomized table also those read."""
+    """Return which numbers of rows a release with noise publishes: of a randomized table also those read."""
     return {"in", "suppressed", "out"} if "asked_column" in params else {"out"}
 
 

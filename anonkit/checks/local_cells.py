@@ -30,7 +30,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(kw_only=True)
 class ColumnCount:
-    """What one column holds."""
+    """The counts of one column."""
 
     answers: IntArray
     """Rows with each answer, shape (n_answers,); empty for a transformed number."""
@@ -51,7 +51,7 @@ class ColumnCount:
 
 @dataclass(kw_only=True)
 class AnswerCounts:
-    """What a randomized table holds, counted."""
+    """The counts of a randomized table."""
 
     columns: dict[str, ColumnCount]
     """Columns that are there."""
@@ -60,9 +60,9 @@ class AnswerCounts:
     asked: IntArray
     """Rows that answer each attribute, shape (n_attributes,); empty when every row answers all."""
     impossible_asked: int = 0
-    """Rows whose cell in the asked column names no attribute."""
+    """Rows whose cell in the column of answered attributes names no attribute."""
     unasked: int = 0
-    """Cells that show something although their row was asked for another attribute."""
+    """Cells that show something although their row answers another attribute."""
     classes: IntArray
     """Classes shown by the rows that answer each attribute, shape (n_attributes, n_classes); empty unless hidden."""
 

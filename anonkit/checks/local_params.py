@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strict parser for the params file of a randomized table, written for the checks alone: domains, weights, answer rule.
 
-An integer is a JSON integer and nothing else: no float, text or truth value stands for one. What contradicts
+An integer is a JSON integer and nothing else: no float, string or truth value passes for one. What contradicts
 itself is refused, never repaired.
 """
 
@@ -60,7 +60,7 @@ class Cells:
     cells: int
     has_missing: bool
     beyond: int = 0
-    """Answers of a band response: so many half cells stand beyond each bound."""
+    """Answers of a band response: the number of half cells beyond each bound."""
     multiples: Multiples | None = None
     """The numbers that the column holds, where it does not hold any."""
 
@@ -70,7 +70,7 @@ class Cells:
         return self.cells + self.beyond + self.has_missing
 
     def codes(self, numbers: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return the cell in whose middle each number stands, the last code for NaN; -1 for what stands in none."""
+        """Return the cell in whose middle each number is, the last code for NaN; -1 for any other number."""
         absent = np.isnan(numbers)
         if self.multiples is not None:
             grid = NumberCells(
@@ -92,7 +92,7 @@ class Cells:
 
 @dataclass(frozen=True, kw_only=True)
 class Transformation:
-    """How a number was multiplied and shifted; no bound holds for it."""
+    """The laws by which a number was multiplied and shifted; no bound holds for it."""
 
     multiplier: tuple[float, float, str]
     """Mean, variance and shape."""
@@ -391,7 +391,7 @@ def _draw(raw: Mapping[str, Any]) -> tuple[float, float, str]:
 
 
 def stated_loss(raw: object) -> float:
-    """Return a privacy loss as the files write it: a number of at least 0, or the text "inf".
+    """Return a privacy loss in the form of the files: a number of at least 0, or the string "inf".
 
     Raises
     ------

@@ -298,7 +298,7 @@ def _noise_fits(answer: Answer, parameters: Mapping[str, Any]) -> bool:
 
 
 def _differing(name: str, expected: Mapping[str, Any], stated: Mapping[str, Any], *, whole: bool = False) -> Check:
-    """Return a check of how many figures are not as expected; with `whole`, no other may be told either."""
+    """Return a check of how many figures are not as expected; with `whole`, no other may be stated either."""
     keys = set(expected) | set(stated) if whole else set(expected)
     wrong = sum(not (key in stated and key in expected and _same(expected[key], stated[key])) for key in keys)
     return Check(name=name, passed=wrong == 0, observed=wrong, required=0)

@@ -56,7 +56,7 @@ class BlindAndSets(ResponseWords):
         return max(Fraction(blind + max(more), blind + min(more)) for blind in set(self.blind))
 
     def is_truth(self) -> bool:
-        """Tell that it never is: the parameters have at least one blind word an answer."""
+        """Return False: the parameters have at least one blind word an answer."""
         return False
 
     @cached_property

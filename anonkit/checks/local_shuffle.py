@@ -53,7 +53,7 @@ def shuffle_checks(table: PublishedAnswers, report: Mapping[str, Any], epsilon: 
     ------
     Check
         `shuffle_claim`: the block says what follows from the parameters; `shuffle_epsilon`: its epsilon holds for its
-        delta, and no smaller one that could be told from it does. Not yielded where nothing is claimed.
+        delta, and no smaller one that could be distinguished from it does. Not yielded where nothing is claimed.
 
     Raises
     ------

@@ -51,7 +51,7 @@ def local_checks(
 def local_file_checks(
     data: Path, params: Mapping[str, Any], report: Mapping[str, Any], *, is_promised: bool
 ) -> FileChecks:
-    """Check the files of a randomized table: as its draft was, and what is said of its shuffle, and its answer rates.
+    """Check the files of a randomized table: as its draft was, its shuffle block, and its answer rates.
 
     Parameters are those of `local_checks`, with the whole report.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a column of drawn rows may show missing cells: the threshold of noisy counts, written a second time.
+"""The rule by which a column of drawn rows may show missing cells: the threshold of noisy counts, independently.
 
-A release that says so counts missing as none where its noisy count is not above three deviations of its own noise.
+A release that states so counts missing as none where its noisy count is not above three deviations of its own noise.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KEY = "missing_above"
 
 
 def is_thresholded(params: Mapping[str, Any]) -> bool:
-    """Return whether a release says that faint counts of missing are none; earlier versions said nothing.
+    """Return whether a release states that faint counts of missing are none; earlier versions stated nothing.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def is_none(tables: Sequence[tuple[Any, int]], *, gaussian: bool) -> bool:
 
 
 def forest_checks(params: Mapping[str, Any], facts: PublicFacts, missing: Mapping[str, int]) -> Iterator[Check]:
-    """Check that rows of a forest are missing in no column whose histograms do not tell missing from noise.
+    """Check that rows of a forest are missing in no column whose count of missing is within its noise.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def forest_checks(params: Mapping[str, Any], facts: PublicFacts, missing: Mappin
 
 
 def shown_in_mixtures(params: Mapping[str, Any], split: PublicFacts, *, gaussian: bool) -> int:
-    """Count the columns whose mixtures show missing although their tables do not tell it from noise.
+    """Count the columns whose mixtures show missing although its count is within the noise.
 
     Parameters
     ----------

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bets against the noise that a release states: what they win is evidence that there is less.
+"""E-values (test martingales) for the noise that a release states: large ones are evidence of less noise.
 
-A bet is a number of at least 0 whose mean is at most 1 if the noise was drawn as stated, whatever the true counts are.
-Bets on noise that is drawn later, given all that was drawn before, are multiplied; averages of bets are bets. So all
-of them together win a million with a chance of one in a million at most (Markov's inequality; Ville 1939; Shafer 2021).
+An e-value is at least 0, and its mean is at most 1 if the noise was drawn as stated, whatever the true counts are.
+E-values of noise that is drawn later, given all that was drawn before, are multiplied; averages of e-values are
+e-values. So their product reaches a million with a chance of one in a million at most (Markov's inequality; Ville
+1939; Shafer 2021).
 
-There are two kinds. *Counts of the same rows*, drawn without a look at each other: the likelihood ratio of their
-differences, of a noise so many times smaller to the stated one. *A count that follows an estimate*: the same ratio of
-their difference to the noise of the count alone, made to fall with the size of the difference. The noise is symmetric
-and falls from 0 on, so that no error of the estimate makes such a bet better (Anderson 1955): the estimate, and whether
-there is a bet at all, may be chosen by everything that was drawn before.
+There are two kinds. *Counts of the same rows*, drawn independently: the likelihood ratio of their differences, of a
+noise so many times smaller to the stated one. *A count that follows an estimate*: the same ratio of their difference
+to the noise of the count alone, made to fall with the size of the difference. The noise is symmetric and falls from 0
+on, so that no error of the estimate raises such an e-value (Anderson 1955): the estimate, and whether there is an
+e-value at all, may be chosen by everything that was drawn before.
 
-All laws are rounded against the bet: stated ones up, smaller ones down.
+All laws are rounded against the e-value: stated ones up, smaller ones down.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Following:
     noise: Parts
     estimate: int
     noise_before: Parts
-    """What the estimate is off by."""
+    """Noise of the estimate."""
 
 
 Shown = SameRows | Following
@@ -79,7 +80,7 @@ def chance_of_so_little(shown: Iterable[Shown]) -> float:
 
 
 def _won(shown: Sequence[Shown]) -> FloatArray:
-    """Return the logarithms of the bets on each count, shape (counts, smaller noises).
+    """Return the logarithms of the e-values of each count, shape (counts, smaller noises).
 
     Those of the same noise one after another: the tables of a wide law are large, and few are kept.
     """
@@ -108,7 +109,7 @@ def _ratio(shown: SameRows) -> FloatArray:
 
 
 def _followed(shown: Following) -> FloatArray:
-    """Return the logarithms of the bets on a difference, one for each smaller noise."""
+    """Return the logarithms of the e-values of a difference, one for each smaller noise."""
     ratios = _ratios(tuple(sorted(shown.noise)), tuple(sorted(shown.noise_before)))
     return ratios[:, min(abs(shown.value - shown.estimate), ratios.shape[1] - 1)]
 
@@ -127,7 +128,7 @@ def _ratios(stated: Parts, before: Parts | None) -> FloatArray:
     Returns
     -------
     float array, shape (smaller laws, sizes)
-        The last size stands for all beyond.
+        The last size covers all beyond.
     """
     above = _upper(stated)
     laws = [_lower(_smaller((*stated, *(before or ())), k)) for k in _TIMES_SMALLER]

@@ -83,7 +83,7 @@ Parts = tuple[Noise, ...]
 
 
 def far_tail(size: int, parts: Parts) -> float:
-    """Bound the chance of a difference at least as large, far beyond what a grid tells apart (Chernoff 1952).
+    """Bound the chance of a difference at least as large, far beyond the resolution of a grid (Chernoff 1952).
 
     Without it one impossible difference would have the chance `FLOOR`, which a few likely ones beside it outweigh.
     """

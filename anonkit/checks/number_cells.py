@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equal cells of numbers, written a second time: where they end, and the number by which each is shown.
+"""Equal cells of numbers, written independently: their ends, and the number by which each is shown.
 
-Of a column of multiples of a step, such as whole numbers, cells end halfway between two of them, and each is shown as
+Of a column of multiples of a step, such as integers, cells end halfway between two of them, and each is shown as
 one of its own.
 """
 
@@ -31,7 +31,7 @@ class Multiples:
     first: int
     """In steps."""
     number: int
-    """How many there are."""
+    """Number of multiples."""
     step: Fraction
 
     def at(self, halves: int) -> float:
@@ -82,7 +82,7 @@ class NumberCells:
 
     @cached_property
     def edges(self) -> FloatArray:
-        """Where the cells end, shape (number of cells + 1,)."""
+        """Ends of the cells, shape (number of cells + 1,)."""
         if self.multiples is None:
             out = np.linspace(self.low, self.high, self.cells + 1)
         else:
@@ -124,13 +124,13 @@ class NumberCells:
 
 
 def is_as_written(kind: pa.DataType, multiples: Multiples | None) -> bool:
-    """Tell whether a column has the type in which its numbers are written: whole numbers as such, others as floats."""
+    """Return whether a column has the written type of its numbers: integers as such, others as floats."""
     whole = multiples is not None and multiples.step.denominator == 1
     return bool(pa.types.is_int64(kind) if whole else pa.types.is_floating(kind))
 
 
 def fewest(cells: int, multiples: Multiples | None) -> int:
-    """Return how many cells a column has that was asked to have so many: of multiples no more than there are."""
+    """Return the number of cells of a column: of multiples no more than there are."""
     return cells if multiples is None else min(cells, multiples.number)
 
 

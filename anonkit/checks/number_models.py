@@ -42,7 +42,7 @@ def scores_of_number_models(train: pa.Table, test: pa.Table, target: str) -> dic
 def numbers_of_models(
     train: pa.Table, test: pa.Table, target: str
 ) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]]:
-    """Train three kinds of models, and ask them and the mean for the number of every held-out row.
+    """Train three kinds of models, and return their number, and the mean, for every held-out row.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def numbers_of(column: pa.ChunkedArray) -> NDArray[np.float64]:
 
 
 def _number(value: object) -> float:
-    """Return the number that a text spells in digits; words such as `nan` and `inf` spell none."""
+    """Return the number that a string spells in digits; words such as `nan` and `inf` spell none."""
     text = str(value).strip()
     try:
         return float(text) if isinstance(value, str) and text[-1:].isascii() and any(map(str.isdigit, text)) else np.nan

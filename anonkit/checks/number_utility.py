@@ -225,14 +225,14 @@ def _folds(n_rows: int, people: NDArray[np.int64] | None) -> NDArray[np.int64]:
 
 
 def _predicted(matrix: Matrix, numbers: _Numbers, train: Mask, test: Mask, placed: Mask) -> _Numbers:
-    """Return what a model of some rows says of each row held out; their mean where it cannot be asked.
+    """Return the prediction of a model of some rows for each row held out; their mean where it has none.
 
     Parameters
     ----------
     matrix, numbers, train, test
         All rows, shape (n_rows, n_features) and (n_rows,).
     placed : ndarray of shape (n_test,)
-        Rows held out that the model can be asked about.
+        Rows held out that the model can predict.
     """
     mean = numbers[train].mean() if train.any() else numbers[~test].mean()
     guesses = np.full(placed.size, mean)

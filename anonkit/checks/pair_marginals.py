@@ -27,7 +27,7 @@ def pair_marginals(source: pa.Table, shown: pa.Table, released: NDArray[np.bool_
     source : Table
         True cells of the quasi-identifiers.
     shown : Table
-        The same rows as their release shows them; a column that is not released is not in it, and stands for anything.
+        The same rows as their release shows them; a column that is not released is not in it, and may be anything.
     released : ndarray of shape (n_rows,)
         Rows that are in the release.
 

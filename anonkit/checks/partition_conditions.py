@@ -12,9 +12,9 @@ _SIGNS = {"IN": "in", "NOT_IN": "not in", "==": "="}
 
 
 def condition_columns(condition: object) -> list[str]:
-    """Return the columns that a condition names; none of a text in pandas' or Spark's own language.
+    """Return the columns that a condition names; none of a string in pandas' or Spark's own language.
 
-    These engines raise where a column is not there. SQLite takes the name for a text, and compares that.
+    These engines raise where a column is not there. SQLite takes the name for a string, and compares that.
     """
     if not isinstance(condition, Mapping):
         return [double or single for double, single in _COLUMN.findall(str(condition))]

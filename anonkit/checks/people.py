@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Published counts of people per class and per sensitive value, which cannot be recounted without the unit column.
 
-The column that says whose a row is leaves the table. What a validation needs of it stands in `params.json`: counts, in
+The unit column is not in the table. What a validation needs of it is in `params.json`: counts, in
 the order of the classes and values of the table itself, without any of their cells.
 """
 
@@ -28,7 +28,7 @@ _NEVER_ALONE = 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HeldByPeople:
-    """Who holds the values of one sensitive attribute."""
+    """The holders of the values of one sensitive attribute."""
 
     values: Counts
     """People with each value in each class, ascending by class and value."""
@@ -37,7 +37,7 @@ class HeldByPeople:
     everywhere: Counts
     """People with each value in the whole table, ascending by value."""
     anybody: int
-    """People with any value in the whole table, told like those with one."""
+    """People with any value in the whole table, published like those with one."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,7 +47,7 @@ class PeopleCounts:
     Privacy
     -------
     Of every class: how many people share it, at least k in a release. Of every sensitive value in a class: how many
-    hold it, where one person with several such rows is told as two, and so is one person with a value among others
+    hold it, where one person with several such rows is published as two, and so is one person with a value among others
     without. No count of rows is in it; how many rows one of several people has does not follow from it.
     """
 
@@ -176,7 +176,7 @@ def class_check(counts: PeopleCounts, rows: Counts) -> Check:
 
 
 def value_check(counts: PeopleCounts, name: str, rows_of_values: ValueRows) -> Check:
-    """Return whether the values of a sensitive attribute can be held by these people."""
+    """Return a check that these people can hold the values of a sensitive attribute."""
     n_wrong = _impossible(counts.classes, counts.sensitive[name], rows_of_values) if name in counts.sensitive else 1
     return Check(name=f"people_of_values:{name}", passed=n_wrong == 0, observed=n_wrong, required=0)
 

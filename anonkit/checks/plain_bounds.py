@@ -2,7 +2,7 @@
 """Check releases that show intervals as two columns of numbers: the numbers are those of the labels, one to one.
 
 The numbers of a label are worked out again from its words. Then labels are read from the numbers of every row and
-checked like those of any release, and the classes are counted on the numbers as they stand.
+checked like those of any release, and the classes are counted on the numbers unchanged.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ def read_as_labels(data: Path, schema: pa.Schema, params: Mapping[str, Any]) -> 
 
 
 def class_check(data: Path, labels: Labelled, params: Mapping[str, Any], names: Sequence[str]) -> Check:
-    """Check that the file as it stands has the classes of its labels: the smallest of both is told.
+    """Check that the file has the classes of its labels: the result has the smallest of both.
 
     Parameters
     ----------
     data : path
-        The file as it stands.
+        The unchanged file.
     names : sequence of str
         The quasi-identifiers.
     """
@@ -133,14 +133,14 @@ def _is_interval(pair: Pair) -> bool:
 
 
 def bounds_of(label: str | None, *, whole: bool) -> Pair | None:
-    """Return the lowest and the highest value that a label tells; None where it is no label of numbers.
+    """Return the lowest and the highest value of a label; None where it is no label of numbers.
 
     Parameters
     ----------
     label : str or None
         An interval, several of them, `*`, a number, or missing.
     whole : bool
-        Whether the column holds whole numbers, of which both ends are in the interval.
+        Whether the column holds integers, of which both ends are in the interval.
     """
     plain = label if label is None else _NUMBERED.sub("", label)
     if plain in _UNTOLD:
@@ -169,5 +169,5 @@ def _number(text: str, whole: bool) -> float:
 
 
 def _before(text: str, whole: bool) -> float:
-    """Return the end of an interval: of whole numbers the last in it, else the first after it."""
+    """Return the end of an interval: of integers the last in it, else the first after it."""
     return math.ceil(Decimal(text)) - 1 if whole else float(text)

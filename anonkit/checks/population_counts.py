@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many people of a population share each released class: counted from its file, the published recoding, the data.
+"""Number of people of a population in each released class: from its file, the published recoding, and the data.
 
-Nothing of the file is told but counts, and classes of the release that it lacks are counted and never named.
+Nothing of the file is published but counts, and classes of the release that it lacks are counted and never named.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class PopulationCells:
 
 
 class ReadsPopulation(Protocol):
-    """Who reads a file of the population."""
+    """A reader of a file of the population."""
 
     def as_declared(self, params: Mapping[str, Any]) -> PopulationCells:
         """Return its people as the params of a release declare its columns."""
@@ -82,7 +82,7 @@ def people_of_classes(
 def people_of_rows(
     data: str | Path | pa.Table, names: Sequence[str], population: str | Path | pa.Table
 ) -> tuple[Counts, Counts, int]:
-    """Return the same of a plain table, whose cells are compared as they stand, and the rows of the population."""
+    """Return the same of a plain table, whose cells are compared unchanged, and the rows of the population."""
     with opened(population, names) as lines:
         keys = "".join(f"{lines.column(name)} AS k{at}, " for at, name in enumerate(names))
         counted = lines.connection.sql(
@@ -119,7 +119,7 @@ def figures_of(rows: int, sample: Counts, people: Counts, k_map: int | None) -> 
     sample, people : array of int64, shape (n_classes,)
         Rows, or people, of every class, and people of the file who share it; 0 where the file lacks the class.
     k_map : int, optional
-        What the owner asked for.
+        k-map that the owner requires.
     """
     met = people > 0
     inside, of_file = sample[met].astype(np.float64), people[met].astype(np.float64)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people of a population would show in a release: the published recoding, worked out once more.
+"""Labels of a population's people in a release: the published recoding, computed independently.
 
-By the recoding of `params.json` alone, and by code of its own: what a method has made of its rows is not asked.
+By the recoding of `params.json` alone, and by code of its own: the rows that a method has made are not used.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def needed_columns(recoding: Mapping[str, Any]) -> list[str]:
 
 
 def labels_of_people(cells: pa.Table, recoding: Mapping[str, Any]) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
-    """Return what people would show of every recoded column, and who would be released at all.
+    """Return the labels of people in every recoded column, and which of them would be released at all.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def labels_of_people(cells: pa.Table, recoding: Mapping[str, Any]) -> tuple[dict
     Returns
     -------
     labels : dict
-        By column: text, or the cell itself where the column is kept; arrays of shape (n_rows,).
+        By column: a string, or the cell itself where the column is kept; arrays of shape (n_rows,).
     placed : array of bool, shape (n_rows,)
         False where the recoding has no part for a cell: nobody who shows it is in the release.
 
@@ -143,7 +143,7 @@ def _values(dictionary: pa.Array, kind: pa.DataType) -> list[Any]:
 
 
 def _place_of_point(kind: pa.DataType, axis: Parts) -> Callable[[Any], int]:
-    """Return what tells the part of a cell between cuts."""
+    """Return the function from a cell to its part between cuts."""
     if pa.types.is_floating(kind):
         cuts: list[Any] = [float(cut) for cut in axis.names]
     elif pa.types.is_temporal(kind):
@@ -164,7 +164,7 @@ def _nanoseconds(text: str) -> int:
 
 
 def _place_of_value(axis: Parts) -> Callable[[Any], int]:
-    """Return what tells the part of a category: its place in the list, that of all others, or none."""
+    """Return the function from a category to its part: its index in the list, that of all others, or none."""
     listed = axis.names[: axis.size - axis.has_other - axis.has_missing]
     place = {value: at for at, value in enumerate(listed)}
     other = len(listed) if axis.has_other else _NOWHERE

@@ -38,7 +38,7 @@ ANOTHER_FILE = "The population file has another number of rows than the owner's:
 
 @dataclass(frozen=True, kw_only=True)
 class PopulationFindings:
-    """What was found of the risk in a population."""
+    """The risk in a population."""
 
     checks: tuple[Check, ...] = ()
     block: Mapping[str, Any] | None = None
@@ -55,7 +55,7 @@ def population_of_release(
     report: Mapping[str, Any],
     asked: Asked,
 ) -> PopulationFindings:
-    """Check the block of a report, and work out what is asked.
+    """Check the block of a report, and compute the requested figures.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def population_of_release(
     Raises
     ------
     ParameterError
-        Other quasi-identifiers are asked for, the population is said to be smaller than the table, or its size is
+        Other quasi-identifiers are given, the stated population is smaller than the table, or its size is
         given where people are counted.
     UncheckedError
         Nobody can say which people of a population would show which labels.
@@ -106,12 +106,12 @@ def population_of_release(
 
 
 def population_of_table(table: str | Path | pa.Table, disclosure: Disclosure, asked: Asked) -> PopulationFindings:
-    """Work out what is asked of a plain table, whose cells are compared with the file's as they stand.
+    """Compute the requested figures of a plain table, whose cells are compared with the file's unchanged.
 
     Raises
     ------
     ParameterError
-        The population is said to be smaller than the table.
+        The stated population is smaller than the table.
     """
     against, names = asked.against, asked.quasi_identifiers or ()
     if not against.is_given:
@@ -125,7 +125,7 @@ def population_of_table(table: str | Path | pa.Table, disclosure: Disclosure, as
 
 
 def _people(disclosure: Disclosure, rows: Counts) -> Counts:
-    """Return how many stand in each class, in people where people are counted."""
+    """Return the size of each class, in people where people are counted."""
     counts = disclosure.counts
     return counts.classes if counts is not None and counts.classes.size == rows.size else rows
 

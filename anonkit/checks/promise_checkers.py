@@ -3,15 +3,16 @@
 
 A promise cannot bring its own checker along. What is validated is a folder of files, perhaps changed by somebody; and a
 check that shares code with what it checks finds no fault that both have. So the word `kind` of the report chooses among
-the modules named here, none of which imports a method, a mechanism or the room of a family (`tests/test_imports.py`).
+the modules named here, none of which imports a method, a mechanism or the package of a family
+(`tests/test_imports.py`).
 
 What checks noise is imported when a promise about noise is checked: a k-anonymous release does without its thirty
 modules.
 
-Two moments are told apart. *While a release is made* its draft is checked: a promise that does not hold on it is never
+There are two moments. *While a release is made* its draft is checked: a promise that does not hold on it is never
 written. *Validated* are the files: everything the draft was checked for, and that the files agree with each other, that
 every figure of the report follows from the params, and that `verification` says what comes out now. What the draft was
-checked for is told apart from the rest (`FileChecks`): that, and nothing else, has to stand in the report.
+checked for is separate from the rest (`FileChecks`): that, and nothing else, has to be in the report.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ Facts = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class PromiseChecker:
-    """How the releases under one kind of promise are checked."""
+    """The checks of the releases under one kind of promise."""
 
     draft_checks: Callable[[Path, Facts, Facts], Iterable[Check]]
     """Checks of a draft, from its data file, its params and the known blocks of its report."""
@@ -76,7 +77,7 @@ def draft_checks(data: Path, params: Facts, report: Facts, *, unit: str | None) 
     params, report : mapping
         Its params, and the blocks of its report that are known by then.
     unit : str, optional
-        Column that says whose a row is; it stands in the draft and is taken out before anything is written.
+        Column of the person of a row; it is in the draft and is taken out before anything is written.
     """
     checker = checker_of(report["guarantee"])
     yield from checker.draft_checks(data, params, report)
@@ -100,7 +101,7 @@ def _no_checks(data: Path, params: Facts, report: Facts) -> tuple[Check, ...]:
 def _undescribed(data: Path, described: set[str], *, hidden: set[str | None]) -> Check:
     """Check that every column of the data is one that the params account for: any other shows true values as they are.
 
-    Whatever the report says of such a column, that it was kept or synthesized, its loss stands in no sum.
+    Whatever the report states of such a column, that it was kept or synthesized, its loss is in no sum.
     """
     names = set(read_schema(data).names) - described - hidden
     return none_of("undescribed_columns", len(names))
@@ -180,7 +181,7 @@ def _approximate_files(data: Path, params: Facts, report: Facts) -> FileChecks:
 
 
 def _unpromised_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
-    """Check what a release without a promise says of itself; its params tell which family of methods made it."""
+    """Check the statements of a release without a promise; its params name the family of its method."""
     from anonkit.checks.central import central_checks
     from anonkit.checks.local_table import local_checks
 
@@ -204,7 +205,7 @@ def _unpromised_files(data: Path, params: Facts, report: Facts) -> FileChecks:
 def _validate_noise(
     evidence: Evidence, checks_of: Callable[[Path, Facts, Facts], FileChecks], *, has_budget: bool = True
 ) -> Validation:
-    """Check a release whose promise is about noise: there are no classes that a k could be asked of."""
+    """Check a release whose promise is about noise: there are no classes that a k could be required of."""
     if evidence.asked.anything:
         raise ParameterError(
             "k, l and t can be required of k-anonymous releases only", "this one promises something else"

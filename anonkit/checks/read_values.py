@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What counts as a value of a sensitive column, in SQL: texts folded, marks for a missing cell missing.
+"""The definition of a value of a sensitive column, in SQL: strings folded, marks for a missing cell missing.
 
-The different texts of a column are read and folded here; the table itself stays in DuckDB, which puts the folded text
-in the place of each.
+The different strings of a column are read and folded here; the table itself stays in DuckDB, which puts the folded
+string in the place of each.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _TEXTS = ("VARCHAR", "ENUM")
 
 @dataclass(frozen=True, kw_only=True)
 class ReadValues:
-    """What counts as a value of the sensitive columns of a table, and how often one may stand in a class."""
+    """The definition of a value of a table's sensitive columns, and the share that one may have in a class."""
 
     columns: tuple[str, ...] = ()
     """The columns that are read so."""
     no_values: Sequence[str] = NO_VALUES
-    """Folded texts that are none."""
+    """Folded strings that are none."""
     categories: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By column: declared categories, which are values whatever the list says."""
     widths: Mapping[str, float] = field(default_factory=dict)
@@ -42,9 +42,9 @@ class ReadValues:
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any], rows: Mapping[str, Any]) -> ReadValues:
-        """Return what the `params.json` of a release says, and the `rows` of its report.
+        """Return the definition in the `params.json` of a release, and the `rows` of its report.
 
-        Of a release of version 0.1, which says nothing of values, texts are read by the list of today.
+        Of a release of version 0.1, which defines no values, strings are read by the list of today.
         """
         sensitive = {entry["name"]: entry for entry in params["columns"] if entry.get("sensitive")}
         domains = {name: entry.get("domain", {}).get("categories", ()) for name, entry in sensitive.items()}
@@ -62,12 +62,12 @@ class ReadValues:
         return replace(self, columns=tuple(dict.fromkeys((*self.columns, *columns))))
 
     def value_of(self, text: str, column: str) -> str | None:
-        """Return the folded text, or None where it is no value of the column."""
+        """Return the folded string, or None where it is no value of the column."""
         found = folding(text)
         return None if found in self.marks(column) else found
 
     def marks(self, column: str) -> frozenset[str]:
-        """Return the folded texts that are no value of a column."""
+        """Return the folded strings that are no value of a column."""
         return _marks(tuple(self.no_values), tuple(self.categories.get(column, ())))
 
 
@@ -77,18 +77,18 @@ def _marks(no_values: tuple[str, ...], categories: tuple[str, ...]) -> frozenset
 
 
 def folding(text: str) -> str:
-    """Return a text as it is compared: NFKC, case folding, trimmed."""
+    """Return the folded form of a string for comparison: NFKC, case folding, trimmed."""
     compatible = unicodedata.normalize("NFKC", text)
     return unicodedata.normalize("NFKC", compatible.casefold()).strip()
 
 
 def read_lines(lines: Lines, columns: Collection[str], reading: ReadValues) -> Lines:
-    """Return the lines with what counts as a value in place of the texts of some columns.
+    """Return the lines with the counted values in place of the strings of some columns.
 
     Notes
     -----
     A column of numbers, dates or truth values stays as it is. The tables `spelled0`, `spelled1`, … of the connection
-    have every text `cell` of a column beside what it counts as, `counted`.
+    have every string `cell` of a column beside its counted value, `counted`.
     """
     connection, source = lines.connection, lines.source
     for at, name in enumerate(dict.fromkeys(columns)):

@@ -42,7 +42,7 @@ class Parts:
     groups: tuple[tuple[str, frozenset[int]], ...] | None = None
     """Declared groups with their names, the smaller first; a set of parts is called by the first that holds it."""
     calendar: Mapping[str, Any] | None = None
-    """What the params state of a column of dates, moments or times of day, or of a place."""
+    """Calendar entry of the params for a column of dates, moments or times of day, or of a place."""
 
     @property
     def size(self) -> int:
@@ -333,7 +333,7 @@ def _wrong_names(
 ) -> int:
     """Count the groups of a column with declared values that cannot be groups of a declared tree.
 
-    The names of a tree are the owner's and stand in no file but as labels. What can be told: in a tree no group of
+    The names of a tree are the owner's and are in no file but as labels. What can be checked: in a tree no group of
     several values is called by them, and none by a value that is in another group.
     """
     if any(
@@ -348,7 +348,7 @@ def _wrong_names(
 
 
 def _may_be(label: str | None, members: Sequence[int], parts: Parts) -> bool:
-    """Return whether a group may be called so: by its parts, or `*` for what is not told.
+    """Return whether a group may have this name: by its parts, or `*` for a dropped column.
 
     A recoding that was found on a sample got places for other values and for missing afterwards, so that labels may be
     those of the axis without them. A label that another group has too is numbered.

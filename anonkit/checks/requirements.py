@@ -19,7 +19,7 @@ from anonkit.promises.guarantee import Check
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What the caller asks, on top of what a release promises."""
+    """The requirements of the caller, on top of a release's promise."""
 
     quasi_identifiers: Sequence[str] | None
     """Columns an attacker may know; None: those of the report."""
@@ -30,23 +30,23 @@ class Asked:
     alpha: float | None
     beta: float | None
     against: AgainstPopulation = field(default_factory=AgainstPopulation)
-    """What is known of the population."""
+    """Knowledge of the population."""
     population: ReadsPopulation | None = None
     """Reads its file, where there is one."""
 
     @property
     def about_sensitive(self) -> bool:
-        """Return whether something is asked that is about sensitive attributes."""
+        """Return whether a requirement is about sensitive attributes."""
         return not (self.l is self.t is self.alpha is self.beta is None)
 
     @property
     def anything(self) -> bool:
-        """Return whether some k, l, t, alpha or beta is asked, or the risk in a population."""
+        """Return whether some k, l, t, alpha or beta is required, or the risk in a population."""
         return self.k is not None or self.about_sensitive or self.against.is_given
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The checks that are asked, by name."""
+        """The required checks, by name."""
         given = {
             "k_anonymity": self.k,
             "l_diversity": self.l,
@@ -58,7 +58,7 @@ class Asked:
         return tuple(name for name, value in given.items() if value is not None)
 
     def checks(self, disclosure: Disclosure, sensitive: Sequence[str], unit: str | None = None) -> Iterator[Check]:
-        """Compare with a recount; an empty table keeps no promise. With a `unit` the k asked is of people."""
+        """Compare with a recount; an empty table keeps no promise. With a `unit` the required k is of people."""
         promise = KAnonymity(
             k=1 if self.k is None else self.k,
             quasi_identifiers=(),
@@ -96,23 +96,23 @@ class Validation:
     disclosure: Disclosure | None
     """The recount, where there was something to count."""
     unchecked: tuple[str, ...] = ()
-    """What the report declares or the caller asked, and was not looked at: never a pass."""
+    """Declarations and requirements that were not checked: never a pass."""
     uncountable: tuple[str, ...] = ()
-    """What the report declares and nobody can repeat from the files (`UNCOUNTABLE`)."""
+    """Declarations that nobody can repeat from the files (`UNCOUNTABLE`)."""
     population: Mapping[str, Any] | None = None
-    """The risk in a population, where that was asked."""
+    """The risk in a population, where it was requested."""
     suppressed: SuppressedCells | None = None
     """Cells of a plain table that somebody has suppressed; None where there is none."""
     notes: tuple[str, ...] = ()
-    """What was found in columns that are shown as they are, and which they are; no value."""
+    """Findings in columns that are shown unchanged, and their names; no value."""
 
     @property
     def passed(self) -> bool:
-        """True when something was checked, all of it holds, and nothing declared or asked was left out."""
+        """True when something was checked, all of it holds, and no declaration or requirement was left out."""
         return bool(self.checks) and not self.unchecked and all(check.passed for check in self.checks)
 
     def beside(self, declared: Iterable[str], asked: Asked) -> Validation:
-        """Return the validation with what it left out of the checks that are declared, and of what is asked.
+        """Return the validation with the declared and required checks that it left out.
 
         A check of a value or a column, `name:column`, answers for its name.
         """

@@ -68,7 +68,7 @@ def counted(value: object) -> int:
 
 
 def repeated(names: list[Any]) -> int:
-    """Count the names that stand more than once."""
+    """Count the names that occur more than once."""
     return len(names) - len(set(names))
 
 

@@ -77,7 +77,7 @@ def estimates_of(
     size : int, optional
         People of the population, where these are what is known.
     uniques : object
-        What is said of the population's unique rows.
+        Statement on the population's unique rows.
     """
     risks = expected_risks((each for each, _ in class_sizes), fraction)
     records = sum(each * classes for each, classes in class_sizes)

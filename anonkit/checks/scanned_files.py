@@ -41,7 +41,7 @@ _NOTHING = "(empty)"
 
 
 def scan_of(connection: Any, table: Files) -> str:
-    """Return what stands in FROM for files; those of text are read with DuckDB's own reader, all rows looked at.
+    """Return the FROM clause of files; those of text are read with DuckDB's own reader, all rows looked at.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def scan_of(connection: Any, table: Files) -> str:
 
 
 def first_rows_of(connection: Any, table: object) -> list[tuple[str | None, ...]]:
-    """Return the first rows of a file of CSV or TSV as texts, the line with the names among them; none of others."""
+    """Return the first rows of a file of CSV or TSV as strings, the line with the names among them; none of others."""
     if not isinstance(table, str | Path) or not Path(table).is_file() or not is_text(Path(table)):
         return []
     rows = f"read_csv({literal(table)}, header = false, all_varchar = true)"
@@ -75,7 +75,7 @@ def first_rows_of(connection: Any, table: object) -> list[tuple[str | None, ...]
 
 
 def _parquet(connection: Any, parts: Sequence[Path], *, partitioned: bool = False, at: int = 0) -> str:
-    """Return what stands in FROM for Parquet files; `at` is how many others have been named so."""
+    """Return the FROM clause of Parquet files; `at` is how many others have been named so."""
     unspelled = any("\\" in (whole := os.path.abspath(part)) and _WILD.search(whole) for part in parts)
     if unspelled or any(map(has_oldest_times, parts[:1])):
         import pyarrow.dataset
@@ -98,7 +98,7 @@ def _is_json(path: Path) -> bool:
 
 
 def _folder_keys(folder: Path) -> list[str]:
-    """Return the columns that the names of folders within a folder stand for, such as `day` of `day=1`."""
+    """Return the columns that the names of folders within a folder give, such as `day` of `day=1`."""
     parts = sorted(part.relative_to(folder) for part in folder.rglob("*.parquet") if part.parent != folder)
     return [name.partition("=")[0] for part in parts[:1] for name in part.parent.parts if "=" in name]
 
@@ -139,7 +139,7 @@ def names_in(connection: Any, files: Files, source: str) -> list[str]:
     Raises
     ------
     EngineError
-        A folder stands for a column whose name differs in capitals alone from that of a column within it.
+        A folder is a column whose name differs in capitals alone from that of a column within it.
     """
     path = _path(files)
     if path is not None and (is_text(path) or _is_json(path)):
@@ -157,7 +157,7 @@ def names_in(connection: Any, files: Files, source: str) -> list[str]:
 
 
 def renamed(connection: Any, files: Files, source: str, there: Sequence[str], names: Mapping[str, str]) -> str:
-    """Return what stands in FROM for some columns of files under SQL's own names.
+    """Return the FROM clause of some columns of files under SQL's own names.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def renamed(connection: Any, files: Files, source: str, there: Sequence[str], na
 
 
 def _selected(names: Mapping[str, str], source: str) -> str:
-    """Return what stands in FROM for columns under other names."""
+    """Return the FROM clause of columns under other names."""
     listed = ", ".join(f"{name} AS {own}" for name, own in names.items())
     return f"(SELECT {listed or 'NULL'} FROM {source})"
 
@@ -232,7 +232,7 @@ def _may_be_renamed(names: Sequence[str]) -> bool:
 
 
 def _spelled(connection: Any, path: Path) -> list[str]:
-    """Return the names of columns of a file of texts, in the order in which DuckDB has them."""
+    """Return the names of columns of a file of strings, in the order in which DuckDB has them."""
     if _is_json(path):
         return list(_json_rows(path).column_names)
     ((delimiter, quote, escape, skipped),) = connection.execute(
@@ -251,7 +251,7 @@ def _spelled(connection: Any, path: Path) -> list[str]:
 
 
 def _json_rows(path: Path) -> pa.Table:
-    """Return the rows of a JSON Lines file by a reader that tells capitals."""
+    """Return the rows of a JSON Lines file by a reader that distinguishes capitals."""
     import pyarrow.json as pa_json
 
     with pa.input_stream(path, compression=_COMPRESSIONS.get(path.suffix.lower())) as stream:

@@ -155,7 +155,7 @@ def _placements(positive: NDArray[np.bool_], scores: NDArray[np.float64]) -> NDA
 
 
 def _digits(size: float) -> int:
-    """Return how many digits behind the point a number of this size is told with."""
+    """Return the number of digits after the point for a number of this size."""
     return _DIGITS if size == 0 else max(_DIGITS, _DIGITS - math.floor(math.log10(size)))
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Usefulness of a release to whoever predicts its target, scored on the first rows of its file.
 
-The rows of a release stand in a secret random order, those first whose labels the search for the recoding did not see.
+The rows of a release are in a secret random order, those first whose labels the search for the recoding did not see.
 So the head of the file is all that is read, and anybody repeats the figure from the file alone.
 """
 
@@ -79,7 +79,7 @@ def prediction_check(
     data : path
         The release with labels; `schema` is its own.
     by_people : bool
-        Whether the promise is about people: then there are no such figures, since the order of the rows would tell
+        Whether the promise is about people: then there are no such figures, since the order of the rows would disclose
         which rows are of one person.
 
     Raises

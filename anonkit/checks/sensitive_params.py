@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a release says of its sensitive columns, compared with what its promise says: bounds, caps, and the list."""
+"""A release's rules for its sensitive columns, compared with its promise: bounds, caps, and the list."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def refuse_earlier(params: Mapping[str, Any], report: Mapping[str, Any]) -> None
 
 
 def sensitive_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:
-    """Check that params and promise ask the same of each sensitive column, and cap the columns that ask nothing.
+    """Check that params and promise require the same of each sensitive column, and cap those without requirements.
 
-    The list of texts that are no value and the folding are the published ones.
+    The list of strings that are no value and the folding are the published ones.
     """
     promised = report["guarantee"]["parameters"]
     sensitive = {name: entry for name, entry in named(params["columns"]) if entry["sensitive"]}
@@ -65,7 +65,7 @@ def sensitive_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> It
 
 
 def _is_list_of_caps(listed: Sequence[Any]) -> bool:
-    """Tell whether caps are pairs of a value and a share that the rule can give, each value once, numbers ascending."""
+    """Return whether caps are pairs of a value and a possible share, each value once, numbers ascending."""
     values = [value for value, _ in listed]
     numbers = [value for value in values if _is_number(value)]
     others = [value for value in values if not _is_number(value)]

@@ -32,7 +32,7 @@ _PUBLIC = "openssl pkey -in owner.pem -pubout -out owner.pub"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Envelope:
-    """What stands in `out.signature.json`: read, not yet believed."""
+    """The content of `out.signature.json`: read, not yet believed."""
 
     payload: bytes
     signatures: tuple[bytes, ...]
@@ -109,7 +109,7 @@ def signature_checks(place: Place, key: Ed25519PublicKey | None) -> Iterator[Che
     ----------
     place : Place
     key : Ed25519PublicKey, optional
-        Who must have signed. Without it nothing is said about who did; the files of a release that has a signature
+        Who must have signed. Without it the signer is not checked; the files of a release that has a signature
         are compared with it all the same.
 
     Yields

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What classes tell of values, and parts of the classes, counted by workers where hardly two rows are alike.
+"""Confidence of values in classes, and parts of the classes, counted by workers for high-cardinality keys.
 
 The figures are those of `anonkit.checks.value_confidence` and `anonkit.checks.clear_parts`. Workers hand each other
-lines of classes, and then what classes tell of a value; what comes to this machine is some values of each group.
+lines of classes, and then the confidence of a value in classes; what comes to this machine is some values of each
+group.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ from anonkit.checks.value_confidence import (
 
 @dataclass(frozen=True, kw_only=True)
 class SpreadConfidence:
-    """What was found in spread files."""
+    """The result of spread files."""
 
     by_value: Mapping[str, ColumnConfidence] = field(default_factory=dict)
     clear: ClearParts | None = None
@@ -137,7 +138,7 @@ def confidence_in_spread(
 
 
 def _told(lines: Sequence[Any], coding: Coding, records: int) -> ColumnConfidence:
-    """Return what is told of a column, from what each group of values is told, with the label of each value."""
+    """Return the published confidence of a column, from that of each group of values, with the label of each value."""
     rest = [line for line in lines if line[0] is None]
     held, counted, alike = (sum(line[at] for line in rest) for at in (1, 5, 6))
     if held != records or counted != records:
@@ -220,7 +221,7 @@ class LookAtFew:
 
 @dataclass(frozen=True, kw_only=True)
 class _Placed:
-    """What is known of all numbers of a column."""
+    """The distribution of all numbers of a column."""
 
     bands: pa.Table
     """`band`, `low`, `high`, ascending."""
@@ -407,7 +408,7 @@ class CountClasses:
     """`n`: the rows of each class."""
 
     def __call__(self, group: int, said: Sequence[bytes]) -> Iterator[Message]:
-        """Yield what the classes tell of each value, to the group of the value; or what the parts come to.
+        """Yield the confidence of each value in the classes, to the group of the value; or the figures of the parts.
 
         Raises
         ------
@@ -446,7 +447,7 @@ def _to_values(found: Sequence[Any], coding: Coding, first: int, groups: int) ->
 
 @dataclass(frozen=True, kw_only=True)
 class MergeValues:
-    """Adds up what groups of classes tell of the values of a group."""
+    """Adds up the confidence of the values of a group over groups of classes."""
 
     codings: tuple[Coding, ...]
     groups: int

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that workers read, in which hardly two rows are alike: their classes, and lines of theirs dealt to groups.
+"""Files that workers read, in which hardly two rows are equal: their classes, and lines dealt to groups.
 
-Workers count what stands in their own files, and deal it to groups: of neighbouring values, or of classes. What they
+Workers count the lines of their own files, and deal it to groups: of neighbouring values, or of classes. What they
 hand each other are Arrow tables.
 """
 
@@ -53,7 +53,7 @@ class SpreadClasses:
     groups: int
     """Groups of each column, and of classes."""
     reading: ReadValues
-    """What counts as a value of some columns."""
+    """Definition of a value of some columns."""
 
     @classmethod
     def of(
@@ -89,7 +89,7 @@ class SpreadClasses:
 
     @property
     def numbered(self) -> NumberedRows:
-        """What opens files with the numbers of their classes."""
+        """Opener of files with the numbers of their classes."""
         return NumberedRows(
             quasi_identifiers=self.quasi_identifiers, columns=self.columns, cells=self.cells, reading=self.reading
         )
@@ -117,7 +117,7 @@ def _borders(named: Sequence[pa.Table], groups: int) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Looked:
-    """What a task finds in its files."""
+    """The result of a task on its files."""
 
     classes: bytes
     """Quasi-identifiers q0, q1, … and `n`, the rows, of every class."""

@@ -42,12 +42,12 @@ _NO_CELLS = pa.chunked_array([], pa.null())
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpreadPeople:
-    """What was counted in spread files."""
+    """The counts of people in spread files."""
 
     rows: Counts
     """Rows of each class, ascending by its cells, missing last."""
     people: Counts | None
-    """People of each class; None where nobody is told from anybody."""
+    """People of each class; None where people are not distinguished."""
     values: Mapping[str, CountedValues]
     """By sensitive column."""
 
@@ -249,7 +249,7 @@ class CountPeople:
     def __call__(self, group: int, said: Sequence[bytes]) -> Iterator[Message]:
         """Yield messages: rows `n` and `people` of pairs, and of values in order; those of classes; or of all.
 
-        Of classes and of all the people with a value are told too, by column: `with0`, `with1`, …
+        The people with a value, of classes and of all, come too, by column: `with0`, `with1`, …
         """
         kind, part = divmod(group, self.groups)
         lines = pa.concat_tables([read_message(message) for message in said])

@@ -52,7 +52,7 @@ class Attribute:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpreadCounts:
-    """What was found in all classes."""
+    """The counts of all classes."""
 
     rows: Counts
     """Rows of each class, ascending by its cells, missing last."""
@@ -114,7 +114,7 @@ def measure_spread(
 
 
 def _told(of_groups: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return what is told of the worst class of all groups."""
+    """Return the published figures of the worst class of all groups."""
     return {
         **worst_told(united(each["worst"] for each in of_groups)),
         "strange": float(max(each["strange"] for each in of_groups)),
@@ -146,7 +146,7 @@ class RankValues:
     def __call__(self, group: int, said: Sequence[bytes]) -> Iterator[Message]:
         """Yield messages: `part`, `class`, `value`, `n` of pairs; or `part` and `n`, the rows of its values in order.
 
-        Values are numbered inside their part. Of a number it is told which it is, of a value with a cap the cap.
+        Values are numbered inside their part. A number comes with its value, a value with a cap with the cap.
         """
         at, part = divmod(group, self.groups)
         valued = "true" if self.attributes[at].missing_is_value else "s IS NOT NULL"
@@ -180,7 +180,7 @@ class MeasureClasses:
     ordered: tuple[bool, ...]
     """By attribute: its values have an order."""
     whole: tuple[bool, ...]
-    """By attribute: they are whole numbers."""
+    """By attribute: True for integers."""
     rows: bytes
     """`n`: the rows of each class."""
     recursive: tuple[int, ...]
@@ -188,9 +188,10 @@ class MeasureClasses:
     reading: ReadValues
 
     def __call__(self, group: int, said: Sequence[bytes]) -> Iterator[Message]:
-        """Yield what the worst class of the group has, or how many rows stand in classes of one value.
+        """Yield the figures of the worst class of the group, or the number of rows in classes of one value.
 
-        And the rows with a value, of the group and of the whole table as the group was told: all groups add up to it.
+        And the rows with a value, of the group and of the whole table as the group received it: all groups add up to
+        it.
 
         Raises
         ------

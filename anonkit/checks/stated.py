@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Validation of a release by a noise statement, of whatever method: its account, its noise, its table, its report.
 
-The method is not asked, and its package need not be here. Loss, words and lines are worked out from the statement in
-the params, by tables that no method shares.
+The method is not called, and its package need not be installed. Loss, words and lines are worked out from the statement
+in the params, by tables that no method shares.
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ _MOST_TABLES = 64
 
 
 def noise_checks(release: StatedRelease) -> Iterator[Check]:
-    """Compare the noise that shows with the stated rates; nothing where no rows were counted twice.
+    """Compare the visible noise with the stated rates; nothing where no rows were counted twice.
 
-    A statement is made before any row is read: no draw decides on another, as the bets ask for.
+    A statement is made before any row is read: no draw decides on another, as the e-values require.
     """
     tables: dict[tuple[tuple[str, int], ...], list[StatedDraw]] = defaultdict(list)
     for draw in release.draws:

@@ -38,7 +38,7 @@ _LARGEST_RATE = 64 << 52
 
 @dataclass(frozen=True, kw_only=True)
 class StatedQuery:
-    """What a draw was asked of the rows."""
+    """The query of a draw on the rows."""
 
     kind: str
     by: tuple[str, ...] = ()
@@ -233,7 +233,7 @@ def _text(raw: object) -> str:
 
 
 def labels_of(domain: PublicDomain, missing: str) -> list[str]:
-    """Return the label of each code: a category, an interval of a number, or what stands for a missing value."""
+    """Return the label of each code: a category, an interval of a number, or the label of a missing value."""
     labels = list(domain.categories or ())
     if domain.bounds is not None:
         edges = np.linspace(*domain.bounds, domain.cells + 1).tolist()

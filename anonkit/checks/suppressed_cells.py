@@ -27,7 +27,7 @@ class SuppressedCells:
     rows_with_cells: int
     """Rows that have these."""
     k: int
-    """Rows in the smallest class, as the table stands."""
+    """Rows in the smallest class of the table."""
     k_without_rows: int
     """The same without the suppressed rows; 0 where no row is left."""
     k_without_cells: int
@@ -38,7 +38,7 @@ class SuppressedCells:
         return asdict(self)
 
     def note(self) -> str:
-        """Say how many there are, and k with and without them."""
+        """Describe how many there are, and k with and without them."""
         return (
             f"Suppressed with *: all quasi-identifiers of {self.rows:,} rows, and {self.cells:,} cells in "
             f"{self.rows_with_cells:,} more. k is {self.k:,} with them, where * is a value like any other; "

@@ -66,15 +66,15 @@ _WEIGHT = "n"
 
 @dataclass(frozen=True, kw_only=True)
 class Lines:
-    """What is counted: a relation of a DuckDB connection, each line of which stands for one row or for several."""
+    """A relation of a DuckDB connection to count, in which each line is one row or several."""
 
     connection: Any
     source: str
-    """What stands in FROM."""
+    """FROM clause."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """How SQL addresses each column of the table."""
+    """SQL name of each column of the table."""
     weight: str | None = None
-    """What SQL calls the number of rows of a line; None: a line is a row."""
+    """SQL name of the number of rows of a line; None: a line is a row."""
 
     def column(self, name: str) -> str:
         """Return how SQL addresses a column.
@@ -155,7 +155,7 @@ def few_combined(table: Table, columns: Sequence[str]) -> Iterator[Lines | Sprea
 def counted_alike(lines: Lines, columns: Sequence[str]) -> Lines:
     """Return combinations of some columns with the number of their rows, where far fewer are expected than rows.
 
-    What is asked of a long table many times is then read once. Whether it is worth it is seen in its first rows.
+    A long table that many queries need is then read once. Its first rows show whether it pays.
     """
     names = tuple(dict.fromkeys(columns))
     if lines.weight is not None or not names:
@@ -254,7 +254,7 @@ def opened(table: Table, columns: Sequence[str] | None = None, *, threads: int |
     Raises
     ------
     EngineError
-        The table cannot be read, lacks a column, or has two that nobody can tell apart.
+        The table cannot be read, lacks a column, or has two of the same name.
     """
     if isinstance(table, pa.Table):
         names = _own(table.column_names, columns)
@@ -285,7 +285,7 @@ def _own(there: Sequence[str], columns: Sequence[str] | None) -> dict[str, str]:
 
 
 def _failed(error: Exception | None = None) -> EngineError:
-    """Return what is said of a count that failed; of the words of DuckDB, which may quote cells, its type alone."""
+    """Return the error for a count that failed; of the words of DuckDB, which may quote cells, its type alone."""
     if "OutOfMemory" in type(error).__name__:
         return EngineError(
             "recounting the table needs more memory, or room for temporary files, than there is",
@@ -322,7 +322,7 @@ def read_once(table: str | Path | pa.Table) -> Iterator[str | Path | pa.Table]:
 
 @contextmanager
 def scanned(table: Table, *, threads: int | None = None) -> Iterator[tuple[Any, str]]:
-    """Open a table in DuckDB and yield the connection and what stands in FROM for it, under the names of its columns.
+    """Open a table in DuckDB and yield the connection and the table's FROM clause, under the names of its columns.
 
     What the checks have made themselves is read so; of tables of others see `opened`.
 
@@ -366,7 +366,7 @@ class _Database:
     key: tuple[int, int | None]
     connection: DuckDBPyConnection
     private: PrivateFolder
-    """Where it spills."""
+    """Folder of spilled data."""
 
     @classmethod
     def of(cls, threads: int | None) -> _Database:
@@ -410,7 +410,7 @@ class _Database:
 
 
 def _scan(connection: DuckDBPyConnection, table: Table) -> str:
-    """Return what stands in FROM for a table."""
+    """Return the FROM clause of a table."""
     if isinstance(table, pa.Table):
         connection.register(IN_MEMORY, table)
         return IN_MEMORY

@@ -34,12 +34,12 @@ _SPELLED = 50_000
 
 @dataclass(frozen=True, kw_only=True)
 class Unchanged:
-    """What was found in the columns that a table shows as they are."""
+    """The findings in the columns that a table shows unchanged."""
 
     checks: tuple[Check, ...] = ()
     """One, where there is such a column."""
     notes: tuple[str, ...] = ()
-    """What was found where; no value."""
+    """Notes on the findings; no value."""
 
 
 def columns_in_clear(report: Mapping[str, Any]) -> list[str]:

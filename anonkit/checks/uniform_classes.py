@@ -2,7 +2,7 @@
 """Homogeneity of the target: the share of released records whose equivalence class has a single target value.
 
 Whoever places a person in such a class knows the person's target value, however large the class is. It is counted for
-the target of every k-anonymous release, declared sensitive or not, and stands beside what a target that has nothing to
+the target of every k-anonymous release, declared sensitive or not, and is beside what a target that has nothing to
 do with the quasi-identifiers would show in classes of the same sizes.
 """
 
@@ -32,7 +32,7 @@ class UniformClasses:
     """Share of the records with the commonest target value, in [0, 1]: how often a guess at it is right."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures as they stand in the report."""
+        """Return the figures for the report."""
         return {
             "target": self.target,
             "share": self.share,

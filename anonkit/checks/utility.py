@@ -75,21 +75,21 @@ class RowsAsReleased:
     table: pa.Table
     """Released quasi-identifiers of every row, aligned with the source."""
     released: Mask
-    """Rows that stand in the release, shape (n_rows,)."""
+    """Rows of the release, shape (n_rows,)."""
     placed: Mask
     """Rows that the recoding has a place for, shape (n_rows,)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class View:
-    """One way to see the rows: what a model learns from, and what it is asked about."""
+    """One view of the rows: the rows that a model learns from, and those that it predicts."""
 
     table: pa.Table
     """The features."""
     learned: Mask
     """Rows a model may learn from."""
     placed: Mask
-    """Rows it can be asked about; others are given the shares of the classes it has learned from."""
+    """Rows it can predict; others are given the shares of the classes it has learned from."""
 
 
 def predictive_utility(
@@ -303,7 +303,7 @@ def _shares(matrix: Matrix, labels: _Labels, train: Mask, test: Mask, placed: Ma
     matrix, labels, train, test
         All rows, shape (n_rows, n_features) and (n_rows,).
     placed : ndarray of shape (n_test,)
-        Rows held out that the model can be asked about.
+        Rows held out that the model can predict.
     """
     known, dense, sizes = np.unique(labels[train], return_inverse=True, return_counts=True)
     shares = np.zeros((placed.size, int(labels.max()) + 1))

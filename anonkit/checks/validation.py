@@ -78,7 +78,7 @@ def validate(
     signed_by: str | Path | None = None,
     workers: PartWorkers | None = None,
 ) -> Validation:
-    """Validate a release against its own report, or any table against what is asked.
+    """Validate a release against its own report, or any table against requirements.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def validate(
     sensitive : sequence of str
         Columns whose diversity is measured, beside those of the report.
     k, l, t, alpha, beta : optional
-        Asked of the table, on top of what the report promises: k-anonymity, distinct l-diversity, t-closeness, the
+        Required of the table, on top of the report's promise: k-anonymity, distinct l-diversity, t-closeness, the
         largest share of one sensitive value in a class, and basic beta-likeness (the most by which a value is
         likelier in a class than in the table, as a share; Cao and Karras 2012).
     release_as_is : sequence of str
@@ -156,7 +156,7 @@ def _declared(place: Place) -> list[str]:
 
 
 def _place_of(table: object) -> Place | None:
-    """Return where a release stands, or None for a plain table."""
+    """Return the place of a release, or None for a plain table."""
     if isinstance(table, Release):
         if table.place is None:
             raise ParameterError("a release in memory cannot be validated", "save it first")
@@ -207,8 +207,8 @@ def _validate_release(place: Place, requested: Asked, key: Ed25519PublicKey | No
     """Look at a release in an order in which nothing is believed that nobody vouches for.
 
     Kinds and sizes of the files, the signature over their bytes, the descriptor, the hashes that it states, and only
-    then what stands in them. What the asked key did not sign is not parsed. Files that were changed after the release
-    are, since what stands in them tells what was changed; whatever comes of it, the hashes have decided.
+    then their content. What the required key did not sign is not parsed. Files that were changed after the release
+    are, since their content shows what was changed; whatever comes of it, the hashes have decided.
     """
     if place.store is not None:
         place.store.require()
@@ -275,7 +275,7 @@ def _validate_documents(
 
 
 def _has_twice(report: Mapping[str, Any]) -> bool:
-    """Tell whether a report or its promise lists a column twice: each is read, which a forger could ask without end."""
+    """Return whether a report or its promise lists a column twice: a forger could cause endless work."""
     promise = report["guarantee"]["parameters"]
     lists = [[column["name"] for column in report["columns"]], *(promise.get(each, []) for each in _NAMED_ONCE)]
     lists += [[frozenset(key["columns"]) for key in promise.get("keys", [])]]

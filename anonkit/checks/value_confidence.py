@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How sure a class makes of each value of a column: the largest share of a class that has it, and of how many.
+"""Confidence of each value of a column within the classes: its largest share of a class, and that class's size.
 
 Who is placed in a class of 66 ill and three well people is known to be ill at 95.7 %, whatever l is. So each value is
 looked at by itself: its largest share of a class beside its share of the table, and the shares of its holders in
@@ -37,10 +37,10 @@ Counted = tuple[Any, int, float, int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class ValueConfidence:
-    """What the classes tell of one value, or of a band of numbers."""
+    """The confidence of one value, or of a band of numbers, within the classes."""
 
     value: Any
-    """As it stands in the table; [low, high] of a band; None for a missing cell that is a value."""
+    """The value of the table; [low, high] of a band; None for a missing cell that is a value."""
     holders: int
     records: int
     """Records that have it, and all of them; of people those with any value."""
@@ -66,7 +66,7 @@ class ValueConfidence:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnConfidence:
-    """What the classes tell of a column."""
+    """The confidence of a column's values within the classes."""
 
     values: tuple[ValueConfidence, ...]
     of_one_value: float
@@ -88,7 +88,7 @@ def value_confidence(
     lines : Lines
         The table, as `anonkit.checks.table_scans.combined` yields it.
     reading : ReadValues
-        What counts as a value, and which texts are one.
+        Definition of a value, and of equal strings.
     """
     coding = coding_of(lines, name, reading, missing_is_value=missing_is_value)
     cell = cell_of_kind(lines.column(name), _kind_of(lines, name))
@@ -100,14 +100,14 @@ def value_confidence(
 
 
 def cell_of_kind(cell: str, kind: str) -> str:
-    """Return the SQL of a cell: texts as such, and what is no number missing."""
+    """Return the SQL of a cell: strings as such, and what is no number missing."""
     if kind in ("FLOAT", "DOUBLE"):
         return f"CASE WHEN isnan({cell}) THEN NULL ELSE {cell} END"
     return f"{cell}::VARCHAR" if is_text(kind) else cell
 
 
 def is_text(kind: str) -> bool:
-    """Tell the types of texts from those of numbers, dates and truth values."""
+    """Return whether a type is one of strings, not of numbers, dates or truth values."""
     return not has_order(kind) and kind != "BOOLEAN"
 
 
@@ -125,16 +125,16 @@ class Coding:
 
     missing_is_value: bool
     reading: ReadValues | None = None
-    """Of texts: what counts as a value; their codes are made as they are met."""
+    """Of strings: the definition of a value; their codes are made as they are met."""
     column: str = ""
     table: pa.Table | None = None
     """`cell` and `code` of each of few values; or the ends `low` and `code` of bands."""
     labels: dict[Any, Any] = field(default_factory=dict)
-    """What is shown of each code."""
+    """Label of each code."""
     spellings: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Of each code of texts: how many rows have each spelling."""
+    """Of each code of strings: number of rows of each spelling."""
     told_labels: Mapping[Any, Any] | None = None
-    """What is shown of each code, where others have looked at the spellings."""
+    """Label of each code, where others have looked at the spellings."""
 
     @property
     def are_bands(self) -> bool:
@@ -149,7 +149,7 @@ class Coding:
         return f"'{_MISSING}'" if self.table is None else str(self.table.num_rows)
 
     def label(self, code: Any) -> Any:
-        """Return what is shown of a code: of texts the commonest spelling, and of equally common ones the first."""
+        """Return the label of a code: of strings the commonest spelling, and of equally common ones the first."""
         if self.told_labels is not None:
             return self.told_labels[code]
         if code == _MISSING or (self.table is not None and code == self.table.num_rows):
@@ -181,7 +181,7 @@ class Coding:
         )
 
     def shown_query(self, counted: str) -> str:
-        """Return the SQL of the lines of `counted` that are told, and of the one without a code; see `chosen`."""
+        """Return the SQL of the published lines of `counted`, and of the one without a code; see `chosen`."""
         if self.table is not None:
             return counted
         order = "code IS NULL, highest * records / holders DESC, code"
@@ -189,9 +189,9 @@ class Coding:
         return f"SELECT * FROM ({counted}) QUALIFY code IS NULL OR half > 0 OR {place} <= {SHOWN}"
 
     def chosen(self, found: Sequence[Sequence[Any]], records: int) -> list[Sequence[Any]]:
-        """Return the lines that are told, as they are told: bands ascending, other values by their lift.
+        """Return the published lines in their order: bands ascending, other values by their lift.
 
-        Of texts those of largest lift, and all that more than half of a class have.
+        Of strings those of largest lift, and all that more than half of a class have.
         """
         ordered = sorted(found, key=lambda line: (0.0 if self.are_bands else -lift(line[2], line[1], records), line[0]))
         return [line for at, line in enumerate(ordered) if self.table is not None or at < SHOWN or line[3]]
@@ -225,7 +225,7 @@ class Coding:
 
 
 def coding_of(lines: Lines, name: str, reading: ReadValues, *, missing_is_value: bool) -> Coding:
-    """Return how the values of a column are told apart: texts by their folding, few values by themselves, or bands."""
+    """Return the coding of the values of a column: strings by their folding, few values by themselves, or bands."""
     kind = _kind_of(lines, name)
     if is_text(kind):
         return Coding(reading=reading, column=name, missing_is_value=missing_is_value)
@@ -276,7 +276,7 @@ def coding_of_bands(ends: pa.Table, *, missing_is_value: bool) -> Coding:
 
 
 def shown(value: Any) -> Any:
-    """Return a value as JSON has it: numbers and truth values as such, all else as text."""
+    """Return a value as JSON has it: numbers and truth values as such, all else as strings."""
     if isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     return value.isoformat() if isinstance(value, datetime.date | datetime.time) else str(value)
@@ -296,7 +296,7 @@ def people_confidence(
     *,
     missing_is_value: bool,
 ) -> ColumnConfidence:
-    """Look at every value of a column in the classes, by the people who are told to hold it.
+    """Look at every value of a column in the classes, by its published number of people.
 
     People of a band are at most those of its numbers together.
 
@@ -305,7 +305,7 @@ def people_confidence(
     lines : Lines
         The table, or its different cells with the rows of each.
     cells : array, shape (n_values,)
-        What stands in the cells of each value, in the order of the values.
+        Cells of each value, in the order of the values.
     own : ValueRows
         The values of every class.
     everybody : array, shape (n_classes,)
@@ -340,7 +340,7 @@ def people_confidence(
 
 
 def _codes_of_values(lines: Lines, name: str, coding: Coding, cells: pa.ChunkedArray) -> list[Any]:
-    """Return the code of each value, None for what does not count; what texts are spelled like is looked up."""
+    """Return the code of each value, None for what does not count; spellings of strings are looked up."""
     connection = lines.connection
     if coding.table is None:
         text = f"{lines.column(name)}::VARCHAR"
@@ -355,7 +355,7 @@ def _codes_of_values(lines: Lines, name: str, coding: Coding, cells: pa.ChunkedA
 
 
 def confidence_told(found: Iterable[tuple[Any, ...]], coding: Coding) -> ColumnConfidence:
-    """Return what is told of a column: bands ascending, other values by their lift, the most telling first."""
+    """Return the published confidence of a column: bands ascending, other values by their lift, the largest first."""
     lines: list[Sequence[Any]] = list(found)
     records, alike = (lines[0][5], lines[0][6]) if lines else (0, 0)
     lines = coding.chosen([line for line in lines if line[0] is not None], records)
@@ -364,7 +364,7 @@ def confidence_told(found: Iterable[tuple[Any, ...]], coding: Coding) -> ColumnC
 
 
 def told_of(line: Sequence[Any], coding: Coding, records: int) -> ValueConfidence:
-    """Return what is told of one code; where its holders in all classes stand behind all else, people are counted."""
+    """Return the published confidence of one code; of people where its holders in all classes come after all else."""
     code, holders, highest, half, nine, *rest = line
     return ValueConfidence(
         value=coding.label(code),

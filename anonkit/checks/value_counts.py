@@ -58,7 +58,7 @@ class ValueCounts:
     def of_engine(
         cls, lines: Sequence[tuple[Any, ...]], last: Sequence[Any], told: Mapping[int, Any] = _NOTHING
     ) -> ValueCounts:
-        """Read what a database or Spark counted.
+        """Read the counts of a database or Spark.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class ValueCounts:
         return worst_told(worst)
 
     def _counted_as(self, present: Counts, rows: NDArray[Any], reading: ReadValues, column: str) -> CountedAs:
-        """Return which values are one; `present` are those that are held, a missing one last, by `rows` each."""
+        """Return which values are one; `present` are those that occur, a missing one last, by `rows` each."""
         if not self.numbers:
             return CountedAs()
         looked = LookedAt(numbers=np.array([self.numbers.get(int(value), np.nan) for value in present]), caps=None)
@@ -170,12 +170,12 @@ class ValueCounts:
 
 
 def are_told(last: Sequence[Any]) -> bool:
-    """Return whether it matters what the values are: texts may be spellings of one, and numbers close to each other."""
+    """Return whether the values matter: strings may be spellings of one, and numbers close to each other."""
     return _are_numbers(last) or any(isinstance(value, str) for value in last)
 
 
 def numbers_that_count(told: Mapping[int, Any], reading: ReadValues, column: str) -> dict[int, int | None]:
-    """Return the numbers of texts that count as another, by spelling, or as a missing cell."""
+    """Return the numbers of strings that count as another, by spelling, or as a missing cell."""
     first: dict[str, int] = {}
     out: dict[int, int | None] = {}
     for number, text in sorted(told.items()):
@@ -189,7 +189,7 @@ def numbers_that_count(told: Mapping[int, Any], reading: ReadValues, column: str
 
 
 def counted_cells(cells: Any, reading: ReadValues, column: str) -> Any:
-    """Return the cells of a pandas column with what counts as a value in place of texts."""
+    """Return the cells of a pandas column with the counted values in place of strings."""
     import pandas as pd
 
     if not any(isinstance(value, str) for value in cells.dropna().unique()):
@@ -209,7 +209,7 @@ def _are_whole(values: Sequence[Any]) -> bool:
 
 
 def _have_an_order(values: Sequence[Any]) -> bool:
-    """Tell numbers and dates from texts and truth values; nothing has no order."""
+    """Return whether values have an order: numbers and dates have one, strings and truth values none."""
     return bool(values) and not any(isinstance(value, str | bool | np.bool_) for value in values)
 
 

@@ -19,7 +19,7 @@ from anonkit.checks.table_scans import SpreadFiles, few_combined
 def fewest_alike(table: str | Path | pa.Table, quasi_identifiers: Sequence[str], unit: str) -> int:
     """Return the fewest people who have one whole set of rows; 0 for a table without rows, or with rows of nobody.
 
-    Two people have one set when every combination of the quasi-identifiers stands equally often in their rows. Missing
+    Two people have one set when every combination of the quasi-identifiers occurs equally often in their rows. Missing
     is a value like any other.
 
     Parameters

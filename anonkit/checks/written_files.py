@@ -75,7 +75,7 @@ def _version(report: Mapping[str, Any]) -> str:
 
 
 def manifest_of(schema: pa.Schema) -> Mapping[str, Any] | None:
-    """Return the manifest that stands in the metadata of the data file; None when other tools dropped it.
+    """Return the manifest in the metadata of the data file; None when other tools dropped it.
 
     Raises
     ------

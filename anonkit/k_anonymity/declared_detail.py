@@ -2,7 +2,7 @@
 """Columns with a declared generalization hierarchy: they are released as nodes of it, by name.
 
 A hierarchy of widths declares the bins [i w, (i + 1) w), a tree declares groups of values, dates have the parts of the
-calendar, `ladder = "none"` declares that a value is told as it is or not at all.
+calendar, `ladder = "none"` declares that a value is released as it is or not at all.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Hierarchy:
 
     @property
     def shows_gaps(self) -> bool:
-        """True when what lies between nodes is told by its ends, false when it is `*`."""
+        """True when a gap between nodes is shown by its ends, false when it is `*`."""
         return self.parts is None or self.parts.shows_gaps
 
     @property
@@ -153,7 +153,7 @@ def declared_grouping(
         Groups that may be published: those that k rows of the source have. Of the others the recoding says no more than
         of bins and values that do not occur.
     masked : bool
-        Release everything but the groups told of as `*`; for ordered columns.
+        Release everything but the marked groups as `*`; for ordered columns.
     """
     column = hierarchy.column
     present = np.arange(column.size) != (-1 if column.missing is None else column.missing)
@@ -193,9 +193,9 @@ def _bins(hierarchy: Hierarchy, nodes: Sequence[NDArray[Any]], masked: bool, mis
 
 
 def _wider_bins(hierarchy: Hierarchy, axis: IntervalAxis, labels: Labels) -> Iterator[Labels]:
-    """Yield the labels at every declared width that joins bins; bins that end between the cuts are told as `*`.
+    """Yield the labels at every declared width that joins bins; bins that end between the cuts become `*`.
 
-    What is wider than a width, or lies beyond the outermost cuts, keeps its label until nothing is told.
+    What is wider than a width, or lies beyond the outermost cuts, keeps its label until the column is dropped.
     """
     ends = [place(cut) for cut in axis.cuts]
     for bin_at in hierarchy.wider_bins():

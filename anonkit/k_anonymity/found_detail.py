@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns without a declared hierarchy: a search may use only values and cuts that k rows (people) share.
 
-A recoding is published, so what it lists and where it cuts is told of the source, suppressed rows included.
+A recoding is published, so its lists and cuts disclose facts of the source, suppressed rows included.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Pooled:
     """Placeholder for all values of a column that are not listed."""
 
     with_missing: bool = False
-    """True when fewer than k rows are missing: they are told from nothing else of the pool."""
+    """True when fewer than k rows are missing: they are indistinguishable from the rest of the pool."""
 
     def __repr__(self) -> str:
         return "<pooled>"
@@ -39,7 +39,7 @@ class Stretch:
     low: Point | None
     """The cut at its lower end; None for the lowest part, which has none."""
     with_missing: bool = False
-    """True when fewer than k rows are missing: they are told from nothing else of this part."""
+    """True when fewer than k rows are missing: they are indistinguishable from the rest of this part."""
 
 
 def held_by(codes: NDArray[np.integer], n_codes: int, holders: Holders) -> NDArray[np.int64]:
@@ -99,7 +99,7 @@ def cut_parts(
     bins: int | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> CodedColumn:
-    """Merge the values of an ordered column into parts of k rows (people) each, between cuts that tell of no fewer.
+    """Merge the values of an ordered column into parts of k rows (people) each; no cut discloses fewer.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The target as a search is guided by it: as classes, of which there are few, or as a number.
+"""The target as the guide of a search: as classes, of which there are few, or as a number.
 
 A search keeps a share of every class for every row, so that their number decides on its memory. Of many classes the
-commonest are told apart and the others guide as one; of more than a thousand, most have too few rows to learn from and
-the table is refused. A number costs one figure a row, however many different ones there are.
+commonest are distinguished and the others guide as one; of more than a thousand, most have too few rows to learn from
+and the table is refused. A number costs one figure a row, however many different ones there are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_CLASSES = 1000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GuidingTarget:
-    """What a search learns of the target; nothing of it is released."""
+    """The form of the target that a search learns from; nothing of it is released."""
 
     task: Task | None
     """None where there is no target."""
@@ -36,7 +36,7 @@ class GuidingTarget:
     numbers: FloatArray | None
     """The target as a number, shape (n_rows,), NaN where it is none; None where it is classes."""
     notes: tuple[str, ...] = ()
-    """What may be said of it in a release."""
+    """Notes that a release may contain."""
     owner: JsonObject | None = None
     """Exact figures of the source, for the owner alone."""
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Labels of intervals as two numbers, lowest and highest value, for releases that show them as plain columns.
 
-Of whole numbers both ends are in the interval: [30, 40) is 30 and 39. Of other numbers the highest is the first number
+Of integers both ends are in the interval: [30, 40) is 30 and 39. Of other numbers the highest is the first number
 after the interval, as in the label: [1.5, 2.5) is 1.5 and 2.5. A single number is its own lowest and highest value. An
-open end, and what `*` does not tell, has no number. Two labels with one pair are refused where rows show both: the
+open end, and a part of `*`, has no number. Two labels with one pair are refused where rows show both: the
 classes that the numbers make would not be those that were counted.
 """
 
@@ -29,7 +29,7 @@ Pair = tuple[float | None, float | None]
 def bounds_of_labels(
     params: Mapping[str, Any], released: Collection[str], shown: Callable[[str], Collection[str | None]]
 ) -> dict[str, Any]:
-    """Return the bounds of every label, by column, as they stand in `params.json`.
+    """Return the bounds of every label, by column, in their form in `params.json`.
 
     Columns of intervals of numbers have some; dates, places, categories, decimals and unsigned numbers of 64 bits stay
     labels, and so do columns that are released as they are.

@@ -18,7 +18,7 @@ MOST_LISTED = 20_000
 
 
 def label_entries(params: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the labels of each recoded column, in the order of the parts that they stand for.
+    """Return the labels of each recoded column, in the order of their parts.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def label_entries(params: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     -------
     dict
         By column, `{label, low, high}` of an interval and `{label, values}` of categories. `*` has no bounds and no
-        values. A bound is a number, or a text where JSON would round it: dates, moments, long decimals.
+        values. A bound is a number, or a string where JSON would round it: dates, moments, long decimals.
 
     Privacy
     -------
@@ -78,7 +78,7 @@ def _bounds(axis: IntervalAxis, label: str, parts: Collection[int]) -> dict[str,
 
 
 def _plain(point: Point) -> float | str:
-    """Return a cut as a number where its text is one that JSON keeps, else as the text that labels have."""
+    """Return a cut as a number where JSON keeps its text, else as the text that labels have."""
     text = point_text(point)
     try:
         number = int(text) if text.lstrip("-").isdigit() else float(text)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many rows of each person enter a release: at most so many, and a number that k people share.
+"""Contribution bounds: the rows of each person that enter a release, in numbers that k people share.
 
-Where k is asked for whole sets of rows, a set tells how many rows its person has. Whoever is alone with 57 visits would
-have to go, whatever the visits show. So rows are left out first: people whose number of rows fewer than k have come
-down to the next lower number that somebody has, and people with the fewest rows take along those of the next number
-when they are too few themselves.
+Where k is required of whole sets of rows, a set discloses how many rows its person has. Whoever is alone with 57 visits
+would have to go, whatever the visits show. So rows are left out first: people whose number of rows fewer than k have
+come down to the next lower number that somebody has, and people with the fewest rows take along those of the next
+number when they are too few themselves.
 """
 
 from __future__ import annotations
@@ -89,14 +89,14 @@ class LevelledRows:
 
 
 def levelled_rows(source: Source, policy: Policy, engine: Engine, k: int, randomness: Randomness) -> LevelledRows:
-    """Leave out the rows of people who have more than may stay; all stay where the policy limits nothing.
+    """Suppress the rows of people beyond their contribution bound; all stay where the policy limits nothing.
 
     Rows that are left out for another reason (a missing cell, no unit) count for nobody.
 
     Raises
     ------
     GuaranteeError
-        The whole set of a person's rows counts, and the table is too large to be held while it is counted.
+        The whole set of a person's rows counts, and the table is too large to stay in memory while it is counted.
 
     Privacy
     -------

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measured sensitive columns, and the width within which their numbers count as one value.
 
-Ten different salaries within a few per cent tell what each of ten people earns: to count them as ten values would be
-diversity in name. Numbers that are no measures, such as codes of diagnoses, are different where they differ at all.
+Ten different salaries within a few per cent disclose what each of ten people earns: to count them as ten values would
+be diversity in name. Numbers that are no measures, such as codes of diagnoses, are different where they differ at all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+\d*|\d+")
 
 
 def is_measured(column: Column, kind: pa.DataType, n_values: int) -> bool:
-    """Tell a measured column from one of codes.
+    """Return whether a column is measured, not one of codes.
 
     Parameters
     ----------
@@ -46,10 +46,10 @@ def is_measured(column: Column, kind: pa.DataType, n_values: int) -> bool:
 
 
 def has_missing_codes(values: Sequence[object]) -> bool:
-    """Return whether a number that stands for the lack of a value in many tables stands apart from all other values.
+    """Return whether a common code for a missing value is far from all other values.
 
     A code above 0 is apart where it lies further above the largest of the others than these reach, one below 0 where
-    none of the others is; among texts that are no numbers every code is.
+    none of the others is; among strings that are no numbers every code is.
     """
     codes = {float(code) for code in MISSING_CODES}
     numbers = [_number_of(value) for value in values]
@@ -62,7 +62,7 @@ def has_missing_codes(values: Sequence[object]) -> bool:
 
 
 def _number_of(value: object) -> float | None:
-    """Return a number, or a text that spells a whole one, as a number."""
+    """Return a number, or a string that spells an integer, as a number."""
     if isinstance(value, str):
         return float(value) if _WHOLE.fullmatch(value) else None
     return float(value) if isinstance(value, SupportsFloat) and not isinstance(value, bool) else None

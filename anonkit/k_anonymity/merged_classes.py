@@ -10,8 +10,9 @@ Privacy
 -------
 Every class that is shown meets the model, counted with all rows that show it, whatever this module does: the draft is
 counted anew. Who merges with whom depends on the published recoding and on the sizes of classes (on which of them break
-the model), and on nothing else about rows. A row that shows a coarser step tells that its own class broke the model
-here or went along, as leaving it out would have told: whoever knows the rule is left with the rows of the shown class.
+the model), and on nothing else about rows. A row that shows a coarser step discloses that its own class broke the model
+here or went along, as suppressing it would have disclosed: whoever knows the rule is left with the rows of the shown
+class.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class MergedRecoding:
     """Rows of these classes."""
 
     def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], BoolArray]:
-        """Return the released quasi-identifier columns, and which rows hold a value nothing is said about."""
+        """Return the released quasi-identifier columns, and which rows have a value that is not covered."""
         shown, unknown = self.steps[0].apply(batch)
         if not self.moved:
             return shown, unknown
@@ -74,7 +75,7 @@ class MergedRecoding:
 
     @property
     def published(self) -> Recoding:
-        """The recoding as `params.json` tells it: with its levels, where rows may show them."""
+        """The recoding for `params.json`: with its levels, where rows may show them."""
         return with_levels(self.steps[0]) if self.moved else self.steps[0]
 
 
@@ -87,12 +88,12 @@ def _replaced(cells: pa.Array, moving: BoolArray, coarser: pa.Array) -> pa.Array
 
 @dataclass(frozen=True, eq=False)
 class FinestClasses:
-    """The classes of the finest step as columns that tell them apart: the labels, or the number of the box."""
+    """The classes of the finest step as columns that identify them: the labels, or the number of the box."""
 
     recoding: Recoding
 
     def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], BoolArray]:
-        """Return the columns, and which rows hold a value nothing is said about."""
+        """Return the columns, and which rows have a value that is not covered."""
         if isinstance(self.recoding, GlobalRecoding):
             return self.recoding.apply(batch)
         leaves, unknown = self.recoding.leaves_of(batch)
@@ -148,12 +149,12 @@ def merged_recoding(
     Parameters
     ----------
     asked : RowsAsked
-        Which rows may be released, and what is asked of their sensitive values.
+        Which rows may be released, and the requirements on their sensitive values.
 
     Notes
     -----
     One pass counts the classes, with the values of sensitive columns where they matter, and with the unit where people
-    are counted. A table with a unit, or candidates for it, and more rows than may be held is not merged.
+    are counted. A table with a unit, or candidates for it, and more rows than fit into memory is not merged.
     """
     steps = coarser_steps(recoding)
     plain = MergedRecoding(steps=steps, moved={})
@@ -215,7 +216,7 @@ class _Climb:
     """The classes of a table on their way up the steps."""
 
     labels: IntArray
-    """What each class shows at each step, shape (n_steps, n_classes, n_columns)."""
+    """Label of each class at each step, shape (n_steps, n_classes, n_columns)."""
     entry_class: IntArray
     """Class of each entry: the rows of a class with one sensitive value (and unit), shape (n_entries,)."""
     weights: IntArray
@@ -261,7 +262,7 @@ class _Climb:
             n_taken *= 2
 
     def _broken(self, partition: Partition) -> BoolArray:
-        """Tell what is shown and breaks a requirement."""
+        """Return which shown classes break a requirement."""
         everything = np.ones(partition.classes.size, dtype=bool)
         broken = np.zeros(partition.n_classes, dtype=bool)
         for requirement in self.requirements:

@@ -2,7 +2,7 @@
 """The quasi-identifiers of a table as integer codes, with their hierarchies, before a search for a recoding.
 
 What the policy declares of a column is read here, once: whatever comes after looks at codes, and at the hierarchy that
-stands beside them.
+is beside them.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Preparation:
     bins: int | None = None
     """Merge these parts further, into about so many bins of equal width, in [2, inf)."""
     guided: bool = True
-    """Whether the search looks at the target."""
+    """True where the search uses the target."""
     calendar: bool = True
-    """Tell dates, moments and times by parts of the calendar; else only where the policy declares which."""
+    """Generalize dates, moments and times by parts of the calendar; else only where the policy declares which."""
 
     def hierarchy(self, column: CodedColumn, declared: Column) -> Hierarchy | None:
         """Return the levels of a column, None where the search is free.
@@ -83,9 +83,9 @@ class Prepared:
     """Rows on which the release is scored, shape (n_rows,): nothing may be fitted to what is foretold of them either;
     None where every row may guide."""
     task: Task | None = None
-    """What consumers do with the target; None without one."""
+    """Task of consumers on the target; None without one."""
     jointly: bool = False
-    """Whether the policy says that nothing is predicted: then detail is kept for all columns together."""
+    """True where the policy declares that nothing is predicted: detail is kept for all columns jointly then."""
     owner: JsonObject | None = None
     """Exact figures of the target, for the owner alone."""
     holders: Holders
@@ -93,9 +93,9 @@ class Prepared:
     k: int
     """Rows (people) that every class needs."""
     requirements: list[Requirement]
-    """What every equivalence class must meet, k first."""
+    """Requirements on every equivalence class, k first."""
     notes: tuple[str, ...]
-    """What the owner should read about the table."""
+    """Notes for the owner on the table."""
     kept: frozenset[str] = frozenset()
     """Columns of which at least two parts must be released."""
     detail_weights: Mapping[str, float] = field(default_factory=dict)
@@ -134,7 +134,7 @@ def prepare(
     Parameters
     ----------
     rules : sequence of SensitiveRule
-        What is asked of the values of each sensitive column.
+        Requirements on the values of each sensitive column.
     held_out : str, optional
         Column of truth values that marks the rows whose labels the search does not see.
 
@@ -208,7 +208,7 @@ def _marked(column: CodedColumn) -> BoolArray:
 def _usable_rows(source: Source, policy: Policy, engine: Engine, held_out: str | None) -> Source:
     """Return the rows that no missing value drops and, with a unit column, somebody's; the unit as its keys.
 
-    No row is left out because nobody may be told by a candidate for the person.
+    No row is left out because a candidate for the person may be missing.
     """
     needed = RowRules.of(policy).needed
     if not needed and policy.unit is None:
@@ -226,7 +226,7 @@ def _usable_rows(source: Source, policy: Policy, engine: Engine, held_out: str |
 def _free_codes(
     column: CodedColumn, declared: Column, preparation: Preparation, k: int, holders: Holders
 ) -> CodedColumn:
-    """Return the codes that a search may tell apart in a column without a hierarchy."""
+    """Return the codes that a search may distinguish in a column without a hierarchy."""
     if column.ordered and preparation.cut:
         return cut_parts(column, k, holders, bins=preparation.bins, bounds=declared.bounds)
     if not column.ordered and preparation.pool and declared.categories is None:
@@ -241,7 +241,7 @@ def _values_of(candidate: CodedColumn) -> NDArray[np.int64]:
 
 
 def _refuse_uncut(columns: Sequence[CodedColumn]) -> None:
-    """Refuse times of day that are counted as texts, since no point lies between two of them."""
+    """Refuse times of day that are counted as strings, since no point lies between two of them."""
     for column in columns:
         if column.ordered and any(isinstance(value, str) for value in column.values):
             raise SourceError(f"column {column.name!r} has times of day finer than microseconds", "round them")
@@ -284,7 +284,7 @@ def _requirements(
 
 
 def _blank_notes(columns: Sequence[CodedColumn]) -> tuple[str, ...]:
-    """Name the columns in which blanks at the ends of a string tell values apart."""
+    """Name the columns in which values differ by blanks at the ends of a string alone."""
     padded = [c.name for c in columns if any(isinstance(value, str) and value != value.strip() for value in c.values)]
     return tuple(
         f"Column {name!r} has cells that begin or end with blanks; ' a' and 'a' are different values."

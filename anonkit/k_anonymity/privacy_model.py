@@ -38,7 +38,7 @@ class AnonymityModel:
 
     k counts rows, or distinct people where the policy has a unit column. The diversity models bind every column of role
     sensitive, the target included if it is declared so; a column may ask for an l, t or alpha of its own. A sensitive
-    column of which nothing is asked has a cap on confidence by value (`anonkit.k_anonymity.sensitive_rules`). A release
+    column without requirements has a cap on confidence by value (`anonkit.k_anonymity.sensitive_rules`). A release
     that a search proposes is checked against the model as it is, so nothing here depends on the search being right.
 
     Raises
@@ -101,7 +101,7 @@ class AnonymityModel:
 
     @property
     def diversity(self) -> Diversity:
-        """What is asked of the sensitive values."""
+        """Diversity required of the sensitive values."""
         return Diversity(
             l=self.l, entropy_l=self.entropy_l, recursive=_recursive(self.recursive), t=self.t, alpha=self.alpha
         )
@@ -112,18 +112,18 @@ class AnonymityModel:
         return float(getattr(self, "max_suppression", 0.0))
 
     def asked_of(self, policy: Policy) -> dict[str, Diversity]:
-        """Return what is asked of the values of each sensitive column; nothing where it has a cap instead."""
+        """Return the diversity required of each sensitive column; nothing where it has a cap instead."""
         of_columns = _of_columns(policy)
         return {name: self.diversity.with_own(of_columns.get(name, Diversity())) for name in policy.sensitive}
 
     def guarantee(self, policy: Policy) -> KAnonymity:
-        """State the promise: k-anonymity and the diversity asked for.
+        """State the promise: k-anonymity and the required diversity.
 
         Raises
         ------
         PolicyError
-            Diversity is asked and no column is sensitive; a column that is no quasi-identifier says that its missing
-            cells drop their row, or are refused, which is done for quasi-identifiers alone.
+            Diversity is required and no column is sensitive; a column that is no quasi-identifier declares that its
+            missing cells drop their row, or are refused, which is done for quasi-identifiers alone.
         """
         for name, column in policy.columns.items():
             if column.missing in _ABOUT_ROWS and column.role not in _WHOSE_ROWS:

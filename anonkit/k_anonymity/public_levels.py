@@ -44,7 +44,7 @@ class PublicLevels:
     groups: tuple[IntArray, ...]
     """Group of each part at every level, finest first, each of shape (axis.size,) and numbered from 0."""
     labels: tuple[tuple[str | None, ...], ...]
-    """What each part is called at every level; None is missing."""
+    """Label of each part at every level; None is missing."""
 
     @property
     def name(self) -> str:
@@ -132,7 +132,7 @@ class PublicLevels:
         return Grouping(axis=axis, labels=tuple(axis.label([part]) for part in range(axis.size)))
 
     def detail(self, level: int) -> float:
-        """Return how much of the column a level tells, in [0, 1]: ln of its groups over ln of its parts."""
+        """Return the detail of the column at a level, in [0, 1]: ln of its groups over ln of its parts."""
         if level >= self.n_levels or self.axis.size < 2:
             return 0.0
         return math.log(int(self.groups[level].max()) + 1) / math.log(self.axis.size)

@@ -35,7 +35,7 @@ def rare_people(recoded: Source, engine: Engine, names: list[str], unit: str, k:
 
     Notes
     -----
-    One column of codes is held at a time, and two integers a row.
+    One column of codes is in memory at a time, and two integers a row.
     """
     people = engine.encode(recoded, [unit])[0]
     classes = np.zeros(people.codes.size, dtype=np.int64)

@@ -52,7 +52,7 @@ def draft_recoded(
     Parameters
     ----------
     usable : UsableRows
-        The rows of the table that the policy lets through, and what is asked of their sensitive values.
+        The rows of the table that the policy lets through, and the requirements on their sensitive values.
     column_facts : mapping of column name to ColumnFacts
         What the report says of a quasi-identifier beside how it was recoded.
     notes : sequence of str
@@ -173,7 +173,7 @@ def _passes(column: Column) -> bool:
 
 
 def _nobody_notes(policy: Policy, n_nobody: int) -> tuple[str, ...]:
-    """Say that rows were left out because they belong to nobody."""
+    """Describe that rows were suppressed because they belong to nobody."""
     if not n_nobody:
         return ()
     return (f"Rows without a value in {policy.unit!r} are left out: they belong to nobody who could be counted.",)
@@ -226,7 +226,7 @@ def _outlines(policy: Policy, recoding: Recoding) -> dict[str, Any]:
 
 
 def limits_rows(policy: Policy) -> bool:
-    """Tell whether rows of a person may be left out that no recoding tells of: by a secret draw, or with the person."""
+    """Return whether rows of a person may be suppressed beyond the recoding: by a secret draw, or with the person."""
     rows = policy.person_rows
     return rows is not None and (rows.whole_set or rows.most is not None)
 

@@ -31,7 +31,7 @@ DROPPED, NOBODY = "dropped", "nobody"
 
 
 class RowRecoding(Protocol):
-    """What maps quasi-identifiers to released values: a published recoding, or one with its small classes merged."""
+    """The map from quasi-identifiers to released values: a published recoding, or one with its small classes merged."""
 
     def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
         """Return the released quasi-identifier columns, and which rows are left out."""
@@ -87,7 +87,7 @@ class RecodeRows:
 
 
 def any_missing(batch: pa.RecordBatch, names: Sequence[str]) -> BoolArray:
-    """Tell which rows miss the cell of at least one of the columns, shape (n_rows,)."""
+    """Return which rows miss the cell of at least one of the columns, shape (n_rows,)."""
     missing = np.zeros(batch.num_rows, dtype=bool)
     for name in names:
         missing |= batch.column(name).is_null().to_numpy(zero_copy_only=False)
@@ -95,7 +95,7 @@ def any_missing(batch: pa.RecordBatch, names: Sequence[str]) -> BoolArray:
 
 
 def are_nobodys(batch: pa.RecordBatch, unit: str | None) -> BoolArray:
-    """Tell which rows have no unit, so that nobody is counted for them, shape (n_rows,); none without a unit column."""
+    """Return which rows have no unit and count for nobody, shape (n_rows,); none without a unit column."""
     if unit is None:
         return np.zeros(batch.num_rows, dtype=bool)
     nobody: BoolArray = cell_keys(batch.column(unit)).is_null().to_numpy(zero_copy_only=False)
@@ -103,7 +103,7 @@ def are_nobodys(batch: pa.RecordBatch, unit: str | None) -> BoolArray:
 
 
 def is_among(columns: Mapping[str, pa.Array], classes: pa.Table, n_rows: int) -> BoolArray:
-    """Tell which rows are in one of the classes, missing being a value; shape (n_rows,).
+    """Return which rows are in one of the classes, missing being a value; shape (n_rows,).
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def is_among(columns: Mapping[str, pa.Array], classes: pa.Table, n_rows: int) ->
 
 @dataclass(frozen=True, kw_only=True)
 class RowsAsked:
-    """Which rows may be released, and what is asked of their sensitive values."""
+    """The rows that may be released, and the requirements on their sensitive values."""
 
     needed: tuple[str, ...]
     """The quasi-identifiers whose missing cells drop their row."""
@@ -178,7 +178,7 @@ class CheckedColumn:
     """The declared categories; empty where bounds are declared."""
 
     def is_outside(self, array: pa.Array) -> BoolArray:
-        """Tell which cells are outside the domain; where numbers are declared, everything that is none is."""
+        """Return which cells are outside the domain; where numbers are declared, every other cell is."""
         plain = array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
         if self.bounds is not None and not is_ordered(plain.type):
             valid: BoolArray = plain.is_valid().to_numpy(zero_copy_only=False)

@@ -27,7 +27,7 @@ class RecodedSample:
     table: pa.Table
     """Their released quasi-identifiers, one row a row of the source."""
     released: BoolArray
-    """Rows that stand in the release, shape (n_rows,)."""
+    """Rows of the release, shape (n_rows,)."""
     placed: BoolArray
     """Rows that the recoding has a place for, shape (n_rows,)."""
 
@@ -38,14 +38,14 @@ def as_published(recoding: Mapping[str, Any]) -> Recoding:
 
 
 def released_names(recoding: Mapping[str, Any]) -> list[str]:
-    """Return the quasi-identifiers that a recoding, as it stands in `params.json`, shows."""
+    """Return the quasi-identifiers that a recoding, in its form in `params.json`, shows."""
     return [column["name"] for column in recoding["columns" if recoding["kind"] == "global" else "axes"]]
 
 
 def recoded_sample(
     rows: pa.Table, policy: Policy, applied: Recodes, classes: pa.Table, shown: Sequence[str]
 ) -> RecodedSample:
-    """Recode rows of a source, and tell which of them were released.
+    """Recode rows of a source, and find which of them were released.
 
     Equivalence classes are released whole or not at all, so a row was released where its class is in the release.
 
@@ -63,7 +63,7 @@ def recoded_sample(
 
     Privacy
     -------
-    Tells which rows were left out: for the owner's measures alone.
+    Discloses which rows were suppressed: for the owner's measures alone.
     """
     batch = pa.RecordBatch.from_arrays(
         [rows.column(name).combine_chunks() for name in rows.column_names], names=rows.column_names
@@ -83,7 +83,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def people_of(rows: pa.Table, unit: str | None) -> NDArray[np.int64] | None:
-    """Return the number of the person of each row, shape (n_rows,); rows of nobody stand alone. None without a unit."""
+    """Return the number of the person of each row, shape (n_rows,); rows of nobody are apart. None without a unit."""
     if unit is None:
         return None
     keys = pc.dictionary_encode(cell_keys(rows.column(unit).combine_chunks()))
@@ -92,10 +92,10 @@ def people_of(rows: pa.Table, unit: str | None) -> NDArray[np.int64] | None:
 
 
 def has_classes(kind: pa.DataType) -> bool:
-    """Return whether a column has classes by its type alone: texts or truth values."""
+    """Return whether a column has classes by its type alone: strings or truth values."""
     return not is_ordered(_plain(kind))
 
 
 def is_categorical(column: pa.ChunkedArray, most: int) -> bool:
-    """Return whether a column has classes: texts or truth values, or at most so many numbers or dates."""
+    """Return whether a column has classes: strings or truth values, or at most so many numbers or dates."""
     return has_classes(column.type) or pc.count_distinct(column).as_py() <= most

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares of a recoded column: how many rows of the source and of the release stand behind each released value."""
+"""Shares of a recoded column: the rows of the source and of the release with each released value."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RecodedShares:
     is_spread: bool
     """True where released sets overlap: a released row then counts evenly over the parts of its set."""
     coarseness: float
-    """Mean share of the source's rows that a released cell may stand for, in (0, 1]; 1 where it tells nothing."""
+    """Mean share of the source's rows that a released cell may mean, in (0, 1]; 1 for a dropped column."""
 
 
 def recoded_shares(
@@ -117,7 +117,7 @@ def _spread(
 def _runs(axis: IntervalAxis | CategoryAxis, rows: _FloatArray, most: int) -> list[list[int]]:
     """Return the parts as bars: neighbours of about as many rows on an ordered axis, else the commonest and the rest.
 
-    Missing stands by itself.
+    Missing is a bar of its own.
     """
     n_values = axis.size - axis.has_missing
     missing = [[n_values]] if axis.has_missing else []
@@ -132,7 +132,7 @@ def _runs(axis: IntervalAxis | CategoryAxis, rows: _FloatArray, most: int) -> li
 
 
 def _rows_of_parts(axis: IntervalAxis | CategoryAxis, source: pa.Array) -> _FloatArray:
-    """Return the rows of each part, shape (axis.size,); cells about which nothing is said are in none."""
+    """Return the rows of each part, shape (axis.size,); cells that are not covered are in none."""
     codes = axis.codes(source)
     return np.bincount(codes[codes >= 0], minlength=axis.size).astype(np.float64)
 
@@ -140,7 +140,7 @@ def _rows_of_parts(axis: IntervalAxis | CategoryAxis, source: pa.Array) -> _Floa
 def _coarseness(
     before: Mapping[str | None, float], counts: Mapping[str | None, int], n_rows: float | None = None
 ) -> float:
-    """Return the mean over released rows of the share of the source's rows that their cell may stand for."""
+    """Return the mean over released rows of the share of the source's rows that their cell may mean."""
     total, released = sum(before.values()) if n_rows is None else n_rows, sum(counts.values())
     if not total or not released:
         return 1.0

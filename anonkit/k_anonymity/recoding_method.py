@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one release path of all k-anonymous methods; a method itself writes the search for a recoding.
 
-The steps: rows that the policy leaves out or refuses are counted on the whole table; a table too large to be held is
+The steps: rows that the policy leaves out or refuses are counted on the whole table; a table too large for memory is
 sampled; its quasi-identifiers are coded (`preparing`); the method searches a recoding; the recoding is applied to the
 whole table, and classes that break the model are left out (`recoded_draft`).
 """
@@ -36,9 +36,9 @@ class SearchResult:
 
     recoding: Recoding
     column_facts: Mapping[str, ColumnFacts] = field(default_factory=lambda: MappingProxyType({}))
-    """What the report says of some columns beside how they were recoded: `reason`, `importance`."""
+    """Entries of the report on some columns beside their recoding: `reason`, `importance`."""
     details: JsonObject
-    """The report's `search` block: `name`, and figures that tell nothing of single rows."""
+    """The report's `search` block: `name`, and figures that disclose nothing of single rows."""
     owner: JsonObject = field(default_factory=lambda: MappingProxyType({}))
     """Exact figures of the source behind the recoding, for the owner alone."""
 
@@ -54,12 +54,12 @@ class RecodingMethod(AnonymityModel, ABC):
     -------
     k rows (people) share every released combination of quasi-identifiers, whatever the search returns: its recoding
     is applied to the table, and rows of smaller classes are left out, or the release is refused. What a recoding lists
-    and where it cuts is published, so a search must tell apart no more than `Prepared` offers.
+    and where it cuts is published, so a search must distinguish no more than `Prepared` offers.
     """
 
     @property
     def preparation(self) -> Preparation:
-        """How columns are coded of which the policy declares no detail."""
+        """Coding of columns for which the policy declares no detail."""
         return Preparation()
 
     @abstractmethod

@@ -97,7 +97,7 @@ class LeaveOut:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ShownAsReleased:
-    """What rows of the source show under the scheme of a release: for the owner's measures."""
+    """The released view of rows of the source under the scheme of a release: for the owner's measures."""
 
     levels: Sequence[PublicLevels]
     scheme: Scheme

@@ -26,7 +26,7 @@ from anonkit.report.blocks import Json
 
 
 def searched_rows(source: Source, engine: Engine, rng: Randomness, progress: Progress) -> Source:
-    """Return the table itself, or a keyed sample of its rows where it is too large to be held."""
+    """Return the table itself, or a keyed sample of its rows where it is too large for memory."""
     if not is_too_large(source, engine):
         return source
     progress("drawing a sample", 0.0)
@@ -45,7 +45,7 @@ def sample_details(sample: Source, source: Source) -> dict[str, Json]:
 
 
 def sample_note(sample: Source, source: Source) -> str:
-    """Say on how many rows the detail was chosen."""
+    """Describe the number of rows on which the detail was chosen."""
     return f"The detail was chosen on {sample.n_rows:,} of {source.n_rows:,} rows."
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How good a scheme is for a table, as a whole number that one row moves by a known amount.
+"""The score of a scheme for a table: an integer of known sensitivity to one row.
 
-A score is what a private choice looks at, so its sensitivity is the matter. A class of n rows counts as max(0, n - s)
+A private choice depends on scores alone, so their sensitivity matters. A class of n rows counts as max(0, n - s)
 rows, s being about as many as are needed for it to be shown: that changes by one at most when a row comes. With a
 target,
 
@@ -14,7 +14,7 @@ for shares p, is between -1 and 1: so the score moves by one at most, up or down
 number of rows that count times the detail that the scheme shows, in [0, 1], and can only grow, by one at most.
 
 Scores are in steps of 2**-10 of a row. Each group's part is rounded down to a step; a row moves one group's part by a
-row, a whole number of steps, at most, so that the rounding adds nothing.
+row, an integer number of steps, at most, so that the rounding adds nothing.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def scores_of(
     Parameters
     ----------
     schemes : sequence of Scheme
-        Those that show the same columns stand together.
+        Those that show the same columns come together.
     levels : sequence of PublicLevels
         Of each column.
     codes : int64 array, shape (n_columns, n_entries)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of the values of each sensitive column, fixed once on the table: what is a value, widths, and caps.
+"""The rules for the values of each sensitive column, fixed once on the table: values, widths, and caps.
 
-A sensitive column of which nobody asks l, t or alpha has a cap on confidence by value. A value that a share p of the
+A sensitive column without a required l, t or alpha has a cap on confidence by value. A value that a share p of the
 table has, p at most .8, may be held by at most (1 + p) / 2 of a class: a value that hardly anybody has is then no more
 than a guess in any class, which distinct l-diversity does not see to. A commoner value is exempt.
 
@@ -47,7 +47,7 @@ class Caps:
     """Largest share of a class that may hold each value of one sensitive column."""
 
     of_values: Mapping[str, float | None] = field(default_factory=lambda: MappingProxyType({}))
-    """Texts, dates and truth values with a cap above the least one; None: exempt."""
+    """Strings, dates and truth values with a cap above the least one; None: exempt."""
     from_numbers: tuple[tuple[float, float | None], ...] = ()
     """Numbers, ascending, from each of which on, up to the next one, a cap holds."""
     missing: float | None = LEAST_CAP
@@ -88,7 +88,7 @@ class Caps:
 
     @classmethod
     def listed(cls, caps: Iterable[tuple[object, float | None]]) -> Caps:
-        """Return caps of values in ascending order as they are told: what hardly any row has is not listed."""
+        """Return published caps of values in ascending order: what hardly any row has is not listed."""
         of_values: dict[str, float | None] = {}
         numbers: list[tuple[float, float | None]] = []
         missing: float | None = LEAST_CAP
@@ -135,7 +135,7 @@ class Caps:
 
 
 def _cap(count: int, everybody: int) -> float | None:
-    """Return (1 + p) / 2 rounded up to two digits, None where p is above `EXEMPT_ABOVE`: in whole numbers, exactly."""
+    """Return (1 + p) / 2 rounded up to two digits, None where p is above `EXEMPT_ABOVE`: in integers, exactly."""
     if count * _EXEMPT_OF[1] > everybody * _EXEMPT_OF[0]:
         return None
     return max(-(-50 * (everybody + count) // everybody), 51) / 100
@@ -150,7 +150,7 @@ def _within(counts: IntArray, ends: IntArray | None) -> IntArray:
 
 
 def number_of(value: object) -> float | None:
-    """Return a number as one that is compared with others; None for texts, dates and truth values."""
+    """Return a number as one that is compared with others; None for strings, dates and truth values."""
     if isinstance(value, bool) or not hasattr(value, "__float__"):
         return None
     return float(value)
@@ -170,20 +170,20 @@ def value_key(value: object) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class SensitiveRule:
-    """What is asked of the values of one sensitive column, and what counts as one."""
+    """The requirements on the values of one sensitive column, and the definition of a value."""
 
     name: str
     asked: Diversity
     no_values: frozenset[str] | None = frozenset(NO_VALUES)
-    """Folded texts that are none; None: texts are not folded either, as in version 0.1."""
+    """Folded strings that are none; None: strings are not folded either, as in version 0.1."""
     missing_is_value: bool = False
-    """A missing cell is a value like any other, and so is a text that is none."""
+    """A missing cell is a value like any other, and so is a string that is none."""
     width: float = 0.0
     """Numbers no further apart are one value; 0: equal ones alone."""
     caps: Caps | None = None
     """None: there is no cap on confidence."""
     has_codes: bool = False
-    """A number that stands for the lack of a value in many tables stands apart from all others."""
+    """True where a common code for a missing value is far from all others."""
 
     @property
     def bounds_something(self) -> bool:
@@ -292,9 +292,9 @@ def _settled(
 def stored_rules(
     model: AnonymityModel, policy: Policy, stored: Mapping[str, Mapping[str, Any]]
 ) -> tuple[SensitiveRule, ...]:
-    """Return the rules of an earlier release, by what its `params.json` says of its sensitive columns.
+    """Return the rules of an earlier release, by its `params.json`.
 
-    One that says no widths is of version 0.1: texts counted as they stand, and there were no caps.
+    One without widths is of version 0.1: strings counted as they are, and there were no caps.
     """
     return tuple(_stored(rule, stored[rule.name]) for rule in plain_rules(model, policy))
 
@@ -324,7 +324,7 @@ def of_released(rules: Sequence[SensitiveRule], data: Source, engine: Engine) ->
 
 
 def sensitive_notes(rules: Sequence[SensitiveRule], data: Source, names: Sequence[str], engine: Engine) -> list[str]:
-    """Say what of sensitive columns is not bounded, and where codes may stand for the lack of a value.
+    """Describe what of sensitive columns is not bounded, and where codes may mean a missing value.
 
     Parameters
     ----------
@@ -371,7 +371,7 @@ def _share_of_one(rule: SensitiveRule, data: Source, names: Sequence[str], engin
 
 
 def read_schema(schema: pa.Schema, names: Iterable[str]) -> pa.Schema:
-    """Return names and types of columns as they count: categories as texts."""
+    """Return names and types of columns as they count: categories as strings."""
     return pa.schema([(name, _plain_type(schema.field(name).type)) for name in names])
 
 
@@ -380,7 +380,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def as_counted(cells: pa.Array, no_values: frozenset[str]) -> pa.Array:
-    """Return the cells of a sensitive column as they count: texts folded, marks for a missing cell missing."""
+    """Return the cells of a sensitive column as they count: strings folded, marks for a missing cell missing."""
     kind = _plain_type(cells.type)
     if not pa.types.is_string(kind):
         return cells

@@ -51,8 +51,8 @@ class Recoded(AnonymityModel):
     Privacy
     -------
     The promise is the earlier release's, counted in this table alone. Values the earlier table did not have join
-    the group of all values that are not listed, or their row is left out. That a row shows a coarser step tells that
-    its own class broke the model in this table.
+    the group of all values that are not listed, or their row is left out. That a row shows a coarser step discloses
+    that its own class broke the model in this table.
     """
 
     name: ClassVar[str] = "recoded"
@@ -69,13 +69,13 @@ class Recoded(AnonymityModel):
     """By sensitive column: the width and the caps of its values, as the earlier release fixed them."""
     missing_values: tuple[str, ...] = ("",)
     candidates: tuple[tuple[str, ...], ...] = ()
-    """Columns that may say whose a row is, of which every class held k different values."""
+    """Columns that may identify the person of a row, of which every class had k different values."""
     keys: tuple[KeyCombination, ...] = ()
     """Combinations of quasi-identifiers with a k of their own."""
     independent_rows: bool = False
-    """The owner said that no person has several rows."""
+    """The owner declared that no person has several rows."""
     task: Task | None = None
-    """What consumers do with the target; None: it is classes, or there is none."""
+    """Task of consumers on the target; None: classification, or there is none."""
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any], *, max_suppression: float | None = None) -> Recoded:
@@ -124,7 +124,7 @@ class Recoded(AnonymityModel):
         Parameters
         ----------
         encoding : str, optional
-            Of the next batch, when it is a text file; UTF-8 by default, whatever the earlier table was written in.
+            Of the next batch, when it is a text file; UTF-8 by default, whatever the earlier table's encoding.
         """
         absent = (Role.IDENTIFIER, Role.TARGET)
         return Policy(
@@ -139,7 +139,7 @@ class Recoded(AnonymityModel):
 
     @property
     def _counted(self) -> frozenset[str]:
-        """Columns by which rows are told apart: without them a batch cannot be counted."""
+        """Columns by which rows are distinguished: without them a batch cannot be counted."""
         units = (of for column in self.declared for of in column.together)
         return frozenset((*units, *(name for columns in self.candidates for name in columns)))
 
@@ -191,7 +191,7 @@ class Recoded(AnonymityModel):
         return replace(policy, columns={name: policy.columns[name] for name in known})
 
     def rules(self, policy: Policy) -> tuple[SensitiveRule, ...]:
-        """Return what was asked of the values of sensitive columns: the earlier release's widths and caps.
+        """Return the requirements on sensitive columns: the earlier release's widths and caps.
 
         Raises
         ------
@@ -258,7 +258,7 @@ def _column(raw: Mapping[str, Any]) -> Column:
 
 
 def _column_type(arrow: str) -> ColumnType | None:
-    """Return the type text cells are read as, from the name of an Arrow type."""
+    """Return the type as which text cells are read, from the name of an Arrow type."""
     if arrow.startswith(("int", "uint")):
         return ColumnType.INTEGER
     if arrow.startswith(("float", "double", "halffloat", "decimal")):

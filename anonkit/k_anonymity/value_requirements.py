@@ -39,16 +39,16 @@ def diversity_requirements(
     units: IntArray | None = None,
     counted: Sequence[CountedPeople] | None = None,
 ) -> list[Requirement]:
-    """Return what the sensitive values of every equivalence class must meet.
+    """Return the requirements on the sensitive values of every equivalence class.
 
     Parameters
     ----------
     rules, sensitive : sequence of SensitiveRule, sequence of CodedColumn
-        What is asked of each column, and its values as they count.
+        Requirements on each column, and its values as they count.
     units : array, optional
         Person of each entry: then people hold values, not rows.
     counted : sequence of CountedPeople, optional
-        People of each entry, for each column, where an entry stands for all rows of a class with one value.
+        People of each entry, for each column, where an entry is all rows of a class with one value.
     """
     out: list[Requirement] = []
     for at, (rule, column) in enumerate(zip(rules, sensitive, strict=True)):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Equivalence classes of a recoded table that violate the privacy model, counted by the engine that holds the rows.
 
-Only counts reach this machine: the classes that are too small and, with l, t and the like asked for, how many rows
+Only counts reach this machine: the classes that are too small and, with l, t and the like required, how many rows
 (people) of every class hold each sensitive value. The rule is that of `search.equivalence.suppressed_rows`: whole
 classes go, all requirements are checked together, and again as long as more classes break one, since t-closeness
 compares with the rows that stay.
@@ -38,7 +38,7 @@ class ViolatingClasses:
     n_recoded: int
     """Rows that the recoding has a place for, in these classes or in others."""
     people: RarePeople | None = None
-    """Where k holds for whole sets of rows: the people who must go; then no class violates it besides."""
+    """People to suppress, where k holds for whole sets of rows; no class violates it besides."""
 
     @property
     def n_rows(self) -> int:
@@ -60,7 +60,7 @@ def violating_classes(
     Parameters
     ----------
     asked : RowsAsked
-        Which rows may be released, and what is asked of their sensitive values.
+        Which rows may be released, and the requirements on their sensitive values.
     """
     types, rules = recoding.types(source.schema), [rule for rule in asked.rules if rule.bounds_something]
     names = [name for name in policy.quasi_identifiers if name in types]
@@ -119,7 +119,7 @@ def _violating(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ValueCounts:
-    """How the values of one sensitive column are divided among the classes of a recoded table.
+    """The values of one sensitive column by class of a recoded table.
 
     A cell is a class together with one value of the sensitive column.
     """

@@ -41,7 +41,7 @@ def default_method(parameters: Collection[str], *, without_target: bool) -> str:
     parameters : collection of str
         Names of the parameters that were given.
     without_target : bool
-        True where it is said that there is no target.
+        True where the caller declares that there is no target.
     """
     if "epsilon" not in parameters:
         return "rfka"
@@ -104,7 +104,7 @@ def claim_of(method: type[Method]) -> Mapping[str, str] | None:
     """Return ``kind`` and ``statement`` of a method's promise, before there is a policy or a parameter.
 
     Where policy and parameters decide, a class says it in general terms in its attribute ``promise_words``; else the
-    promise of its defaults is taken, or that of its example. None when none of them can be told.
+    promise of its defaults is taken, or that of its example. None when none of them can be computed.
     """
     words: Mapping[str, str] | None = getattr(method, "promise_words", None)
     if words is not None:

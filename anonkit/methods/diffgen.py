@@ -24,8 +24,8 @@ class DiffGen(TreeMethod[SpecializationPlan]):
     """Generalize a table after Mohammed et al. 2011 (DiffGen) and release it.
 
     Each step makes one value finer in all cells: a group of categories is divided into the groups below it in the
-    policy's tree (without one, into single categories), an interval is cut in two where a draw of its own said. Half of
-    epsilon is divided over all draws, the other half counts the classes of each cell.
+    policy's tree (without one, into single categories), an interval is cut in two where a draw of its own decides. Half
+    of epsilon is divided over all draws, the other half counts the classes of each cell.
 
     Privacy
     -------
@@ -58,7 +58,7 @@ class DiffGen(TreeMethod[SpecializationPlan]):
 
     @property
     def slack(self) -> int:
-        """What divides the rate of a choice: 2 where the paper spends half of what it charges."""
+        """Divisor of the rate of a choice: 2 where the paper spends half of what it charges."""
         return slack_of(SCORES[self.score], self.rate)
 
     def published_claim(self) -> str | None:

@@ -88,12 +88,12 @@ class DiffPRFs(ScoredTree):
 
     @property
     def voted(self) -> str:
-        """What the owner says."""
+        """Vote that the owner declares."""
         return self.vote
 
     @property
     def category_split(self) -> Split:
-        """How a category is divided."""
+        """Split of a category."""
         return BRANCHES[self.branches]
 
     @property

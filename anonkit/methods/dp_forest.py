@@ -38,5 +38,5 @@ class DPForest(StackedMethod):
 
     @property
     def n_trees(self) -> int:
-        """One, unless more are asked for."""
+        """One, unless the owner declares more."""
         return self.trees or 1

@@ -128,7 +128,7 @@ class DPMarginals(DeltaMethod):
         return self.promise(policy, self._claim, *self._assumed_rows)
 
     def approximate_promise(self, policy: Policy, *bounds: str) -> ApproximateDP:
-        """Return the promise of the epsilon and the delta that were asked for."""
+        """Return the promise of the given epsilon and delta."""
         return super().approximate_promise(policy, *self._assumed_rows, *bounds)
 
     @property

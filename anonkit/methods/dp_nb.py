@@ -44,7 +44,7 @@ _ONE = 1 << RATE_BITS
 class DPNB(DeltaMethod):
     """Count every class and every class with every value of every attribute, and publish the counts with noise.
 
-    The counts stand in the params, for a naive Bayes model of them; the table is rows drawn from them. Numbers are
+    The counts are in the params, for a naive Bayes model of them; the table is rows drawn from them. Numbers are
     counted in equal bins of their public bounds.
 
     Privacy
@@ -118,7 +118,7 @@ class DPNB(DeltaMethod):
         )
 
     def rows_of_noise(self, policy: Policy) -> float:
-        """Return the deviation of the number of rows, which all tables together tell."""
+        """Return the deviation of the number of rows estimated from all tables together."""
         if policy.found_domains is not None:  # of unknown sizes
             return super().rows_of_noise(policy)
         schema = self.schema(policy)
@@ -131,7 +131,7 @@ class DPNB(DeltaMethod):
         return math.sqrt(schema.n_classes / precision)
 
     def guarantee(self, policy: Policy) -> CentralDP | ApproximateDP:
-        """State the promise: what the planned draws add up to, never above the epsilon and the delta asked for."""
+        """State the promise: the composition of the planned draws, never above the given epsilon and delta."""
         account = self.account(policy)
         if isinstance(account, ApproximateAccounting):
             return self.approximate_promise(policy)

@@ -29,7 +29,7 @@ from anonkit.randomness import Randomness
 
 @dataclass(frozen=True, kw_only=True)
 class DPTables(CentralMethod):
-    """Publish the tables that are asked for, each figure with noise and an interval.
+    """Publish the requested tables, each figure with noise and an interval.
 
     Counts of up to three columns, and sums, means and quantiles of a number by up to three, are measured in one pass;
     discrete Laplace noise is added once to each measurement. The table that is released has a line for every group of
@@ -108,7 +108,7 @@ class DPTables(CentralMethod):
         )
 
     def guarantee(self, policy: Policy) -> CentralDP:
-        """State the promise: what the planned draws add up to, never above the epsilon asked for.
+        """State the promise: the composition of the planned draws, never above the given epsilon.
 
         Types of the source are public where a table reads the column, and no assumption of other columns.
         """

@@ -26,7 +26,7 @@ class ERRPH(ShuffleDelta, AnswerStrength):
     """Publish each category as itself with probability p_0, else as a category drawn without looking.
 
     Numbers are published as one of `bins` equal bins of their public bounds. The label is randomized too, unless it is
-    asked for in the clear.
+    published in the clear.
 
     Privacy
     -------
@@ -86,5 +86,5 @@ class ERRPH(ShuffleDelta, AnswerStrength):
         return self.answered(column, column.grid(self.bins))
 
     def notes_of(self, table: PublishedTable, domains: PublicDomains, n_rows: int) -> list[str]:
-        """Tell what epsilon came to, where rounding cost much of it."""
+        """Describe the realized epsilon, where rounding cost much of it."""
         return realised_notes(self.epsilon, table.losses)

@@ -20,7 +20,7 @@ from anonkit.randomness import Randomness
 
 @dataclass(frozen=True, kw_only=True)
 class GreedyHamdist(RecodingMethod):
-    """Keep single values of columns in the order of how many pairs of different classes they tell apart.
+    """Keep single values of columns in the order of how many pairs of different classes they separate.
 
     The comparator of paper 001: binary features, Hamming-distance class separability, one greedy visit.
 

@@ -74,5 +74,5 @@ class PPNB(ShuffleDelta, AnswerStrength, NumberNoise):
         return self.answered(column, column.domain)
 
     def notes_of(self, table: PublishedTable, domains: PublicDomains, n_rows: int) -> list[str]:
-        """Warn about numbers that cannot be reconstructed, and tell what epsilon came to."""
+        """Warn about numbers that cannot be reconstructed, and describe the realized epsilon."""
         return [*reconstruction_notes(table, domains, n_rows), *realised_notes(self.epsilon, table.losses)]

@@ -60,7 +60,7 @@ class _Chosen:
 class RFKA(RecodingMethod):
     """Keep the detail that a random forest needs to predict the target, as far as k-anonymity allows.
 
-    The default starts with everything dropped and refines one column at a time where that tells most about the
+    The default starts with everything dropped and refines one column at a time where that informs most about the
     target for the rows it costs. The published algorithm (`preset="paper"`) visits features in the order of their
     importance and keeps or drops each as a whole.
 
@@ -274,12 +274,12 @@ class RFKA(RecodingMethod):
     def _publishable(
         self, columns: Sequence[CodedColumn], ranking: Sequence[Feature], prepared: Prepared
     ) -> Sequence[Feature]:
-        """Leave out the values that fewer than k rows (people) hold: a recoding that keeps one tells of them."""
+        """Leave out the values that fewer than k rows (people) hold: a recoding that keeps one discloses them."""
         held = {column.name: held_by(column.codes, column.size, prepared.holders) for column in columns}
         return [feature for feature in ranking if feature.code is None or held[feature.column][feature.code] >= self.k]
 
     def _with_rest(self, columns: Sequence[CodedColumn], selection: Selection, prepared: Prepared) -> Selection:
-        """Give up kept values of a column, the least held first, until k rows hold the others, or none does."""
+        """Drop kept values of a column, the rarest first, until k rows hold the others, or none does."""
         groups, decisions = dict(selection.groups), list(selection.decisions)
         for column in columns:
             held = held_by(column.codes, column.size, prepared.holders)
@@ -307,7 +307,7 @@ class RFKA(RecodingMethod):
         return None if hierarchy is None else hierarchy.ladder
 
     def _drop_reason(self, drop: Drop, column: CodedColumn) -> str:
-        """Say in words why a column was dropped; how many rows it was about is the owner's."""
+        """Return why a column was dropped, in words; the number of rows is the owner's."""
         if drop.reason is DropReason.CONSTANT:
             if any(isinstance(value, Pooled | Stretch) for value in column.values):
                 return f"fewer than two of its values are shared by {self.k} or more"
@@ -371,7 +371,7 @@ def _one_hot_numbers(
 
 
 def _greedy_reasons(decisions: Sequence[Decision]) -> dict[str, str]:
-    """Say why columns of which nothing was kept were dropped."""
+    """Return why columns without kept values were dropped."""
     reasons: dict[str, str] = {}
     kept = {decision.feature.column for decision in decisions if decision.kept}
     for decision in decisions:

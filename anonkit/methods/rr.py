@@ -35,13 +35,13 @@ class RR(ShuffleDelta):
 
     With allocation `sample` a row answers one attribute, drawn at random, and the answer hides the label with it; with
     `split` it answers all of them, each with a share of epsilon. A category is answered by one value or, where that
-    tells more at this epsilon, by a set of them (`anonkit.randomized_response.answer_sets`); numbers go through the
-    best of bins, sets of bins, square wave and piecewise mechanism (`anonkit.randomized_response.number_response`).
+    is more accurate at this epsilon, by a set of them (`anonkit.randomized_response.answer_sets`); numbers go through
+    the best of bins, sets of bins, square wave and piecewise mechanism (`anonkit.randomized_response.number_response`).
     Neither rule looks at data.
 
     Privacy
     -------
-    Local differential privacy per row with the epsilon given, the label included unless it is asked for in the clear.
+    Local differential privacy per row with the epsilon given, the label included unless it is published in the clear.
     """
 
     name: ClassVar[str] = "rr"
@@ -104,7 +104,7 @@ class RR(ShuffleDelta):
         )
 
     def notes_of(self, table: PublishedTable, domains: PublicDomains, n_rows: int) -> list[str]:
-        """Tell what epsilon came to, where rounding cost much of it."""
+        """Describe the realized epsilon, where rounding cost much of it."""
         clear = self.label == "clear" and domains.target is not None
         return [] if clear else realised_notes(self.epsilon, {"the row": table.record_epsilon})
 

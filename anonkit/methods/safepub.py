@@ -139,7 +139,7 @@ class SafePub:
         return sampled, class_size(sampled, units, self.delta, self.k)
 
     def guarantee(self, policy: Policy) -> AnonymousDP:
-        """State the promise: epsilon and delta as they were asked for, and the k that they need.
+        """State the promise: the given epsilon and delta, and the k that they need.
 
         Raises
         ------

@@ -26,7 +26,7 @@ _POOR_RECONSTRUCTION = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class NumberNoise:
-    """How numbers are multiplied and shifted; the parameters shared by `trr` and `ppnb`."""
+    """The laws by which numbers are multiplied and shifted; the parameters shared by `trr` and `ppnb`."""
 
     noise: str = parameter(
         default="N(1,1)",
@@ -118,7 +118,7 @@ class TRR(NumberNoise, RandomizedMethod):
         return PublishedTable(target=clear_target(domains), attributes=tuple(attributes))
 
     def guarantee(self, policy: Policy) -> NoGuarantee:
-        """Say that nothing is promised, and why."""
+        """State that nothing is promised, and why."""
         table = self.published(policy)
         names = [attribute.name for attribute in table.attributes]
         return NoGuarantee(

@@ -20,14 +20,14 @@ class Division:
     """The best division of each of m boxes along the hierarchy of one column."""
 
     score: FloatArray
-    """What it tells, shape (m,); 0 where a box cannot be divided."""
+    """Gain of the division, shape (m,); 0 where a box cannot be divided."""
     part: IntArray
     """Part that each group of rows goes to, shape (n_groups,): 0, 1, … for the nodes that are distinguished, the most
     rows first, then one for what is left of the box."""
     level: IntArray
     """Level of the hierarchy at which each box is divided, shape (m,)."""
     n_nodes: IntArray
-    """How many nodes are distinguished in each box, shape (m,)."""
+    """Number of distinguished nodes in each box, shape (m,)."""
 
 
 def divide(
@@ -40,7 +40,7 @@ def divide(
     floor: FloatArray,
     worth: tuple[float, float],
 ) -> Division:
-    """Divide every box at the coarsest level that tells its rows apart.
+    """Divide every box at the coarsest level that separates its rows.
 
     Nodes with fewer than `floor` rows stay together; where they are fewer than `floor` rows together, the smallest
     other node stays with them.
@@ -82,7 +82,7 @@ def divide(
 
 
 def _told(of_box: IntArray, size: FloatArray, floor: FloatArray) -> BoolArray:
-    """Tell which nodes are distinguished, shape (n_pieces,)."""
+    """Return which nodes are distinguished, shape (n_pieces,)."""
     heavy = size >= floor[of_box]
     left = np.bincount(of_box[~heavy], size[~heavy], minlength=floor.size)
     short = (left > 0) & (left < floor)

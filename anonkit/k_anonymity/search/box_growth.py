@@ -31,7 +31,7 @@ class Splits:
     `column` is the column that divides a node, -1 for a leaf; `left` is its left child, the right one is `left` + 1;
     `parent` is -1 at the root. A node sends code c left if c <= `at_most`, or, where `at_most` is LISTED, if c is among
     its listed codes; the code for missing goes left where `missing_left` is set. `amid` marks what is left of a box
-    between two of the parts that a hierarchy divides it into: no box, and never asked whether it meets anything.
+    between two of the parts that a hierarchy divides it into: no box, and never checked against a requirement.
     """
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ class _Groups:
     def best_cut(self, order: IntArray, floor: FloatArray, worth: tuple[float, float]) -> tuple[FloatArray, IntArray]:
         """Find the best cut of each box that leaves its groups in this order and `floor` rows, shape (m,), a side.
 
-        Its score is the share of the guides' variance that it explains and, times the second `worth`, what it tells
+        Its score is the share of the guides' variance that it explains and, times the second `worth`, what it shows
         of the column: codes that a row is distinguished from. Both are additive over cuts.
 
         Returns
@@ -170,7 +170,7 @@ def _views(columns: Sequence[CodedColumn], constrained: bool, declared: Mapping[
     """Return the orders of all columns.
 
     Where requirements look at sensitive values, categories are also cut in an order that knows nothing of the target:
-    if the target is sensitive, the cuts that tell most of it are the ones that are not allowed.
+    if the target is sensitive, the most informative cuts on it are the ones that are not allowed.
     """
     views = []
     for number, column in enumerate(columns):
@@ -259,7 +259,7 @@ class Growth:
         return False
 
     def _step(self, only: int | None = None) -> bool:
-        """Cut every open box at its best cut, or close it where there is none; tell whether any had one.
+        """Cut every open box at its best cut, or close it where there is none; return whether any had one.
 
         A cut that breaks a requirement is not made: the box stays open, and its next cut in that order of codes must
         leave more rows on the smaller side. With `only`, the number of a column, one box at most is cut, by this
@@ -338,7 +338,7 @@ class Growth:
             self.splits.list_codes(np.full(codes.size, self.splits.parent[child[part]]), codes)
 
     def _allowed(self, here: IntArray, part: IntArray, first: IntArray) -> BoolArray:
-        """Tell which boxes may be cut into the given parts (-1: not cut), shape (m,).
+        """Return which boxes may be cut into the given parts (-1: not cut), shape (m,).
 
         `first` is the number of the first part of each box.
         """

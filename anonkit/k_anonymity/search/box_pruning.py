@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which cuts of a division into boxes tell something of the target, and which only chance.
+"""Cost-complexity pruning of a division into boxes: cuts that predict the target stay, cuts by chance go.
 
 A division goes on as long as both sides keep the promise, far beyond what a forest can know. Here it is pruned by
 cost-complexity (Breiman, Friedman, Olshen, Stone 1984, chapter 3): for every cost of a box there is the division that
 keeps most of the guide's variance for its boxes, and the cost is chosen by rows that the forests have not learned from.
 Of the divisions that are as good as the best one up to the error of their difference, the finest is taken: boxes are
-put together where that makes the table tell more, never because little is known. Where the target cannot be told at
+merged where that makes the table predict better, never because little is known. Where the target cannot be predicted at
 all, by the forests or by any division, nothing is put together: whoever asks other questions loses no column.
 
-**What is compared.** In each fold the boxes tell of a row what a forest without this fold says of the fold's rows of
-its box, on average; a division is judged by the squared error of that. Against the whole box, a cut saves 2 C - S, C
-being the sum over the two sides of the product of what is told and true, S of the square of what is told, both about
+**What is compared.** In each fold a box predicts for a row the mean prediction of a forest without this fold for the
+fold's rows of the box; a division is judged by the squared error of that. Against the whole box, a cut saves 2 C - S, C
+being the sum over the two sides of the product of prediction and truth, S of the square of the prediction, both about
 the whole box. By chance alone C has mean 0 and variance v S, with v the variance of what is true within boxes.
 """
 
@@ -39,14 +39,14 @@ _APART = 1.0
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Cuts:
-    """What each cut of a division does, in arrays of shape (n_nodes,); 0 at leaves."""
+    """The effect of each cut of a division, in arrays of shape (n_nodes,); 0 at leaves."""
 
     kept: FloatArray
     """Guide's variance that it keeps, times rows."""
     right: FloatArray
-    """What is told times what is true, about the whole box: C."""
+    """Prediction times truth, about the mean of the whole box: C."""
     told: FloatArray
-    """What is told, squared, about the whole box: S."""
+    """Squared prediction, about the mean of the whole box: S."""
 
     def saved(self, cuts: BoolArray) -> float:
         """Return the squared error that some of the cuts save."""
@@ -83,7 +83,7 @@ def with_a_cut_of(splits: Splits, kept: BoolArray, number: int) -> BoolArray:
 
 
 def telling_cuts(splits: Splits, node: IntArray, rows: FloatArray, told: Predicted) -> BoolArray:
-    """Tell which cuts of a division stay.
+    """Return which cuts of a division stay.
 
     Parameters
     ----------
@@ -126,14 +126,14 @@ def telling_cuts(splits: Splits, node: IntArray, rows: FloatArray, told: Predict
 
 @dataclass(frozen=True, kw_only=True)
 class _Forests:
-    """What the forests are worth about rows that they have not seen."""
+    """The predictive power of the forests for rows that they have not seen."""
 
     right: float
-    """Sum over rows of what is told, about the mean of the fold, times what is true."""
+    """Sum over rows of the prediction, about the mean of the fold, times the truth."""
     square: float
-    """Sum over rows of the square of what is told, about the mean of the fold."""
+    """Sum over rows of the square of the prediction, about the mean of the fold."""
     variance: float
-    """Variance of what is true along what is told: by chance alone `right` has mean 0 and variance times `square`."""
+    """Variance of the truth along the prediction: by chance alone `right` has mean 0 and variance times `square`."""
 
     @classmethod
     def of(cls, told: Predicted) -> _Forests:

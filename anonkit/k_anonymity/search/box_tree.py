@@ -46,11 +46,11 @@ class BoxTree:
     at_most: IntArray
     """Last code going left at a node of an ordered column, -2 at a node that lists its codes; shape (n_nodes,)."""
     missing_left: BoolArray
-    """Whether missing, the last code, goes left too at a node of an ordered column; shape (n_nodes,)."""
+    """True where missing, the last code, goes left too at a node of an ordered column; shape (n_nodes,)."""
     listed: IntArray
     """The codes going left at the nodes that list them, node after node, ascending."""
     listed_from: IntArray
-    """Where the codes of each node begin in `listed`, shape (n_nodes + 1,)."""
+    """Offset of the codes of each node in `listed`, shape (n_nodes + 1,)."""
 
     @property
     def n_leaves(self) -> int:
@@ -240,7 +240,7 @@ def grow_boxes(
     -------
     Every box meets every requirement; no row is suppressed. The place of the cuts depends on the data, the labels
     included, and is itself published with the boxes: k-anonymity is a promise about the released table, not about
-    what the choice of boxes tells. A box of one class discloses that class, unless a requirement on the target
+    what the choice of boxes discloses. A box of one class discloses that class, unless a requirement on the target
     forbids it.
     """
     n_rows = labels.size

@@ -144,16 +144,16 @@ def held_by_people(
 
     Privacy
     -------
-    These counts stand beside the release, so that they can be checked. With the rows of a class in the table, a value
-    that one person holds would tell how many rows that person has: it is counted as held by two. For the same reason
-    one or two people with a value, in a class where others have none, are not distinguished and count as one.
+    These counts are published beside the release, so that they can be checked. With the rows of a class in the table, a
+    value that one person holds would disclose how many rows that person has: it is counted as held by two. For the same
+    reason one or two people with a value, in a class where others have none, are not distinguished and count as one.
     """
     few = np.where(with_value > _FEW, with_value, np.minimum(with_value, 1.0))
     return Held(at_most(rows, people), np.where(blank == 0, everybody, few), everybody)
 
 
 def at_most(rows: NDArray[Any], people: NDArray[Any]) -> NDArray[Any]:
-    """Return the people who hold each value as they are told: one person with several rows is told as two."""
+    """Return the published counts of people with each value: one person with several rows counts as two."""
     return np.asarray(np.maximum(people, np.minimum(rows, float(_FEW))))
 
 
@@ -171,7 +171,7 @@ class CountedPeople:
     everybody: IntArray
     """People of the entry's class."""
     everywhere: IntArray
-    """People of the whole release with each value, as told, shape (n_values,)."""
+    """Published number of people of the whole release with each value, shape (n_values,)."""
     anybody: int
     """People of the whole release with any value."""
 

@@ -18,7 +18,7 @@ from anonkit.k_anonymity.search.hierarchy_levels import Groups
 class DistinctRows:
     """A table in which rows that are alike in everything a search looks at are counted instead of repeated.
 
-    Entries stand in ascending order of their codes, columns in order of their names, so nothing depends on the
+    Entries are in ascending order of their codes, columns in order of their names, so nothing depends on the
     order of rows and columns in the table.
     """
 
@@ -52,7 +52,7 @@ class NumberedRows(DistinctRows):
 
     @property
     def weights(self) -> FloatArray:
-        """How many rows each entry stands for, shape (n_entries,)."""
+        """Number of rows of each entry, shape (n_entries,)."""
         return np.bincount(self.entry, minlength=self.whole.classes.size).astype(np.float64)
 
     @classmethod

@@ -39,7 +39,7 @@ class Partition:
     """Class of each entry, shape (n_entries,), dense in [0, n_classes)."""
     n_classes: int
     weights: IntArray | None = None
-    """Rows each entry stands for, shape (n_entries,); None: one each."""
+    """Number of rows of each entry, shape (n_entries,); None: one each."""
 
     @classmethod
     def whole(cls, n_rows: int, weights: IntArray | None = None) -> Partition:
@@ -79,7 +79,7 @@ class Partition:
         return distinct_in_groups(self.classes, self.n_classes, values)
 
     def n_rows(self, marked: BoolArray | None = None) -> int:
-        """Rows the marked entries (default: all) stand for."""
+        """Return the number of rows of the marked entries (default: all)."""
         if self.weights is None:
             return self.classes.size if marked is None else int(marked.sum())
         return int(self.weights.sum() if marked is None else self.weights[marked].sum())
@@ -93,11 +93,11 @@ class Requirement(Protocol):
     """
 
     name: ClassVar[str]
-    """What it is called in reports."""
+    """Name in reports."""
 
     @property
     def attributes(self) -> tuple[IntArray, ...]:
-        """What it looks at besides the classes: sensitive values, units; entries alike in these may be merged."""
+        """Columns besides the classes that it uses: sensitive values, units; entries alike in these may be merged."""
         ...
 
     def at(self, entries: NDArray[np.integer] | BoolArray) -> Requirement:
@@ -105,7 +105,7 @@ class Requirement(Protocol):
         ...
 
     def violated(self, partition: Partition, kept: BoolArray) -> BoolArray:
-        """Tell which classes break it, shape (n_classes,); `kept` marks the entries still in the release."""
+        """Return which classes break it, shape (n_classes,); `kept` marks the entries still in the release."""
         ...
 
 
@@ -121,7 +121,7 @@ class PeopleRequirement(ABC):
 class AtLeastK:
     """k-anonymity (Sweeney 2002): every class has at least k rows, or k distinct people where `units` is given.
 
-    The values of a column that may tell whose a row is count as people do, where nobody says whose the rows are.
+    The values of a column that may identify the person count as people do, where no unit is declared.
     """
 
     name: ClassVar[str] = "k-anonymity"
@@ -166,7 +166,7 @@ class HistogramRequirement(ABC):
     units: IntArray | None = field(default=None, kw_only=True)
     """Person of each entry, when people hold values."""
     counted: CountedPeople | None = field(default=None, kw_only=True)
-    """People of each entry, when it stands for all rows of a class with its value."""
+    """People of each entry, when it is all rows of a class with its value."""
     ends: IntArray | None = field(default=None, kw_only=True)
     """Of a measured attribute, for each of its codes: the first code that is another value, numbers up to there being
     one value with it, shape (n_codes,); None where only equal values are one."""
@@ -182,7 +182,7 @@ class HistogramRequirement(ABC):
         return int(self.sensitive.max(initial=0)) + 1
 
     def ends_of(self, held: Held) -> IntArray | None:
-        """Return the ends of the values that are held, which may be fewer than there are codes."""
+        """Return the ends of the values that occur, which may be fewer than there are codes."""
         n_values = held.counts.shape[-1]
         return None if self.ends is None else np.minimum(self.ends[:n_values], n_values)
 
@@ -201,7 +201,7 @@ class HistogramRequirement(ABC):
 
     @abstractmethod
     def breaks(self, held: Held, overall: Held) -> BoolArray:
-        """Tell which classes break the requirement, shape (...)."""
+        """Return which classes break the requirement, shape (...)."""
 
     def overall(self, partition: Partition, kept: BoolArray) -> Held:
         """Return the holders of each value among the released entries, as one class: the reference of t-closeness."""

@@ -139,7 +139,7 @@ class Lattice:
 
 
 def _levels(ladder: Ladder) -> tuple[Groups, ...]:
-    """Return the levels that tell anything; where all codes are one group the column is dropped."""
+    """Return the levels that show anything; where all codes are one group the column is dropped."""
     return tuple(groups for groups in ladder.levels if groups.max(initial=0) > 0)
 
 
@@ -247,7 +247,7 @@ def incognito(lattice: Lattice, loss: Callable[[Lattice, Node], float]) -> Optim
 
 
 def granularity_loss(lattice: Lattice, node: Node) -> float:
-    """Return the mean share of a column's values that a released cell stands for, in [0, 1] (Iyengar, KDD 2002).
+    """Return the mean share of a column's values that a released cell covers, in [0, 1] (Iyengar, KDD 2002).
 
     A cell in full costs 0, one of a group of g of m values (g - 1) / (m - 1), a dropped column or row 1. The mean over
     the columns is weighted by what their detail is worth.
@@ -263,7 +263,7 @@ def granularity_loss(lattice: Lattice, node: Node) -> float:
 
 
 def _cell_loss(column: CodedColumn, levels: Sequence[Groups], level: int) -> FloatArray:
-    """Return the share of the column's other values that each released cell may stand for, shape (n_entries,)."""
+    """Return the share of the column's other values that each released cell may mean, shape (n_entries,)."""
     if level >= len(levels):
         return np.ones(column.codes.size)
     n_values = np.bincount(levels[level])[levels[level]]
@@ -271,7 +271,7 @@ def _cell_loss(column: CodedColumn, levels: Sequence[Groups], level: int) -> Flo
 
 
 def discernibility_loss(lattice: Lattice, node: Node) -> float:
-    """Return the rows each row cannot be told from, added up (Bayardo & Agrawal, ICDE 2005).
+    """Return the rows that each row is indistinguishable from, added up (Bayardo & Agrawal, ICDE 2005).
 
     A class of n rows costs n², a row that is left out as much as the table has rows.
     """

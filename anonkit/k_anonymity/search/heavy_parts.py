@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Safe cut points of an ordered column: publishing them discloses nothing about a set of fewer than k rows.
 
-All points at which a column may be cut stand in one order that is public, the roundest first
+All points at which a column may be cut are in one order that is public, the roundest first
 (`anonkit.domains.interval_ends`). The line is divided at the first point of the order that has values on both sides, if
 at least k rows (people) are on either side; a side with fewer is forgotten, and the other side is looked at alone;
 sides with k are divided further. Rows of a forgotten side are never counted again, so they belong to the part beside
-them without being told of.
+them without being listed.
 
-**What the cuts tell.** Only that certain intervals hold k rows. Take any set I of values that fewer than k rows have.
-Every interval H that was looked at and not divided holds k rows, hence a value p outside I; move the rows of I in H to
-p, and those of I in forgotten sides to such a p too. In H no point gets k rows on both sides (off the path to p sides
-only lose rows, and had fewer than k), forgotten sides stay below k, and sides with k rows contain such an H whole and
-keep them. So the same points divide, and the table with nobody in I has the same cuts: whoever knows all of this,
+**What the cuts disclose.** Only that certain intervals hold k rows. Take any set I of values that fewer than k rows
+have. Every interval H that was looked at and not divided holds k rows, hence a value p outside I; move the rows of I in
+H to p, and those of I in forgotten sides to such a p too. In H no point gets k rows on both sides (off the path to p
+sides only lose rows, and had fewer than k), forgotten sides stay below k, and sides with k rows contain such an H whole
+and keep them. So the same points divide, and the table with nobody in I has the same cuts: whoever knows all of this,
 and the cuts, cannot place a value in I. The same holds of anything computed from the cuts alone.
 """
 
@@ -62,7 +62,7 @@ def heavy_borders(roundness: IntArray, is_heavy: IsHeavy) -> list[int]:
 
 
 def counter(codes: IntArray, n_values: int, k: int, holders: Sequence[IntArray]) -> IsHeavy:
-    """Return a function that tells whether a range of codes is heavy: held by k rows, or by k of each kind of holders.
+    """Return a predicate of ranges of codes: True where k rows, or k of each kind of holders, have them.
 
     Ranges are [first, end). One sort of the rows, then O(rows of the range) per call with holders and O(1) without.
     Rows of holder -1 are held by nobody.
@@ -87,7 +87,7 @@ def _people(units: IntArray) -> int:
 
 
 def heavy_cuts(column: CodedColumn, k: int, holders: Sequence[IntArray] = ()) -> list[tuple[int, Point]]:
-    """Return the finest cuts of an ordered column that tell nothing of fewer than k rows.
+    """Return the finest cuts of an ordered column that disclose nothing of fewer than k rows.
 
     Returns
     -------

@@ -57,7 +57,7 @@ class Importance:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ForestEvidence:
-    """What is kept of a forest: what it tells of the rows it was grown on, and of the features."""
+    """The evidence of a forest: its predictions of the rows it was grown on, and its importance of the features."""
 
     n_trees: int
     predictions: FloatArray
@@ -69,7 +69,7 @@ class ForestEvidence:
 
     @classmethod
     def of_classes(cls, rows: Matrix, labels: IntArray, size: ForestSize, seed: int) -> ForestEvidence:
-        """Grow a forest that tells classes apart, and ask it."""
+        """Grow a forest that classifies, and return its evidence."""
         forest = Forest.grow(rows, labels, size, seed)
         return cls._of(forest, forest.class_probabilities())
 
@@ -90,7 +90,7 @@ class ForestEvidence:
 
 
 class Evidence:
-    """The labelled rows of a table in canonical order, and the forest grown on them when it is asked for.
+    """The labelled rows of a table in canonical order, and the forest grown on them at its first use.
 
     Parameters
     ----------
@@ -160,28 +160,28 @@ class Evidence:
 
     @cached_property
     def forest(self) -> ForestEvidence:
-        """What the forest on the rows used tells, that predicts their class, or their number."""
+        """Evidence of the forest on the rows used, which predicts their class, or their number."""
         if self.numbers is not None:
             return learned(ForestEvidence.of_numbers, self.matrix, self.numbers, self.size, self.seed)
         return learned(ForestEvidence.of_classes, self.matrix, self.labels, self.size, self.seed)
 
     @property
     def grown(self) -> Mapping[str, int]:
-        """How many trees were grown, where any were: `trees`."""
+        """Number of grown trees, where any were: `trees`."""
         forest = self.__dict__.get("forest")
         return {} if forest is None else {"trees": forest.n_trees}
 
     @property
     def is_informative(self) -> bool:
-        """True when there are two classes, or numbers, to tell apart and something to tell them by."""
+        """True when there are two classes, or numbers, to predict and features to predict them by."""
         n_told = self.n_classes if self.numbers is None else np.unique(self.numbers).size
         return n_told > 1 and len(self.features) > 0
 
     def class_probabilities(self) -> FloatArray:
         """Return the out-of-bag class probabilities of every row of the table, shape (n_rows, n_classes).
 
-        Rows that take no part are NaN. With fewer than two classes the shape is (n_rows, 0). A number is told as two
-        shares: how far it is from the smallest, and from the largest.
+        Rows that take no part are NaN. With fewer than two classes the shape is (n_rows, 0). A number is predicted as
+        two shares: how far it is from the smallest, and from the largest.
         """
         if not self.is_informative:
             return np.empty((self.n_rows, 0))
@@ -224,7 +224,7 @@ class PermutationImportance:
     """Out-of-bag permutation importance (paper 001): mean over the trees of R_t - R_t^a.
 
     R_t is the number of out-of-bag rows that tree t classifies correctly, R_t^a the same after the feature is permuted
-    among these rows. Where the target is a number, the rise of the squared error stands in their place.
+    among these rows. Where the target is a number, the rise of the squared error replaces them.
     """
 
     def score(self, evidence: Evidence) -> Importance:
@@ -260,7 +260,7 @@ class HammingDistance:
     """
 
     subtract_within: bool = False
-    """Subtract the same share among pairs of one class: without it, even splits win whether or not they tell classes
+    """Subtract the same share among pairs of one class: without it, even splits win whether or not they separate
     apart; with it, the criterion is stronger than the one compared with."""
 
     def score(self, evidence: Evidence) -> Importance:
@@ -285,7 +285,7 @@ class MutualInformation:
     """Mutual information of feature and target in nats, less its bias for many values (Miller 1955).
 
     The bias of the plug-in estimate, (values - 1)(classes - 1) / 2n, is subtracted, so a feature that
-    tells nothing scores about 0 however many values it has.
+    is independent scores about 0 however many values it has.
     """
 
     def score(self, evidence: Evidence) -> Importance:

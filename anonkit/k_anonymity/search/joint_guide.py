@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guide of a search without a target: the columns themselves, each told by the others as far as they are related.
+"""The guide of a search without a target: the columns themselves, each predicted by the others.
 
 A cut by one column keeps its own variance and that part of every other column's which the two have in common, so that
-detail goes where it tells most of the joint distribution: the multi-output criterion of regression trees (Segal 1992),
-with all columns as outputs.
+detail goes where it explains most of the joint distribution: the multi-output criterion of regression trees (Segal
+1992), with all columns as outputs.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _by_frequency(codes: IntArray, rows: FloatArray, size: int) -> IntArray:
 
 
 def relatedness(columns: Sequence[CodedColumn]) -> dict[str, float]:
-    """Return how much of the other columns each one tells: mean R² over their outputs, in [0, 1].
+    """Return how much of the other columns each one explains: mean R² over their outputs, in [0, 1].
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a forest tells of rows that its trees have not seen, and when it has enough trees to tell it.
+"""Out-of-bag predictions of a forest, and the number of trees that they need.
 
-A row is out of bag (OOB) for the trees whose bootstrap sample misses it (Breiman 2001), so whatever those trees say of
-it did not use its own label. Two things are read off: the mean prediction for every row, which guides a search, and the
-permutation importance of every feature, which weighs its columns.
+A row is out of bag (OOB) for the trees whose bootstrap sample misses it (Breiman 2001), so the predictions of those
+trees for it did not use its own label. Two things are read off: the mean prediction for every row, which guides a
+search, and the permutation importance of every feature, which weighs its columns.
 
 **When to stop.** A forest that may stop grows in batches of 50 trees. It is settled when a batch has moved the mean
 predictions by a mean square of at most 1 / 1000 of the variance of the target, and the ranking by at most 2 %: the
@@ -36,7 +36,7 @@ _REVERSED = 0.02  # share of the differences in importance that a batch may reve
 
 @dataclass(frozen=True, kw_only=True)
 class ForestSize:
-    """How large a forest is grown, and on how many rows its importances rest.
+    """The size of a forest, and the number of rows for its importances.
 
     The defaults estimate what the full forest estimates from fewer rows and trees; `PUBLISHED` uses them all.
     """
@@ -50,9 +50,9 @@ class ForestSize:
     rows: int | None = 100_000
     """Labelled rows that are used at all, evenly spread over the sorted table; None takes all."""
     leaf: int = 3
-    """Fewest rows of a leaf of a tree that tells classes apart, in [1, inf)."""
+    """Fewest rows of a leaf of a tree that classifies, in [1, inf)."""
     until_settled: bool = True
-    """Whether growing ends when more trees would hardly change what the forest tells."""
+    """True where growing ends when more trees would hardly change the predictions."""
 
     def __post_init__(self) -> None:
         for name in ("trees", "bootstrap_rows", "oob_rows", "rows", "leaf"):
@@ -71,17 +71,17 @@ PUBLISHED = ForestSize(bootstrap_rows=None, oob_rows=None, rows=None, leaf=1, un
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Told:
-    """What some trees tell of the rows that they have not seen."""
+    """Out-of-bag predictions and losses of some trees."""
 
     totals: FloatArray
     """Sum of the predictions for each row over the trees for which it is out of bag, shape (n_rows, n_told)."""
     voters: FloatArray
     """Number of these trees, shape (n_rows,)."""
     losses: FloatArray
-    """What each tree loses when a feature is permuted, shape (n_trees, n_features)."""
+    """Loss of each tree when a feature is permuted, shape (n_trees, n_features)."""
 
     def __add__(self, more: Told) -> Told:
-        """Return what both lots of trees tell."""
+        """Return the evidence of both lots of trees."""
         return Told(
             totals=self.totals + more.totals,
             voters=self.voters + more.voters,
@@ -96,7 +96,7 @@ class Told:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OutOfBagForest(ABC):
-    """A forest on integer codes with the rows it was grown on, and what its trees tell of rows they have not seen.
+    """A forest on integer codes with the rows it was grown on, and its out-of-bag predictions.
 
     Kept together because out-of-bag estimates need both: a tree predicts only the rows that its bootstrap sample left
     out.
@@ -115,7 +115,7 @@ class OutOfBagForest(ABC):
         return len(self.model.estimators_)
 
     def out_of_bag(self) -> list[BoolArray]:
-        """Tell for every tree which rows its bootstrap sample missed."""
+        """Return for every tree which rows its bootstrap sample missed."""
         masks = []
         for tree in range(self.n_trees):
             missed = np.zeros(len(self.rows), dtype=bool)
@@ -131,7 +131,7 @@ class OutOfBagForest(ABC):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TreeTarget(ABC):
-    """What trees are grown for: classes, or a number."""
+    """The target of trees: classes, or a number."""
 
     truth: NDArray[Any]
     """Of every row, shape (n_rows,)."""
@@ -139,7 +139,7 @@ class TreeTarget(ABC):
     @property
     @abstractmethod
     def prior(self) -> FloatArray:
-        """What is told of a row without looking at it, shape (n_told,)."""
+        """Prediction for a row without its features, shape (n_told,)."""
 
     @property
     @abstractmethod
@@ -152,7 +152,7 @@ class TreeTarget(ABC):
 
     @abstractmethod
     def predicted(self, tree: Any, rows: Matrix) -> FloatArray:
-        """Return what a tree tells of rows, shape (n_rows, n_told)."""
+        """Return the predictions of a tree for rows, shape (n_rows, n_told)."""
 
     @abstractmethod
     def errors(self, tree: Any, leaves: IntArray, rows: IntArray) -> FloatArray:
@@ -239,7 +239,7 @@ def _losses(
 
 
 def _routes(tree: Any, rows: Matrix) -> tuple[IntArray, BoolArray]:
-    """Return the leaf of each row, and which features are asked for on its way there, shape (n_features, n_rows)."""
+    """Return the leaf of each row, and which features decide on its way there, shape (n_features, n_rows)."""
     routes = tree.decision_path(rows)
     asked = np.empty(rows.shape[::-1], dtype=bool)
     for first in range(0, len(asked), _BITS):

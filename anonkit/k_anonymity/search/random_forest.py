@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A random forest on codes and its out-of-bag estimates: class probabilities and permutation importance.
 
-The trees are scikit-learn's; what they tell of rows they have not seen, and when there are enough of them, is in
+The trees are scikit-learn's; their predictions of rows they have not seen, and the number of trees needed, are in
 `out_of_bag`.
 """
 
@@ -50,7 +50,7 @@ class _Classes(TreeTarget):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Forest(OutOfBagForest):
-    """A random forest that tells classes apart."""
+    """A random forest that classifies."""
 
     labels: IntArray
     """Class of each training row, shape (n_rows,), dense in [0, n_classes)."""

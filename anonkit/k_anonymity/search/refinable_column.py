@@ -95,11 +95,11 @@ class CutColumn(RefinableColumn):
         return Offers(prospects=prospects, take=take)
 
     def _order(self, state: Refinable) -> IntArray:
-        """Return the atoms in the order in which they may be cut; groups stand together.
+        """Return the atoms in the order in which they may be cut; groups are together.
 
         For two target classes and one equivalence class, the best division of categories is a cut in the order of
         their mean (Breiman et al. 1984, theorem 4.5). Means are taken about those of the equivalence classes, so
-        categories are distinguished by what the other columns do not tell.
+        categories are distinguished by what the other columns do not show.
         """
         if self.ordered:
             return np.arange(self.groups.size)

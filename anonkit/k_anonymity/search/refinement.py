@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gain and cost of every possible refinement of one column, computed in one pass.
 
-A refinement is judged by what it tells of the rows that stay: how much of the guide's variance lies between the parts
-of a class that it releases. Rows that it suppresses were told by their class, and are told by all suppressed rows
-together afterwards: that is a loss, and never a gain, however far from the others they lie. Otherwise columns would be
-refined only to set an outlying row apart, which is then left out.
+A refinement is judged by what it explains of the rows that stay: how much of the guide's variance lies between the
+parts of a class that it releases. Rows that it suppresses were predicted by the mean of their class, and then by that
+of all suppressed rows together afterwards: that is a loss, and never a gain, however far from the others they lie.
+Otherwise columns would be refined only to set an outlying row apart, which is then left out.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Refinable:
     pool: Guide
     """The suppressed rows as one entry."""
     kept: IntArray
-    """Which of the original entries are kept, shape (n_kept,)."""
+    """Indices of the original entries that are kept, shape (n_kept,)."""
 
     @classmethod
     def start(cls, partition: Partition, guide: Guide, requirements: Sequence[Requirement]) -> Refinable:
@@ -149,7 +149,7 @@ class _Sides:
 
 
 def cut_prospects(state: Refinable, position: IntArray, n_positions: int, chance: float) -> Prospects:
-    """Judge every cut of a column whose values stand in a row.
+    """Judge every cut of a column whose values are ordered.
 
     Parameters
     ----------
@@ -241,9 +241,9 @@ def _rounded(separated: FloatArray) -> FloatArray:
 
 
 def _lost(pool: Guide, classes: Guide, rows: FloatArray, summed: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Return how much of the guide's variance is told no more when rows of some classes are suppressed, at least 0.
+    """Return the guide's variance that is lost when rows of some classes are suppressed, at least 0.
 
-    Until then a row is told by the mean of its class; the rows' own guide is not asked, which no reader is told.
+    Until then a row is predicted by the mean of its class; the rows' own guide, which no reader has, is not used.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def _lost(pool: Guide, classes: Guide, rows: FloatArray, summed: Callable[[Float
 
 
 def _broken_sides(state: Refinable, cells: _Cells) -> tuple[BoolArray, BoolArray]:
-    """Tell for every cell whether its class breaks a requirement when cut after it: left part, right part.
+    """Return for every cell whether its class breaks a requirement when cut after it: left part, right part.
 
     t-closeness is measured from the entries kept now; a requirement of another kind, or with too large a table of
     sensitive values, is taken to hold here. Both are checked exactly on the refinement that is chosen.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A random forest that predicts a number from codes, and its out-of-bag estimates: means and permutation importance.
 
-The counterpart of `random_forest` for a numeric target: squared error stands in the place of wrong guesses.
+The counterpart of `random_forest` for a numeric target: squared error replaces wrong guesses.
 """
 
 from __future__ import annotations

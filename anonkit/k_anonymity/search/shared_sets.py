@@ -91,7 +91,7 @@ class GrowingSets:
     """The sets of rows of all people while boxes are cut one by one.
 
     People of one set have equally many rows in every box. So a cut of a box concerns all people of a set or none, and
-    it is allowed when those that it tells apart are k or more each time.
+    it is allowed when those that it separates are k or more each time.
     """
 
     def __init__(self, requirement: SharedSets, weights: IntArray) -> None:
@@ -102,7 +102,7 @@ class GrowingSets:
         self._set, self._next = densify(rows.astype(np.int64))
 
     def divide(self, entries: IntArray, part: IntArray) -> bool:
-        """Cut a box if every set of rows is still shared by k people; tell whether it was done.
+        """Cut a box if every set of rows is still shared by k people; return whether it was done.
 
         Parameters
         ----------

@@ -37,16 +37,16 @@ _CATEGORIES = 255  # the limit of histogram boosting; the rarest categories beyo
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Fold:
-    """The entries that a forest learns from, an entry as often as it has rows, and those that it is asked about."""
+    """The entries that a forest learns from, with multiplicity, and those that it predicts."""
 
     learned: IntArray
     targets: Any
     """Of each entry that it learns from."""
     asked: IntArray
     many: bool
-    """Whether rows are so many that fewer rounds do."""
+    """True where rows are so many that fewer rounds do."""
     brief: bool
-    """Whether few rounds of large steps must do."""
+    """True where few rounds of large steps must do."""
 
     def boosting(self, seed: int, n_classes: int = 1) -> dict[str, Any]:
         """Return the parameters of a boosted forest: few rows bear few rounds, and many need no more than some."""
@@ -60,26 +60,26 @@ class _Fold:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Predicted:
-    """What forests tell of every row, and what is true of the rows that they learned from in turn.
+    """The forests' predictions for every row, and the truth for the rows that they learned from in turn.
 
     All numbers are integers in units of 1 / `GRID`, so that no sum of them depends on the order of the rows. There is
-    no guide where there is nothing to tell.
+    no guide where there is nothing to predict.
     """
 
     sums: FloatArray
-    """Sum of what is told of the rows of each entry, shape (n_entries, n_guides)."""
+    """Sum of the predictions of the rows of each entry, shape (n_entries, n_guides)."""
     entry: IntArray
     """Entry of each row with a target, in no particular order; shape (n_learners,)."""
     fold: IntArray
     """Fold of each of these rows, in [0, `FOLDS`); shape (n_learners,)."""
     told: FloatArray
-    """What the forest that has seen none of its fold tells of each of these rows, shape (n_learners, n_guides)."""
+    """Predictions of each of these rows by the forest without its fold, shape (n_learners, n_guides)."""
     truth: FloatArray
-    """What is true of each of these rows, shape (n_learners, n_guides)."""
+    """Truth of each of these rows, shape (n_learners, n_guides)."""
 
     @classmethod
     def nothing(cls, n_entries: int) -> Predicted:
-        """Return what is told without a target."""
+        """Return the predictions without a target: none."""
         none, number = np.empty(0, dtype=np.int64), np.empty((0, 0))
         return cls(sums=np.empty((n_entries, 0)), entry=none, fold=none, told=number, truth=number)
 
@@ -114,7 +114,7 @@ def soft_labels(
     -------
     FloatArray
         Shape (n_entries, n_guides), integers in units of 1 / `GRID`. Two classes need one guide; without two
-        classes there is nothing to tell, and no guide.
+        classes there is nothing to predict, and no guide.
     """
     labelled = np.flatnonzero(labels != UNLABELLED)
     classes, n_classes = commonest(labels[labelled], _CLASSES)
@@ -143,7 +143,7 @@ def soft_numbers(
     -------
     FloatArray
         Shape (n_entries, 1), integers: 0 is the smallest target and `GRID` the largest. Without two different targets
-        there is nothing to tell, and the shape is (n_entries, 0).
+        there is nothing to predict, and the shape is (n_entries, 0).
     """
     known = np.flatnonzero(~np.isnan(numbers))
     low, high = numbers[known].min(initial=np.inf), numbers[known].max(initial=-np.inf)
@@ -166,14 +166,14 @@ def _out_of_fold(
     many: bool = False,
     brief: bool = False,
 ) -> Predicted:
-    """Tell of every row by forests that did not learn from it.
+    """Return predictions for every row by forests that did not learn from it.
 
     Parameters
     ----------
     known : IntArray
         Rows that have a target.
     targets : (ndarray of shape (n_known,), ndarray of shape (n_known, n_guides))
-        What the forests learn, and the same as the numbers in [0, 1] that they tell.
+        What the forests learn, and the same as the numbers in [0, 1] that they predict.
     many, brief : bool
         Whether fewer folds and rounds do, and whether the fewest must.
     """
@@ -206,7 +206,7 @@ def _out_of_fold(
 
 
 def _each_fold(told: _Told, features: FloatArray, folds: Sequence[_Fold], categorical: list[bool]) -> list[FloatArray]:
-    """Tell of the entries that each fold asks about, fold beside fold."""
+    """Return predictions for the entries of each fold, folds in parallel."""
     if max(fold.learned.size for fold in folds) < _FEW:
         with warnings.catch_warnings():
             return [told(features, fold, categorical) for fold in folds]
@@ -221,7 +221,7 @@ def _feature(column: CodedColumn) -> FloatArray:
 
 
 def _shares(features: FloatArray, fold: _Fold, categorical: list[bool], *, n_classes: int, seed: int) -> FloatArray:
-    """Learn from entries of `features`, return the class probabilities of those asked about: (n_asked, n_classes)."""
+    """Learn from entries of `features`, return the class probabilities of the others: (n_asked, n_classes)."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     classes = fold.targets
@@ -243,7 +243,7 @@ def _shares(features: FloatArray, fold: _Fold, categorical: list[bool], *, n_cla
 
 
 def _means(features: FloatArray, fold: _Fold, categorical: list[bool], *, seed: int) -> FloatArray:
-    """Learn from entries of `features`, return the predicted number of those asked about; shape (n_asked, 1)."""
+    """Learn from entries of `features`, return the predicted number of the others; shape (n_asked, 1)."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     truth, telling = fold.targets, _telling(features, fold.learned)

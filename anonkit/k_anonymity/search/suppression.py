@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has to be left out so that every equivalence class that stays meets the requirements."""
+"""Suppression: the rows to leave out so that every equivalence class that stays meets the requirements."""
 
 from __future__ import annotations
 

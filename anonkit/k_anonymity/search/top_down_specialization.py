@@ -69,7 +69,7 @@ class DropReason(StrEnum):
     SUPPRESSION = "suppression"
     """Its mildest refinement would suppress more rows than may still go."""
     UNINFORMATIVE = "uninformative"
-    """What its refinements tell about the target is not worth the rows they would suppress."""
+    """The information of its refinements about the target is not worth the rows they would suppress."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +165,7 @@ def specialize(
 
 
 def _atoms(column: CodedColumn, ladder: Ladder | None) -> Groups:
-    """Return the finest groups the search may tell apart: those of the hierarchy, or of a grid for many numbers."""
+    """Return the finest groups the search may distinguish: those of the hierarchy, or of a grid for many numbers."""
     if ladder is not None:
         return ladder.levels[0]
     if not column.ordered or column.size <= _GRID:
@@ -247,12 +247,12 @@ class _Search:
             scores[at][choice] = -np.inf  # breaks a requirement that was only estimated
 
     def divide_first(self, names: Collection[str], *, cheapest: bool) -> bool:
-        """Divide columns before any other detail is looked for, the most important first; tell whether all could be.
+        """Divide columns before any other detail, the most important first; return whether all could be.
 
         Parameters
         ----------
         cheapest : bool
-            Whether each is divided where fewest rows are suppressed for it, else where that tells most; then each may
+            Whether each is divided where fewest rows are suppressed for it, else where that informs most; then each may
             suppress an equal share of the rows that may still go.
         """
         waiting = [name for name in self.columns if name in names]
@@ -302,7 +302,7 @@ class _Search:
         return len(self.steps) > n_steps
 
     def _free_step(self, name: str) -> bool:
-        """Make the refinement of a column that tells most pairs of rows apart without suppressing one."""
+        """Make the refinement of a column that separates most pairs of rows without suppressing one."""
         offers = self.columns[name].offers(self.state, 0.0)
         separated = np.where(offers.prospects.violating == 0, offers.prospects.separated, 0.0)
         while separated.max(initial=0.0) > 0:
@@ -313,7 +313,7 @@ class _Search:
         return False
 
     def _refine(self, column: RefinableColumn, limit: int, *, divides: str | None = None) -> bool:
-        """Put a refined column in place unless that suppresses more rows than the limit; tell whether it was done.
+        """Put a refined column in place unless that suppresses more rows than the limit; return whether it was done.
 
         It is not where a column that must stay divided, or the one that this divides, would show one part.
         """
@@ -382,7 +382,7 @@ class _Search:
         }
 
     def reason(self, name: str) -> Drop:
-        """Say why a column is dropped."""
+        """Return why a column is dropped."""
         if self.state.kept.size == 0:
             return Drop(reason=DropReason.SUPPRESSION, suppressed=0, available=0)
         prospects = self.columns[name].offers(self.state, 0.0).prospects
