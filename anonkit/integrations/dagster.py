@@ -151,7 +151,8 @@ def release_checks(
     blocking : bool
         Whether what comes after the asset waits, and is not made when a check fails.
     **asked
-        `k`, `l`, `t`, `alpha`, `beta`, `quasi_identifiers`, `sensitive` and `signed_by` of `anonkit.validate`. Each requirement is a check of its own.
+        `k`, `l`, `t`, `alpha`, `beta`, `quasi_identifiers`, `sensitive` and `signed_by` of `anonkit.validate`. Each
+        requirement is a check of its own.
     """
     own = dict.fromkeys([*each, *(check for keyword, check in _ASKED.items() if asked.get(keyword) is not None)])
     names = [KEPT, *own]
