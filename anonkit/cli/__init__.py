@@ -48,9 +48,9 @@ def main() -> NoReturn:
 
 
 def _open_what_is_closed() -> None:
-    """Give standard streams that are closed to nobody: the next file that is opened would take their place.
+    """Open closed standard streams on the null device: the next opened file would take their place.
 
-    Input that is closed stays so in Python, where whoever asks for it is told.
+    Input that is closed stays so in Python, where its reader gets an error.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -62,7 +62,7 @@ def _open_what_is_closed() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Import the group, or the table of its commands, when it is first asked for."""
+    """Import the group, or the table of its commands, at its first use."""
     if name in ("COMMANDS", "anonkit"):
         from anonkit.cli import commands
 
@@ -103,7 +103,7 @@ _OTHER_MODELS = (
 
 
 def _needed_later() -> None:
-    """Import what the command needs once the forests stand, and make ready what its page is made of."""
+    """Import what the command needs once the forests are grown, and make ready what its page is made of."""
     import duckdb  # noqa: F401
 
     from anonkit.report.page_templates import make_ready

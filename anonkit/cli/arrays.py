@@ -11,7 +11,7 @@ from anonkit.estimators.learning_process import KeptOut
 def without_pandas() -> None:
     """Let pyarrow look for pandas while there is none to be found.
 
-    At its first array it imports pandas to tell the objects of pandas from others, which takes a third as long as all
+    At its first array it imports pandas to recognize the objects of pandas, which takes a third as long as all
     other imports of a command. A command that reads files has no such objects. Whoever asks for a data frame afterwards
     gets one: pyarrow looks again then.
     """

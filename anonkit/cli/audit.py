@@ -115,7 +115,7 @@ def command(
 
 
 def _is_in_store(release: str) -> bool:
-    """Tell whether a release is named that stands in an object store, as its address says."""
+    """Return whether a named release is in an object store, by its address."""
     from anonkit.bundle.release_place import Place
 
     try:
@@ -139,7 +139,7 @@ def _owner_folder(folder: Path, release: Path | None) -> Path:
 
 
 def _hash_of(release: str) -> str | None:
-    """Return the SHA-256 of the released data, which stands in the release's own descriptor; None for another table."""
+    """Return the SHA-256 of the released data, from the release's own descriptor; None for another table."""
     from anonkit.bundle.release_place import Place
 
     try:
@@ -204,7 +204,7 @@ def _rows(document: Mapping[str, Any], name: str) -> Iterator[tuple[str, ...]]:
 
 
 def _beside(attack: Attack) -> Iterator[str]:
-    """Yield what stands beside the figures: full knowledge, and holders of single values; no value is named."""
+    """Yield the figures beside: full knowledge, and holders of single values; no value is named."""
     from anonkit.auditing.attacks.rates import RISK
 
     if "full_knowledge" in attack.details:

@@ -62,7 +62,7 @@ def run(command: click.Command, args: Sequence[str], name: str) -> int:
     command : click.Command
         The group of all commands.
     args : sequence of str
-        What stands after the program's name.
+        Arguments after the program's name.
     name : str
         The program's name in help texts.
     """
@@ -148,10 +148,10 @@ def _invoke(command: click.Command, args: list[str], name: str) -> object:
 
 @dataclass(frozen=True)
 class Shown:
-    """What is shown instead of arguments with secrets: the second door, behind that of every error."""
+    """The substitutes for arguments with secrets: the second guard, after that of every error."""
 
     forms: Mapping[str, str] = field(repr=False)
-    """What an argument with a secret may be quoted as, and what stands for it."""
+    """Forms in which an argument with a secret may be quoted, and the substitute of each."""
 
     @classmethod
     def of(cls, args: Sequence[str]) -> Shown:
@@ -206,7 +206,7 @@ def _show_outcome(outcome: Outcome, as_json: bool, display: Shown) -> None:
 
 
 def _has_no_reader() -> bool:
-    """Tell whether whoever read the results has gone."""
+    """Return whether the reader of the results has gone."""
     try:
         sys.stdout.flush()  # fails again where something is kept for a reader
         stream = sys.stdout.fileno()
@@ -317,7 +317,7 @@ def _refusal(error: BaseException) -> AnonkitError:
 
 
 def _unforeseen(error: BaseException) -> AnonkitError:
-    """Say of an exception that nobody has put into words what may be said of it."""
+    """Return the error to show for an exception that has no words of its own."""
     if isinstance(error, MemoryError):
         return SystemRefusal("there is not enough memory", "close other programs, or release fewer columns")
     if isinstance(error, OSError) and error.errno is not None and error.errno in _known_errors():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The group of all commands: what `anonkit --help` lists, each imported when it is asked for."""
+"""The group of all commands: what `anonkit --help` lists, each imported at its first use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ without importing any. Each is a module here with the click command `command`.""
 
 
 class _Commands(click.Group):
-    """The commands, each imported when it is asked for."""
+    """The commands, each imported at its first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

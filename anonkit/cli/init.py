@@ -104,12 +104,12 @@ def command(
 
 
 def _questions(*, ask: bool, yes: bool, target: str | None, given: Mapping[str, str | None]) -> GivenAnswers:
-    """Return the answers that stand on the command line.
+    """Return the answers on the command line.
 
     Raises
     ------
     WrongUsage
-        They are given without --ask, or somebody has to be asked and no terminal is there.
+        They are given without --ask, or an answer is missing and no terminal is there.
     """
     named = [name for name, value in given.items() if value is not None]
     if not ask and (yes or named):

@@ -24,7 +24,7 @@ _LOOKED_AT = 4096
 class JunitCommand(click.Command):
     """A command whose first argument is validated into the file that `--junit` names.
 
-    An error stands in the file before the command line is understood: what was killed, or never began, has failed. What
+    An error is in the file before the command line is understood: what was killed, or never began, has failed. What
     went wrong replaces it, and the command itself writes the result.
     """
 

@@ -104,7 +104,7 @@ def command(
 
 
 def _ended(entry: Entry, state: State) -> str:
-    """Say what became of a release that was open."""
+    """Return the end of a release that was open, in words."""
     from anonkit.ledger.standing import State
 
     said = {
@@ -151,7 +151,7 @@ def _place(where: str | None, policy: str | None) -> LedgerPlace:
 
 
 def _beside(path: Path) -> LedgerPlace | None:
-    """Return the ledger of a folder or a release: one that stands beside it, or the one that its pointer names."""
+    """Return the ledger of a folder or a release: one beside it, or the one that its pointer names."""
     from anonkit.bundle.release_place import Place
     from anonkit.ledger import NAME
     from anonkit.ledger.ledger_place import LedgerPlace

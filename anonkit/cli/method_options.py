@@ -134,7 +134,7 @@ class MethodCommand(click.Command):
         return chosen if given <= known else None
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the usual options and those of the method that is named; all of them, a section a method, if asked."""
+        """Write the usual options and those of the named method; all of them, a section a method, if requested."""
         if ctx.meta.get(_ALL):
             return self._format_all(ctx, formatter)
         own = {name: option for option in self._own_options(ctx) for name in option.opts}

@@ -48,7 +48,7 @@ def option_group(name: str, build: Callable[..., object], *options: _Option) -> 
     """
 
     def bare() -> None:
-        """Take the options, to tell their names."""
+        """Take the options, to get their names."""
 
     for option in options:
         option(bare)
@@ -187,12 +187,12 @@ def refuse_seed_alone(seed: int | None, not_for_release: bool) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnerAsReader:
-    """Whether the owner reads what is shown."""
+    """The presence of the owner as the reader."""
 
     is_asked: bool
-    """The owner said so."""
+    """The owner declared so."""
     is_at_terminal: bool
-    """Nobody said anything, and somebody sits at a terminal whose lines no log keeps."""
+    """No option declares it, and somebody sits at a terminal whose lines no log keeps."""
 
     def reads(self, *, quiet: bool) -> bool:
         """Return whether the owner's measures are shown."""
@@ -201,7 +201,7 @@ class OwnerAsReader:
     def has_it_measured(self, *, quiet: bool, dry_run: bool, method: str | None = None) -> bool:
         """Return whether the source is measured for the owner.
 
-        For a dry run under noise only if asked: it draws noise then, and what follows from the draws may end it.
+        For a dry run under noise only on request: it draws noise then, and what follows from the draws may end it.
 
         Parameters
         ----------
@@ -434,7 +434,7 @@ def _account(ledger: str | None, no_ledger: bool, **fields: Any) -> Account:
 
 
 def _may_ask() -> bool:
-    """Tell whether somebody sits at a terminal who can answer."""
+    """Return whether somebody sits at a terminal who can answer."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not os.environ.get("CI")
 
 

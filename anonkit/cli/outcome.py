@@ -26,15 +26,15 @@ class Outcome:
     document: Mapping[str, Any]
     """For machines, on stdout with `--json`, after the key `ok`."""
     notes: Sequence[str] = ()
-    """What deserves attention besides, on stderr; no cell values."""
+    """Further notes, on stderr; no cell values."""
     quiet: bool = False
-    """True: `text` and `notes` are not shown; `document` is, when it is asked for."""
+    """True: `text` and `notes` are not shown; `document` is, when it is requested."""
     even_quiet: Sequence[str] = ()
-    """What is shown on stderr in their place all the same: part of `text`."""
+    """Lines shown on stderr in their place all the same: part of `text`."""
     warnings: Sequence[str] = ()
-    """What costs data, on stderr whether quiet or not; no count of the source, no cell value."""
+    """Warnings of lost data, on stderr whether quiet or not; no count of the source, no cell value."""
     owner_lines: Sequence[str] = ()
-    """What the owner alone reads, laid out, on stderr always: the command has settled that somebody reads it there."""
+    """Lines for the owner alone, laid out, on stderr always: the command has settled that somebody reads it there."""
     failure: AnonkitError | None = None
     """Why the result is bad news although the command worked, such as a check that failed."""
 

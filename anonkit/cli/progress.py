@@ -22,7 +22,7 @@ _CLEARED = "\r\x1b[K"
 def progress_line(
     quiet: bool, stream: TextIO | None = None, *, delay: float = 1.0, tick: float = 0.2
 ) -> Iterator[Callable[[str, float], None]]:
-    """Show one line that says which step is done, and for how long, until the block ends; then it is gone.
+    """Show one line with the step that is done, and for how long, until the block ends; then it is gone.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def progress_line(
 
 @contextmanager
 def notes_at_once(quiet: bool) -> Iterator[None]:
-    """Show what is said before something happens, such as a new draw, on stderr until the block ends.
+    """Show notes before their event, such as a new draw, on stderr until the block ends.
 
     Parameters
     ----------

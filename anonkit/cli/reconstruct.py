@@ -185,7 +185,7 @@ def _pair_lines(reconstruction: Reconstruction) -> list[str]:
 
 
 def _asked_lines(reconstruction: Reconstruction, written: Sequence[str | None]) -> list[str]:
-    """Return the tables that were asked for, and the files that were written."""
+    """Return the requested tables, and the files that were written."""
     from anonkit.report.wording import number
 
     lines = [

@@ -98,7 +98,7 @@ def command(
 
 
 def _tables(found: SourceRisk) -> list[RiskTable]:
-    """Return the figures as tables of texts, for the terminal and the page."""
+    """Return the figures as tables of strings, for the terminal and the page."""
     from anonkit.report.risk_page import RiskTable
 
     tables = [

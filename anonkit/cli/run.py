@@ -127,7 +127,7 @@ def _refuse_beside_check() -> None:
 
 
 def _check(paths: Sequence[str], quiet: bool) -> Outcome:
-    """Say what each recipe does otherwise under the defaults of 0.2."""
+    """Return what each recipe does otherwise under the defaults of 0.2."""
     from anonkit.cli.arrays import without_pandas
     from anonkit.comparing.experiments.experiment_recipe import is_experiment
     from anonkit.pipeline.changed_defaults import changes_of

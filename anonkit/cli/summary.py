@@ -81,8 +81,8 @@ def release_outcome(
     Privacy
     -------
     Schedulers keep what a command prints. Text, document and notes follow from the files of the release, or from the
-    claim where noise is drawn that nobody pays for. Warnings tell, under k-anonymity alone, which columns have cells
-    that were not used as they stand. The owner's lines are apart from all of that.
+    claim where noise is drawn without a charge. Warnings list, under k-anonymity alone, the columns with cells
+    that were not used unchanged. The owner's lines are apart from all of that.
     """
     is_read = reader.reads(quiet=quiet)
     is_plan = release.is_plan and not reader.is_asked  # nothing was counted for it
@@ -138,13 +138,13 @@ def release_text(release: Release, owner_report: Path | None = None, *, owner: b
 
 
 def _plan(report: Mapping[str, Any]) -> list[Topic]:
-    """Return what is said of a plan under noise beside its promise: what would be booked, and what can be foreseen."""
+    """Return the topics of a plan under noise beside its promise: the entry to be booked, and the forecast."""
     said = {"Account": list(account_sentences(report)), "Foreseen": list(foreseen_sentences(report))}
     return [Topic(label=label, sentences=sentences) for label, sentences in said.items() if sentences]
 
 
 def _has_figures(release: Release, *, owner: bool) -> bool:
-    """Tell whether what the report counts is shown: of a dry run where nothing was spent for it, or to its owner."""
+    """Return whether the report's counts are shown: of a dry run where nothing was spent for it, or to its owner."""
     if release.is_plan:
         return False
     return owner or not release.is_dry_run or not _promises_noise(release)
@@ -157,7 +157,7 @@ def _where(release: Release) -> str:
 
 
 def _reused_words(release: Release) -> list[str]:
-    """Return what is said of a release that was there already; nothing of one that was made."""
+    """Return notes on a release that existed already; none on one that was made."""
     if not release.reused:
         return []
     version = release.report["anonkit_version"]
@@ -206,7 +206,7 @@ def notes_of(release: Release, *, owner: bool = False) -> list[str]:
 
 
 def public_warnings(release: Release) -> list[str]:
-    """Return which columns have cells that were not used as they stand; nothing under a promise of noise."""
+    """Return which columns have cells that were not used unchanged; nothing under a promise of noise."""
     return [] if _promises_noise(release) else list(lost_cells(release.owner, counted=False))
 
 
@@ -247,7 +247,7 @@ def _promises_noise(release: Release) -> bool:
 
 
 def guess_of(release: Release) -> list[str]:
-    """Return what is said of a target that was guessed, also where nothing else is said."""
+    """Return notes on a target that was guessed, also where nothing else is shown."""
     sentence = None if not _has_figures(release, owner=False) else guessed_target(release.report)
     return [] if sentence is None else [text_of(sentence)]
 
@@ -314,7 +314,7 @@ def _styled(sentence: Sentence) -> list[str]:
 
 
 def dossier_path(release: Release, owner_report: Path | None) -> Path | None:
-    """Return where the page stands that was written beside an owner report."""
+    """Return the path of the page that was written beside an owner report."""
     if owner_report is None:
         return None
     return owner_report.with_name(dossier_name(None if release.place is None else release.place.stem))
@@ -325,7 +325,7 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 
 def _measures(block: Mapping[str, Any], within: str = "") -> Iterator[str]:
-    """Yield the figures of a block, those that belong together in one line; texts and long lists stay in the files."""
+    """Yield the figures of a block, related ones in one line; strings and long lists stay in the files."""
     ends = block.get("ci")
     intervals = ends if isinstance(ends, Mapping) and set(ends) <= set(block) else {}
     figures = {words(str(key)): _figure(value, intervals.get(key)) for key, value in block.items() if _is_figure(value)}
@@ -339,7 +339,7 @@ def _measures(block: Mapping[str, Any], within: str = "") -> Iterator[str]:
 
 
 def _unmeasured(utility: Mapping[str, Any]) -> Iterator[str]:
-    """Say which measures were not taken: a word stands in the place of their figures."""
+    """Yield the measures that were not taken: a word is in the place of their figures."""
     yield from (one_line(f"{words(str(key))}: {value}") for key, value in utility.items() if isinstance(value, str))
 
 

@@ -19,7 +19,7 @@ def typed(*words: object) -> str:
 
 
 def release_command(policy: object, source: str, how: Mapping[str, Any], options: Sequence[str] = ()) -> str:
-    """Return a sentence with the command that releases a source by a policy, to be typed as it stands.
+    """Return a sentence with the command that releases a source by a policy, ready to type.
 
     Parameters
     ----------

@@ -297,7 +297,7 @@ def _is_of_interest(check: Check) -> bool:
 
 
 def _names(listed: str) -> Sequence[str]:
-    """Return the names of a list with commas; a name that holds one stands in quotes, as in CSV."""
+    """Return the names of a list with commas; a name that holds one is in quotes, as in CSV."""
     return next(csv.reader([listed], skipinitialspace=True), [])
 
 
@@ -309,7 +309,7 @@ def _release_at(table: str, *, is_table: bool) -> Place | None:
     Parameters
     ----------
     is_table : bool
-        Whether what is asked is what a table is asked: a store's table is read without the library of releases.
+        True where the requirements are those of a table: a store's table is read without the library of releases.
 
     Raises
     ------
@@ -381,7 +381,7 @@ def _failure(table: str, validation: Validation) -> AnonkitError | None:
 
 
 def _diagnosis(failed: Sequence[str]) -> str:
-    """Say what the most telling of the failed checks means."""
+    """Return the meaning of the gravest of the failed checks."""
     for prefix, meaning in _MEANINGS.items():
         if any(name == prefix or name.startswith(f"{prefix}:") for name in failed):
             return meaning

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a comparison advises, one sentence a kind of promise: the strongest protection that still serves models.
+"""Advice of a comparison, one sentence a kind of promise: the strongest protection that still serves models.
 
 Protection of one kind is ordered: a larger k, a smaller epsilon. Of the releases whose best model is certainly no more
 than `MARGIN` below the best of all, the strongest is advised. Among methods at that strength the best model counts,
@@ -78,7 +78,7 @@ def _strength(point: Point) -> float:
 
 
 def _simplest(points: Sequence[Point]) -> Point:
-    """Return the release with the best model; of those that rows cannot tell from it the one that changes least."""
+    """Return the release with the best model; of those indistinguishable from it the one that changes least."""
     best = max(points, key=lambda point: point.by_row.value)  # type: ignore[union-attr]
     alike = [point for point in points if point is best or _is_no_worse(point, best)]
     return min(alike, key=lambda point: (len(point.lost), _largest(point), point is not best))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The privacy-utility frontier: risk to people and model utility for several methods and parameters.
 
-Half of the rows is released, in memory, by every method; the other half is held out: models trained on a release are
-scored on it, and what an attacker learns about its people is no fault of the release.
+Half of the rows is released, in memory, by every method; the other half is the test set: models trained on a release
+are scored on it, and what an attacker learns about its people is no fault of the release.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ class Comparison:
     """Sum of the epsilons of all points: the price of looking, by sequential composition."""
     charged: bool
     task: Task
-    """Whether models tell classes apart or predict a number."""
+    """Task of the models: classification or regression."""
     public: bool
     """True when the rows compared are public or simulated, so that looking is free."""
 
     @property
     def price(self) -> str | None:
-        """What must be said about choosing epsilon; None where nothing private was looked at for it."""
+        """Caution on choosing epsilon; None where nothing private was looked at for it."""
         return None if self.public or self.epsilon_looked_at == 0 else PRICE
 
     @property
@@ -260,7 +260,7 @@ class _Setting:
 
     @property
     def step(self) -> str:
-        """What is shown while it runs."""
+        """Label shown while it runs."""
         return self.method if self.value is None else f"{self.method} {self.value}"
 
     def outcome(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be foreseen of a release under noise before anything is spent: the same release of simulated rows.
+"""Forecast of a release under noise before anything is spent: the same release of simulated rows.
 
-A plan may not look at the private table, since nobody pays for what it would tell. So the method is run, with the same
-parameters and the same policy, on rows simulated from the declared domains, and these are measured as an owner measures
-a release: columns, noise of every table, how far distributions move, what models learn.
+A plan may not look at the private table, since nothing is charged for what it would disclose. So the method is run,
+with the same parameters and the same policy, on rows simulated from the declared domains, and these are measured as an
+owner measures a release: columns, noise of every table, how far distributions move, what models learn.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _size(domain: Mapping[str, Any]) -> int:
 
 
 def _prediction(release: Release, rows: pa.Table, held_out: pa.Table, policy: Policy) -> dict[str, Any] | None:
-    """Return how well the best model of the release predicts held-out rows, beside that of the simulated rows."""
+    """Return the score of the release's best model on held-out rows, beside that of the simulated rows."""
     target = policy.target
     if target is None:
         return None

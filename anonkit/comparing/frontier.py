@@ -132,7 +132,7 @@ def comparison_fragment(comparison: Mapping[str, Any]) -> str:
 
 
 def _figure(points: Sequence[Mapping[str, Any]], raw: float | None, measure: str) -> str:
-    """Return the plot with its legend and what has to be said of it."""
+    """Return the plot with its legend and its remarks."""
     drawn = drawable(points, measure)
     if not drawn:
         return "<p>No release could be drawn.</p>"

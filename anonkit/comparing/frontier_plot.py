@@ -163,7 +163,7 @@ def _curve(
 def _name(
     text: str, across: float, up: float, marks: Sequence[tuple[float, float]], taken: list[tuple[float, float]]
 ) -> str:
-    """Return a mark's name beside it, on the first side where nothing stands; nothing where all sides are taken."""
+    """Return a mark's name beside it, on the first free side; nothing where all sides are taken."""
     width = 7.0 * len(text)
     for left, line in itertools.product((across + 9, across - 9 - width), (up - 7, up + 17)):
         free = all(abs(line - other) > 13 or left + width < beside or left > beside + 50 for beside, other in taken)

@@ -22,12 +22,12 @@ class Point:
     """`k`, `epsilon`, or empty for the method's defaults."""
     value: float | None
     scores: Mapping[str, Mapping[str, Any]]
-    """By model, on held-out rows: trained on the table as it is, and `reconstructed` where the params allow it."""
+    """By model, on held-out rows: trained on the unchanged table, and `reconstructed` where the params allow it."""
     attacks: Mapping[str, Any]
     """By attack: rates, risk, limits, verdict."""
     guarantee: Mapping[str, Any]
     clear: Mapping[str, Any] | None = None
-    """How many rows of the release are alone were its target and insensitive columns known too."""
+    """Shares of rows of the release that are alone if their target and insensitive columns are known too."""
     by_row: RowShares | None = None
     """Score of the best model with what each held-out row contributes to it; None where there is no model."""
     protection: str | None = None
@@ -35,9 +35,9 @@ class Point:
     lost: tuple[str, ...] = ()
     """Columns that the release does not have any more."""
     moved: tuple[Mapping[str, Any], ...] = ()
-    """How far the distributions of columns moved, as `moved_columns`."""
+    """Movement of the distributions of columns, as `moved_columns`."""
     measure: str = "auc"
-    """What the best model is the best by: `auc` of classes, `r2` of a number."""
+    """Measure of the best model: `auc` of classes, `r2` of a number."""
     told: str | None = None
     """Why there is no release, when there is none, for either kind of reader (`anonkit.errors.spoken`)."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a release did to the columns of its rows: which are gone, and how far the distributions of the others moved."""
+"""Effect of a release on the columns of its rows: the dropped ones, and the distance of the others' distributions."""
 
 from __future__ import annotations
 

@@ -20,12 +20,12 @@ from anonkit.report.blocks import ReportColumn
 
 @dataclass(frozen=True, kw_only=True)
 class ClearColumns:
-    """What was found of the columns that a release shows as they are."""
+    """The findings on the columns that a release shows unchanged."""
 
     found: Mapping[str, Verdict] = field(default_factory=dict)
     """Those whose cells look like identifiers or number the rows."""
     nearly_unique: Sequence[str] = ()
-    """Measures that nearly tell rows apart."""
+    """Measures that nearly identify rows."""
     follow: Mapping[str, str] = field(default_factory=dict)
     """Those that are functions of a quasi-identifier: its name, by theirs."""
 
@@ -46,7 +46,7 @@ class ClearColumns:
                 )
 
     def notes(self) -> list[str]:
-        """Say what is no reason to refuse; no value."""
+        """Return notes on findings that are no reason to refuse; no value."""
         return [
             *(clear_cells.allowed_note(name, verdict) for name, verdict in self.found.items()),
             *map(clear_cells.nearly_unique_note, self.nearly_unique),

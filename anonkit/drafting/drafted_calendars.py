@@ -21,7 +21,7 @@ def calendar_lines(profile: ColumnProfile, *, is_declared: bool = False) -> list
     Parameters
     ----------
     is_declared : bool
-        True where its type stands in the draft already.
+        True where its type is in the draft already.
     """
     if profile.kind is ValueKind.TIME:
         typed = "datetime" if profile.type_name.startswith("timestamp") else "date"

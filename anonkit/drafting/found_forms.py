@@ -75,9 +75,9 @@ class _Form:
     """True for moments of ISO 8601 with an offset from UTC; beside one without, a cell means another moment."""
 
     def read(self, texts: pa.StringArray) -> FloatArray:
-        """Return what each text is by this form, shape (n,): a number, or microseconds since 1970; else not a number.
+        """Return the value of each string by this form, shape (n,): a number, or microseconds since 1970; else NaN.
 
-        A form with a sign reads texts that have it, and no others.
+        A form with a sign reads strings that have it, and no others.
         """
         if self.number is not None:
             signs = [self.number.currency or "", "%" if self.number.percent else ""]
@@ -152,7 +152,7 @@ class FoundForms:
         return re.findall(r'\b\w+ = (?:"[^"]*"|\w+)', self.forms.get(name, ""))
 
     def notes(self) -> list[str]:
-        """Say which forms were found, and where one is to be declared; no cell."""
+        """Return notes on the forms that were found, and the columns whose form must be declared; no cell."""
         return [
             *(
                 f"Column {name!r} is read as {_kind_of(column)}, as all its cells are written: {self.forms[name]}."
@@ -230,7 +230,7 @@ def _type_of(column: Column) -> pa.DataType:
 
 
 def _heads(source: Source, names: Sequence[str]) -> dict[str, pa.StringArray]:
-    """Return some filled cells of each column, as texts; columns without any are left out."""
+    """Return some filled cells of each column, as strings; columns without any are left out."""
     out: dict[str, pa.StringArray] = {}
     if not names:
         return out
@@ -279,7 +279,7 @@ def _matches(cells: pa.StringArray, pattern: str) -> NDArray[np.bool_]:
 def _may_be_read(source: Source, policy: Policy, name: str, form: _Form, engine: Engine) -> bool:
     """Return whether a column may be read by a form that fits it: not one that is an identifier as it is written.
 
-    Whole numbers that all differ, or follow each other, are days where the name of the column says so, else keys.
+    Integers that all differ, or follow each other, are days where the name of the column suggests it, else keys.
     """
     if policy.column(name).bounds is not None:
         return form.number is not None

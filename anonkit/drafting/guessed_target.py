@@ -40,7 +40,7 @@ _CODE = re.compile(r"[0-9]{4,}|[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}")  # post
 
 @dataclass(frozen=True, kw_only=True)
 class TargetGuess:
-    """What is found of the last column without a declared role."""
+    """The finding on the last column without a declared role."""
 
     column: str | None
     """Its name; None where every column has a role."""
@@ -55,7 +55,7 @@ class TargetGuess:
         return self.column if self.against is None else None
 
     def notes(self) -> list[str]:
-        """Say what was guessed, or why nothing was; no value."""
+        """Return a note on the guess, or on why there is none; no value."""
         if self.column is None:
             return []
         named = option("target", self.column)

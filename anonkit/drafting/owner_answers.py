@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the owner answers before a policy is drafted: who receives the table, whose the rows are, what is secret."""
+"""The owner's answers before a policy is drafted: recipients, the person of a row, secrets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOBODY = "none"
 
 @dataclass(frozen=True, kw_only=True)
 class GuessedRoles:
-    """What was guessed of a table before anybody was asked."""
+    """The guesses on a table before the owner answers."""
 
     roles: Mapping[str, Role]
     """Of every column, in the order of the table."""
@@ -33,7 +33,7 @@ class GuessedRoles:
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """What the owner answered. Answers go before guesses."""
+    """The owner's answers. They go before guesses."""
 
     recipient: str = "named"
     """One of `RECIPIENTS`."""

@@ -82,7 +82,7 @@ def draft_policy(
     target : str, optional
         The class label; otherwise the last column, where it is evidently one (`anonkit.drafting.guessed_target`).
     encoding : str, optional
-        What a text file is written in; UTF-8 by default. The draft declares it.
+        Encoding of a text file; UTF-8 by default. The draft declares it.
     ask : callable, optional
         Given what was guessed, returns what the owner answers; answers go before guesses.
     engine : Engine, optional
@@ -96,7 +96,7 @@ def draft_policy(
     Returns
     -------
     str
-        TOML text that `Policy.load` accepts as it stands: a role for every column, with the reason for the guess,
+        TOML text that `Policy.load` accepts unchanged: a role for every column, with the reason for the guess,
         and commented-out `bounds` and `categories` to fill in.
 
     Raises
@@ -130,7 +130,7 @@ def draft_policy(
 
 
 def _grouped_in_texts(source: Source, engine: Engine) -> tuple[str, ...]:
-    """Return the text columns in which a point may part thousands."""
+    """Return the text columns in which a point may separate thousands."""
     count = CountGroups(names=text_columns_of_groups(source.schema, Policy()))
     return count.found(engine.add_up(source, count, count.names, count.size)) if count.names else ()
 
@@ -179,7 +179,7 @@ def _drafted(
 
 @dataclass(frozen=True, kw_only=True)
 class _Guess:
-    """What the draft says about a column."""
+    """The entry of the draft on a column."""
 
     profile: ColumnProfile
     role: Role
@@ -188,11 +188,11 @@ class _Guess:
     complete: bool = False
     """True when these are all values of the column."""
     words: Sequence[str] = ()
-    """Of a column of numbers but for some texts: those texts that many rows hold."""
+    """Of a column of numbers but for some strings: those strings that many rows hold."""
 
     @property
     def may_be_codes(self) -> bool:
-        """True when the values are few whole numbers, each of many rows on average, such as 0 and 1, or 1 to 5."""
+        """True when the values are few integers, each of many rows on average, such as 0 and 1, or 1 to 5."""
         profile = self.profile
         few = 0 < profile.distinct <= _CODES and profile.filled >= _CODE_ROWS * profile.distinct
         return self.role is Role.QUASI_IDENTIFIER and profile.kind is ValueKind.WHOLE and few
@@ -354,7 +354,7 @@ def _section(guess: _Guess, of_target: TargetGuess | None, answers: Answers | No
 
 
 def _code_lines(guess: _Guess) -> list[str]:
-    """Propose that few whole numbers are categories: by their type in a text file, by a list in any table."""
+    """Propose that few integers are categories: by their type in a text file, by a list in any table."""
     return [
         *_comment(
             "A small set of whole numbers: codes without order (0 and 1 for no and yes) are categories, grouped by "
@@ -404,7 +404,7 @@ def _form_notes(name: str, forms: FoundForms) -> list[str]:
 
 
 def _words_note(words: Sequence[str]) -> str:
-    """Say that texts stand among numbers; those that many rows hold are shown."""
+    """Return the note that strings occur among numbers; those that many rows hold are shown."""
     note = (
         "Most cells are numbers, the others are texts, so that it is read as categories: list in missing_values above "
     )
@@ -426,7 +426,7 @@ def _target_notes(profile: ColumnProfile, *, target_is_given: bool) -> list[str]
 
 
 def _no_target_note(of_target: TargetGuess) -> str:
-    """Say why the last column is not taken for the target, and what a target would mean."""
+    """Return why the last column is not taken for the target, and what a target would mean."""
     if of_target.is_secret:
         return (
             'No target was guessed: it looks like a secret. role = "sensitive", or role = "target": released unchanged.'

@@ -44,7 +44,7 @@ _LOOKED_AT = 100_000  # rows of a large table that its columns are judged by
 
 
 class ValueKind(Enum):
-    """What the values of a column are."""
+    """The kind of a column's values."""
 
     TEXT = "categories or texts"
     WHOLE = "whole numbers"
@@ -54,7 +54,7 @@ class ValueKind(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnProfile:
-    """How many values a column has; none of the values."""
+    """The number of values of a column, and their forms; none of the values."""
 
     name: str
     kind: ValueKind
@@ -67,15 +67,15 @@ class ColumnProfile:
     by_cells: Verdict | None = None
     """Why its cells have the form of identifiers or number the rows, whatever its name; None when they do not."""
     nearly_unique: bool = False
-    """True for a measured quantity that nearly tells rows apart."""
+    """True for a measured quantity that nearly identifies rows."""
     markers: tuple[str, ...] = ()
-    """Which of `MARKS_AMONG_NUMBERS` stand in a text column whose other cells are all numbers."""
+    """The strings of `MARKS_AMONG_NUMBERS` in a text column whose other cells are all numbers."""
     type_name: str = ""
     """Type of the cells, by the file."""
     written: str | None = None
-    """Which of `WRITTEN_TIMES` most cells of a text column are."""
+    """The form of `WRITTEN_TIMES` that most cells of a text column have."""
     mostly_numbers: bool = False
-    """Nearly all cells of a text column are numbers, and not all others commonly mean missing: as a release tells."""
+    """Nearly all cells of a text column are numbers, and not all others commonly mean missing."""
 
     @classmethod
     def of_codes(cls, column: CodedColumn) -> ColumnProfile:
@@ -98,7 +98,7 @@ class ColumnProfile:
 
     @property
     def repeats(self) -> bool:
-        """True when some value stands in several rows."""
+        """True when some value occurs in several rows."""
         return self.distinct < self.filled
 
     @property
@@ -160,7 +160,7 @@ def profile_columns(engine: Engine, source: Source, progress: Progress = no_prog
 
 @dataclass(kw_only=True)
 class _Tally:
-    """What a pass over a column finds."""
+    """The counts of a pass over a column."""
 
     rows: int = 0
     filled: int = 0

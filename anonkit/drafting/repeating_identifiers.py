@@ -15,7 +15,7 @@ _OF_A_PERSON = frozenset({Kind.KEY, Kind.EMAIL, Kind.PHONE, Kind.NATIONAL_NUMBER
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatingIdentifier:
-    """An identifier whose values stand in several rows: each may be a person."""
+    """An identifier whose values occur in several rows: each may be a person."""
 
     columns: tuple[str, ...]
     """One column; or given name, family name and, where there is one, date of birth, which name a person together."""

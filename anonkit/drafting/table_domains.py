@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Domains taken from a table on the owner's word, in such a way that no single person can be inferred from them.
+"""Domains taken from a table when the owner allows it, so that no single person can be inferred from them.
 
-This limits harm and is no differential privacy: a category stands or falls with the tenth person that has it. Every
+This limits harm and is no differential privacy: a category depends on the tenth person that has it. Every
 file of a release says that its claim is conditional on these domains being public knowledge.
 """
 
@@ -47,7 +47,7 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
     people share; other values are outside the domain, and rows
     with another class have no class. A target has categories, or bounds where it is declared to be a number to predict.
     An undeclared column in which no value is so common is taken for an identifier. People are the units where a unit is
-    declared, else rows. Of a table larger than may be held, the same keyed sample of rows is read each time.
+    declared, else rows. Of a table that does not fit into memory, the same keyed sample of rows is read each time.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
 
     Privacy
     -------
-    Such a domain tells which categories are common and how far numbers reach. A promise that rests on it holds only if
-    it is public knowledge all the same.
+    Such a domain discloses which categories are common and how far numbers reach. A promise that rests on it holds only
+    if it is public knowledge all the same.
     """
     undeclared = [
         name
@@ -170,7 +170,7 @@ def _with_bounds(column: Column, coded: CodedColumn, people: _Codes | None, min_
 
 
 def _in_whole_numbers(column: Column, numbers: NDArray[np.float64]) -> Column:
-    """Return the column as one of whole numbers where all its numbers are, and nothing is declared of them."""
+    """Return the column as one of integers where all its numbers are, and nothing is declared of them."""
     finite = numbers[np.isfinite(numbers)]
     if column.whole_values is not None or not bool((finite == np.round(finite)).all()):
         return column

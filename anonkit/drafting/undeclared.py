@@ -21,14 +21,14 @@ from anonkit.report.blocks import ReportColumn
 
 @dataclass(frozen=True, kw_only=True)
 class Undeclared:
-    """What the undeclared columns of a table look like."""
+    """The findings on the undeclared columns of a table."""
 
     taken: Mapping[str, ColumnProfile] = field(default_factory=dict)
     """Columns that are taken for identifiers."""
     nearly_unique: Sequence[str] = ()
-    """Measured quantities that nearly tell rows apart; they stay what they are."""
+    """Measured quantities that nearly identify rows; they keep their role."""
     profiles: Mapping[str, ColumnProfile] = field(default_factory=dict)
-    """Every column that was looked at, in the order asked for."""
+    """Every profiled column, in the given order."""
 
     def declared(self, policy: Policy) -> Policy:
         """Return the policy with the role of an identifier for the columns that look like one."""
@@ -44,9 +44,9 @@ class Undeclared:
         return replace(self, taken={**self.taken, **rare})
 
     def notes(self, policy: Policy) -> list[str]:
-        """Say what was taken for an identifier, by which rule, and what to do if it is none; no values.
+        """Return notes on columns taken for identifiers: the rule, and the remedy if one is none; no values.
 
-        Under differential privacy nothing is said that no condition of the claim names: how unique a column is.
+        Under differential privacy there is no note that no condition of the claim names: how unique a column is.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ def judge_undeclared(source: Source, names: Sequence[str], engine: Engine) -> Un
 
 
 def profiles_of(source: Source, names: Sequence[str], engine: Engine) -> list[ColumnProfile]:
-    """Look at columns, declared or not; one at a time, in the order asked for.
+    """Profile columns, declared or not; one at a time, in the given order.
 
     Privacy
     -------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose the rows are, where nobody says it: columns that may tell persons who have several rows. Never a cell value.
+"""Candidates for the person of a row where no unit is declared: columns that may identify people with several rows.
 
 A candidate is an identifier that repeats, declared or found (`repeating_identifiers`), or a key by structure: a column
 of many values, each in several rows, that determines several other columns far beyond chance and is nearly determined
@@ -146,7 +146,7 @@ def _twins_by_chance(columns: Sequence[CodedColumn], n_rows: int) -> float:
 
 
 def _may_be_key(profile: ColumnProfile) -> bool:
-    """Return whether a column has the values of a key: whole numbers or texts, many, and each in several rows."""
+    """Return whether a column has the values of a key: integers or strings, many, and each in several rows."""
     several = profile.distinct >= MANY_VALUES and profile.filled >= ROWS_A_VALUE * profile.distinct
     plain = profile.kind in (ValueKind.WHOLE, ValueKind.TEXT) and profile.written is None
     return several and plain and not is_measure(profile.name) and not is_postal(profile.name)
@@ -163,10 +163,10 @@ def _is_about_person(column: CodedColumn) -> bool:
 
 
 def _is_key(key: CodedColumn, others: Sequence[CodedColumn], about: Collection[str], dates: Collection[str]) -> bool:
-    """Tell whether a column determines several others, one of them about the person, and is nearly determined by them.
+    """Return whether a column determines several others, one about the person, and is nearly determined by them.
 
     Columns that are made of the key, or it of them, are none of these: those that ascend or descend with it, and those
-    that part the rows alike, but for a date of birth.
+    that divide the rows alike, but for a date of birth.
     """
     chosen = _whole_groups(key)
     groups = key.codes[chosen].astype(np.int64)
@@ -187,7 +187,7 @@ def _is_key(key: CodedColumn, others: Sequence[CodedColumn], about: Collection[s
 
 
 def _whole_groups(key: CodedColumn) -> _Codes:
-    """Return rows of evenly spaced values of the key, all rows of each, so many that pairs of them tell enough."""
+    """Return all rows of evenly spaced values of the key, enough of them for evidence by pairs."""
     n_values = key.size - (key.missing is not None)
     counts = np.bincount(key.codes, minlength=key.size)[:n_values]
     n_groups = max(MANY_VALUES, int(_ROWS / max(counts.mean(), 1.0)))

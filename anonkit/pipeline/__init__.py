@@ -12,5 +12,5 @@
 ``step_log``
     Steps and notes under the logger `anonkit`.
 
-A new method, or a new kind of promise, needs no change in this room.
+A new method, or a new kind of promise, needs no change in this package.
 """

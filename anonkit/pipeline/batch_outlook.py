@@ -13,13 +13,13 @@ from anonkit.protocols import Draft
 
 
 def batch_outlook(draft: Draft, counted: Disclosure | None, classes: KAnonymity | None) -> dict[str, Any]:
-    """Return what a batch of the same kind and size would ask of the limit of suppression; empty without a recoding.
+    """Return the suppression that a batch of the same kind and size would need; empty without a recoding.
 
-    Nothing is said where several tables were joined: groups of single rows do not tell what becomes of whole sets.
+    Empty where several tables were joined: groups of single rows do not determine what becomes of whole sets.
 
     Privacy
     -------
-    A function of the released class sizes and of the rows left out, which the report tells: it adds nothing to them.
+    A function of the released class sizes and of the suppressed rows, which the report states: it adds nothing to them.
     """
     if counted is None or classes is None or classes.rows_known or "recoding" not in draft.params:
         return {}

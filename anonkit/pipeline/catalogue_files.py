@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files added to a release that stands there already: its data, params and report stay untouched.
+"""Files added to a release that exists already: its data, params and report stay untouched.
 
 Entries for catalogues, and copies of the data in other forms.
 """
@@ -43,7 +43,7 @@ def add_entries(
     signer : Signer, optional
         Signs the files anew: an entry changes the descriptor, and a signature is over all files.
     anew : bool
-        True: entries that stand there are made again too.
+        True: existing entries are made again too.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def add_copy(place: Place, form: str, standing: Mapping[str, str], signer: Signe
     Raises
     ------
     ParameterError
-        The form cannot hold the data, a file of others stands in the place, or the release is signed, and nobody signs
+        The form cannot hold the data, another's file is in the place, or the release is signed, and nobody signs
         it anew.
     EngineError
         It cannot be written.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recipes of version 0.1 under the defaults of 0.2: what each does otherwise, and the line that restores it.
 
-The rows are those of `docs/how-to/move-to-0.2.md` that a recipe can tell of. Everything follows from the recipe, its
+The rows are those of `docs/how-to/move-to-0.2.md` that a recipe determines. Everything follows from the recipe, its
 policy and its trees: no table is opened, nothing is released, and no ledger is looked at.
 """
 
@@ -31,10 +31,10 @@ _WITH_HEADER = ("csv", "tsv", "excel")
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What a recipe does otherwise."""
+    """A changed effect of a recipe."""
 
     seen: str
-    """What its owner sees, as the page on 0.2 has it."""
+    """Effect for its owner, in the words of the page on 0.2."""
     restored_by: str
     """The line that restores what was before."""
     columns: tuple[str, ...]
@@ -71,7 +71,7 @@ def changes_of(recipe: Recipe) -> list[Change]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
-    """A recipe and its method, asked for what decides about a default."""
+    """A recipe and its method, with the facts that decide about a default."""
 
     recipe: Recipe
     method: Method
@@ -114,7 +114,7 @@ Found = tuple[str, ...] | None
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A row of the page, and how a recipe tells of it."""
+    """A row of the page, and its condition on a recipe."""
 
     seen: str
     restored_by: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What coarser values of one column would do to a table: fewer unique rows, for how many bits of detail."""
+"""Effect of coarser values of one column on a table: fewer unique rows, for how many bits of detail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Coarsening:
 
     column: str
     to: str
-    """How coarse; no cell value."""
+    """Coarser level; no cell value."""
     k: int
     """Rows, or people, in the smallest class."""
     uniques: int
@@ -39,9 +39,9 @@ class CodedRows:
 
     columns: Sequence[NDArray[np.int32]]
     rows: NDArray[np.int64]
-    """How many rows of the table each stands for."""
+    """Multiplicity of each in the table."""
     people: NDArray[np.int32] | None
-    """Whose each is, where people are counted."""
+    """Person of each, where people are counted."""
 
     def sizes(self, columns: Sequence[Codes]) -> NDArray[np.int64]:
         """Return the sizes of the classes by some columns."""
@@ -108,7 +108,7 @@ def coarsenings(
 
 
 def _without_each(columns: Sequence[NDArray[np.int32]], n_rows: int) -> Iterator[list[Codes]]:
-    """Yield for each column two that tell apart what all others do: those before it, and those behind it."""
+    """Yield for each column two that together separate what all others do: those before it, and those after it."""
     ones = np.ones(n_rows, np.int64)
     behind: list[list[Codes]] = [[]]
     for codes in columns[:0:-1]:

@@ -50,7 +50,7 @@ class BeforeAndAfter:
     """Cells as the policy declares them."""
     released: pa.Table
     params: Mapping[str, Any]
-    """What `params.json` holds."""
+    """Content of `params.json`."""
     policy: Policy
     """With a role for every column."""
 
@@ -84,7 +84,7 @@ class BeforeAndAfter:
         return {**facts, **_bars(before, after, self._public(name, before, after), self._cell_ends(name, after))}
 
     def _cell_ends(self, name: str, after: pa.Array) -> _FloatArray | None:
-        """Return the ends of the cells whose middles stand for numbers in the release, shape (n_cells - 1,).
+        """Return the ends of the cells whose middles are the release's numbers, shape (n_cells - 1,).
 
         None where numbers are released otherwise, or in cells so small that any ranges show them as they are.
         """
@@ -105,7 +105,7 @@ class BeforeAndAfter:
         return None
 
     def _answers(self, name: str) -> pa.Array | None:
-        """Return a released column, where each row answers one attribute the rows that were asked for this one."""
+        """Return a released column, where each row answers one attribute the rows that answer this one."""
         if name not in self.released.column_names:
             return None
         asked = self.params.get("asked_column")
@@ -251,13 +251,13 @@ def plain_cells(array: pa.Array) -> pa.Array:
 
 
 def parsed_numbers(texts: pa.Array) -> pa.Array:
-    """Return texts as numbers; what is none is missing."""
+    """Return strings as numbers; what is none is missing."""
     plain = pc.utf8_trim_whitespace(plain_cells(texts))
     return pc.if_else(pc.match_substring_regex(plain, _NUMBER), plain, None).cast(pa.float64())
 
 
 def is_text(array: pa.Array) -> bool:
-    """Return whether the cells are texts."""
+    """Return whether the cells are strings."""
     kind = plain_cells(array).type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
@@ -354,7 +354,7 @@ def _shares_of_ranges(numbers: _FloatArray, edges: _FloatArray, n_rows: int) -> 
 
 
 def _range_labels(starts: _FloatArray, *, is_date: bool, whole: bool) -> list[str]:
-    """Return ranges in words: those of whole numbers by their first and last, others to a hundredth of the least."""
+    """Return ranges in words: those of integers by their first and last, others to a hundredth of the least."""
     digits = _digits_of_a_hundredth(starts)
     texts = [_day(start) if is_date else f"{round(start, digits):,.10g}" for start in starts.tolist()]
     last = f"{texts[-1]} or {'later' if is_date else 'more'}"

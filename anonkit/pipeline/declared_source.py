@@ -50,7 +50,7 @@ class DeclaredSource:
     """A table that may be released: every column has a role, and its promise is stated."""
 
     name: str
-    """What its dataset is called when nobody named it: the name of the file, without what is secret in an address."""
+    """Default name of its dataset: the name of the file, without what is secret in an address."""
     file: str
     """The same with all of the file's name, or the address, for the owner."""
     rows: SourceRows
@@ -61,17 +61,17 @@ class DeclaredSource:
     undeclared: Undeclared
     """Columns that nobody declared, as they were judged."""
     notes: Sequence[str]
-    """What the owner should know of roles that nobody declared."""
+    """Notes for the owner on roles that nobody declared."""
     joined: Mapping[str, Any]
-    """How several tables fit together, for the owner; nothing where there is one."""
+    """Match of several tables, for the owner; empty where there is one."""
     reading_notes: Sequence[str] = ()
-    """What the owner should know of how it was read."""
+    """Notes for the owner on how it was read."""
     grouped: Sequence[str] | None = ()
-    """Columns of text files in which a point may part thousands; None where numbers have a decimal comma."""
+    """Columns of text files in which a point may separate thousands; None where numbers have a decimal comma."""
     snapshot: Snapshot | None = None
     """Knows whether what it was read from has changed."""
     failure: Exception | None = None
-    """What failed once domains had been drawn from the table: to be charged before it is raised."""
+    """Failure after domains had been drawn from the table: to be charged before it is raised."""
 
     @property
     def policy(self) -> Policy:
@@ -80,7 +80,7 @@ class DeclaredSource:
 
     @property
     def refusal(self) -> Exception | None:
-        """Why nothing can be released, where draws that were made tell so: to be charged before it is raised."""
+        """Refusal that follows from draws that were made: to be charged before it is raised."""
         if self.failure is not None:
             return self.failure
         found = self.policy.found_domains
@@ -101,7 +101,7 @@ class DeclaredSource:
 
     @cached_property
     def _declared(self) -> tuple[Source, Mapping[str, Any]]:
-        """The table, and the counts of its cells that are not as declared; nothing is read before it is asked for."""
+        """The table, and the counts of its cells against their declaration; nothing is read before its first use."""
         return declared_table(
             self.rows.table, self.policy, self.engine, taken=self.undeclared.taken, grouped=self.grouped
         )
@@ -118,12 +118,12 @@ class DeclaredSource:
 
     @cached_property
     def clear(self) -> ClearColumns:
-        """What was found of these columns, and of no other one under a promise that lets no cell decide."""
+        """Findings in these columns, and in no other one under a promise that lets no cell decide."""
         known = () if self.policy.cell_by_cell else self.policy.quasi_identifiers
         return look_at_clear(self.table, self.clear_names, known, self.engine)
 
     def asked(self, request: ReleaseRequest) -> Asked:
-        """Return what is asked of the table, in its one form."""
+        """Return the request on the table, in its canonical form."""
         return partial(request_form, request, self.columns, self.engine)
 
     def drafted(self, request: ReleaseRequest, randomness: Randomness) -> Draft:
@@ -165,7 +165,7 @@ class DeclaredSource:
         return tuple(name for name in policy.names(Role.IDENTIFIER) if not any(name in columns for columns in made))
 
     def counts(self, randomness: Randomness | None) -> SourceCounts | None:
-        """Say what its figures will count; without `randomness` no model is trained on it."""
+        """Return what its figures will count; without `randomness` no model is trained on it."""
         return SourceCounts.of(self.promise, self.table, self.engine, self.policy, randomness)
 
     def figures(
@@ -300,7 +300,7 @@ def refuse_unknown_columns(source: object, request: ReleaseRequest) -> None:
     """Refuse to declare a column that the source does not have; for a policy under which nothing can be promised.
 
     The names of columns are public, and no cell decides. Nothing is copied for it: sources that are not opened where
-    they stand are left alone, as is what cannot be read.
+    they are stay alone, as is what cannot be read.
 
     Raises
     ------
@@ -390,7 +390,7 @@ def _outlined(policy: Policy) -> dict[str, Any]:
 
 
 def _finding_notes(policy: Policy) -> list[str]:
-    """Say which columns are not released since no domain was found; an outcome of the draws that were charged."""
+    """Return notes on columns without a domain, which are not released; an outcome of the draws that were charged."""
     left_out = () if policy.found_domains is None else policy.found_domains.left_out
     return [
         f"Column {name!r} is not released: nothing in it stands out from the noise of the search for its domain."
@@ -485,7 +485,7 @@ def _with_guess(policy: Policy, guess: TargetGuess | None, method: Method) -> Po
 
 
 def _target_notes(guess: TargetGuess | None, policy: Policy) -> list[str]:
-    """Say how a target came about that nobody named, or why there is none."""
+    """Return notes on a target that nobody named, or on why there is none."""
     if guess is not None:
         return guess.notes()
     if policy.target is None or policy.target_is_declared:

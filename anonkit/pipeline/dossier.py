@@ -33,7 +33,7 @@ _THRESHOLD = 0.2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dossier:
-    """What the owner is told of a release, measured and ready to be written.
+    """The owner's dossier of a release, measured and ready to be written.
 
     Privacy
     -------
@@ -41,11 +41,11 @@ class Dossier:
     """
 
     report: Mapping[str, Any]
-    """What `report.json` of the release holds."""
+    """Content of the release's `report.json`."""
     figures: Mapping[str, Any]
-    """What the owner report holds beside the banner."""
+    """Content of the owner report beside the banner."""
     name: str | None
-    """What all files of the release begin with; None for a release in memory."""
+    """Prefix of all files of the release; None for a release in memory."""
     examples: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def write(self, folder: Path, data_sha256: str | None) -> tuple[Path, Path]:
@@ -80,7 +80,7 @@ class Released:
     table: pa.Table
     """Its rows, or `COMPARED_ROWS` of them."""
     name: str | None
-    """What all its files begin with; None in memory."""
+    """Prefix of all its files; None in memory."""
 
 
 def make_dossier(

@@ -56,7 +56,7 @@ def applied_recoding(params: str | Path, *, adopt: bool = False) -> AppliedRecod
 
 
 def batch_policy(method: Recoded, declared: Policy | None, encoding: str | None) -> Policy:
-    """Return the policy of the next batch: roles and types of the earlier release, and what its owner declares for it.
+    """Return the policy of the next batch: roles and types of the earlier release, and its owner's declarations.
 
     Parameters
     ----------

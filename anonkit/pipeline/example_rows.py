@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Example rows of a source and what became of them: shown to the owner on request, and kept in no file of a release.
 
-Rows of a release stand in secret order, so that no file says which one was which. Of a k-anonymous release the
+Rows of a release are in secret order, so that no file identifies one. Of a k-anonymous release the
 published recoding is applied to some rows of the source anew. Under a promise of noise no released row is looked for:
-rows of either table stand side by side, and nothing is said to belong together.
+rows of either table are side by side, and none are shown as belonging together.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST = 200
 def example_rows(
     rows: SourceRows, released: pa.Table, params: Mapping[str, Any], randomness: Randomness, n: int
 ) -> dict[str, Any]:
-    """Draw some rows of a source, with what the release shows of them where that can be said.
+    """Draw some rows of a source, with their released form where it is known.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def example_rows(
 
 
 def _cells(table: pa.Table) -> list[dict[str, str | None]]:
-    """Return rows as texts; None is missing."""
+    """Return rows as strings; None is missing."""
     return [{name: _text(value) for name, value in row.items()} for row in table.to_pylist()]
 
 

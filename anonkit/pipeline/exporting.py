@@ -35,7 +35,7 @@ class Export:
     rows: int
     columns: int
     sidecars: str
-    """Where params, report and descriptor stand: files beside the target, or the table beside it."""
+    """Place of params, report and descriptor: files beside the target, or the table beside it."""
     cut: tuple[str, ...] = ()
     """Columns whose times lost their nanoseconds, which only the Parquet file holds."""
     remains: bool = False

@@ -38,22 +38,22 @@ class OpenedTable:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FlatView:
-    """What is released in place of a table: the joined rows, and what the owner is told of the join."""
+    """The joined rows that are released in place of a table, and the facts of the join for the owner."""
 
     path: Path
     """The private file."""
     names: tuple[str, str]
-    """What the dataset is called when nobody named it, and the files, for the owner."""
+    """Default name of the dataset, and of the files, for the owner."""
     owner: Mapping[str, Any]
-    """How the tables fit together: exact counts of the source, for the owner alone."""
+    """Match of the tables: exact counts of the source, for the owner alone."""
     tables: Sequence[OpenedTable]
     reading_notes: Sequence[str] = ()
-    """What the owner should know of how the files were read."""
+    """Notes for the owner on how the files were read."""
     grouped: Sequence[str] | None = ()
-    """Columns of text files in which a point may part thousands; None where numbers have a decimal comma."""
+    """Columns of text files in which a point may separate thousands; None where numbers have a decimal comma."""
 
     def judged(self, unknown: Sequence[str], engine: Engine) -> Undeclared:
-        """Judge columns that nobody declared, each in its own table: a name that stands in ten visits is no less one.
+        """Judge columns that nobody declared, each in its own table: a name in ten visits is no less a name.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ def flat_view(tables: SeveralTables, policy: Policy, engine: Engine, private: Pr
     policy : Policy
         That of the flat view (`SeveralTables.declared`).
     private : PrivateFolder
-        Where the view stands, and the copies of tables that may change; whoever made it closes it in the end.
+        Folder of the view, and of the copies of tables that may change; its maker closes it in the end.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def _grouped(snapshots: Sequence[Snapshot], opened: Sequence[OpenedTable], polic
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """Return the type in the view: categories become texts."""
+    """Return the type in the view: categories become strings."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
@@ -177,7 +177,7 @@ def _columns(table: JoinedTable, names: Sequence[str]) -> list[str]:
 
 
 def _refuse_unfit(tables: SeveralTables, counts: JoinCounts) -> None:
-    """Refuse keys that do not fit together; counts may be told, since no differential privacy is promised."""
+    """Refuse keys that do not match; counts may be shown, since no differential privacy is promised."""
     people, visits = tables.people, tables.visits
     if counts.repeated_keys:
         raise PolicyError(

@@ -53,7 +53,7 @@ def mondrian_preview(
 
     Privacy
     -------
-    Depends on single rows of the source beyond what the release tells: for the owner alone.
+    Depends on single rows of the source beyond what the release discloses: for the owner alone.
     """
     from anonkit.methods.mondrian import Mondrian
 

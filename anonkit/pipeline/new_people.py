@@ -2,7 +2,7 @@
 """The people of a growing table who are in no earlier release of its dataset: their rows alone are released.
 
 Two k-anonymous releases of a table that has grown give away, by subtraction, who came in between. Releases that have
-nobody in common do not: each is k-anonymous by itself, and nothing of the one tells about the other.
+nobody in common do not: each is k-anonymous by itself, and neither discloses anything of the other.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def recount(
         What the promise says of equivalence classes (`Guarantee.counted_classes`).
     policy : Policy
         Names the target, for which the classes of one value are counted, columns that may be known besides, and
-        candidates whose keys may stand in the table.
+        candidates whose keys may be in the table.
     draft : Draft
         Its params say what counts as a sensitive value.
     people : PeopleCounts, optional
@@ -131,11 +131,11 @@ def answer_checks(
 def release_utility(
     spool: Path, schema: pa.Schema, policy: Policy, counted: Disclosure | None, draft: Draft | None
 ) -> dict[str, Any]:
-    """Measure what the released table is worth, from the released table alone.
+    """Measure the utility of the released table, from the released table alone.
 
     No figure of prediction is stated where the search has seen the labels of all rows, nor where the promise is about
-    people: the first rows could only be those of some people, all of each, and their order would then tell which rows
-    are of one person.
+    people: the first rows could only be those of some people, all of each, and their order would then disclose which
+    rows are of one person.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class ReleasedRows:
     """The rows of a release, for measures of what it leaves of its source."""
 
     rows: Source
-    """The draft as it was written, the unit column still in it; or what stands in a file, without it."""
+    """The draft as it was written, the unit column still in it; or the content of a file, without it."""
     files: Engine
     """Reads them."""
     applied: Recodes
@@ -190,11 +190,11 @@ class ReleasedRows:
     shown: Sequence[str]
     """Those of them that are published: columns that turned out to have one value are not."""
     params: Mapping[str, Any]
-    """What is published of it beside the rows."""
+    """Published facts of it beside the rows."""
     marked: bool = False
-    """Whether the rows that `SourceCounts.mark` marks are those whose labels the search has not seen."""
+    """True where the rows that `SourceCounts.mark` marks are those whose labels the search has not seen."""
     labels_seen: bool = True
-    """Whether a search may have seen the labels of all rows."""
+    """True where a search may have seen the labels of all rows."""
 
     @property
     def classes(self) -> pa.Table:
@@ -204,7 +204,7 @@ class ReleasedRows:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SourceCounts:
-    """What an owner's measures count in the source whatever the release is: where a method searches, beside that."""
+    """The counts of the source for an owner's measures that no release changes: in parallel to a method's search."""
 
     class_sizes: Callable[[], ClassSizes]
     of_target: Callable[[], pa.Table] | None
@@ -218,7 +218,7 @@ class SourceCounts:
     def of(
         cls, promise: Guarantee, table: Source, engine: Engine, policy: Policy, randomness: Randomness | None
     ) -> SourceCounts | None:
-        """Say what will be counted; None where equivalence classes are not what the promise is about.
+        """Return what will be counted; None where the promise is not about equivalence classes.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ def owner_measures(
     released: ReleasedRows | None,
     counts: SourceCounts | None,
 ) -> dict[str, Any]:
-    """Measure the source, and what the release leaves of it: for the owner alone.
+    """Measure the source, and its loss in the release: for the owner alone.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def owner_measures(
     released : ReleasedRows, optional
         None where equivalence classes are not what the promise is about.
     counts : SourceCounts, optional
-        What is counted in the table whatever the release is; None where `released` is, and where nobody is told.
+        Counts of the table whatever the release is; None where `released` is, and where nobody is shown them.
     """
     classes = promise.counted_classes
     if classes is None or released is None or counts is None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of every two columns between a source and rows drawn from a model: what they have to do with each other.
+"""Changes of every two columns between a source and rows drawn from a model: their dependence before and after.
 
-For the owner's page. Each row of such a release stands for nobody, so that both tables are compared as tables: values
-that occur (the commonest `MOST_VALUES`, all others as one), numbers in the ranges that released numbers stand for.
+For the owner's page. Each row of such a release is nobody's, so that both tables are compared as tables: values
+that occur (the commonest `MOST_VALUES`, all others as one), numbers in the ranges of released numbers.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _codes(before: pa.Array, after: pa.Array) -> _Coded:
 
 
 def _edges(numbers: _FloatArray, shown: _FloatArray) -> _FloatArray:
-    """Return what divides the numbers of a column: halfway between released ones, which stand for a range each.
+    """Return the cuts between the numbers of a column: halfway between released ones, each of which means a range.
 
     Where more are released than values are compared, round numbers do.
     """
@@ -144,7 +144,7 @@ def _ranges(side: pa.Array, edges: _FloatArray) -> _Codes:
 
 
 def _places(side: pa.Array, shown: pa.Array) -> _Codes:
-    """Return the place of each text among those shown; then the others, and last the missing cells."""
+    """Return the index of each string among those shown; then the others, and last the missing cells."""
     places = (
         pc.fill_null(pc.index_in(side, value_set=shown), len(shown)).to_numpy(zero_copy_only=False).astype(np.int64)
     )

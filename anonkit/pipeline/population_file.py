@@ -62,7 +62,7 @@ def settled_population(
 
 
 def refuse_other_kind(name: str) -> SourceError:
-    """Return the refusal of a column that holds numbers in one table and texts in the other."""
+    """Return the refusal of a column that holds numbers in one table and strings in the other."""
     return SourceError(
         f"column {name!r} is one of numbers or dates in one file, and of texts in the other",
         "declare its type in the policy",
@@ -82,7 +82,7 @@ def people_of(
     Raises
     ------
     PolicyError, SourceError
-        As `settled_population`; or a column is one of numbers in one of them and of texts in the other.
+        As `settled_population`; or a column is one of numbers in one of them and of strings in the other.
     """
     table = settled_population(file, policy, list(types), engine, private)
     for name, ordered in types.items():
@@ -125,5 +125,5 @@ class PopulationFile:
 
 
 def _is_ordered_name(kind: str) -> bool:
-    """Tell from the name of an Arrow type whether its values are numbers, dates or times."""
+    """Return from the name of an Arrow type whether its values are numbers, dates or times."""
     return kind.startswith(("int", "uint", "float", "double", "halffloat", "decimal", "date", "time"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a k-anonymous release risks against a population: measured by its owner, counted once more, refused below K."""
+"""The risk of a k-anonymous release in a population: measured by its owner, counted once more, refused below K."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from anonkit.protocols import COUNT, Engine, Source
 
 
 def refuse_population(against: AgainstPopulation, promise: Guarantee, n_rows: int) -> None:
-    """Refuse what is said of the population where no class of the release can be looked for in it.
+    """Refuse a stated population where no class of the release can be looked for in it.
 
     Raises
     ------
     ParameterError
-        The promise is not about classes alone, or about all rows of a person; or the population is said to be smaller
+        The promise is not about classes alone, or about all rows of a person; or the stated population is smaller
         than the table, or its size is given where people are counted.
     """
     if not against.is_given:
@@ -74,7 +74,7 @@ class ReleasedClasses:
     shown: Sequence[str]
     """Released quasi-identifiers, in the order of the promise."""
     recoding: Mapping[str, Any]
-    """As it stands in `params.json`."""
+    """Recoding in its form in `params.json`."""
 
 
 def measured_population(

@@ -77,13 +77,13 @@ class VerifiedDraft:
     data: Source
     """The perturbed rows, shuffled, without the unit column."""
     spool: Path | None
-    """The private Parquet file, or folder, with exactly these rows; None when the unit column still stands in it."""
+    """The private Parquet file, or folder, with exactly these rows; None when the unit column is still in it."""
     output: Output
-    """Where the files go, and in what form."""
+    """Place and form of the files."""
     n_rows: int
     counted: Disclosure | None
     population: Mapping[str, Any] | None
-    """What the classes risk against a population: public; None where nothing was said of it."""
+    """Risk of the classes in a population: public; None where no population is stated."""
     recoding: Mapping[str, Any]
     """As for params, with columns that turned out to have one value and are not published; empty without classes."""
     checks: Sequence[Check]
@@ -92,15 +92,15 @@ class VerifiedDraft:
     notes: Sequence[str]
     randomness: str
     ledger: Mapping[str, Any] = field(default_factory=dict)
-    """Where the release stands among those of its dataset, for everybody to read."""
+    """Position of the release among those of its dataset, for everybody to read."""
     preset: str | None = None
     """Named set of choices that the method was made with."""
     source_name: str | None = None
-    """What the source's file or table is called; None where it has no name."""
+    """Name of the source's file or table; None where it has no name."""
     bounds: Mapping[str, Any] | None = None
-    """What is written in place of labels, by column; None where labels are written."""
+    """Bounds in place of labels, by column; None where labels are written."""
     copy: Path | None = None
-    """Private file with these rows in the form that stands beside the Parquet file; None where none does."""
+    """Private file with these rows in the form of the copy beside the Parquet file; None without a copy."""
     cluster: HasWorkers | None = None
     """Engine whose workers see the spool, and read and write the files of the release; None: this machine does."""
 
@@ -116,7 +116,7 @@ class VerifiedDraft:
 
     @property
     def params(self) -> dict[str, Any]:
-        """What `params.json` holds."""
+        """Content of `params.json`."""
         return {
             "format": PARAMS_FORMAT,
             "anonkit_version": __version__,
@@ -146,7 +146,7 @@ class VerifiedDraft:
         return None if self.counted is None else self.counted.counts
 
     def _disclosure_risk(self) -> dict[str, Any]:
-        """Return the block of risks: as counted on the release, and against a population where that was asked."""
+        """Return the block of risks: as counted on the release, and in a population where that was requested."""
         if self.counted is None:
             return {}
         beside = {} if self.population is None else {"population": dict(self.population)}
@@ -166,7 +166,7 @@ class VerifiedDraft:
 
     @cached_property
     def _report(self) -> dict[str, Any]:
-        """The report, made once: it tells the time."""
+        """The report, made once: it has the time."""
         return build_report(
             version=__version__,
             method=method_block(self.method, self.preset),
@@ -208,9 +208,9 @@ def planned_release(
     Parameters
     ----------
     method, preset, promise, policy
-        What is asked for, and what it promises.
+        The request, and its promise.
     position : Position
-        Where the release would stand among those of its dataset.
+        Position of the release among those of its dataset.
     randomness : str
         The label of its randomness.
     """
@@ -235,7 +235,7 @@ def planned_release(
 
 
 def with_copy(work: VerifiedDraft, engine: Engine, private: Path) -> VerifiedDraft:
-    """Return a draft with the copy of its rows in another form, where one is asked for.
+    """Return a draft with the copy of its rows in another form, where one is requested.
 
     It is written before the release is booked: whether a form can hold the rows follows from them, and a refusal that
     follows from noise is charged like a release.
@@ -271,10 +271,10 @@ def with_copy(work: VerifiedDraft, engine: Engine, private: Path) -> VerifiedDra
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prepared:
-    """Where the files of a release are prepared."""
+    """The staging folder of a release's files."""
 
     target: Place
-    """Where they are put from there: the place of the release, or a private one on the way into memory or a store."""
+    """Final place of the files: the place of the release, or a private one on the way into memory or a store."""
     staging: Staging
 
 
@@ -313,7 +313,7 @@ def publish(
     into : Prepared
         What dead processes left there is deleted: the ledger has looked at it.
     signer : Signer, optional
-        Signs all files. Without it a signature that stands in the place, of the release that is replaced, goes.
+        Signs all files. Without it a signature in the place, of the release that is replaced, goes.
     """
     place, target, staging = work.output.place, into.target, into.staging
     try:
@@ -349,7 +349,7 @@ def _private(scratch: PrivateFolder, place: Place | None) -> Place:
 
 @contextmanager
 def _handed_out() -> Iterator[None]:
-    """Say of a failure that what was put into a store is charged: whoever reads there may have seen it."""
+    """Add to a failure the fact that what was put into a store is charged: a reader there may have seen it."""
     try:
         yield
     except AnonkitError as error:
@@ -469,7 +469,7 @@ def _digest_of_all(digests: Mapping[str, str], place: Place) -> str:
 
 
 def _read_back(work: VerifiedDraft, data: Path, n_rows: int) -> None:
-    """Count the written file: what it holds must be what the report says, as labels and as it stands."""
+    """Count the written file: it must be as the report states, as labels and unchanged."""
     classes, columns = work.promise.counted_classes, bound_columns(work.params)
     with labelled_rows(data, columns) as (labels, strange):
         again = (

@@ -322,7 +322,7 @@ def apply(
         What the owner declares. Of it hold where the ledger is and whether one is required, `joint_k`, the
         encoding and the recipients; roles, types and domains are those of the earlier release.
     encoding : str, optional
-        What the next batch is written in, where it is a text file; the policy's, else UTF-8, by default.
+        Encoding of the next batch, where it is a text file; the policy's, else UTF-8, by default.
     adopt : bool
         Where no ledger knows the earlier release, book it as handed out; without it such a batch is refused. It is
         looked for in the ledger of the batch, then in one beside `params`.

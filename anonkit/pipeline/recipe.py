@@ -78,10 +78,10 @@ class Recipe:
     tables: SeveralTables | None
     """A table of people and one of their visits, in place of the one table."""
     how: ReadAs = field(default_factory=ReadAs)
-    """How the table is read: `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`,
+    """Options for reading the table: `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`,
     `delimiter`, `skip_rows`."""
     output: Output
-    """Where the release goes, and in what form."""
+    """Place and form of the release."""
     policy: Policy
     engine: Local | Spark
     parameters: Mapping[str, Any]
@@ -91,9 +91,9 @@ class Recipe:
     domains_min_people: int | None = None
     """People that share a category that is read from the table; None: domains are what the policy declares."""
     population: AgainstPopulation = field(default_factory=AgainstPopulation)
-    """What is known of the population that the table was drawn from."""
+    """Knowledge of the population that the table was drawn from."""
     utility: bool = True
-    """Whether models are trained to say how well the target is predicted."""
+    """True where models are trained to measure how well the target is predicted."""
 
     @classmethod
     def load(cls, path: str | Path) -> Recipe:
@@ -163,7 +163,7 @@ class Recipe:
 
     @property
     def source(self) -> object:
-        """What is released: the place of the input, a simulated table, or several tables."""
+        """The source to release: the place of the input, a simulated table, or several tables."""
         if self.tables is not None:
             return self.tables
         if self.simulate is not None:
@@ -262,7 +262,7 @@ def run_recipe(
 
 
 def _in(path: Path, name: str) -> str:
-    """Return a path that a recipe gives; the slash that tells a folder stays, and an address is no path."""
+    """Return a path that a recipe gives; the slash that marks a folder stays, and an address is no path."""
     if is_address(name):
         return name
     return str(path.parent / name) + ("/" if name.endswith("/") else "")
@@ -299,7 +299,7 @@ def _how(raw: Mapping[str, Any], path: Path) -> ReadAs:
 
 
 def _tables(raw: Mapping[str, Any], path: Path) -> tuple[SeveralTables | None, PersonRows]:
-    """Return the tables of a recipe that has several, and what is said of the rows of a person."""
+    """Return the tables of a recipe that has several, and its contribution bound of a person."""
     where, whole = f"recipe {path.name!r}", raw.get("whole_person", True)
     if "tables" not in raw:
         for key in ("whole_person", "rows_per_person"):

@@ -38,18 +38,18 @@ Foresees: TypeAlias = Callable[[Method, Policy, Sequence[str]], Mapping[str, Any
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """Where a release is written, in what form, and what is written beside it.
+    """The place and form of a release, and the files beside it.
 
     Raises
     ------
     ParameterError
-        A number of rows is below 1, or example rows are asked for without a folder for them.
+        A number of rows is below 1, or example rows are requested without a folder for them.
     """
 
     place: Place | None = None
-    """Where its files stand; None: the release stays in memory."""
+    """Place of its files; None: the release stays in memory."""
     copy: str | None = None
-    """Form in which the data stand there too, beside the Parquet file, such as "csv" (one of `COPIES`)."""
+    """Form of the copy of the data beside the Parquet file, such as "csv" (one of `COPIES`)."""
     part_rows: int | None = None
     """Rows of each file of a folder of data, about, 1 or more; None: the data are one file."""
     force: bool = False
@@ -57,13 +57,13 @@ class Output:
     dry_run: bool = False
     """True: everything is done except writing."""
     for_owner: bool = True
-    """False: nobody is shown what a release tells its owner alone. Then the source is measured for an owner's report
+    """False: nobody is shown what a release discloses to its owner alone. The source is measured for an owner's report
     alone, and a dry run under a privacy loss draws nothing, so that nothing of it follows from draws that are not
     charged."""
     foresees: Foresees | None = field(default=None, repr=False, compare=False)
-    """Says of a plan under noise what a release of simulated rows would be; None: nothing is said of it."""
+    """Forecast of a plan under noise from a release of simulated rows; None: there is no forecast."""
     previews: bool = False
-    """True: where a k-anonymous method drops columns, the owner is told which of them `mondrian` would show."""
+    """True: where a k-anonymous method drops columns, the owner's notes list those that `mondrian` would show."""
     owner_report: Path | None = None
     """Folder for the measures of the source and the dossier, which must not be published."""
     examples: int = 0
@@ -73,7 +73,7 @@ class Output:
     emit: tuple[str, ...] = ()
     """Entries for catalogues and registries that are written too: "croissant", "registry"."""
     cells: str = LABELS
-    """How generalized numbers are shown: "labels", such as [30, 40), or "bounds", as two columns of numbers."""
+    """Form of generalized numbers: "labels", such as [30, 40), or "bounds", as two columns of numbers."""
 
     IN_RECIPES: ClassVar[tuple[str, ...]] = ("part_rows", "sign", "emit", "cells")
     """Fields that a recipe may set; the others are for whoever runs it."""
@@ -139,7 +139,7 @@ class Output:
 
     @property
     def files_there(self) -> list[Path]:
-        """Where files of the release stand, or would stand, on this machine: what stands there is replaced."""
+        """Paths of the release's files on this machine, existing or not: those that exist are replaced."""
         if self.place is None:
             return []
         copies = [] if self.copy is None else [self.place.folder / self.place.name(COPIES[self.copy])]
@@ -212,7 +212,7 @@ class Output:
         """Refuse columns, categories and rows that the form of a copy cannot hold, before anything is drawn.
 
         Rows are counted here only where a release has as many as its source and their number is no secret: else what is
-        refused would tell it. Cells are looked at when they are there.
+        refused would disclose it. Cells are looked at when they are there.
 
         Parameters
         ----------
@@ -291,7 +291,7 @@ class Output:
         refuse_taken_by_others(self.place, self.copy)
 
     def refuse_taken(self) -> None:
-        """Refuse to put files where others stand that were not there when the work began.
+        """Refuse to put files over others that were not there when the work began.
 
         Raises
         ------
@@ -310,7 +310,7 @@ class Output:
         randomness: Randomness | None = None,
         first: str | None = None,
     ) -> int:
-        """Write rows in the form that is asked for; return how many. See `anonkit.protocols.Engine.write`.
+        """Write rows in the requested form; return how many. See `anonkit.protocols.Engine.write`.
 
         Raises
         ------
@@ -353,7 +353,7 @@ def refuse_within_release(folder: Path, place: Place) -> None:
     Parameters
     ----------
     folder : Path
-        Where the owner's files would stand; it need not be there.
+        Folder of the owner's files; it need not exist.
     place : Place
         Of the release. One that has a folder for itself has the name of that folder.
 

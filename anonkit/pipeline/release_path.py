@@ -62,7 +62,7 @@ def release_table(source: object, request: ReleaseRequest) -> Release:
     source : path or table
         As for `anonkit.release`.
     request : ReleaseRequest
-        Everything else that was asked for.
+        The rest of the request.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def _released(source: object, request: ReleaseRequest) -> Release:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Workspace:
-    """Where a draft stands until it is published."""
+    """The place of a draft until it is published."""
 
     files: Engine
     """Reads the draft: from then on, its files are all there is."""
@@ -174,7 +174,7 @@ def _workspace(engine: Engine, output: Output) -> Iterator[_Workspace]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Making:
-    """A release on its way: the table, what is asked of it, where it is worked on, and to whom it is charged."""
+    """A run of a release: its table, request, workspace and account."""
 
     source: DeclaredSource
     request: ReleaseRequest
@@ -184,7 +184,7 @@ class _Making:
     randomness: Randomness
 
     def made_or_found(self) -> Release:
-        """Return the release that stands there already, or a new one; drawn once, however often its place is taken."""
+        """Return the release that exists already, or a new one; drawn once, however often its place is taken."""
         draft, output = None, self.request.output
         if output.place is not None and not output.dry_run:
             self.spending.ask_of_try_outs(output.place, force=output.force)
@@ -208,9 +208,9 @@ class _Making:
 
     @property
     def _draws_nothing(self) -> bool:
-        """Tell a plan that states what holds before any draw: what follows from draws is charged, and a plan is not.
+        """True for a plan that states what holds before any draw: results of draws are charged, and a plan is not.
 
-        For the owner alone it draws, but for domains: what they are is part of the claim, which everybody is told.
+        For the owner alone it draws, but for domains: they are part of the claim, which is public.
         """
         found = self.source.policy.found_domains
         finds = found is not None and found.is_plan
@@ -268,7 +268,7 @@ class _Making:
         )
 
     def charged(self, failure: Exception) -> Exception:
-        """Book the draws that a failure may tell of, and return the failure, which then says so."""
+        """Book the draws that a failure may disclose, and return the failure with a note of the charge."""
         if not self.spending.spend(self.request.method.name):
             return failure
         return told_with(failure, BOOKED)
@@ -324,7 +324,7 @@ class _Making:
         return written
 
     def _write_dossier_of(self, release: Release) -> None:
-        """Write the dossier of a release that is handed back, unless it stands there since the release was made.
+        """Write the dossier of a release that is handed back, unless it exists since the release was made.
 
         The figures of the draw itself, such as those of a search, went with it: they are not measured again.
         """
@@ -424,7 +424,7 @@ def _recounted(
 
 
 def _notes_on_values(draft: Draft, released: Collection[str]) -> list[str]:
-    """Say which columns publish values that reach a person, by the labels of the recoding; all of it is published."""
+    """Return notes on columns with values that reach a person, by the recoding's labels; all of it is published."""
     found = []
     for name, entries in label_entries(draft.params).items():
         values = {value for entry in entries for value in entry.get("values", ())}

@@ -18,7 +18,7 @@ from anonkit.randomness import Randomness
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseRequest:
-    """What is asked of a release, but for the table.
+    """The request of a release, but for the table.
 
     The keywords of `anonkit.release`, the options of the command line, a recipe, `anonkit.apply` and `anonkit.compare`
     all become this value, so that an option is a field of one of its parts and nothing in between spells it.
@@ -32,23 +32,23 @@ class ReleaseRequest:
     method: Method
     """With its parameters."""
     policy: Policy = field(default_factory=Policy)
-    """What the owner declares: domains, and the roles of columns."""
+    """The owner's declarations: domains, and the roles of columns."""
     preset: str | None = None
     """Named set of choices that the method was made with, for the report."""
     domains_min_people: int | None = None
     """People that share a category that is read from the table; None: all domains are declared, and none is read."""
     engine: EngineChoice = field(default_factory=Local)
-    """What reads and counts the rows."""
+    """Engine that reads and counts the rows."""
     output: Output = field(default_factory=Output)
-    """Where the release goes, and in what form."""
+    """Place and form of the release."""
     account: Account = field(default_factory=Account)
-    """Whose budget it is charged to."""
+    """Account that it is charged to."""
     seed: int | None = None
     """Reproducible randomness for tests; None: the secure generator."""
     utility: bool = True
-    """Whether models are trained on the release, and on its source for the owner, to say what it is worth."""
+    """True where models are trained on the release, and on its source for the owner, to measure its utility."""
     population: AgainstPopulation = field(default_factory=AgainstPopulation)
-    """What is known of the population that the table was drawn from."""
+    """Knowledge of the population that the table was drawn from."""
     progress: Progress = no_progress
     """Called with the step and the share done."""
 
@@ -63,7 +63,7 @@ class ReleaseRequest:
     def declared(self) -> Policy:
         """Return the policy by which the source is read, and refuse what cannot be promised for any table.
 
-        Where the promise counts every cell as it stands (`Guarantee.cell_by_cell`), the policy says so: then no cell
+        Where the promise counts every cell by itself (`Guarantee.cell_by_cell`), the policy states so: then no cell
         is read by the type of its column, and no column is judged by its cells.
 
         Raises

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distinct values of the quasi-identifiers in a released table, for the report and to drop columns of one value.
 
-A recoding can make labels that no row shows, because their rows were left out. What stands in the report is counted in
-the table. A column in which every row shows the same tells a consumer nothing; it is left out, and the report says so.
+A recoding can make labels that no row shows, because their rows were left out. The report's values are counted in
+the table. A column in which every row shows the same has no information; it is dropped, and the report states so.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A release that is asked for again: what stands in its place is looked at before anything is drawn.
+"""A repeated request: the release in its place is looked at before anything is drawn.
 
 When it is this very release, whole and as it was published, it is returned as it is, and no budget is spent.
 When it should be and is not, the request is refused: whoever edits a file must not be able to spend the owner's budget.
@@ -31,7 +31,7 @@ _HINT = f"put its files back as they were released, or {option('force', True)} m
 
 
 def release_again(output: Output, earlier: Earlier | None, signer: Signer | None) -> Release | None:
-    """Return the release that is asked for when it stands in its place already; None: it is to be made.
+    """Return the requested release when it is in its place already; None: it is to be made.
 
     Parameters
     ----------
@@ -44,10 +44,10 @@ def release_again(output: Output, earlier: Earlier | None, signer: Signer | None
     Raises
     ------
     GuaranteeError
-        What stands there should be this release and is not, or its files are gone: it was published, and a published
-        draw is never drawn a second time unless that is asked for.
+        The files there should be this release and are not, or its files are gone: it was published, and a published
+        draw is never drawn a second time unless the owner requests it.
     ParameterError
-        Another release stands there.
+        Another release is there.
     EngineError
         Files cannot be read, or the signature cannot be written.
     """
@@ -70,7 +70,7 @@ def release_again(output: Output, earlier: Earlier | None, signer: Signer | None
 
 
 def _recognised(place: Place, is_there: bool, data: str | None, earlier: Earlier) -> Entry | None:
-    """Return the release that is asked for when these are its data, and refuse what should be it and is not."""
+    """Return the requested release when these are its data, and refuse what should be it and is not."""
     if data is not None:
         if (same := earlier.same(data)) is not None:
             return same
@@ -86,7 +86,7 @@ def _recognised(place: Place, is_there: bool, data: str | None, earlier: Earlier
 
 
 def _stated(place: Place, earlier: Earlier) -> Entry | None:
-    """Return the release that is asked for when the descriptor says that these are its files."""
+    """Return the requested release when the descriptor states that these are its files."""
     try:
         return earlier.same(stated_hashes(place.file(DESCRIPTOR)).get("data", ""))
     except ReleaseFormatError:
@@ -117,7 +117,7 @@ def _handed_back(place: Place, entry: Entry, output: Output, signer: Signer | No
 
 
 def _is_signed_by(signer: Signer, place: Place) -> bool:
-    """Return whether a key has signed the very files that stand there."""
+    """Return whether a key has signed the very files that are there."""
     return all(check.passed for check in signature_checks(place, signer.key.public_key()))
 
 
@@ -147,7 +147,7 @@ def _put_signature(place: Place, content: bytes) -> None:
 
 
 def say_what_is_replaced(output: Output, earlier: Earlier | None, kept: str | None) -> None:
-    """Tell the owner, before it happens, that a new release is made where one was published before.
+    """Log, before it happens, that a new release is made where one was published before.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def say_what_is_replaced(output: Output, earlier: Earlier | None, kept: str | No
 
 
 def _difference(there: object, data: str | None, earlier: Earlier | None) -> str | None:
-    """Return how the release that is in the way differs, in words for the owner; None where the ledger cannot tell."""
+    """Return how the release that is in the way differs, in words for the owner; None where it is unknown."""
     if not there or data is None or earlier is None:
         return None
     entry = earlier.other(data)

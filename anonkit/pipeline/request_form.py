@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one form of a request: what a release is made of besides its rows, the same bytes when it is asked again.
+"""The canonical form of a request: what a release is made of besides its rows, the same bytes when it is repeated.
 
 Two requests have one form when the files of their releases would differ by the draw alone. So comments, the order of a
 policy's keys and the place of a role (file or option) leave no trace, and neither does what only says how the work is
@@ -34,7 +34,7 @@ def request_form(request: ReleaseRequest, columns: pa.Schema, engine: Engine, n_
     """Return the form of a request; None when a release of it is not known again.
 
     That is a seeded one, which is not for release; one with a population file; and one of a method of another package
-    with parameters that have no form (anything but numbers, texts, dates, enumerations, arrays, and collections and
+    with parameters that have no form (anything but numbers, strings, dates, enumerations, arrays, and collections and
     dataclasses of them).
 
     Parameters
@@ -75,7 +75,7 @@ def request_form(request: ReleaseRequest, columns: pa.Schema, engine: Engine, n_
 
 
 def _type_name(kind: pa.DataType) -> str:
-    """Return the name of a column's type; categories are texts, which is what some engines read them as."""
+    """Return the name of a column's type; categories are strings, which is what some engines read them as."""
     return str(kind.value_type if isinstance(kind, pa.DictionaryType) else kind)
 
 

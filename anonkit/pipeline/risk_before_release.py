@@ -58,11 +58,11 @@ class SourceRisk:
     quasi_identifiers: tuple[str, ...]
     rows: int
     counted: str
-    """What is counted: rows, or people."""
+    """Unit of the counts: rows, or people."""
     people: int
-    """How many of them there are."""
+    """Number of them."""
     classes: int
-    """How many classes there are: as many people are found by an attacker who knows them all."""
+    """Number of classes: as many people are found by an attacker who knows them all."""
     sample: Mapping[str, Any]
     """`k`, and `uniques`: classes of one row, or person."""
     population: Mapping[str, Any]
@@ -74,7 +74,7 @@ class SourceRisk:
     coarsenings: Sequence[Coarsening]
     """The best one of each column, the cheapest first."""
     notes: Sequence[str]
-    """What the owner should know of roles that nobody declared."""
+    """Notes for the owner on roles that nobody declared."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as JSON types."""
@@ -128,7 +128,7 @@ def risk(
     Raises
     ------
     ParameterError
-        More than one of them is given, one is out of its range, or the population is said to be smaller than the table.
+        More than one of them is given, one is out of its range, or the stated population is smaller than the table.
     PolicyError
         No column is a quasi-identifier, or the population has not all of them.
     SourceError
@@ -284,7 +284,7 @@ def _suda(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _PopulationRows:
-    """Those rows of a population file whose values all stand in the table, as the table's codes."""
+    """The rows of a population file whose values all occur in the table, as the table's codes."""
 
     rows: int
     """Of the whole file."""
@@ -293,7 +293,7 @@ class _PopulationRows:
     columns: Sequence[NDArray[np.int32]]
 
     def figures(self, sizes: NDArray[np.int64], groups: NDArray[np.int64], coded: CodedRows) -> dict[str, Any]:
-        """Return how the classes of the table stand in the file.
+        """Return how the classes of the table match those of the file.
 
         Parameters
         ----------
@@ -341,7 +341,7 @@ def _as_codes_of(column: Any, other: Any) -> NDArray[np.int32]:
     Raises
     ------
     SourceError
-        One holds numbers and the other texts: no value would be found.
+        One holds numbers and the other strings: no value would be found.
     """
     if column.ordered != other.ordered and {len(column.values), len(other.values)} - {0}:
         raise refuse_other_kind(column.name)

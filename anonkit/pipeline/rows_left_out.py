@@ -47,7 +47,7 @@ class CountedTable:
 
 
 def by_quarter(engine: Engine, source: Source, files: Engine, released: Source, target: str) -> tuple[Source, Source]:
-    """Return source and release with the quarters of a numeric target in its place, to be told apart as classes."""
+    """Return source and release with the quarters of a numeric target in its place, as classes."""
     quarter = Quarter.of(target, engine.count_sets(source, [(target,)])[0])
     return (
         engine.map_batches(source, quarter, quarter.schema(source.schema)),
@@ -58,7 +58,7 @@ def by_quarter(engine: Engine, source: Source, files: Engine, released: Source, 
 def left_out_by_class(
     source: CountedTable, released: CountedTable, target: str, unit: str | None
 ) -> dict[str, Any] | None:
-    """Count what is left out of every class of the target: the source less the release, whatever the reason.
+    """Count the suppressed rows of every class of the target: the source less the release, whatever the reason.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def left_out_by_class(
         None for a target without classes: more than 20 different numbers or dates (see `by_quarter`). Else `target`;
         `counted`: `rows` or `people`; `in`, `left_out`, `share` of the whole table; `classes`, a list of `class`
         (None: the target is missing), `in`, `left_out`, `share`, `stands_out`, and with a unit also `rows_in` and
-        `rows_left_out`; `more_classes` when not all are listed; `rule`; and `note` when a class stands out. A person is
-        left out of a class when none of the person's rows of that class is released.
+        `rows_left_out`; `more_classes` when not all are listed; `rule`; and `note` when a class differs much. A person
+        is left out of a class when none of the person's rows of that class is released.
 
     Privacy
     -------
@@ -133,7 +133,7 @@ class Quarter:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What the quarters are called."""
+        """Names of the quarters."""
         ends = [f"{border:g}" for border in self.borders]
         between = [f"from {low}, below {high}" for low, high in pairwise(ends)]
         return (f"below {ends[0]}", *between, f"from {ends[-1]}") if ends else ("any number",)
@@ -156,7 +156,7 @@ class Quarter:
 
 @dataclass(frozen=True, kw_only=True)
 class _LeftOut:
-    """What was read and what is released, by class of the target."""
+    """The rows read and released, by class of the target."""
 
     read: Mapping[_Value, int]
     released: Mapping[_Value, int]

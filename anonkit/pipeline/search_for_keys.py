@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A draft under which every key of the policy holds: the same search, asked for larger groups where it has to be.
+"""A draft under which every key of the policy holds: the same search, with larger groups where they are needed.
 
-Where all classes hold K rows every combination of some of their columns does, too. So a search is asked for the k of
+Where all classes hold K rows every combination of some of their columns does, too. So a search gets the k of
 the promise first, and where a key does not hold on its draft for a larger one, at most for the largest k of a key.
 That is so for every k-anonymous method and every engine; what the promise says is counted on the release once more.
 """
@@ -68,13 +68,13 @@ def draft_for_keys(
 
 
 def attempts(k: int, keys: Sequence[KeyCombination]) -> list[int]:
-    """Return the sizes of groups that are asked for, one after another: k, the middle, and the largest of the keys."""
+    """Return the sizes of groups to try, one after another: k, the middle, and the largest of the keys."""
     largest = max((each.k for each in keys), default=k)
     return [k] if largest <= k else sorted({k, math.isqrt(k * largest), largest})
 
 
 def _smallest(draft: Draft, columns: Sequence[str], engine: Engine) -> int:
-    """Return the rows of the rarest combination that a draft shows of some columns; those left out tell nothing."""
+    """Return the rows of the rarest combination that a draft shows of some columns; those suppressed show nothing."""
     shown = [name for name in columns if name in draft.data.schema.names]
     (counted,) = engine.count_sets(draft.data, [tuple(shown)])
     return int(np.min(counted.column(COUNT).to_numpy(), initial=np.iinfo(np.int64).max))

@@ -30,12 +30,12 @@ _MOST = "rows_per_unit"
 
 
 class Orphans(StrEnum):
-    """What becomes of rows whose key no person has, or that have no key."""
+    """The rule for rows whose key no person has, or that have no key."""
 
     REFUSE = "refuse"
-    """The tables are refused; not under differential privacy, where a refusal would tell of a row."""
+    """The tables are refused; not under differential privacy, where a refusal would disclose a row."""
     DROP = "drop"
-    """They are left out; how many, the owner is told and nobody else."""
+    """They are left out; only the owner gets their number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class JoinedTable:
     """Columns by which its rows belong to people, in the order of the other table's."""
 
     def reading_policy(self, policy: Policy, others: Sequence[str]) -> Policy:
-        """Return the policy by which this table is read: its own columns under their own names, keys as texts.
+        """Return the policy by which this table is read: its own columns under their own names, keys as strings.
 
         Parameters
         ----------
@@ -84,12 +84,12 @@ class SeveralTables:
 
     @property
     def sources(self) -> tuple[object, ...]:
-        """What the tables are read from."""
+        """Sources of the tables."""
         return self.people.source, self.visits.source
 
     @property
     def unit(self) -> str:
-        """Name of the unit column of the flat view, as reports tell it: the columns of the people's key."""
+        """Name of the unit column of the flat view, as in reports: the columns of the people's key."""
         return "+".join(self.people.key)
 
     @classmethod

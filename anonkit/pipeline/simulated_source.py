@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated table of a recipe: `simulate = { … }`, read, and drawn when it is asked for."""
+"""The simulated table of a recipe: `simulate = { … }`, read, and drawn at its first use."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class SimulatedSource:
 
     @classmethod
     def from_toml(cls, where: str, raw: object, *, named: bool = False) -> SimulatedSource:
-        """Read what a recipe says: `{ table, people, seed }`, or `{ rows, seed }` of bank customers unless `named`.
+        """Read a recipe's entry: `{ table, people, seed }`, or `{ rows, seed }` of bank customers unless `named`.
 
         Raises
         ------
         PolicyError
-            It is no table, has a key that is not known, or one that is no whole number.
+            It is no table, has a key that is not known, or one that is no integer.
         ParameterError
             No such table is simulated.
         """
@@ -74,7 +74,7 @@ class SimulatedSource:
 
 
 def customers_to_show(rows: int) -> tuple[pa.Table, str]:
-    """Return simulated bank customers with their numbers, in text as files hold them, and the policy in TOML."""
+    """Return simulated bank customers with their numbers, as files hold them, and the policy in TOML."""
     customers = bank_customers(rows, customer_id=True)
     texts = [
         column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column for column in customers.columns

@@ -3,7 +3,7 @@
 
 Privacy
 -------
-No cell and no figure of the source is logged. The notes are those of the published report. What the owner alone is told
+No cell and no figure of the source is logged. The notes are those of the published report. What only the owner gets
 of the table goes to the logger `anonkit.owner`, which hands nothing on: it takes a handler of its own to see it.
 """
 

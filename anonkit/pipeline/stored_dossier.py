@@ -154,7 +154,7 @@ def write_stored_dossier(dossier: Dossier, release: Release, folder: Path) -> tu
 
 
 def _declared(release: Release, policy: Policy | None) -> Policy:
-    """Return how the source is read: as declared, else as the release itself tells."""
+    """Return how the source is read: as declared, else as the release itself states."""
     if policy is not None:
         return policy
     if "recoding" in release.params:

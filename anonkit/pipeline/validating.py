@@ -33,7 +33,7 @@ def validate(
     signed_by: str | Path | None = None,
     workers: PartWorkers | None = None,
 ) -> Validation:
-    """Validate a release against its own report, or any table against what is asked.
+    """Validate a release against its own report, or any table against requirements.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def validate(
     sensitive : sequence of str
         Columns whose diversity is measured, beside those of the report.
     k, l, t, alpha, beta : optional
-        Asked of the table, on top of what the report promises: k-anonymity, distinct l-diversity, t-closeness, the
+        Required of the table, on top of the report's promise: k-anonymity, distinct l-diversity, t-closeness, the
         largest share of one sensitive value in a class, and basic beta-likeness (the most by which a value is
         likelier in a class than in the table, as a share; Cao and Karras 2012).
     release_as_is : sequence of str
@@ -59,7 +59,8 @@ def validate(
     sampling_fraction : float, optional
         Share of the population that the source was, in (0, 1].
     k_map : int, optional
-        With a population: fewest people of it that share each class, 2 or more. What the owner asked is checked anyway.
+        With a population: fewest people of it that share each class, 2 or more. The owner's requirement is checked
+        anyway.
     signed_by : path, optional
         Public key (Ed25519, PEM) that must have signed the release.
     workers : PartWorkers, optional
@@ -78,7 +79,7 @@ def validate(
     UncheckedError
         Nobody can say which people of the population would show which labels of this release.
     ParameterError
-        Nothing to check was named, or a column is not there; or what is said of the population is no share or no size.
+        Nothing to check was named, or a column is not there; or the stated population is no share or no size.
     PolicyError, SourceError
         The population file lacks a column or cannot be read.
     ChoiceError

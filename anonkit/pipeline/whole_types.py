@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns that hold whole numbers because the type of their source says so: a public fact, as the promise states it.
+"""Columns that hold integers by the type of their source: a public fact, as the promise states it.
 
-Never by cells: a text has no type, and a cell that is missing turns a column of whole numbers into floats in pandas.
+Never by cells: a string has no type, and a missing cell turns a column of integers into floats in pandas.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from anonkit.policy.declaration import Policy
 
 
 def with_whole_types(policy: Policy, schema: pa.Schema, source: Any) -> Policy:
-    """Return the policy with the columns marked that the source has as whole numbers and no policy says anything of.
+    """Return the policy with the columns marked that the source has as integers and no policy declares.
 
     Parameters
     ----------

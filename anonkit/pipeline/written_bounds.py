@@ -23,7 +23,7 @@ class ShownAsBounds:
 
     columns: tuple[BoundColumn, ...]
     whole: frozenset[str]
-    """Columns of whole numbers."""
+    """Columns of integers."""
 
     def schema(self, labelled: pa.Schema) -> pa.Schema:
         """Return names and types of the columns, the bounds where their labels were."""
@@ -43,7 +43,7 @@ class ShownAsBounds:
         Raises
         ------
         GuaranteeError
-            A label has no bounds: the draft shows what its recoding does not tell.
+            A label has no bounds: the draft shows what its recoding does not have.
         """
         schema, arrays = self.schema(batch.schema), {name: batch.column(name) for name in batch.schema.names}
         for column in self.columns:
@@ -75,7 +75,7 @@ def shown_as_bounds(data: Source, params: Mapping[str, Any], engine: Engine) -> 
 
 
 def bounds_notes(bounds: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Say which columns stand for which, in the words of the report; nothing where labels are written."""
+    """Return which columns are the bounds of which, in the words of the report; nothing where labels are written."""
     if bounds is None:
         return ()
     told = "; ".join(f"{name} as {raw['low']} and {raw['high']}" for name, raw in bounds.items())

@@ -24,20 +24,20 @@ Loss: TypeAlias = float | str | None
 
 
 class ColumnFacts(TypedDict, total=False):
-    """What a method may tell of one column; a key that does not apply is left out."""
+    """The facts of a method on one column; a key that does not apply is left out."""
 
     reason: str
     """Why the column was treated so."""
     detail: Json
-    """How far it was generalized: "full", "generalized", or what the method says."""
+    """Level of generalization: "full", "generalized", or a word of the method."""
     values: Sequence[Json]
     """Distinct values it can have in the release; None is missing."""
     released_values: int
-    """How many these are."""
+    """Number of released values."""
     importance: float
-    """What the column is worth for the target, in the method's unit."""
+    """Importance of the column for the target, in the method's unit."""
     coding: str
-    """How numbers beyond declared bounds are shown."""
+    """Form of numbers beyond declared bounds."""
     mechanism: str
     """Name of the randomizer of its cells."""
     epsilon: Loss
@@ -55,7 +55,7 @@ class ColumnFacts(TypedDict, total=False):
     released_as_is: bool
     """True where the owner releases it unchanged whatever its cells look like."""
     keep: bool
-    """True where the owner asked that at least two parts of it are released."""
+    """True where the owner requires that at least two parts of it are released."""
     domain_from_data: bool
     """True where the domain was read from the table."""
     may_be_person: bool
@@ -67,7 +67,7 @@ class ColumnFacts(TypedDict, total=False):
 
 
 class _ColumnRole(TypedDict):
-    """What every entry has."""
+    """The keys of every entry."""
 
     name: str
     role: str
@@ -87,7 +87,7 @@ class Expense(TypedDict, total=False):
     name: str
     level: int | None
     part: str
-    """What of a level: its splits or its leaves."""
+    """Part of a level: its splits or its leaves."""
     epsilon: Loss
     delta: float
     rho: float
@@ -102,7 +102,7 @@ class Budget(TypedDict, total=False):
     per_level: Sequence[Expense]
     per_attribute: Sequence[Expense]
     domains: Sequence[Expense]
-    """What finding the domains of columns cost one row, draw by draw."""
+    """Loss of one row by the search for the domains of columns, draw by draw."""
 
 
 class Details(TypedDict, total=False):
@@ -110,7 +110,7 @@ class Details(TypedDict, total=False):
 
     budget: Budget
     search: JsonObject
-    """How a k-anonymous recoding was found."""
+    """Search for a k-anonymous recoding."""
     utility: JsonObject
     forest: JsonObject
     """Size of the trees that are published."""
@@ -119,4 +119,4 @@ class Details(TypedDict, total=False):
     published_measures: JsonObject
     """Measures of the method's own paper."""
     shuffle: JsonObject
-    """What the secret shuffle of the rows adds to a local promise."""
+    """Effect of the secret shuffle of the rows on a local promise."""

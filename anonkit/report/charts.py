@@ -33,7 +33,7 @@ _CROWDED = 12
 
 
 class Fill(Enum):
-    """How a bar is filled: three ways that can be distinguished without colour."""
+    """The fill of a bar: three ways that can be distinguished without colour."""
 
     SOLID = "solid"
     HATCHED = "hatched"
@@ -276,7 +276,7 @@ def _centred(x: float, y: float, text: str) -> str:
 
 
 def svg_text(text: str) -> str:
-    """Return an untrusted text as it may stand in SVG."""
+    """Return an untrusted text escaped for SVG."""
     return escape(safe_text(text))
 
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Croissant 1.1 description of a release, for catalogues and loaders of machine-learning data.
 
-Only what stands in the other public files is in it. The owner of the data adds what no file of a release knows: `url`
+It repeats only facts of the other public files. The owner of the data adds what no file of a release knows: `url`
 and `creator`, and `license` where the policy names none.
 
 References
 ----------
-MLCommons (2026). *Croissant Format Specification*, version 1.1. https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html
+MLCommons (2026). *Croissant Format Specification*, version 1.1.
+https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html
 """
 
 from __future__ import annotations

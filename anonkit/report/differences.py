@@ -21,7 +21,7 @@ class Difference:
     """One figure or text that differs."""
 
     key: str
-    """Where it stands in `report.json`, keys joined by dots."""
+    """Path of the figure in `report.json`, keys joined by dots."""
     before: Any
     """None where the older report has nothing."""
     after: Any
@@ -36,7 +36,7 @@ class ReportDiff:
     """Two reports side by side."""
 
     verdict: str
-    """How the promises compare: same, stronger, weaker, or not comparable."""
+    """Comparison of the promises: same, stronger, weaker, or not comparable."""
     differences: tuple[Difference, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def diff_reports(newer: Mapping[str, Any], older: Mapping[str, Any]) -> ReportDi
 
 
 def _verdict(newer: Mapping[str, Any], older: Mapping[str, Any]) -> str:
-    """Compare two promises of one kind over the same columns; nothing is said about others."""
+    """Compare two promises of one kind over the same columns; others are not compared."""
     if newer["kind"] != older["kind"]:
         return f"not comparable: {older['kind']} before, {newer['kind']} now"
     new, old = newer["parameters"], older["parameters"]

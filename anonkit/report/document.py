@@ -2,7 +2,7 @@
 """The privacy report: one document, as JSON for machines and as one HTML page for the person who signs.
 
 Everything in it is public. What is computed from the source and not covered by the promise belongs in the owner
-report, which carries its own banner and never stands beside the release.
+report, which carries its own banner and is never beside the release.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """The dossier: one page for the owner, with the source beside the release, which is signed and never published.
 
 Nothing is computed from data here: the page shows the report of the release and what the owner report holds. Like the
-public page it runs and loads nothing, and every text that came with a table is escaped.
+public page it runs and loads nothing, and every string that came with a table is escaped.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def render_dossier(
     name : str, optional
         What all files of the release begin with; None for a release in memory.
     examples : mapping, optional
-        Example rows (`anonkit.pipeline.example_rows`); they stand on the page alone and in no JSON.
+        Example rows (`anonkit.pipeline.example_rows`); they are on the page alone and in no JSON.
 
     Returns
     -------
@@ -394,7 +394,7 @@ def _share(value: float) -> str:
 
 
 def _told(block: object) -> dict[str, Any]:
-    """Return figures that a method or the engine adds: a table by name where several are told of the same names."""
+    """Return figures that a method or the engine adds: a table by name where several have the same names."""
     inner = dict(block) if isinstance(block, Mapping) else {"entries": block}
     by_name = {
         key: value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said first of a release, on the terminal and on the page: one order of topics, and their sentences.
+"""The first facts of a release, on the terminal and on the page: one order of topics, and their sentences.
 
 Rows and columns in and out; the target and how it came about; whose rows they are; the promise; the risk; the secrets;
 the usefulness; whom it is meant for; the files and what to do next. Everything follows from the report: nothing is
@@ -57,10 +57,10 @@ _PROTECTS_ONE = spoken(python='role = "sensitive" in the policy protects one', t
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
-    """One of the things that are said first."""
+    """One topic of the first facts."""
 
     label: str
-    """At most ten letters: it stands beside its sentences on the terminal."""
+    """At most ten letters: it is beside its sentences on the terminal."""
     sentences: Sequence[Sentence]
     details: frozenset[int] = frozenset()
     """Positions of the sentences that a short text can do without; none that must not be overlooked."""
@@ -72,12 +72,12 @@ def text_of(sentence: Sentence) -> str:
 
 
 def first_facts(report: Json, files: Sequence[str] = (), *, typed: bool = False) -> list[Topic]:
-    """Return what is said first of a release, in the order of terminal and page, without topics of no sentence.
+    """Return the first facts of a release, in the order of terminal and page, without topics of no sentence.
 
     Parameters
     ----------
     report : mapping
-        What `report.json` holds; of a plan, which has no table yet, the promise alone is said.
+        Content of `report.json`; of a plan, which has no table yet, the promise alone.
     files : sequence of str
         The files of the release as they are shown, the data first.
     typed : bool
@@ -162,7 +162,7 @@ def _cut(sentence: Sentence) -> Sentence:
 
 
 def remaining_notes(report: Json) -> list[str]:
-    """Return the notes of a report but what is said first already: how a target came about that nobody declared."""
+    """Return the notes of a report without those in the first facts: on a target that nobody declared."""
     guessed = tuple(
         f"Target {column['name']!r}:"
         for column in report["columns"]
@@ -176,7 +176,7 @@ def _spelled(sentence: Sentence, spelled: Callable[[str], str]) -> Sentence:
 
 
 def guessed_target(report: Json) -> Sentence | None:
-    """Return what has to be said of a target that nobody declared, also where nothing else is; None without one."""
+    """Return the sentence on a target that nobody declared, also where nothing else is shown; None without one."""
     for column in report["columns"]:
         if column["role"] == "target" and column.get("declared") is False:
             return [Phrase("Target: ", is_bad=True), *_of_target(column)]
@@ -212,7 +212,7 @@ def _is_added(column: Json) -> bool:
 
 
 def _of_the_table(columns: Sequence[Json]) -> list[Json]:
-    """Return the columns without the unit that is made of several, called as they are: it stands in no source."""
+    """Return the columns without the unit that is made of several, under their own names: it is in no source."""
     names = {column["name"] for column in columns}
     return [
         column
@@ -329,7 +329,7 @@ def _promise(report: Json) -> Iterator[Sentence]:
 
 
 def verdict(report: Json) -> Verdict:
-    """Return whether the promise was found to hold, the worst said first: checks that failed, or that are not there."""
+    """Return whether the promise was found to hold, the worst first: checks that failed, or that are not there."""
     promise, checks = report["guarantee"], report["verification"]["checks"]
     own, broken = words_of(promise), [check for check in checks if not check["passed"]]
     if broken:
@@ -396,7 +396,7 @@ def _secrets(report: Json) -> Iterator[Sentence]:
 
 
 def _secret(name: str, values: Sequence[Json], risk: Json, promise: Json, *, is_sensitive: bool) -> Iterator[Sentence]:
-    """Yield what the classes tell of a column at worst, of its most telling value, and which values have no cap."""
+    """Yield the worst confidence of a column in the classes, its most exposed value, and its values without a cap."""
     told = max(values, key=lambda each: (each["highest_confidence"], each["lift"]), default=None)
     if told is None:
         return

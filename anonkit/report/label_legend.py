@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the labels of a k-anonymous release are read: one example of every form that it shows, with its meaning."""
+"""Legend of the labels of a k-anonymous release: one example of every form that it shows, with its meaning."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ FILES = "anonkit:files"
 
 
 def listed_files(paths: str | list[str], facts: Mapping[str, tuple[int, str]]) -> dict[str, Any]:
-    """Return the keys by which a descriptor tells the bytes of a data file, or lists the files of a folder.
+    """Return the keys by which a descriptor states the bytes of a data file, or lists the files of a folder.
 
     Parameters
     ----------

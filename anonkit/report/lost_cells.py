@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of the source that a release could not use as they stand, in words: with counts, and without."""
+"""Cells of the source that a release could not use unchanged, in words: with counts, and without."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GROUPS = (
 def lost_cells(owner: Mapping[str, Any], *, counted: bool) -> Iterator[str]:
     """Yield a sentence for each column with cells that may not be read as they are meant.
 
-    Such are texts among numbers, numbers in an undeclared form, cells outside what is declared, and `1.234` beside
+    Such are strings among numbers, numbers in an undeclared form, cells outside what is declared, and `1.234` beside
     `900`.
 
     Parameters

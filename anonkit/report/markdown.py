@@ -3,7 +3,7 @@
 
 Tables are those of GitHub Flavored Markdown. Whatever came with the table (column names, labels, notes) is untrusted
 text: every sign that Markdown or HTML gives a meaning is escaped, so that it makes no markup. (Tools that turn a bare
-address into a link do that to any text.)
+address into a link do that to any string.)
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def report_markdown(report: Mapping[str, Any]) -> str:
 
     Privacy
     -------
-    It shows the public report and nothing else, so that it may stand where a pipeline's users read it.
+    It shows the public report and nothing else, so that it may be shown where a pipeline's users read it.
     """
     try:
         return "\n".join(_lines(report)) + "\n"
@@ -127,7 +127,7 @@ def _after(text: str) -> str:
 
 
 def _facts(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what a reader asks first, as (what, text)."""
+    """Yield the first facts of a report, as (what, text)."""
     method, promise = report["method"], report["guarantee"]
     preset = f", preset {method['preset']}" if method.get("preset") else ""
     figures = {capital(what): figure for figure, what in words_of(promise).figures(report)}
@@ -157,7 +157,7 @@ def _found(check: Mapping[str, Any]) -> str:
 
 
 def _short(text: str) -> str:
-    """Return what was found as a cell shows it; a hash widens no table, and stands in full in the files."""
+    """Return a finding as a cell shows it; a hash widens no table, and is in full in the files."""
     return text if len(text) <= _LONGEST else f"{text[:_BEGINNING]}…"
 
 

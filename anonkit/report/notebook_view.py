@@ -35,7 +35,7 @@ class FirstRows:
     rows: Sequence[Sequence[object]]
     """Released cells; None is missing."""
     n_columns: int
-    """How many columns the table has."""
+    """Number of columns of the table."""
 
 
 def release_fragment(report: Mapping[str, Any], first: FirstRows | None) -> str:
@@ -75,7 +75,7 @@ def dry_run_fragment(report: Mapping[str, Any]) -> str:
 
     Privacy
     -------
-    No figure of the table stands in it.
+    No figure of the table is in it.
     """
     return _filled(lambda: {**_claim(report), "dry_run": True})
 

@@ -72,7 +72,7 @@ def render_page(
         What `report.json` holds, as in `anonkit/report/schemas/report.schema.json`. Blocks and keys the page does not
         know are shown as they are.
     name : str, optional
-        What the names of all files of the release begin with; without it `NAME` stands for it.
+        Prefix of the names of all files of the release; without it `NAME` is shown.
     audit : mapping, optional
         What `anonkit audit` found, as `Audit.to_dict` gives it. The page is then the owner's, under the banner.
     older : mapping, optional
@@ -173,7 +173,7 @@ def _check(check: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameters(parameters: Mapping[str, Any]) -> list[tuple[str, str, Sequence[str]]]:
-    """Return what is promised as (parameter, text, names); names instead of a text where it is a list of columns."""
+    """Return the promise as (parameter, text, names); names instead of a text where it is a list of columns."""
     out: list[tuple[str, str, Sequence[str]]] = []
     for key, value in parameters.items():
         if (
@@ -258,7 +258,7 @@ def _clear_rows(block: Mapping[str, Any] | None) -> list[dict[str, Any]]:
 
 
 def _value_rows(values: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, str]], int]:
-    """Return what the classes tell of the first values, and how many more there are."""
+    """Return the confidence of the first values in the classes, and how many more there are."""
     rows = [
         {
             "value": value_words(each["value"]),
@@ -274,7 +274,7 @@ def _value_rows(values: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, str
 
 
 def _sensitive(risk: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what the classes tell about every sensitive attribute, asked for or not."""
+    """Return the confidence of every sensitive attribute in the classes, with a requirement or without."""
     return [
         {
             "name": name,
@@ -299,7 +299,7 @@ def _sensitive(risk: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _importance(columns: Sequence[Mapping[str, Any]], method: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the importance chart, or None when the method tells no importances."""
+    """Return the importance chart, or None when the method has no importances."""
     ranked = [column for column in columns if isinstance(column.get("importance"), int | float)]
     if not ranked:
         return None

@@ -33,7 +33,7 @@ def rendered(name: str, view: Mapping[str, Any]) -> str:
 
 
 def fragment(name: str, view: Mapping[str, Any]) -> str:
-    """Return a piece of HTML to stand in another page: a template with its own style, filled with what it shows.
+    """Return a piece of HTML for another page: a template with its own style, filled with what it shows.
 
     The style holds for the piece alone: its selectors begin with the class of the piece.
     """

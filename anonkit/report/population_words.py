@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report says of the risk in a population: first in sentences, then as a table."""
+"""The risk in a population of a report: first in sentences, then as a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MODELS = ("pitman", "zayatz", "snb")
 
 
 def population_sentences(block: Mapping[str, Any] | None, *, by_owner: bool = True) -> Iterator[str]:
-    """Yield what is said of the `population` block of `disclosure_risk`; nothing where there is none.
+    """Yield the sentences of the `population` block of `disclosure_risk`; nothing where there is none.
 
     Parameters
     ----------

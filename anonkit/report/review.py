@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reviewer reads beside the first facts: attacks, the ledger, and earlier releases.
+"""A reviewer's facts beside the first ones: attacks, the ledger, and earlier releases.
 
 Put into words from the report alone, and on the owner's request from an audit and from the report of an earlier
 release. Nothing is judged anew.
@@ -45,7 +45,7 @@ def _attempted(audit: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def _attack_words(audit: Mapping[str, Any]) -> list[str]:
-    """Return what the attacks showed, or how large a risk they leave open, and which of them tell nothing."""
+    """Return the findings of the attacks, or the risk that they leave open, and which of them are too weak."""
     attempted = _attempted(audit)
     successful = {name: attack for name, attack in attempted.items() if attack["verdict"] == _FOUND}
     silent = {name: attack for name, attack in attempted.items() if attack["verdict"] == _NONE}
@@ -100,7 +100,7 @@ def _bound_words(audit: Mapping[str, Any]) -> list[str]:
 
 
 def ledger_words(report: Mapping[str, Any]) -> str:
-    """Return where the release stands among those of its dataset."""
+    """Return the position of the release among those of its dataset."""
     position = report.get("ledger") or {}
     accepted = position.get("joint_k_accepted")
     joint = (
@@ -210,7 +210,7 @@ def attack_rows(audit: Mapping[str, Any] | None) -> list[dict[str, str]]:
 
 
 def loss_rows(audit: Mapping[str, Any] | None) -> Sequence[tuple[str, str]]:
-    """Return what an audit says about epsilon: (what, text)."""
+    """Return the findings of an audit on epsilon: (what, text)."""
     loss_bound = None if audit is None else audit.get("epsilon")
     if loss_bound is None:
         return ()

@@ -43,7 +43,7 @@ def bounded(key: str, value: object) -> str:
 
 
 def row_counts(rows: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what became of the rows; the suppressed share and its limit stand beside the number suppressed."""
+    """Return the counts of the rows; the suppressed share and its limit are beside the number suppressed."""
     out = []
     order = [key for key in ("in", "suppressed", "out") if key in rows]
     for key in [*order, *(key for key in rows if key not in (*order, "suppressed_fraction", "suppression_limit"))]:
@@ -86,7 +86,7 @@ def _measures(block: Iterable[tuple[str, Any]], within: str, note: str) -> Itera
 
 
 def _with_intervals(block: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a block of figures whose intervals stand together under `ci`, each with its own."""
+    """Return a block of figures whose intervals are together under `ci`, each with its own."""
     intervals = block.get("ci")
     figures = {key: value for key, value in block.items() if key != "ci"}
     if not isinstance(intervals, Mapping) or not set(intervals) <= set(figures):

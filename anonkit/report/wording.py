@@ -251,7 +251,7 @@ _LONGEST_VALUE = 40
 
 
 def shuffle_words(block: Mapping[str, Any] | None) -> str:
-    """Say what the secret shuffle of the rows adds for whoever sees only the file; nothing where nothing is said."""
+    """Return the effect of the secret shuffle for readers of the file alone; an empty string without a block."""
     if not block:
         return ""
     if not block["applies"]:
@@ -267,7 +267,7 @@ def shuffle_words(block: Mapping[str, Any] | None) -> str:
 
 
 def required_words(check: Mapping[str, Any]) -> str:
-    """Return what a check required, with its relation; a text has to be that text."""
+    """Return the requirement of a check, with its relation; a string has to be that string."""
     is_figure = not isinstance(check["required"], str) or check["required"] == "inf"
     relation = check_words(check["name"])[1] if is_figure else ""
     return f"{relation} {bound(check['required']) if check['required'] == 'inf' else number(check['required'])}".strip()
@@ -354,7 +354,7 @@ def pairs_words(columns: int, pairs: int, *, anchored: bool) -> str:
 def delta_words(report: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return what is wrong with the delta of a release, and what follows; None where nothing shows that it is.
 
-    How many rows, or people, a table has is told by no release under noise. It has as many as are shown, at least,
+    No release under noise publishes the number of rows, or people, of its table. It has as many as are shown, at least,
     where rows were drawn from it, and about as many where rows are drawn from a model.
     """
     delta, rows, promise = report["budget"].get("delta"), report["rows"].get("out") or 0, report["guarantee"]
@@ -429,7 +429,7 @@ def date_text(moment: str) -> str:
 
 
 def gathered(checks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return checks for reading: those of one kind that passed alike on several attributes stand as one.
+    """Return checks for reading: those of one kind that passed alike on several attributes become one.
 
     The name of such a check has the number of its attributes for the attribute, as in `domain:11 columns`.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much single answers give away: the breach coefficient of Zhang & Tang, a guess, and the width of an interval."""
+"""Disclosure by single answers: the breach coefficient of Zhang & Tang, a guess, and the width of an interval."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims of a paper as an experiment can check them, and the verdict: held, not held, or cannot be told.
+"""Claims of a paper in a form that an experiment can check, and the verdict: held, not held, or open.
 
 A claim is about differences: of two systems at every point of the grid, of neighbouring values of an axis, or of a
 system and a number. Each difference is measured fold by fold and repeat by repeat, and has a simultaneous 95 % interval
@@ -91,7 +91,7 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What is seen of a claim."""
+    """The finding on a claim."""
 
     claim: Claim
     word: str
@@ -99,7 +99,7 @@ class Verdict:
 
     @property
     def seen(self) -> str:
-        """Say in one line what was seen."""
+        """The finding in one line."""
         if not self.points:
             return "no point of this run is about it"
         against = sum(point.verdict == NOT_HELD for point in self.points)
@@ -120,7 +120,7 @@ class Claim:
     """One sentence of a paper, as a relation between measured means."""
 
     says: str
-    """What the paper says, where."""
+    """The paper's claim, with its place."""
     measure: str
     left: str
     """A system."""
@@ -136,7 +136,7 @@ class Claim:
     """Axes over which means are taken before they are compared."""
     tolerance: float = 0.0
     answer: str = ""
-    """What is to be said to the claim whatever is measured, such as that it compares unequal losses."""
+    """Remark on the claim whatever is measured, such as that it compares unequal losses."""
 
     @classmethod
     def from_dict(cls, raw: object, where: str) -> Claim:
@@ -298,7 +298,7 @@ def interval(differences: np.ndarray[Any, Any], overlap: float, number: int, *, 
     number : int
         Intervals that shall all hold at once.
     exact : bool
-        Whether the measure follows from parameters alone, so that one run tells it.
+        Whether the measure follows from parameters alone, so that one run gives it.
     """
     mean = float(differences.mean())
     if exact:
@@ -350,7 +350,7 @@ def _label(key: Iterable[tuple[str, Value]]) -> str:
 
 
 def _verdict(relation: str, low: float, high: float, tolerance: float) -> str:
-    """Say what an interval of left - right means for a relation."""
+    """Return the verdict of an interval of left - right on a relation."""
     if relation == "about":
         if -tolerance <= low and high <= tolerance:
             return HELD

@@ -33,7 +33,7 @@ class Configuration:
 
     @property
     def label(self) -> str:
-        """What is shown while it runs."""
+        """Label shown while it runs."""
         return ", ".join((self.data, self.system, *(f"{axis} {value}" for axis, value in self.point.items())))
 
 
@@ -48,7 +48,7 @@ class Experiment:
     about: str
     seed: int
     repeats: int
-    """How often every configuration is run, with other noise and, where rows are drawn, other rows."""
+    """Number of runs of every configuration, with other noise and, where rows are drawn, other rows."""
     measures: tuple[str, ...]
     tables: str
     """Folder of the tables, relative to the recipe."""

@@ -22,7 +22,7 @@ from anonkit.protocols import Progress, no_progress
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExperimentReport:
-    """What an experiment gave."""
+    """The result of an experiment."""
 
     experiment: Experiment
     measured: tuple[Measured, ...]

@@ -72,7 +72,7 @@ class Task:
     inner_folds: int = 0
     """Above 0: the rows are released as a whole, and models are trained and scored on folds of the released rows."""
     fold_seed: int = 0
-    """How the released rows are divided; the same for all systems."""
+    """Seed of the division of the released rows; the same for all systems."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,9 +100,9 @@ class TableSpec:
     yes_no: bool = False
     """Every attribute is cut in two at the median of the rows to learn from."""
     repeats: int | None = None
-    """How often its configurations are run; None: as often as the experiment says."""
+    """Number of runs of its configurations; None: the experiment's own."""
     described: Mapping[str, Any]
-    """What the recipe says, for the identity of runs."""
+    """Its entries of the recipe, for the identity of runs."""
 
     @classmethod
     def from_dict(cls, name: str, raw: Mapping[str, Any], folder: Path, recipe: str) -> TableSpec:
@@ -271,7 +271,7 @@ def _file(raw: Mapping[str, Any], key: str, where: str) -> TableFile | None:
 
 
 def _policy(raw: Mapping[str, Any], folder: Path, where: str, *, simulated: bool) -> tuple[Policy, str]:
-    """Return what is declared of a table, and the text of it."""
+    """Return the policy of a table, and its text."""
     given = raw.get("policy")
     if given is None:
         policy, text = (bank_customers_policy() if simulated else Policy()), ""

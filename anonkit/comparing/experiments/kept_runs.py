@@ -81,7 +81,7 @@ class KeptRuns:
         Raises
         ------
         EngineError
-            There is no room.
+            The disk is full.
         """
         entry = {
             "run": key,

@@ -51,7 +51,7 @@ class Panel:
     ratio_to: str | None = None
     """A system by whose mean at the same point every other is divided."""
     scale: str = "even"
-    """Whether the values of the axis stand at equal distances, or where they are."""
+    """Scale of the axis: values at equal distances, or where they are."""
     x_label: str = ""
     y_label: str = ""
 
@@ -137,7 +137,7 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """What is drawn of a system."""
+    """The line of a system in a plot."""
 
     system: str
     label: str

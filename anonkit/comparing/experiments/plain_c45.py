@@ -16,7 +16,7 @@ class _Node:
     shares: NDArray[np.float64]
     """Of the classes among its rows, shape (n_classes,)."""
     attribute: int = -1
-    """What it is split by; -1: a leaf."""
+    """Split attribute; -1: a leaf."""
     children: dict[int, _Node] = field(default_factory=dict)
     """By code; a code that no row had has none, and its rows stay here."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a receiver makes of a release in an experiment: the reconstructed model, or an SVM on the released rows."""
+"""The receiver's model of a release in an experiment: the reconstructed one, or an SVM on the released rows."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def samples_of_release(
 def svm_samples(rows: pa.Table, task: Task, **settings: Any) -> list[dict[str, float]]:
     """Return the scores of an RBF support vector machine, scikit-learn's default, on folds of the rows.
 
-    Every value is a yes/no feature; `*`, which stands for values that are not told, is none. Numbers that have no
+    Every value is a yes/no feature; `*`, a suppressed value, is none. Numbers that have no
     label yet are cut into five bins of equal width.
     """
     if not task.inner_folds:
@@ -97,7 +97,7 @@ def svm_samples(rows: pa.Table, task: Task, **settings: Any) -> list[dict[str, f
 
 
 def features_of(rows: pa.Table) -> NDArray[np.float64]:
-    """Return one yes/no feature a value, shape (n_rows, n_values); (n_rows, 0) of a release that tells no column."""
+    """Return one yes/no feature a value, shape (n_rows, n_values); (n_rows, 0) of a release without columns."""
     import pandas as pd
 
     if not rows.column_names:

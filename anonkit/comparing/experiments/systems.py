@@ -46,14 +46,14 @@ _OF_MODEL = "settings."
 
 @dataclass(frozen=True, kw_only=True)
 class RunOutcome:
-    """What one run gave."""
+    """The outcome of one run."""
 
     samples: tuple[Mapping[str, float], ...]
     """Measures of every fold that was scored; empty when the promise could not be kept."""
     promise: str
     """Kind of promise, as in a report."""
     epsilon: float | None
-    """What the release costs under sound accounting; None where no loss is counted."""
+    """Loss of the release under sound accounting; None where no loss is counted."""
     refused: str | None = None
     """Why there is no release."""
 
@@ -91,7 +91,7 @@ class System:
     data: tuple[str, ...]
     """Tables it runs on; empty: all."""
     model: str
-    """What a receiver makes of a release."""
+    """Model of a receiver."""
     settings: Mapping[str, Any]
     """Of that model."""
     engine: EngineChoice
@@ -99,7 +99,7 @@ class System:
     claimed: float | str | None
     """The epsilon that the paper claims: a number, or the axis or parameter that it claims it to be."""
     note: str
-    """What sound accounting says of it, in words."""
+    """Remark of sound accounting on it, in words."""
 
     @classmethod
     def from_dict(cls, name: str, raw: Mapping[str, Any], recipe: str) -> System:
@@ -327,7 +327,7 @@ def axis_values(where: str, axis: str, values: object) -> tuple[Value, ...]:
     Raises
     ------
     PolicyError
-        They are no list of numbers or words, or one stands there twice.
+        They are no list of numbers or words, or one occurs twice.
     """
     if not isinstance(values, list) or not values or not all(isinstance(one, int | float | str) for one in values):
         raise PolicyError(f"{where}: {axis} must be a list of numbers or texts", f"{axis} = [1, 2, 5]")

@@ -315,14 +315,14 @@ def _method_table(task: Task) -> PublishedTable:
 
 
 def _as_text(table: pa.Table, task: Task) -> pa.Table:
-    """Return the rows as a release would show them: categories as texts, numbers as numbers."""
+    """Return the rows in the form of a release: categories as strings, numbers as numbers."""
     numbers = public_domains(task.policy).bounds
     names = [*_attributes(task), task.target]
     return pa.table({name: table.column(name).cast(pa.float64() if name in numbers else pa.string()) for name in names})
 
 
 def _undictionaried(table: pa.Table) -> pa.Table:
-    """Return a table with its categories as texts, so that two of them can be put together."""
+    """Return a table with its categories as strings, so that two of them can be put together."""
     return pa.table(
         {
             name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column

@@ -107,7 +107,7 @@ def verdict_page(
 
 
 def _form(experiment: Experiment) -> list[str]:
-    """Say how often it was run, and whether it is the quick form."""
+    """Return the number of runs, and whether it is the quick form."""
     repeats = f"{experiment.repeats} repeat{'s' if experiment.repeats > 1 else ''}, seed {experiment.seed}."
     quick = " The quick form: fewer rows, repeats or points than the experiment has; no verdict on the paper."
     return [f"{repeats}{quick if experiment.quick else ''}"]
@@ -143,7 +143,7 @@ def _right(one: Verdict) -> str:
 
 
 def _accounts(experiment: Experiment, measured: Sequence[Measured]) -> list[list[str]]:
-    """Return one row a system: promise, claimed loss, true loss, and what is to be said of it."""
+    """Return one row a system: promise, claimed loss, true loss, and a remark."""
     rows = []
     for name, system in experiment.systems.items():
         ours = [one for one in measured if one.system == name]

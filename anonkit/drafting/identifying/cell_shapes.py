@@ -19,9 +19,9 @@ class Shape:
     rule: str
     """Key of the rule in a report."""
     words: str
-    """What the cells look like, for the owner."""
+    """Appearance of the cells, in words for the owner."""
     kind: Kind
-    """What kind of identifier it is."""
+    """Kind of identifier."""
     matches: Callable[[str], bool]
     """Of the text of a cell without blanks at the ends."""
     share: float
@@ -33,7 +33,7 @@ class Shape:
     also_things: bool = False
     """True when codes of things are written so, too: not where the column's name says that it holds things."""
     of_all: Callable[[Sequence[str]], bool] = lambda _: True
-    """What all values together must be, besides."""
+    """Further condition on all values together."""
 
 
 _EMAIL = re.compile(r"(?<=[\w.+'%-])@[\w-]+(\.[\w-]+)*\.\w{2,}")
@@ -79,14 +79,14 @@ def _is_phone(text: str) -> bool:
 
 
 def _are_addresses_of_computers(texts: Sequence[str]) -> bool:
-    """Tell addresses from versions in four parts, whose numbers are small or beyond 255."""
+    """Return whether strings are addresses, not versions in four parts, whose numbers are small or beyond 255."""
     octets = [list(map(int, _PORT.sub("", text).split("."))) for text in texts if _IP4.fullmatch(text)]
     large = sum(max(each) >= _LARGE_OCTET for each in octets)
     return len(octets) < _IP_SHARE * len(texts) or large >= _LARGE_SHARE * len(octets)
 
 
 def _are_hashes(texts: Sequence[str]) -> bool:
-    """Tell hashes, which have one length and letters among the digits, from words and from codes with a prefix."""
+    """Return whether strings are hashes: of one length, with letters among the digits, unlike words and codes."""
     letters = sum(sum(map(str.isalpha, text)) for text in texts)
     one_length = Counter(map(len, texts)).most_common(1)[0][1] >= _ONE_LENGTH * len(texts)
     return one_length and letters >= _HASH_LETTERS * sum(map(len, texts))
@@ -293,7 +293,7 @@ _TIME = re.compile(
 
 
 def is_quantity(text: str) -> bool:
-    """Tell a measured quantity from a code: an amount with or without unit, an interval, a date or a time."""
+    """Return whether a string is a measured quantity, not a code: an amount, an interval, a date or a time."""
     if _TIME.fullmatch(text) or _AMOUNT.fullmatch(text):
         return True
     interval = _INTERVAL.fullmatch(text)

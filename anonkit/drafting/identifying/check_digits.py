@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check digits: the arithmetic that tells card, account and national numbers from others of the same length.
+"""Check digits: the arithmetic that distinguishes card, account and national numbers from others of the same length.
 
-Every function takes a text of digits (letters where said), without blanks or dashes, and tells whether it is valid.
+Every function takes a text of digits (letters where noted), without blanks or dashes, and returns whether it is valid.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def bsn(digits: str) -> bool:
 
 
 def pesel(digits: str) -> bool:
-    """Poland: eleven digits that begin with a date of birth, whose month tells the century."""
+    """Poland: eleven digits that begin with a date of birth, whose month gives the century."""
     if len(digits) != 11 or not is_date_of_birth(f"{int(digits[2:4]) % 20:02}", digits[4:6]):
         return False
     return _weighted(digits, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)) % 10 == 0
@@ -119,7 +119,7 @@ def ahv(digits: str) -> bool:
 
 
 def personal_number(digits: str) -> bool:
-    """Sweden: a date of birth, three digits and a Luhn digit; the century may stand before it."""
+    """Sweden: a date of birth, three digits and a Luhn digit; the century may come before it."""
     short = digits[-10:]
     return len(digits) in (10, 12) and is_date_of_birth(short[2:4], f"{int(short[4:6]) % 60:02}") and luhn(short)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of columns that a release shows as they are: forms of identifiers, row numbers, functions of others.
+"""Refusals and notes on columns that a release shows unchanged: forms of identifiers, row numbers, functions of others.
 
-Both who makes a release and who validates it ask here, each of the cells that it has read by itself: so neither passes
-what the other refuses. No promise is decided here.
+Both the maker of a release and its validation use this module, each of the cells that it has read by itself: so neither
+passes what the other refuses. No promise is decided here.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def found_in(evidence: Evidence, *, rows_a_row: float = 1.0) -> Verdict | None:
 def follows_from(column: CodedColumn, known: CodedColumn) -> bool:
     """Return whether a column is, nearly everywhere, a function of another one that is known.
 
-    By the commonest value beside each value of the known column, where these have rows enough to tell; of two measures
+    By the commonest value beside each value of the known column, where these have enough rows; of two measures
     also by their correlation.
     """
     present = np.ones(column.codes.size, dtype=bool)
@@ -149,12 +149,12 @@ def opening(name: str) -> str:
 
 
 def nearly_unique_note(name: str) -> str:
-    """Say that a measure which nearly tells rows apart is released as it is."""
+    """Return the note that a measure which nearly identifies rows is released unchanged."""
     return f"{opening(name)}, and most rows have a value of their own in it: anyone who knows that value finds the row."
 
 
 def follows_note(name: str, known: str) -> str:
-    """Say that a column which is released as it is tells of a quasi-identifier."""
+    """Return the note that a column which is released unchanged determines a quasi-identifier."""
     return (
         f"{opening(name)} and goes with {known!r}, a quasi-identifier: anyone who knows the one knows the other, and k "
         "does not count it. Is it a quasi-identifier, too?"
@@ -162,7 +162,7 @@ def follows_note(name: str, known: str) -> str:
 
 
 def refused_note(name: str, verdict: Verdict) -> str:
-    """Say that the cells of a column must not be released as they are, unless the owner says so."""
+    """Return the message that a column's cells must not be released unchanged, unless the owner declares so."""
     return (
         f"{opening(name)}, and {verdict.reason}: leave it out, or say that it may be handed out, "
         f"{option('release_as_is', [name])}."
@@ -170,5 +170,5 @@ def refused_note(name: str, verdict: Verdict) -> str:
 
 
 def allowed_note(name: str, verdict: Verdict) -> str:
-    """Say that a column is released although its cells look like identifiers."""
+    """Return the note that a column is released although its cells look like identifiers."""
     return f"{opening(name)} on the owner's word ({option('release_as_is', [name])}), although {verdict.reason}."

@@ -107,10 +107,10 @@ _BIRTH_WORDS = vocabulary(
 
 
 class HeaderKind(Enum):
-    """What the name of a column says that it holds."""
+    """The content of a column by its name."""
 
     PERSON_NUMBER = "numbers of persons"
-    """Such as `patient_id`: whose row it is, however often it stands there."""
+    """Such as `patient_id`: the person of a row, whatever its number of rows."""
     IDENTIFIER = "something that identifies"
     """Such as `customerId`, `First name`, `e-mail_2`."""
     BARE_PERSON = "numbers of persons, if they are numbers"

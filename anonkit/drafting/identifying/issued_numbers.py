@@ -102,13 +102,13 @@ def _are_articles(numbers: Sequence[str]) -> bool:
 
 
 def _are_seconds(numbers: Sequence[str]) -> bool:
-    """Tell seconds of an epoch."""
+    """Return whether numbers are seconds of an epoch."""
     within = sum(len(number) == 10 and _SECONDS[0] <= int(number) <= _SECONDS[1] for number in numbers)
     return within >= _SHARE * len(numbers)
 
 
 def _are_days(numbers: Sequence[str]) -> bool:
-    """Tell dates of six or eight digits, with or without more digits behind them."""
+    """Return whether numbers are dates of six or eight digits, with or without more digits after them."""
     return sum(map(_has_day, numbers)) >= _SHARE * len(numbers)
 
 

@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """What kind of identifier a column holds."""
+    """The kind of identifier in a column."""
 
     KEY = "keys"
     """Numbers or codes that were given out: of customers, accounts, policies, rows; user names, hashes, addresses of
@@ -22,4 +22,4 @@ class Kind(Enum):
     """Streets with house numbers: those of a household."""
     FREE_TEXT = "free text"
     OTHER = "other identifiers"
-    """Such as addresses on the web, and texts that are nearly all different."""
+    """Such as addresses on the web, and strings that are nearly all different."""

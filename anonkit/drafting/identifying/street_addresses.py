@@ -58,7 +58,7 @@ def are_street_addresses(texts: Sequence[str]) -> bool:
 
 
 def _parts(text: str) -> tuple[tuple[str, ...], str] | None:
-    """Return the words of an address up to its house number, or behind it; None where there is no such number."""
+    """Return the words of an address up to its house number, or after it; None where there is no such number."""
     if len(text) > _MOST_LETTERS:
         return None
     if _CHINESE.fullmatch(text) or _JAPANESE.fullmatch(text):

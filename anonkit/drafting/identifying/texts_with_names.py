@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts that mention persons: a title with a name, or a given name of the list with another name behind it."""
+"""Strings that mention persons: a title with a name, or a given name of the list with another name after it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_LETTERS = 2_000
 
 
 def mention_persons(texts: Sequence[str]) -> bool:
-    """Return whether distinct strings are texts of several words of which one in five mentions a person."""
+    """Return whether distinct strings have several words each, and one in five mentions a person."""
     if len(texts) < _VALUES or sum(text.count(" ") for text in texts) < (_WORDS - 1) * len(texts):
         return False
     return sum(map(_mentions, texts)) >= _SHARE * len(texts)

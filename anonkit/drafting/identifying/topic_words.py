@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a column is about, by the words of its name and by published lists of values: demography, places, secrets.
+"""Topic of a column, by the words of its name and by published lists of values: demography, places, secrets.
 
 The lists are short and public: words of column names in nine languages, countries and nationalities, sexes, marital
 states, religions, common diagnoses, parties. They do not know every word: what they miss is not judged.
@@ -368,7 +368,7 @@ def is_demographic(name: str, values: Iterable[str] = ()) -> bool:
     name : str
         Name of the column.
     values : iterable of str
-        Distinct values as texts, or some of them; none where only the name shall count.
+        Distinct values as strings, or some of them; none where only the name shall count.
     """
     words = _header(name)
     known = _BIRTH_AGE_SEX_WORDS | _ORIGIN_WORDS | _MARITAL_WORDS

@@ -48,13 +48,13 @@ def are_user_names(texts: Sequence[str]) -> bool:
 
 
 def _have_extensions(users: Sequence[str]) -> bool:
-    """Tell names of files and of domains, which end in one of a few words behind a point."""
+    """Return whether names are those of files or domains, which end in one of a few words after a point."""
     ends = [user.rpartition(".")[2] for user in users if "." in user]
     return len(ends) >= _SHAPE * len(users) and len(set(ends)) <= _MOST_EXTENSIONS
 
 
 def _is_made_of_a_name(user: str) -> bool:
-    """Tell a name with something beside it: another word, a number, an initial, or the rest of the word."""
+    """Return whether a user name has a name and something beside it: a word, a number, an initial, or a rest."""
     parts = _PARTS.findall(user)
     beside = len(parts) > 1 or len(parts[0]) < len(user)
     if beside and any(len(part) >= _SHORTEST_NAME and _is_name(part) for part in parts):

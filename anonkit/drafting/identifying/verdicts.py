@@ -60,7 +60,7 @@ class Verdict:
     reason: str
     """The rule in words; no value of the column."""
     kind: Kind = Kind.OTHER
-    """What kind of identifier its cells are."""
+    """Kind of identifier of its cells."""
 
 
 NOTHING_COMMON = Verdict(rule="no_common_value", reason="no value of it is common enough to be listed")
@@ -75,7 +75,7 @@ _FREE_TEXT = Verdict(rule="free_text", reason="its cells are free text", kind=Ki
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evidence:
-    """What is known of a column's cells: some of the distinct values as strings, and how often values repeat."""
+    """The evidence on a column's cells: some of the distinct values as strings, and how often values repeat."""
 
     name: str
     filled: int
@@ -95,7 +95,7 @@ class Evidence:
 
     @property
     def is_coarse(self) -> bool:
-        """True when the values tell groups apart, not people: few of them, each in many rows on average."""
+        """True when the values identify groups, not people: few of them, each in many rows on average."""
         return 0 < self.distinct <= _FEW_VALUES and self.filled >= _ROWS_A_VALUE * self.distinct
 
 
@@ -154,9 +154,9 @@ def judged(evidence: Evidence) -> Verdict | None:
 def judged_by_cells(evidence: Evidence) -> Verdict | None:
     """Return the verdict on the cells of a column, whatever its name and its declared role.
 
-    Cells that have the form of identifiers, texts that are nearly all different, and whole numbers that run without a
+    Cells that have the form of identifiers, strings that are nearly all different, and integers that run without a
     gap, each in one row, whatever their order. Numbers, dates and measures that are merely nearly unique are none of
-    these: `is_nearly_unique` tells them.
+    these: `is_nearly_unique` finds them.
     """
     found = _by_form(evidence)
     if found is not None or evidence.filled < _ENOUGH_ROWS:
@@ -169,14 +169,14 @@ def judged_by_cells(evidence: Evidence) -> Verdict | None:
 
 
 def is_nearly_unique(evidence: Evidence) -> bool:
-    """Tell a measured quantity that nearly tells rows apart."""
+    """Return whether a column is a measured quantity that nearly identifies rows."""
     enough = evidence.filled >= _ENOUGH_ROWS and evidence.share >= _MOSTLY
     return evidence.quantity and (enough or (evidence.filled >= _MANY_ROWS and evidence.share >= 0.5))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Form:
-    """A form that all cells of a column together have; one cell alone tells little."""
+    """A form that all cells of a column together have; one cell alone is weak evidence."""
 
     rule: str
     words: str
@@ -301,14 +301,14 @@ def _by_repetition(evidence: Evidence) -> Verdict | None:
 
 
 def _is_unique_text(evidence: Evidence) -> bool:
-    """Tell texts that nearly every row has for itself, but for codes of things, of places and of classes."""
+    """Return whether nearly every row has a string of its own, codes of things, of places and of classes apart."""
     if evidence.quantity or evidence.share < _MOSTLY or is_postal(evidence.name):
         return False
     return not (names_things(evidence.name) or are_codes_of_things(evidence.texts))
 
 
 def _are_numbered(evidence: Evidence, low: int, high: int) -> bool:
-    """Tell numbers that were given out from numbers that were measured.
+    """Return whether numbers were given out, not measured.
 
     Given out: they repeat far less than even uniform draws from their range would (the birthday problem), or all have
     the same number of digits, six at least, and are not rounded more often than chance has it.

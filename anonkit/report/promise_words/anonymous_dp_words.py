@@ -27,7 +27,7 @@ class AnonymousDPWords(ApproximateDPWords):
         return [*out, *super().figures(report)]
 
     def verdict(self, promise: Json, n_checks: int) -> Verdict:
-        """Say what was counted, and what follows from how rows were drawn."""
+        """Return that classes were counted, and what follows from how rows were drawn."""
         loss = super().verdict(promise, n_checks)
         if not loss.is_good:
             return loss

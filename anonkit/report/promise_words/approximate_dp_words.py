@@ -27,7 +27,7 @@ class ApproximateDPWords(LossWords):
         yield from super().questions(report)
 
     def uncounted_risk(self, promise: Json) -> str:
-        """Say that the loss bounds re-identification, but for delta."""
+        """Return that the loss bounds re-identification, but for delta."""
         delta = bound(promise["parameters"]["delta"])
         return (
             "what the release adds to an attacker's knowledge is bounded by the ε above, whatever else the attacker "

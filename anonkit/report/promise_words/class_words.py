@@ -26,7 +26,7 @@ class ClassWords:
         return Phrase("k-anonymity")
 
     def figures(self, report: Json) -> list[tuple[str, str]]:
-        """Return what was asked for, and what the recount found."""
+        """Return the requirements, and the findings of the recount."""
         parameters, risk = report["guarantee"]["parameters"], report["disclosure_risk"]
         out = [(f"k = {number(parameters['k'])}", "requested")]
         out += [(f"l = {number(parameters['l_diversity'])}", "requested")] if "l_diversity" in parameters else []
@@ -51,12 +51,12 @@ class ClassWords:
         return [*out, (number(report["rows"].get("out")), "rows released")]
 
     def verdict(self, promise: Json, n_checks: int) -> Verdict:
-        """Say that classes were counted on the released table."""
+        """Return that classes were counted on the released table."""
         rest = f" by an independent recount: {n_checks} of {n_checks} checks passed."
         return Verdict(stressed="✓ Checked on the released table", rest=rest, is_good=True)
 
     def whose(self, promise: Json) -> Iterator[list[Phrase]]:
-        """Say who is hidden among others, and what was taken for a person where nobody says it."""
+        """Yield who is hidden among others, and the candidates for the person where no unit is declared."""
         parameters = promise["parameters"]
         if parameters.get("unit"):
             yield [Phrase("People are counted: each is "), Phrase(str(promise["unit"])), Phrase(".")]
@@ -108,11 +108,11 @@ class ClassWords:
         yield plain("No other release about the same people can be combined with this one.")
 
     def uncounted_risk(self, promise: Json) -> str:
-        """Say that a report of a k-anonymous release should have counted its classes."""
+        """Return that a report of a k-anonymous release should have counted its classes."""
         return "this report does not say how large the classes are. Treat the risk as that of the source table."
 
     def unchecked(self, promise: Json, names: set[str]) -> list[str]:
-        """Return which of k and the diversities asked for no check looked at."""
+        """Return which of k and the required diversities no check looked at."""
         parameters = promise["parameters"]
         needed = ["k_anonymity", *(["k_anonymity_people"] if parameters.get("unit") else [])]
         needed += [f"k_anonymity_key:{', '.join(key['columns'])}" for key in parameters.get("keys", ())]

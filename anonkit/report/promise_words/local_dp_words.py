@@ -11,7 +11,7 @@ from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, passed_w
 
 
 class LocalDPWords(LossWords):
-    """Words for randomized rows. Without a bound for a whole row they say so wherever a bound would stand."""
+    """Words for randomized rows. Without a bound for a whole row they replace every bound by this fact."""
 
     kind: ClassVar[str] = "local-dp"
     name: ClassVar[str] = "Local differential privacy"
@@ -23,7 +23,7 @@ class LocalDPWords(LossWords):
         return super().headline(promise)
 
     def verdict(self, promise: Json, n_checks: int) -> Verdict:
-        """Say that the bound follows from how the table was made, or that there is none."""
+        """Return that the bound follows from how the table was made, or that there is none."""
         if _is_boundless(promise):
             rest = passed_words(n_checks, "what can be read off the table")
             return Verdict(stressed="Nothing is claimed for a whole row.", rest=rest, is_good=False)
@@ -45,7 +45,7 @@ class LocalDPWords(LossWords):
             yield from super().questions(report)
 
     def uncounted_risk(self, promise: Json) -> str:
-        """Say what bounds re-identification, if anything."""
+        """Return what bounds re-identification, if anything."""
         if _is_boundless(promise):
             return (
                 "no ε bounds what a whole row adds to an attacker's knowledge. Treat its risk as that of the source "

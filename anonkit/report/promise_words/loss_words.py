@@ -48,7 +48,7 @@ class LossWords:
         return [*out, (number(report["rows"].get("out")), "rows released")]
 
     def verdict(self, promise: Json, n_checks: int) -> Verdict:
-        """Say that the bound follows from how the table was made, and on what condition."""
+        """Return that the bound follows from how the table was made, and on what condition."""
         read_off = passed_words(n_checks, "what can be read off it")
         if promise["parameters"].get("domains_from_data"):
             return Verdict(
@@ -82,7 +82,7 @@ class LossWords:
         ]
 
     def uncounted_risk(self, promise: Json) -> str:
-        """Say that the loss bounds re-identification as everything else."""
+        """Return that the loss bounds re-identification as everything else."""
         return (
             "what the release adds to an attacker's knowledge is bounded by the ε above, whatever else the attacker "
             "knows, and by nothing else."
@@ -107,7 +107,7 @@ def domains_question(promise: Json) -> list[Phrase]:
 
 
 def _what_differs(adjacency: str | None) -> str:
-    """Say what of the protected the release may depend on only so much."""
+    """Return the fact of the protected that the release may depend on only so much."""
     if adjacency == REPLACE:
         return f"its values ({adjacency})"
     return f"whether it is in the table ({adjacency})"

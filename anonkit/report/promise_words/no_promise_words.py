@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Page wording for a release without a promise: its absence, wherever a promise would stand."""
+"""Page wording for a release without a promise: its absence, in place of every promise."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ class NoPromiseWords:
     needs_public_domains: ClassVar[bool] = False
 
     def headline(self, promise: Json) -> Phrase:
-        """Say that there is no promise."""
+        """Return that there is no promise."""
         return Phrase("No formal guarantee", is_bad=True)
 
     def figures(self, report: Json) -> list[tuple[str, str]]:
-        """Return no figure: whatever stood there would look like a bound."""
+        """Return no figure: any figure there would look like a bound."""
         return []
 
     def verdict(self, promise: Json, n_checks: int) -> Verdict:
-        """Say that nothing is claimed."""
+        """Return that nothing is claimed."""
         rest = passed_words(n_checks, "the table's form")
         return Verdict(stressed="Nothing is claimed.", rest=rest, is_good=False)
 
     def whose(self, promise: Json) -> Iterator[list[Phrase]]:
-        """Say that nobody is protected."""
+        """Yield that nobody is protected."""
         yield plain("Nobody is protected: nothing is claimed.")
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
@@ -37,7 +37,7 @@ class NoPromiseWords:
         yield plain("The recipients may see data without a formal guarantee, and are bound by other means.")
 
     def uncounted_risk(self, promise: Json) -> str:
-        """Say that the risk may be as large as it can be."""
+        """Return that the risk may be as large as it can be."""
         return "nothing is promised about re-identification. Treat the risk as that of the source table."
 
     def unchecked(self, promise: Json, names: set[str]) -> list[str]:

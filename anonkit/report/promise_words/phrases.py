@@ -23,7 +23,7 @@ class Phrase:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """Whether the promise holds, in one line: what is stressed, and the rest of the line."""
+    """The verdict on the promise in one line: the stressed part, and the rest of the line."""
 
     stressed: str
     rest: str
@@ -42,11 +42,11 @@ class PromiseWords(Protocol):
         ...
 
     def figures(self, report: Json) -> list[tuple[str, str]]:
-        """Return the few figures that stand beside the claim: (figure, what it is)."""
+        """Return the few figures beside the claim: (figure, what it is)."""
         ...
 
     def verdict(self, promise: Json, n_checks: int) -> Verdict:
-        """Say why the promise holds, when no check failed."""
+        """Return why the promise holds, when no check failed."""
         ...
 
     def whose(self, promise: Json) -> Iterator[list[Phrase]]:
@@ -58,7 +58,7 @@ class PromiseWords(Protocol):
         ...
 
     def uncounted_risk(self, promise: Json) -> str:
-        """Say what is known of re-identification where class sizes mean nothing."""
+        """Return what is known of re-identification where class sizes mean nothing."""
         ...
 
     def unchecked(self, promise: Json, names: set[str]) -> list[str]:
@@ -93,5 +93,5 @@ def capital(text: str) -> str:
 
 
 def passed_words(n_checks: int, what: str) -> str:
-    """Say how many checks passed, and of what; nothing when there were none."""
+    """Return how many checks passed, and of what; an empty string when there were none."""
     return f" {n_checks} of {n_checks} checks of {what} passed." if n_checks else ""
