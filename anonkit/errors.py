@@ -27,7 +27,7 @@ UNFINISHED_LOG = "anonkit.unfinished"
 _EITHER = re.compile("\ufdd0([^\ufdd0-\ufdd2]*)\ufdd1([^\ufdd0-\ufdd2]*)\ufdd2")
 """Two wordings of one thing, for Python and for the shell, between noncharacters: those of private use are in names."""
 _NOTED = "anonkit: "
-"""How a note begins that anonkit itself adds to an exception of somebody else."""
+"""Prefix of a note that anonkit itself adds to an exception of somebody else."""
 
 
 def spoken(*, python: str, typed: str) -> str:

@@ -27,7 +27,7 @@ _Counted = TypeVar("_Counted")
 BatchMap = Callable[["pa.RecordBatch", int], "pa.RecordBatch"]
 """A pure, picklable function of a batch and the number of its first row.
 
-Where it says so by an attribute `takes_codes`, an engine may hand it texts of declared columns as dictionaries of texts
+Where it declares so by an attribute `takes_codes`, an engine may pass it strings of declared columns as dictionaries
 or as numbers: what the rules of `anonkit.domains` read from a cell is the same.
 """
 
@@ -38,7 +38,7 @@ DrawPiece = Callable[[int], "pa.RecordBatch"]
 """A pure, picklable function of the number of a piece of a table: its rows, the same each time."""
 
 SEARCH_ROWS = 500_000
-"""Rows of a table that a method holds while it searches, unless an engine is told otherwise."""
+"""Rows of a table that a method has in memory while it searches, by default."""
 
 COUNT = ""
 """Column of counted combinations that holds their rows or units: a name that no column of a table has."""

@@ -20,7 +20,7 @@ _HARMLESS = frozenset(
 
 _END = r"\s'\"<>`"
 _RUN = re.compile(r"[A-Za-z0-9+.:-]+")
-"""What a scheme is a part of, with its colon."""
+"""Characters of a scheme, with its colon."""
 _LETTER = re.compile("[A-Za-z]")
 _PLACE = re.compile(rf"[^{_END}]*")
 # neither looks for a beginning inside a run of letters that it has passed: whatever the text, it is gone over once
@@ -98,7 +98,7 @@ def is_address(text: str) -> bool:
 
 
 UNNAMED = "table"
-"""What a table without a name is called in a ledger."""
+"""Name of an unnamed table in a ledger."""
 
 
 def table_name(source: object) -> str:
@@ -114,7 +114,7 @@ def table_name(source: object) -> str:
         if named is not None:
             return named[1]
         text = re.split("[?#]", text.split("://", 1)[1].rpartition("@")[2], maxsplit=1)[0]
-    # of a pattern, what stands before its first wildcard; of standard input nothing
+    # of a pattern, the part before its first wildcard; of standard input nothing
     return re.split(r"[.*?\[]", PurePath(text).name, maxsplit=1)[0].strip("-_ ") or UNNAMED
 
 

@@ -224,7 +224,7 @@ class Classes:
         """Release tables of classes and count what is shown of each."""
         sizes = _sizes(scene)
         n_classes = min(CLASSES, max(_MOST_ROWS // sizes[-1], 40))
-        # most have the size at which the claimed coins tell most, or that of the fewest that are shown
+        # most have the size at which the claimed coins show most, or that of the fewest that are shown
         size = np.repeat(sizes, (1, 1, 4, 4))[np.arange(n_classes) % 10]
         values = tuple(f"v{at}" for at in range(n_classes))
         columns = {"a": Column(name="a", categories=values)}

@@ -301,7 +301,7 @@ def _in_forest(params: Mapping[str, Any], codes: IntArray, label: IntArray) -> l
         regions = region_of_nodes([node.children for node in forest.trees[0]], params["scores"]["regions"])[places[0]]
         for at, own in enumerate(codes):
             tables = np.array([region[at] for region in params["histograms"]])
-            # which attributes are asked differs between runs: a figure is there in each, 0 of one that was not
+            # the answered attributes differ between runs: a figure is there in each, 0 of one that was not
             parts.append((1, tables[regions[rows], own, label] if tables.size else np.zeros_like(label)))
     return parts
 

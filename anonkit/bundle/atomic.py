@@ -39,7 +39,7 @@ _TURN, _TURNS = 0.05, 60
 _REPLACED = "replaced-"
 _PROBE = ".anonkit-probe-"
 _NO_RENAME = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EXDEV)
-"""What a file system answers that renames nothing."""
+"""Errors of a file system that renames nothing."""
 
 
 class Staging:

@@ -28,7 +28,7 @@ _BATCH_ROWS = 1 << 16
 _DAMAGED = "the bounds in params.json are damaged"
 
 Pair = tuple[float | None, float | None]
-"""Lowest and highest value; None where the interval is open, or nothing is told."""
+"""Lowest and highest value; None where the interval is open, or the label has no bounds."""
 
 
 @dataclass(frozen=True, kw_only=True)

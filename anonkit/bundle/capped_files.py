@@ -65,7 +65,7 @@ def read_capped(path: Path) -> bytes:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
             raise ReleaseFormatError(f"{str(path)!r} is not a regular file", _SENT)
-        # by its size: memory for the largest such document would be asked for at once
+        # by its size: memory for the largest such document would be allocated at once
         content = file.read(min(found.st_size, largest) + 1)
     if len(content) > largest:
         raise ReleaseFormatError(f"{str(path)!r} has more than {largest:,} bytes", _SENT)

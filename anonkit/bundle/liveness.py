@@ -65,7 +65,7 @@ class Process:
 def _is_alive(number: int) -> bool:
     """Return whether a process of this number runs on this machine."""
     try:
-        # signal 0 is never delivered: it only asks whether the process exists
+        # signal 0 is never delivered: it only checks whether the process exists
         os.kill(number, 0)
     except ProcessLookupError:
         return False

@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 Found = TypeVar("Found")
 
 Message: TypeAlias = tuple[int, bytes]
-"""The number of a group, 0 or more, and what is said to it."""
+"""The number of a group, 0 or more, and the message to it."""
 GroupStep: TypeAlias = Callable[[int, Sequence[bytes]], Iterable[Message]]
 """Makes messages of a group and of all that it was sent."""
 

@@ -39,7 +39,7 @@ ROLES = {
     **EMITTED,
     "signature": SIGNATURE,
 }
-"""What each file of a release is for, in the order they are told."""
+"""Purpose of each file of a release, in the order of lists."""
 
 
 def copy_of(name: str) -> tuple[str, str] | None:

@@ -24,7 +24,7 @@ LARGEST_FILES: Mapping[str, int] = {
 LARGEST_DOCUMENT = max(LARGEST_FILES.values())
 """Bytes of any other JSON document, such as an audit."""
 MOST_HELD = 4096 * _MEGABYTE
-"""Bytes of memory that a document may take once it is parsed, as its brackets, commas and colons tell beforehand."""
+"""Bytes of memory that a document may take once it is parsed, by the number of its brackets, commas and colons."""
 HELD_BY_SIGN: Mapping[bytes, int] = {b"[": 72, b"{": 72, b":": 130, b",": 40}
 """Bytes of memory behind each sign of a JSON document, generously: a list or an object, a named value, a value."""
 
@@ -39,12 +39,12 @@ STATED_SIZES: Mapping[str, int] = {
     "band": MOST_CELLS,
     "categories": MOST_CODES,
 }
-"""Largest whole numbers that documents state as a size, by their key."""
+"""Largest integers that documents state as a size, by their key."""
 
 MOST_UNPACKED = 512 * _MEGABYTE
-"""Bytes that a member of a workbook may have which is held whole."""
+"""Most bytes of a member of a workbook that is read into memory whole."""
 MOST_OF_WORKBOOK = 4096 * _MEGABYTE
 """Bytes that a workbook may have when it is unpacked."""
 MOST_PACKING = 200
-"""How many times a workbook may grow by being unpacked, beyond the first megabytes: tables of text grow twentyfold."""
+"""Most growth of a workbook by being unpacked, beyond the first megabytes: tables of text grow twentyfold."""
 FREELY_UNPACKED = 64 * _MEGABYTE

@@ -23,7 +23,7 @@ from anonkit.bundle.private_files import write_private
 from anonkit.errors import EngineError
 
 _ITSELF = "."
-"""What a file that is put in place is called among the files of that name; those of a folder have paths in it."""
+"""Name of a file that is put in place among the files of that name; those of a folder have paths in it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +152,7 @@ def sweep_records() -> None:
                     path.unlink(missing_ok=True)
 
 
-# --- where records stand -------------------------------------------------------------------------------------------
+# --- the place of records ------------------------------------------------------------------------------------------
 
 
 def _homes() -> list[Path]:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _FIGURES = ("dataset", "created", "budget", "rows", "columns", "utility", "disclosure_risk", "notes")
-"""Blocks of the report that are told of a release that was published."""
+"""Blocks of the report in the result for a release that was published."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

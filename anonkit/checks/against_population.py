@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from anonkit.errors import ParameterError, option
 
 SIMPLE_SAMPLE = "the table is a simple random sample of the population"
-"""What every estimate assumes."""
+"""Assumption of every estimate."""
 WHOLE_POPULATION = "the file lists the whole population, a row a person"
-"""What is assumed of a file of the population."""
+"""Assumption on a file of the population."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -149,7 +149,7 @@ def model_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterat
     stated = {**model, "recursive": None if model["recursive"] is None else _pair(model["recursive"])}
     limit = params["max_suppression"]
     parameters = {"max_suppression": limit, **report["method"]["parameters"]}
-    # a method from elsewhere may fix what others have a parameter for; what it has must be what was asked
+    # a method from elsewhere may fix what others have a parameter for; what it has must be as required
     given = {name: value for name, value in model.items() if name in parameters}
     wrong = differing(stated, promised) + sum(not same(parameters[name], value) for name, value in given.items())
     wrong += not same(params.get("keys", []), required.get("keys", []))

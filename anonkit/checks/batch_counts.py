@@ -286,7 +286,7 @@ class Rows(TableMetricProvider):
 def _batch(execution_engine: Any, domain: Any) -> Any:
     """Return the rows that are looked at, those of the row condition if there is one."""
     batch = execution_engine.get_compute_domain(domain, domain_type=MetricDomainTypes.TABLE)[0]
-    # with a condition SQLAlchemy has a SELECT here, which may not stand in FROM without a name
+    # with a condition SQLAlchemy has a SELECT here, which may not be in FROM without a name
     return batch.subquery("batch") if _is_select(execution_engine, batch) else batch
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 Ends = tuple[str, str | None]
-"""The first text that a label covers, and the first after it; None where there is none after it."""
+"""The first string that a label covers, and the first after it; None where there is none after it."""
 
 _MIDNIGHT = "T00:00:00"
 _DAYS_IN = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)

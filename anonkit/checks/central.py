@@ -254,7 +254,7 @@ def _outside(cells: pa.Array, described: Mapping[str, Any]) -> int:
             places = (np.where(absent, low, numbers) - low) / (high - low) * domain["cells"] - 0.5
             # a middle is rounded to the doubles near the bounds, which may be far from 0 for their distance
             rounded = 1e-6 + _ROUNDINGS * np.spacing(max(abs(low), abs(high))) / (high - low) * domain["cells"]
-            # all the same, it tells one cell from another
+            # all the same, it distinguishes cells
             known = (np.abs(places - np.round(places)) < min(rounded, 0.25)) & (places > -0.5)
             known &= places < domain["cells"] - 0.5
     return int(np.where(absent, not domain["has_missing"], ~known).sum())

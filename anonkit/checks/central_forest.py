@@ -243,7 +243,7 @@ def _check_evidence(params: Mapping[str, Any], facts: PublicFacts) -> None:
     for name, tables in (("scores", scores["attributes"]), ("histograms", params["histograms"])):
         if len(tables) != len(regions) or any(len(histogram) != len(sizes) for histogram in tables):
             raise _WrongTreeError(f"the {name} have not a table for each attribute and region")
-    # an attribute that was not asked has no histogram, which the rule of the release must say
+    # an attribute that was not measured has no histogram, which the rule of the release must state
     asked = [bool(table) or "rule" not in params for table in next(iter(params["histograms"]), ())]
     for histogram, evidence in zip(params["histograms"], scores["attributes"], strict=True):
         for counted, added, size, told in zip(histogram, evidence, sizes, asked, strict=True):

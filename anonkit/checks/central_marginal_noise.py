@@ -15,7 +15,7 @@ import numpy as np
 
 Pairs = tuple[tuple[int, int], ...]
 Amount = tuple[bool, float]
-"""Whether noise is Gaussian, and what a row may lose in all tables: rho then, else epsilon."""
+"""True for Gaussian noise, and the loss of a row in all tables: rho then, else epsilon."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -67,7 +67,7 @@ def marginal_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[C
     wrong = _wrong_pairs(params, split, expected)
     yield Check(name="pairs", passed=wrong == 0, observed=wrong, required=0)
     odd = _wrong_mixtures(params, split)
-    if not wrong and not odd:  # else tables that tell of missing may be of any shape
+    if not wrong and not odd:  # else tables that count missing may be of any shape
         odd = shown_in_mixtures(params, split, gaussian=params["format"] == GAUSSIAN_MARGINALS)
     yield Check(name="mixtures", passed=odd == 0, observed=odd, required=0)
     if wrong or odd:

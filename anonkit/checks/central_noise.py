@@ -159,7 +159,7 @@ def _of_histograms(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[To
     yield from _before_histograms(params, facts)
     for own in zip(*params["histograms"], strict=True):
         rows = [row for region in own for row in region]
-        if rows:  # else it was not asked
+        if rows:  # else it was not measured
             noise = _noise_of_histograms(params, len(rows))
             yield [sum(column) for column in zip(*rows, strict=True)], [(noise,)] * facts.n_classes
 

@@ -21,7 +21,7 @@ from anonkit.errors import ReleaseFormatError
 READING = "dependence within classes"
 CHOICE = "interacting pair"
 _TOLD_APART = 8
-"""Cells of a number that tables of pairs tell apart."""
+"""Cells of a number that tables of pairs distinguish."""
 
 
 @dataclass(frozen=True, kw_only=True)

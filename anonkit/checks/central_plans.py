@@ -29,7 +29,7 @@ from anonkit.errors import ReleaseFormatError
 LAPLACE, FLIP = "discrete-laplace", "permute-and-flip"
 _WORD_BITS = 32
 _CALIBRATION_BOUND = 8192
-"""What a row adds to the gradient of a calibration: half of 64ths of a logarithm times 256ths."""
+"""Contribution of a row to the gradient of a calibration: half of 64ths of a logarithm times 256ths."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,7 +39,7 @@ class KnownBeside:
 
 
 Sizes = Mapping[tuple[int, int, int, int], int]
-"""How many parts have so many rows, people, rows that are alike with theirs, and people who have one of these."""
+"""Number of parts by their rows, people, rows that are alike with theirs, and people who have one of these."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,7 +80,7 @@ def shares_of_models(
         "logistic regression": (_linear(), one_hot),
     }
     with warnings.catch_warnings(), threads_for(len(labels)):
-        # a linear model that has not converged is scored as it stands: the score says what it is worth
+        # a linear model that has not converged is scored unchanged: the score shows its worth
         warnings.simplefilter("ignore", ConvergenceWarning)
         shares = {
             name: model.fit(matrix[:cut], labels[:cut]).predict_proba(matrix[cut:])

@@ -145,7 +145,7 @@ class CountedAs:
             if width > 0:
                 ends = np.searchsorted(numbers, numbers + width, side="right")
                 ends = np.append(ends, np.arange(numbers.size, looked.numbers.size) + 1)
-        elif reading.left_out is not None and reading.widths.get(column):  # texts are no numbers close to each other
+        elif reading.left_out is not None and reading.widths.get(column):  # strings are no numbers close to each other
             strange = 1
         if looked.caps is not None and reading.left_out is not None:
             low, high = _shares(ends, rows, everybody, reading.left_out, people)

@@ -17,7 +17,7 @@ KEY = "anonkit:labels"
 _EVERYTHING = "*"
 _MOST_LISTED = 20_000
 _EXACT = 2**53
-"""Whole numbers up to it are the same in every reader of JSON."""
+"""Integers up to it are the same in every reader of JSON."""
 
 
 def label_lists(params: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:

@@ -21,9 +21,9 @@ Pairs = tuple[Numbers, Numbers, Numbers, Numbers]
 """Classes, values, counts, and holders of each pair's class."""
 
 NOTHING: Mapping[str, float] = {"l": 0.0, "entropy_l": 0.0, "t": 0.0, "alpha": 0.0, "beta": 0.0}
-"""What a table without rows has."""
+"""Figures of a table without rows."""
 NO_VALUE: Mapping[str, float] = {"l": 0.0, "entropy_l": 0.0, "t": 1.0, "alpha": 0.0, "beta": 0.0}
-"""What a class has in which nobody has a value; no c is large enough for its recursive diversity."""
+"""Figures of a class in which nobody has a value; no c is large enough for its recursive diversity."""
 NOTHING_CAPPED: Mapping[str, float] = {"confidence": 0.0, "confidence_cap": 1.0}
 """Share and cap of the value that is most above its cap, where no class has one that is capped."""
 PLAIN = CountedAs()

@@ -30,7 +30,7 @@ _SHOWN = ("kept", "generalized")
 _SPACING = 1e-6
 """By how much of a width cuts may be off, being floats."""
 _DETAILS = {"kept": "full", "generalized": "generalized"}
-"""What the report says of the detail of a column, by what was done to it; of others nothing."""
+"""Detail of a column in the report, by its treatment; of others none."""
 
 
 def drawn_draft(data: Path, params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator[Check]:

@@ -9,7 +9,7 @@ from typing import Any
 from anonkit.checks.partition_conditions import condition_words
 
 Words = tuple[str, dict[str, Any]]
-"""A template with `$names`, and what stands for them."""
+"""A template with `$names`, and their values."""
 
 UNKNOWN = "not evaluated"
 _NOT_TOLD = "not told (BOOLEAN_ONLY)"

@@ -62,7 +62,7 @@ _WIDTH = "Numbers no further apart are one value; 0: equal ones alone. None: 5 %
 _UNIT = "Column whose different values are people; everything is then counted in people. Else rows are."
 _PARTITION = "Rows that are checked; each partition of a table is checked by itself."
 RowCondition: Any = getattr(row_conditions, "RowConditionType", str | None)
-"""A condition, or the text of one: earlier versions have texts only."""
+"""A condition, or its string: earlier versions have strings only."""
 
 
 # --- the expectations ----------------------------------------------------------------------------------------

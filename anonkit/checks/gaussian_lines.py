@@ -117,7 +117,7 @@ def _stated(line: Mapping[str, Any], cost: Fraction) -> Fraction:
 def gaussian_variance(rate: int) -> float:
     """Return the variance of the law with weights exp(-y**2 * rate / 2**52), by adding up its squares."""
     reach = 2 + math.ceil(40 * math.sqrt(2**51 / rate))
-    step = max(1, reach // 20_000)  # a wide law is smooth: every so many points tell the same
+    step = max(1, reach // 20_000)  # a wide law is smooth: every so many points give the same
     weights = [math.exp(-(y * y) * rate / 2**52) for y in range(0, reach, step)]
     squares = math.fsum(weight * (step * at) ** 2 for at, weight in enumerate(weights))
     return squares / (math.fsum(weights) - 0.5)

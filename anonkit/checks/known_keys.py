@@ -17,7 +17,7 @@ from anonkit.promises.guarantee import Check
 
 Leaf = Callable[[object], bool]
 Shape = Mapping[str, Any]
-"""Of each key what stands there: a shape, a leaf, or a leaf in place of a shape; `*` for keys that are names.
+"""Of each key its content: a shape, a leaf, or a leaf in place of a shape; `*` for keys that are names.
 
 Of a list, what each entry is.
 """

@@ -22,7 +22,7 @@ from anonkit.errors import refusing_damage
 from anonkit.promises.guarantee import Check
 
 _FIGURES = ("action", "mechanism", "epsilon", "p_keep", "breach", "released_values", "domain", "parameters")
-"""What a column of the report says of its answers."""
+"""Keys of a column of the report about its answers."""
 _CONFIDENCES = {"99.9%": 0.999, "99%": 0.99, "95%": 0.95, "50%": 0.5}
 _ROUNDING = 1e-12
 

@@ -26,7 +26,7 @@ from anonkit.promises.pure_local_dp import FEWEST_SHUFFLED, SHUFFLE_ASSUMPTION, 
 FloatArray = NDArray[np.float64]
 
 _SHARES = (0.01, 0.1)
-"""What delta times the rows is by default where it is less than a millionth; the second in releases before 0.2."""
+"""Default of delta times the rows where it is less than a millionth; the second in releases before 0.2."""
 _SLACK = 0.03
 """By how much of itself a stated epsilon may be off."""
 _CLOSE_UP_TO = 6.0

@@ -29,11 +29,11 @@ from anonkit.checks.noise_laws import FLOOR, Noise, Parts, far_tail, kept_within
 FloatArray = NDArray[np.float64]
 
 _TIMES_SMALLER = (1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 1000.0)
-"""How many times smaller than stated the noise may be: one bet each, averaged."""
+"""Factors by which the noise may be smaller than stated: one e-value each, averaged."""
 _POINTS = 4096
 """Blocks into which the possible true counts are divided."""
 _REACH = 24
-"""How far from the surest count a true one is looked for, in deviations; what lies beyond is bounded."""
+"""Range of true counts around the surest one, in deviations; what lies beyond is bounded."""
 _FARTHEST = 1 << 40
 """Differences beyond are no noise that is too small."""
 
@@ -58,7 +58,7 @@ class Following:
 
 
 Shown = SameRows | Following
-"""What a bet is about."""
+"""The noisy counts of one e-value."""
 
 
 def chance_of_so_little(shown: Iterable[Shown]) -> float:
@@ -76,7 +76,7 @@ def chance_of_so_little(shown: Iterable[Shown]) -> float:
     if top == -math.inf:
         return 1.0
     won = top + math.log(float(np.exp(logs - top).mean()))
-    return math.exp(min(0.0, max(-won, -700.0)))  # lost bets add up without end, and are evidence of nothing
+    return math.exp(min(0.0, max(-won, -700.0)))  # small e-values add up without end, and are evidence of nothing
 
 
 def _won(shown: Sequence[Shown]) -> FloatArray:

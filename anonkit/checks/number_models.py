@@ -14,7 +14,7 @@ from anonkit.checks.consumer_models import FEWEST, model_features, threads_for
 from anonkit.estimators.number_scores import number_scores, rounded_score, score_errors
 
 MEAN = "the mean"
-"""What stands beside the models: the mean of the released targets, predicted for every row."""
+"""Baseline beside the models: the mean of the released targets, predicted for every row."""
 
 
 def scores_of_number_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, dict[str, Any]]:

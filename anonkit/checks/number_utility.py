@@ -38,7 +38,7 @@ _Numbers = NDArray[np.float64]
 _Scores = dict[str, list[float]]
 """Scores by measure, fold by fold."""
 _Figures = dict[str, Any]
-"""What is told of them, with intervals."""
+"""Figures of the models, with intervals."""
 _PROTOCOL = PROTOCOL.replace(
     INTERVAL_OF_ROWS, "95% intervals for this model over rows like those scored: normal, of means over rows"
 )
@@ -213,7 +213,7 @@ def _folds(n_rows: int, people: NDArray[np.int64] | None) -> NDArray[np.int64]:
     """Return the fold of every row, numbers spread evenly; all rows of a person are in one."""
     of_row = np.arange(n_rows) if people is None else np.unique(people, return_inverse=True)[1]
     n_kinds = int(of_row.max()) + 1
-    random = np.random.default_rng(0)  # which rows are held out together: nothing private hangs on it
+    random = np.random.default_rng(0)  # the folds: nothing private depends on them
     blocks = -(-n_kinds // FOLDS)
     folds = np.concatenate([random.permutation(FOLDS) for _ in range(blocks)])[:n_kinds]
     if people is not None:  # people in the order of their first row, which is that of its number

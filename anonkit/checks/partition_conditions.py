@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 _COLUMN = re.compile(r"""col\(\s*(?:"([^"]*)"|'([^']*)')\s*\)""")
-"""A column in the text form of a condition, which versions before 1.9 of Great Expectations had alone."""
+"""A column in the string form of a condition, which versions before 1.9 of Great Expectations had alone."""
 _SIGNS = {"IN": "in", "NOT_IN": "not in", "==": "="}
 
 

@@ -23,7 +23,7 @@ Counts = NDArray[np.int64]
 _COUNTS = re.compile(r"(?:0|[1-9][0-9]{0,17})(?: (?:0|[1-9][0-9]{0,17}))*")
 _SIZE = 5
 _NEVER_ALONE = 2
-"""One person with several rows of a value is told as so many."""
+"""One person with several rows of a value is published as so many."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -127,7 +127,7 @@ def _counts(text: str) -> Counts:
     return np.array([int(number) for number in text.split(" ")] if text else [], dtype=np.int64)
 
 
-# --- what is told, and what is read from it --------------------------------------------------------------------------
+# --- published counts, and what follows from them --------------------------------------------------------------------
 
 
 def told(people: Counts, rows: Counts) -> Counts:

@@ -245,4 +245,4 @@ CHECKERS: Mapping[str, PromiseChecker] = {
         described=_unpromised_columns,
     ),
 }
-"""By the kind that stands in the report."""
+"""By the kind in the report."""

@@ -375,7 +375,7 @@ def _is_next(low: str, high: str) -> bool:
         unit = Decimal(1).scaleb(min(int(first.as_tuple().exponent), int(second.as_tuple().exponent)))
         return second - first == unit or math.nextafter(float(low), math.inf) == float(high)
     except InvalidOperation:
-        day = "1970-01-01T" if low[2:3] == ":" else ""  # a time of day stands alone
+        day = "1970-01-01T" if low[2:3] == ":" else ""  # a time of day is one number
         gap = datetime.fromisoformat(day + high) - datetime.fromisoformat(day + low)
         return gap == (timedelta(microseconds=1) if ":" in low else timedelta(days=1))
 

@@ -23,7 +23,7 @@ _DIFFERENCES = {
     "exported_rows": "another number of rows",
     "exported_cells": "other cells",
 }
-"""What the first comparison that fails has found; see `anonkit.checks.exported_rows`."""
+"""Meaning of the first comparison that fails; see `anonkit.checks.exported_rows`."""
 
 
 def copy_checks(place: Place, descriptor: Mapping[str, Any]) -> Iterator[Check]:
@@ -44,7 +44,7 @@ def copy_checks(place: Place, descriptor: Mapping[str, Any]) -> Iterator[Check]:
     named = {resource["name"] for resource in descriptor["resources"]}
     for form, suffix in COPIES.items():
         if form in named:
-            path = place.folder / place.name(suffix)  # a store has no copies, and is asked for none
+            path = place.folder / place.name(suffix)  # a store has no copies
             found = _difference(place, suffix) if path.is_file() else "absent"
             yield Check(name=f"copy:{form}", passed=found == _SAME, observed=found, required=_SAME)
 
@@ -56,6 +56,6 @@ def _difference(place: Place, suffix: str) -> str:
             checks = export_checks(form, ReleasedTable(data=place.file(DATA)))
             return next((_DIFFERENCES[check.name] for check in checks if not check.passed), _SAME)
     except MissingDependencyError:
-        raise  # nothing is said of what cannot be read here
+        raise  # a copy that cannot be read here is not judged
     except AnonkitError:  # no file of its form, or data of which there can be no copy
         return _UNREADABLE

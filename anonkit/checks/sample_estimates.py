@@ -13,7 +13,7 @@ from typing import Any
 from anonkit.checks.against_population import SIMPLE_SAMPLE
 
 BY_CONSTRUCTION = "0 by construction"
-"""What is said of unique rows where no class has a single one."""
+"""Statement on unique rows where no class has a single one."""
 _RECURRENT = 64  # rows up to which the recurrence is used; beyond, the series falls fast at any fraction
 _TERMS = 200
 

@@ -29,15 +29,15 @@ from anonkit.errors import EngineError
 Files: TypeAlias = str | Path | Sequence[Path]
 """A file, a folder of Parquet files, or some of these files."""
 UNREADABLE = (pa.ArrowException, OSError, ValueError, csv.Error, StopIteration)
-"""What readers of names raise of a file that is none of its kind."""
+"""Errors of readers of names on a file that is none of their kind."""
 IN_MEMORY = "anonkit_table"
-"""What a table in memory is called in a connection."""
+"""Name of a table in memory in a connection."""
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _WILD = re.compile(r"[*?\[]")
 _PART = 1 << 20
 _FIRST_ROWS = 20_000
 _NOTHING = "(empty)"
-"""What DuckDB says of a quote or an escape that a file does not have."""
+"""Name in DuckDB of a quote or an escape that a file does not have."""
 
 
 def scan_of(connection: Any, table: Files) -> str:
@@ -82,7 +82,7 @@ def _parquet(connection: Any, parts: Sequence[Path], *, partitioned: bool = Fals
 
         # DuckDB spells no such name: in a pattern, which brackets make of it, a backslash parts folders
         files = pyarrow.dataset.dataset([os.path.abspath(part) for part in parts], format="parquet")
-        # and asks for columns of a data set by the names that it has given them
+        # and addresses columns of a data set by the names that it has given them
         connection.register(f"{IN_MEMORY}_{at}", files.to_table() if alike_names(files.schema.names) else files)
         return f"{IN_MEMORY}_{at}"
     return f"read_parquet([{', '.join(map(literal, parts))}], hive_partitioning = {str(partitioned).lower()})"

@@ -18,7 +18,7 @@ INTERVAL_OF_ROWS = (
     "Student's t by the rows of the smallest class; accuracy by Wilson (1927); balanced accuracy by binomial variances"
 )
 BETTER, WORSE, NOTHING_SHOWN = "better", "worse", "no difference that these rows can show"
-"""What a difference shows; the last where its interval includes 0."""
+"""Meaning of a difference; the last where its interval includes 0."""
 _DIGITS = 4
 
 

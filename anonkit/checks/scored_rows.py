@@ -21,9 +21,9 @@ from anonkit.checks.utility import FEWEST_SCORED, SAMPLE, predictive_utility
 from anonkit.promises.guarantee import Check
 
 KEY = "scored_rows"
-"""Where the report states how many rows are scored, in the block `utility`."""
+"""Key of the number of scored rows, in the block `utility` of the report."""
 PREDICTION = "prediction_of_target"
-"""Where it states the figures."""
+"""Key of the figures there."""
 _SHARE = 5
 """Where no search saw a label, one in so many rows is scored."""
 _TOLERANCE = 0.005

@@ -16,7 +16,7 @@ from anonkit.promises.guarantee import Check
 from anonkit.promises.no_values import FOLDING, NO_VALUES
 
 _NAMES = {"l": "l_diversity", "t": "t_closeness", "alpha": "alpha_k_anonymity"}
-"""What a column may ask of its own values, with the name in a report."""
+"""Requirements that a column may have on its own values, with the name in a report."""
 _ALL = ("l_diversity", "entropy_l_diversity", "recursive_c_l_diversity", "t_closeness", "alpha_k_anonymity")
 _HIGHEST = 0.9
 """Cap of a value that a share of `EXEMPT_ABOVE` has."""

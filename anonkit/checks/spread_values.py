@@ -207,7 +207,7 @@ class MeasureClasses:
         expected = read_message(self.rows).column("n").to_numpy()[own :: self.groups]
         if not np.array_equal(np.bincount(classes, rows, minlength=expected.size), expected):
             raise lost()
-        if np.any(values >= first[part + 1] - first[part]):  # its part has not told so many values
+        if np.any(values >= first[part + 1] - first[part]):  # its part has not sent so many values
             raise lost()
         values = np.where(values == UNNUMBERED, UNNUMBERED, values + first[part])
         order = np.lexsort((values, classes))

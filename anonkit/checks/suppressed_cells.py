@@ -13,7 +13,7 @@ import pyarrow as pa
 from anonkit.checks.table_scans import opened
 
 SUPPRESSED = "*"
-"""What other programs write in a cell, or in all quasi-identifiers of a row, that they suppress."""
+"""Sign of other programs for a suppressed cell, or for all quasi-identifiers of a suppressed row."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,11 +46,11 @@ Table: TypeAlias = Files | pa.Table
 """A file, a folder of Parquet files, some of these files, or a table in memory."""
 
 _MEMORY = "1GB"
-"""What DuckDB may hold before it spills, to a private folder."""
+"""Memory of DuckDB before it spills, to a private folder."""
 _SILENT = "SET enable_progress_bar = false"
 """In a notebook DuckDB shows how far a long query is, on stdout."""
 _UNREMEMBERED = "SET enable_external_file_cache = false"
-"""A file is read anew each time, as it stands then."""
+"""A file is read anew each time, as it is then."""
 _OPENING = threading.Lock()
 _FEW = 1 << 16
 """Combinations of a worker that are worth their way, however many rows it has read."""

@@ -65,7 +65,7 @@ Mask = NDArray[np.bool_]
 _Scores = dict[str, list[float]]
 """Scores by measure, fold by fold."""
 _Figures = dict[str, Any]
-"""What is told of them, with intervals; worked out where the models are, which have imported what that takes."""
+"""Figures of the models, with intervals; worked out where the models are, which have imported what that takes."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -29,7 +29,7 @@ SHOWN = 20
 """Values of largest lift that are listed, besides all that more than half of a class have."""
 BANDS = 10
 _TEXT, _MISSING = "=", "?"
-"""How codes of texts begin, and the code of a missing cell that is a value: it comes last."""
+"""Prefix of the codes of strings, and the code of a missing cell that is a value: it comes last."""
 
 Counted = tuple[Any, int, float, int, int]
 """Code of a value, its holders, its largest share of a class, its holders in classes of more than 1/2, and 9/10."""
@@ -351,7 +351,7 @@ def _codes_of_values(lines: Lines, name: str, coding: Coding, cells: pa.ChunkedA
     return [code for (code,) in connection.execute(f"SELECT code FROM {coded} ORDER BY place").fetchall()]
 
 
-# --- what is told --------------------------------------------------------------------------------------------
+# --- published lines ------------------------------------------------------------------------------------------
 
 
 def confidence_told(found: Iterable[tuple[Any, ...]], coding: Coding) -> ColumnConfidence:

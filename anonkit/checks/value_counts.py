@@ -19,7 +19,7 @@ from anonkit.checks.read_values import ReadValues
 Counts = NDArray[np.int64]
 
 PAIR, HOLDERS, VALUE, ANYBODY = 0, 1, 2, 3
-"""What a line of an engine counts: (class, value), a class, a value, or everybody."""
+"""Kind of a line of an engine's counts: (class, value), a class, a value, or everybody."""
 _MISSING = -1
 _NOTHING: Mapping[int, Any] = MappingProxyType({})
 _PUBLISHED = ReadValues()

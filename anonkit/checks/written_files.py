@@ -32,7 +32,7 @@ _MECHANISMS = (
 _RECODED = (PARAMS_FORMAT, "anonkit-drawn-rows-1")
 _CURRENT = {"report.json": (REPORT_FORMAT,), "the manifest of the data": (RELEASE_FORMAT,)}
 _LISTED = {suffix.lstrip(".") for suffix in (PARAMS, REPORT, PAGE)}
-"""The sidecars whose hashes stand in the data file; that of the descriptor cannot."""
+"""The sidecars whose hashes are in the data file; that of the descriptor cannot."""
 _OLDER = ("anonkit-report/1", "anonkit-params/1", "anonkit-release/1")
 """Formats that lack what is looked at today: what they hold is neither a kept promise nor a forgery."""
 

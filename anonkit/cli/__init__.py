@@ -75,11 +75,11 @@ _GUIDED_BY_FORESTS = ("rfka", "mondrian")
 _BOOSTED = ("mondrian",)
 _TREES = ("sklearn.tree",)
 _BOOSTING = ("sklearn.ensemble", "sklearn.tree")
-"""What a release that trains forests imports for it, and nothing else of it does."""
+"""Imports of a release that trains forests, and of nothing else in it."""
 _SCORING = ("pyarrow.compute", "sklearn.model_selection", "anonkit.checks.utility")
-"""What scoring a table's use takes, after its recoding was found."""
+"""Imports of scoring a table's use, after its recoding was found."""
 _NO_FORESTS = ("pandas", "psutil", "rich")
-"""What these import only if it is installed, and need for no forest."""
+"""Optional imports of these, which no forest needs."""
 _HARDLY_CALLED = (
     "scipy.stats",
     "sklearn.compose._target",
@@ -89,7 +89,7 @@ _HARDLY_CALLED = (
     "sklearn.metrics.pairwise",
     "sklearn.preprocessing._polynomial",
 )
-"""What these import for functions and classes that forests hardly call."""
+"""Imports of these for functions and classes that forests hardly call."""
 _OTHER_MODELS = (
     "asyncio",
     "numpy.f2py",

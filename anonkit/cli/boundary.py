@@ -36,7 +36,7 @@ DEBUG = "ANONKIT_DEBUG"
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+")
 """Line breaks, terminal control characters, characters that turn the direction of writing."""
 _OWN_STYLE = re.compile("(\x1b\\[(?:0|1|2|3[0-7]|9[0-7])m|\n)")
-"""What texts of commands are laid out with: bold, dim and coloured letters, their end, and line breaks."""
+"""Layout of texts of commands: bold, dim and coloured letters, their end, and line breaks."""
 
 
 class SystemRefusal(AnonkitError):  # noqa: N818 - what it is
@@ -91,7 +91,7 @@ def _work(command: click.Command, args: Sequence[str], name: str) -> Outcome | A
             _refuse_unspeakable(args)
             result = _invoke(command, list(args), name)
     except (Exception, KeyboardInterrupt) as error:
-        if isinstance(error, BrokenPipeError) and _has_no_reader():  # it was shown where it was made, as help texts are
+        if isinstance(error, BrokenPipeError) and _has_no_reader():  # click has shown it already, as help texts
             return 0
         # compiled libraries turn the interruption into an error of their own
         return _refusal(KeyboardInterrupt() if received else error)

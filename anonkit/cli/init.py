@@ -93,7 +93,7 @@ def command(
         )
     if output == STDOUT:
         return Outcome(text=draft.rstrip("\n"), document={"file": None, "policy": draft})
-    write_text(path, draft, force=force, private=True)  # it tells of the rows until its owner has read it
+    write_text(path, draft, force=force, private=True)  # it may disclose rows until its owner has read it
     document: dict[str, Any] = {"file": str(path), "policy": draft}
     options: list[str] = []
     if answers:

@@ -47,7 +47,7 @@ class JunitCommand(click.Command):
             return super().invoke(ctx)
         except BaseException as error:
             if path is not None:
-                with suppress(AnonkitError):  # the file could be written before; what went wrong is said
+                with suppress(AnonkitError):  # the file could be written before; what went wrong is shown
                     _write(Path(path), str(ctx.params.get("table")), *_said(error))
             raise
 

@@ -26,7 +26,7 @@ _NAMED = "anonkit.named_method"  # and the one that the command line names
 _ALL = "anonkit.help_all"  # and that the help lists everything
 
 Given = str | bool | tuple[str, ...]
-"""What stands on the command line, before it is read."""
+"""A value of the command line, before it is parsed."""
 
 KIND_NAMES = {int: "INTEGER", float: "NUMBER", str: "TEXT", tuple: "TEXT"}
 
@@ -43,7 +43,7 @@ def declared_parameters() -> Mapping[str, tuple[Parameter, ...]]:
         except Exception:
             if name in METHODS:
                 raise
-            # Somebody else's broken plug-in fails when its method is asked for, not before.
+            # Somebody else's broken plug-in fails when its method is used, not before.
     return parameters
 
 

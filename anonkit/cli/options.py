@@ -152,7 +152,7 @@ encoding_option = click.option(
     callback=_encoding,
     help="Encoding of CSV, TSV and JSON Lines, such as cp1252 or utf-16; default: the policy's, else utf-8.",
 )
-"""What the text files of a command are written in."""
+"""Encoding of the text files of a command."""
 
 
 task_option = click.option(
@@ -413,7 +413,7 @@ k_map_options = option_group(
         help="With --population: fewest people of it that share each released group.",
     ),
 )
-"""The same with what is asked of the file."""
+"""The same with the requirement on the file."""
 
 
 # --- whose budget is charged ------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from anonkit.cli.boundary import show_note
 from anonkit.errors import UNFINISHED_LOG
 
 _CLEARED = "\r\x1b[K"
-"""What empties the line of a terminal, and goes back to its begin."""
+"""Sequence that empties the line of a terminal, and goes back to its begin."""
 
 
 @contextmanager

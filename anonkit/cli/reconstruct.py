@@ -155,7 +155,7 @@ def _text(release: str, reconstruction: Reconstruction, written: Sequence[str | 
     from anonkit.report.wording import number, percent
 
     document = reconstruction.to_dict()
-    # what a release with counts stands for is an estimate, and need not be the number of rows in its file
+    # the number of rows of a release with counts is an estimate, and need not be the number of rows in its file
     rows = "" if document["rows"] is None else f", which represents {number(document['rows'])} rows"
     if reconstruction.described is None:
         lines = [click.style(one_line(f"Read the mixture of {release}{rows}"), bold=True)]

@@ -152,7 +152,7 @@ _MEANINGS = {
     "croissant": "its Croissant file says otherwise than its other files",
     "registry": "its registry entry says otherwise than its report",
 }
-"""What a failed check means, the most telling first."""
+"""Meaning of a failed check, the gravest first."""
 
 
 @click.command(cls=JunitCommand, name="validate")

@@ -286,7 +286,7 @@ class _Setting:
             policy=policy,
             account=account,
             domains_min_people=domains_min_people,
-            utility=False,  # what models keep is measured here, on rows that are held out
+            utility=False,  # what models keep is measured here, on the test rows
         )
 
 

@@ -35,7 +35,7 @@ from anonkit.published.statements.queries import Count
 from anonkit.published.statements.statement_json import from_params
 
 ROWS = 5_000
-"""Rows that are simulated, where the method is not told how many there are about."""
+"""Rows that are simulated, where the method has no number of rows."""
 _MOST_ROWS = 20_000
 _CONFIDENCE = 0.95
 _MARGINS: Mapping[str, Callable[[int], float]] = {

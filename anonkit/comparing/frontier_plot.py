@@ -18,7 +18,7 @@ from anonkit.report.charts import safe_text
 from anonkit.report.document import OWNER_BANNER
 
 _Scale: TypeAlias = Callable[[float], float]
-"""Where a figure stands on an axis, in pixels."""
+"""Position of a figure on an axis, in pixels."""
 
 WIDTH, HEIGHT = 760, 430
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 24, 18, 52

@@ -189,7 +189,7 @@ def answer_codes(attribute: PublishedAttribute, data: Columns, rows: slice | Int
         codes = domain.encode(np.where(impossible, domain.lower, values)).astype(np.int64)
         codes[impossible] = UNKNOWN
         return codes
-    assert domain is not None  # noqa: S101 - TRR has no codes and is never asked for them
+    assert domain is not None  # noqa: S101 - TRR has no codes, and no caller needs them
     return data.codes(attribute.name, domain)[rows]
 
 

@@ -38,7 +38,7 @@ _LEAST = 1e-9  # what any variance is at least, as a share of the attribute's
 
 
 ESTIMATORS = ("shrunken", "likelihood", "moment", "published")
-"""How shares are estimated: shrunken towards no effect of the class by their noise; by maximum likelihood; unbiased, on
+"""Estimators of shares: shrunken towards no effect of the class by their noise; by maximum likelihood; unbiased, on
 the simplex; as published, uncorrected."""
 
 

@@ -29,7 +29,7 @@ SHARE_EFFECT = 0.1
 SHIFT_EFFECT = 0.5
 """Difference of a class from the others in the mean of a number without bounds, in its standard deviations."""
 BASE_RATE_REACH = 0.05
-"""How far the end of a 95 % interval of a class's share is from the estimate when the base rate counts as told."""
+"""Most distance of the end of a 95 % interval of a class's share from the estimate for a known base rate."""
 
 # chance that a release in which nothing depends on the class shows a difference, 5 % in all
 _MISTAKEN_TOGETHER, _MISTAKEN_ALONE = 0.04, 0.01
@@ -38,7 +38,7 @@ _RANK = 1e-9  # share of the largest below which a variance is rounding
 _ENOUGH = 5  # answers a contrast from which the law of all together is near χ²
 _MOST_COMPARED = 512  # pairs of class and value: of more values the commonest are compared
 _HEAVY = 20  # times as many where noise has heavy tails
-_UNTOLD_REACH = 0.2  # half a 95 % interval of every class's share, above which the base rate is not told
+_UNTOLD_REACH = 0.2  # half a 95 % interval of every class's share, above which the base rate is unknown
 
 
 @dataclass(frozen=True, kw_only=True)

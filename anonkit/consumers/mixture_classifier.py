@@ -26,7 +26,7 @@ from anonkit.published.one_thread import one_thread
 from anonkit.published.product_mixtures import SHARE_UNITS, WEIGHT_UNITS
 
 KIND = "mixture of products"
-"""What the model is, in words."""
+"""Kind of the model, in words."""
 _CHUNK_ROWS = 1 << 9  # whose shares of all components fit into a core's cache
 _LEAST = 0.5 / SHARE_UNITS
 """Share of a value whose published share is 0: half of the unit in which shares are published."""

@@ -115,7 +115,7 @@ def to_pipeline(model: NaiveBayes) -> object:
         domain = factor.attribute.domain
         if isinstance(factor, ShareFactor) and isinstance(domain, Grid) and domain.values is not None:
             cells = columns_part.named_transformers_[f"{factor.attribute.name} cell"][-1]
-            cells.bin_edges_[0] = np.array(domain.edges())  # whole numbers are not divided into equal cells
+            cells.bin_edges_[0] = np.array(domain.edges())  # integers are not divided into equal cells
     bins = None if model.table_.target is None else model.table_.target.domain
     if isinstance(bins, NumberBins):
         return Pipeline([("columns", columns_part), *_means_of_bins(bins, np.hstack(weights), constant)])

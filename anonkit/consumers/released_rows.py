@@ -18,14 +18,14 @@ from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute
 
 _FEWEST = 50
-"""Rows below which frequencies tell nothing."""
+"""Rows below which frequencies are no evidence."""
 _FEWEST_ANSWERS = 500
 """Answers of an attribute below which the shares behind them are too uncertain for the limits of a normal distribution:
 with 70 to 170 of them true rows disagreed in 15 of 36 releases of `rr` at epsilon 4, with 440 in none of 12."""
 _MOST = 10_000
 """Leading rows that are compared: more would not change the verdict."""
 _RARE = 0.001
-"""How often a test errs, of two: true rows of the same population disagree with it, and so do answers with theirs."""
+"""Error rate of each of two tests: true rows of the same population disagree with it, and so do answers with theirs."""
 
 
 def looks_released(statistics: ClassStatistics, data: Columns) -> bool:

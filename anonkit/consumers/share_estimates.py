@@ -217,7 +217,7 @@ def _largest_ratio(
     mean = mean + z * unseen
     # the values θ with (mean - θ whole)² ≤ z² Var(numerator - θ denominator) lie between the roots of a parabola
     square = whole**2 - z**2 * noise_of_size
-    if whole <= 0 or square <= 0:  # the class cannot be told from an empty one
+    if whole <= 0 or square <= 0:  # the class cannot be distinguished from an empty one
         return np.full(mean.shape, np.inf)
     middle = mean * whole - z**2 * common
     inner = np.maximum(middle**2 - square * (mean**2 - z**2 * noise), 0.0)

@@ -11,7 +11,7 @@ from anonkit.datasets.seeded_draws import FloatArray, IntArray, Stream, normals,
 _CENTRE = (52.0, 10.0)
 """Latitude and longitude, degrees: of the invented city."""
 _REACH = 0.09
-"""How far the city reaches north and south of its centre, degrees."""
+"""Extent of the city north and south of its centre, degrees."""
 _EAST = 1.6
 """Degrees of longitude for one of latitude, to reach as far in kilometres."""
 _FIRST_DAY = np.datetime64("2025-03-03", "D")  # a Monday

@@ -73,7 +73,7 @@ class CalendarReader:
 
     kind: CalendarKind
     format: str | tuple[str, ...] | None = None
-    """Directives of `strftime`: `%Y %y %m %b %B %d %H %I %p %M %S %f %z`; one text or several, None for ISO 8601."""
+    """Directives of `strftime`: `%Y %y %m %b %B %d %H %I %p %M %S %f %z`; one string or several, None for ISO 8601."""
     zone: str | None = None
     """Name of a time zone in which moments with an offset are taken; UTC when None."""
     _pattern: str = field(init=False, repr=False, compare=False)

@@ -36,7 +36,7 @@ LEVELS = {
     CalendarKind.DATETIME: ("hour", *DAYS),
     CalendarKind.TIME: ("hour", "part"),
 }
-"""Levels of each kind, finest first. Nothing finer than an hour is told of a moment: it is nearly unique."""
+"""Levels of each kind, finest first. No level of a moment is finer than an hour: it is nearly unique."""
 
 _HOUR, _DAY = 3_600_000_000, 86_400_000_000  # microseconds
 _PART_HOURS = 6  # night, morning, afternoon, evening

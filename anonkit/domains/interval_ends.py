@@ -113,7 +113,7 @@ def _gaps_of_numbers(values: Sequence[int | float | Decimal]) -> Gaps:
         return number_of(unit, scale, 0.0 if as_float else finite[at + 1])
 
     if as_float and (largest >= _SAFE or scale > _SCALE):
-        for at in np.flatnonzero(levels >= 0).tolist():  # digits that floats do not tell apart separate nothing
+        for at in np.flatnonzero(levels >= 0).tolist():  # digits that floats do not distinguish separate nothing
             if not finite[at] < point(at) <= finite[at + 1]:  # type: ignore[operator]
                 levels[at] = -1
     return _with_infinities(values, levels, point)

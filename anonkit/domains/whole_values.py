@@ -61,7 +61,7 @@ class WholeValues:
 
     @property
     def decimals(self) -> int:
-        """How many digits after the point the step has."""
+        """Number of digits of the step after the point."""
         digits = 0
         while (self.step * 10**digits).denominator > 1:
             digits += 1

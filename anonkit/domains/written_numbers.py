@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from anonkit.errors import ParameterError
 
 _GROUPS = {",": ",", ".": r"\.", " ": "[ \u00a0\u2009\u202f]", "'": "['\u2019]"}
-"""What parts groups of three digits, with all its looks."""
+"""Separators of groups of three digits, in all their forms."""
 _BLANKS = "[ \u00a0\u2009\u202f]*"
 _LONGEST_CURRENCY = 8
 

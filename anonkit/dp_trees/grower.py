@@ -93,7 +93,7 @@ class _Grower:
             watch(level)
             ends = self._ends(level, frontier, totals)
             candidates = self._candidates(frontier[~ends])
-            # decided by the public schema and the noisy tree alone, so stopping here tells nothing of the rows
+            # decided by the public schema and the noisy tree alone, so stopping here discloses nothing of the rows
             if candidates.size and self._too_large(candidates):
                 ends[:] = True
             if ends.any():

@@ -15,7 +15,7 @@ from anonkit.published.tree_attributes import Attribute, TreeSchema
 from anonkit.published.tree_model import LeafContent, PublishedForest
 
 ROWS_WITHOUT_COUNTS = 10_000
-"""Rows that a tree without counts stands for: a public number, spread evenly over the domain."""
+"""Number of rows that a tree without counts represents: a public number, spread evenly over the domain."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -219,7 +219,7 @@ def ask_for(
     flat = attributes.reshape(-1)
     padding = (attributes == WITHOUT_ATTRIBUTE) & bool((attributes != WITHOUT_ATTRIBUTE).any())
     sizes = np.array([*codes, 1], dtype=np.int64)[flat] * n_classes  # -1 takes the last: one code
-    order = np.lexsort((np.arange(flat.size), flat))  # blocks of one attribute stand together
+    order = np.lexsort((np.arange(flat.size), flat))  # blocks of one attribute are together
     order = order[~padding.reshape(-1)[order]]
     offsets = np.zeros(flat.size, dtype=np.int64)
     ends = np.cumsum(sizes[order])

@@ -238,7 +238,7 @@ class NoisyCounts:
         best = self._drawn(scores, units, words) if self.exponential else scores.argmax(axis=1)
         attribute = np.searchsorted(columns, best, side="right") - 1
         split = best - columns[attribute]
-        # totals that were asked for by themselves stand among the counts of classes: no number of rows is read off them
+        # totals that are queries of their own are among the counts of classes: no number of rows is read off them
         found = None if self.separate_totals else _rows_of_children(attribute, split, rows)
         return Chosen(attribute=attribute, split=split, rows=found)
 

@@ -55,7 +55,7 @@ SAFE_SHARE = 0.001
 """A value is shown in a draft when at least `SAFE_ROWS` rows and this share of all rows hold it."""
 
 _LISTED = 60  # distinct values of a column whose categories are listed, at most
-_CODES = 10  # distinct whole numbers of a column that may be codes, at most
+_CODES = 10  # distinct integers of a column that may be codes, at most
 _CODE_ROWS = 10  # rows with a value for each of them, at least
 _LISTED_LENGTH = 60  # characters of a listed value, at most
 _LINE = 110

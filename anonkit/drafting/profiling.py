@@ -25,7 +25,7 @@ MISSING_MARKERS = (
 """Strings that commonly mean missing: the only cell strings a profile may hold."""
 
 MARKS_AMONG_NUMBERS = (*MISSING_MARKERS, "N", "n", "n.a.", "#N/A", "x", "X")
-"""Texts that commonly mean missing where every other cell of a column is a number; elsewhere some are categories.
+"""Strings that commonly mean missing where every other cell of a column is a number; elsewhere some are categories.
 The only cell texts a profile may hold."""
 
 WRITTEN_TIMES = {
@@ -35,7 +35,7 @@ WRITTEN_TIMES = {
     "datetime": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?(Z|[+-][0-9]{2}:?[0-9]*)?$",
     "time": r"^[0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?$",
 }
-"""Ways to write dates, moments and times in texts: a format whose day and month may also be the other way round, or the
+"""Ways to write dates, moments and times: a format whose day and month may also be the other way round, or the
 type that reads them."""
 
 _MOSTLY = 0.75  # of the filled cells, at least, are written in one of these ways

@@ -28,12 +28,12 @@ from anonkit.protocols import Engine, Source, is_too_large, sample_to_search
 from anonkit.randomness import Randomness
 
 MIN_PEOPLE = 10
-"""How many people share a category, or lie beyond a bound, that is read from a table, unless told otherwise."""
+"""Least number of people that share a category, or lie beyond a bound, that is read from a table, by default."""
 
 _RANDOMIZED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
 
 _CODE = re.compile(r"\s*0[0-9]")
-"""A text of digits that begins with a zero, such as a postal code: nobody writes a quantity so."""
+"""A string of digits that begins with a zero, such as a postal code: nobody writes a quantity so."""
 
 _Codes = NDArray[np.int64]
 

@@ -126,7 +126,7 @@ def come_in_runs(source: Source, policy: Policy, engine: Engine) -> bool:
     alone = dict(engine.class_sizes(source, names, SEVERAL).histogram).get(1, 0)
     if source.n_rows - alone <= MANY_TWINS * source.n_rows:
         return False
-    own: list[CodedColumn] = []  # a column that another one tells already makes no twin rarer
+    own: list[CodedColumn] = []  # a column that another one determines makes no twin rarer
     for column in sorted(columns, key=lambda one: -one.size):
         if not any(_share_told(other.codes.astype(np.int64), column.codes.astype(np.int64)) >= ALIKE for other in own):
             own.append(column)
@@ -275,7 +275,7 @@ def _parting_otherwise(
     for columns in names:
         keys, there = keys_of(columns)
         if np.unique(keys[there]).size == there.sum():
-            continue  # none stands in two rows
+            continue  # none occurs in two rows
         if not any(_alike(keys, there, *other) for other in known):
             known.append((keys, there))
             kept.append(columns)

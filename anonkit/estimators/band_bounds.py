@@ -21,7 +21,7 @@ from anonkit.estimators.response_inversion import normal_quantile
 from anonkit.published.channels.band_response import BandResponse
 
 LARGEST_SEARCHED = 128
-"""Positions up to which bounds are searched for; on a finer grid nothing is said of a single bin."""
+"""Positions up to which bounds are searched for; on a finer grid a single bin has none."""
 
 _STEPS = 5  # of the search for the balance of bias and noise, which settles in three
 _RIDGE = 1e-9  # keeps the noise of a constant function of the answer above 0, as a share

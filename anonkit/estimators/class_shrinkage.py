@@ -20,8 +20,8 @@ SPREADS = (0.45, 0.6, 0.8, 1.0, 1.4, 2.0, 3.0)
 to that. Found on simulated customers: a grid with spreads down to 0 lets weak effects go too soon."""
 
 SMALL_SPREADS = (0.0, 0.1, 0.2, 0.3)
-"""Further ones by which it is judged how much of what the attributes say is more than noise: they are too small to rank
-rows by, and right where attributes tell little. Found on simulated and generated tables (`evidence_weight`)."""
+"""Further ones by which the part of the attributes' evidence beyond noise is estimated: they are too small to rank rows
+by, and right where attributes predict little. Found on simulated and generated tables (`evidence_weight`)."""
 
 _STEPS = 50  # of expectation maximization: the weights of a dozen spreads settle in fewer
 _WEIGHT = 2.0  # attributes that every spread is given beforehand

@@ -15,8 +15,8 @@ import numpy as np
 from anonkit.domains.array_types import FloatArray
 
 OVERLAP = 0.05
-"""Correlation, within a class, that is expected between what two attributes say. Answers about one attribute each
-do not tell it, so it is a constant: of .03, .05 and .1 the largest at which the mean accuracy at epsilon 2, 4 and 16,
+"""Correlation, within a class, that is expected between the evidence of two attributes. Answers about one attribute do
+not determine it, so it is a constant: of .03, .05 and .1 the largest at which the mean accuracy at epsilon 2, 4 and 16,
 where noise decides little, did not fall on fifteen simulated and generated tables.
 """
 

@@ -32,7 +32,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 MOST = 64 * 2**20
-"""Bytes of arguments, at most: a large table is not held twice, and its forests take longer than the import."""
+"""Bytes of arguments, at most: a large table is not in memory twice, and its forests take longer than the import."""
 _WIDTH = 8  # bytes of a length on the pipes
 _BEGIN = "import sys; sys.path[:] = {path!r}; from {module} import Imports, serve; serve(Imports(**{asked!r}))"
 
@@ -61,7 +61,7 @@ class _Process:
     """The second process, as the first one sees it."""
 
     def __init__(self, imports: Imports, meanwhile: Callable[[], None]) -> None:
-        # the path is that of this process: what stands in the working directory is not imported unless it is here
+        # the path is that of this process: modules of the working directory are not imported unless it is here
         program = _BEGIN.format(path=sys.path, module=__name__, asked=asdict(imports))
         self._asked = threading.Lock()
         self._meanwhile: Callable[[], None] | None = meanwhile
@@ -167,7 +167,7 @@ def serve(imports: Imports) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interruption is the first process's to handle
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(2, 1)  # whatever prints does not stand among the answers
+    os.dup2(2, 1)  # printed text does not get among the answers
     sys.meta_path[:0] = [KeptOut(imports.without), _PutOff(imports.late), _Unread(imports.unread)]
     with suppress(OSError, EOFError):
         for module in imports.first:
@@ -231,7 +231,7 @@ class _Functions(ModuleType):
         self._finder = finder
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("__"):  # what Python asks a module for
+        if name.startswith("__"):  # attributes that Python itself reads of a module
             raise AttributeError(name)
 
         def function(*args: Any, **named: Any) -> Any:
@@ -280,7 +280,7 @@ class _Package(ModuleType):
         self._finder = finder
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__all__":  # what Python asks a package for
+        if name.startswith("__") and name != "__all__":  # attributes that Python itself reads of a package
             raise AttributeError(name)
         self._finder.read(self)
         found, own = vars(self), vars(self).get("__getattr__")

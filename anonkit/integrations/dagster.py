@@ -4,7 +4,7 @@
 Needs `pip install 'anonkit[dagster]'`. How to use it: docs/how-to/dagster.md.
 """
 
-# no annotations from the future: Dagster reads those of the functions below, and refuses texts
+# no annotations from the future: Dagster reads those of the functions below, and refuses strings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ except ImportError:
     raise MissingDependencyError.of_extra("Dagster", "dagster") from None
 
 KEPT = "keeps_its_promise"
-"""Name of the asset check that stands for every check of `anonkit.validate` that has none of its own."""
+"""Name of the asset check for every check of `anonkit.validate` that has none of its own."""
 PARTITION = "{partition_key}"
 """In a path of a partitioned asset: replaced by the key of the partition."""
 ATTEMPTS = RetryPolicy(max_retries=2, delay=30, backoff=Backoff.EXPONENTIAL)

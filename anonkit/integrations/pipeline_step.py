@@ -26,7 +26,7 @@ from anonkit.errors import (
 from anonkit.pipeline.recipe import run_recipe
 
 _PUBLIC = ("files", "sha256", "anonkit_version", "method", "guarantee", "budget", "rows", "randomness", "notes")
-"""What is handed on of a release, out of `Release.to_dict`."""
+"""Public facts of a release that are passed on, out of `Release.to_dict`."""
 _SHOWN = 5
 _BESIDE_RECIPES = (
     *("output", "sign", "force", "dry_run", "progress", "ledger", "dataset", "budget", "budget_delta"),
@@ -153,7 +153,7 @@ def _quietly(step: Callable[[], _T]) -> _T:
     except AnonkitError as error:
         failure = error
     except Exception as error:
-        kind = EngineError if isinstance(error, OSError | MemoryError) else AnonkitError  # a disk may have room later
+        kind = EngineError if isinstance(error, OSError | MemoryError) else AnonkitError  # a disk may have space later
         failure = kind(
             f"the step failed inside anonkit ({type(error).__name__})",
             "the same release by `anonkit` on the command line, with ANONKIT_DEBUG=1, shows where; it may quote cells",

@@ -34,7 +34,7 @@ def may_be_retried(task: Any, run: Any, state: Any) -> bool:
     retries=2,
     retry_delay_seconds=[30, 60],
     retry_condition_fn=may_be_retried,
-    cache_policy=NO_CACHE,  # anonkit knows a release that stands; a cached result would outlive its files
+    cache_policy=NO_CACHE,  # anonkit recognizes an existing release; a cached result would outlive its files
 )
 def release_table(
     recipe: str | Path | None = None,

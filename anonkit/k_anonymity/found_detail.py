@@ -17,7 +17,7 @@ from anonkit.domains.interval_ends import Point
 from anonkit.k_anonymity.search.heavy_parts import declared_cuts, equal_width_cuts, heavy_cuts
 
 Holders = Sequence[NDArray[np.int64]]
-"""Who each row may belong to, shape (n_rows,), -1 for nobody: the person, or the value of each candidate for it. None
+"""Possible person of each row, shape (n_rows,), -1 for nobody: the person, or the value of each candidate for it. None
 where every row is a person. What k people hold, k values of each hold."""
 
 

@@ -20,7 +20,7 @@ from anonkit.policy.target_task import Task, as_numbers, task_from_values
 from anonkit.report.blocks import JsonObject
 
 CLASSES_APART = 32
-"""Classes that a search tells apart, the rarest of more being one of them."""
+"""Classes that a search distinguishes, the rarest of more being one of them."""
 MOST_CLASSES = 1000
 """Classes that may guide a search at all."""
 

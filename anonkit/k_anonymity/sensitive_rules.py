@@ -39,7 +39,7 @@ from anonkit.protocols import COUNT, Engine, Source
 LEAST_CAP = 0.51
 """Cap of a value that hardly any row has: of every value that is not listed."""
 _EXEMPT_OF = (4, 5)
-assert _EXEMPT_OF[0] / _EXEMPT_OF[1] == EXEMPT_ABOVE  # noqa: S101 - compared in whole numbers of rows
+assert _EXEMPT_OF[0] / _EXEMPT_OF[1] == EXEMPT_ABOVE  # noqa: S101 - compared in integer numbers of rows
 
 
 @dataclass(frozen=True, kw_only=True)

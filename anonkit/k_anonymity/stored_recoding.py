@@ -250,7 +250,7 @@ def _column(raw: Mapping[str, Any]) -> Column:
         together=tuple(map(str, raw.get("together", ()))),
     )
     if not column.is_sensitive and not raw["sensitive"]:
-        # of others the policy's own word stands there, which is about quasi-identifiers
+        # for others it has the policy's own word, which is about quasi-identifiers
         return column if column.role is Role.QUASI_IDENTIFIER else replace(column, missing=None)
     treatment = Missing.CATEGORY if raw["missing_is_value"] else None
     asked: dict[str, Any] = {key: float(raw[key]) for key in ("l", "t", "alpha", "tolerance") if key in raw}

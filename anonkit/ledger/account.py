@@ -114,7 +114,7 @@ class Account:
                 f"{option('budget_unit')} goes with {option('budget_neighbours')}",
                 option("budget_neighbours", ADJACENCIES[0]),
             )
-        # the name stands in messages, and in files of the release: what looks like a password in it goes
+        # the name is in messages, and in files of the release: what looks like a password in it goes
         object.__setattr__(self, "dataset", None if self.dataset is None else redacted(self.dataset))
 
     def over(self, other: Account) -> Account:

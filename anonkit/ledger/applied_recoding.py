@@ -85,7 +85,7 @@ class AppliedRecoding:
         pointer = Pointer.beside(self.place)
         pointed = None if pointer is None else pointer.opened()
         found = [] if pointed is None else [pointed.place]
-        if self.place.store is not None:  # no ledger stands in a store
+        if self.place.store is not None:  # no ledger is in a store
             return found
         beside = LedgerPlace(file=ledger_beside(self.place))
         return [*([beside] if beside.may_be_there else []), *found]

@@ -36,7 +36,7 @@ _WORDS = {
     sqlite3.SQLITE_NOTADB: "it is not a database",
     sqlite3.SQLITE_READONLY: "it cannot be written to",
 }
-"""What the primary codes of SQLite say; its own words may quote what is booked."""
+"""Words for the primary codes of SQLite; its own words may quote what is booked."""
 _NAMED = "CREATE TABLE ledger (name TEXT NOT NULL)"
 _FROM_SECOND = ("ALTER TABLE release ADD COLUMN request BLOB", *FROM_THIRD)
 _FROM_FIRST = (
@@ -145,7 +145,7 @@ class FileStore:
                 try:
                     yield connection
                 except BaseException:
-                    if connection.in_transaction:  # SQLite itself rolls back what it has no room for
+                    if connection.in_transaction:  # SQLite itself rolls back on a full disk
                         connection.execute("ROLLBACK")
                     raise
                 connection.execute("COMMIT")

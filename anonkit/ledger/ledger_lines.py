@@ -96,7 +96,7 @@ def entries_in(connection: Connection, where: str, *values: object) -> list[Entr
 def marks_in(connection: Connection) -> list[tuple[str, Marks]]:
     """Return by what the tables of every dataset are known: (dataset, marks), by dataset."""
     rows = connection.execute("SELECT dataset, n_rows, sketch, form FROM fingerprint ORDER BY rowid")
-    # sorted here: databases have orders of their own for texts
+    # sorted here: databases have orders of their own for strings
     return [(row[0], marks_from(*row[1:])) for row in sorted(rows, key=lambda row: str(row[0]))]
 
 
@@ -250,7 +250,7 @@ def _neighbours(adjacency: str | None, unit: str | None) -> Neighbours | None:
         return None
     kind = neighbours_named(adjacency, unit)
     if kind is None:
-        raise ValueError(adjacency)  # told as a damaged line
+        raise ValueError(adjacency)  # reported as a damaged line
     return kind
 
 

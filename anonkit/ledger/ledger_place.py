@@ -21,7 +21,7 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _HEADER = 100
 """Bytes without which SQLite takes a file for an empty one, or for none of its own."""
 SCHEMA = "anonkit"
-"""The schema in which the tables of a server's ledger stand, unless its address says `schema=…`."""
+"""The schema of the tables of a server's ledger, unless its address has `schema=…`."""
 
 
 @dataclass(frozen=True, kw_only=True)

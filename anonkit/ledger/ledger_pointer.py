@@ -23,7 +23,7 @@ from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.store import NAME, Ledger
 
 POINTER = ".anonkit-ledger.json"
-"""Stands where a ledger beside the release would."""
+"""In the place of a ledger beside the release."""
 _FORMAT = "anonkit-ledger-pointer/1"
 _UNREADABLE = "unreadable"
 

@@ -14,11 +14,11 @@ from typing import Any, Protocol
 from anonkit.ledger.ledger_place import LedgerPlace
 
 VERSION = 5
-"""Of the tables. The first held the key, and knew tables by `first_marks`; the second did not keep what was asked, the
+"""Of the tables. The first held the key, and knew tables by `first_marks`; the second did not store requests, the
 third no budget of delta, the fourth neither neighbours nor people, and a file had no id."""
 
 FROM_THIRD = ("ALTER TABLE dataset ADD COLUMN budget_delta TEXT",)
-"""What brings the tables of the third version to the fourth, in a file and on a server."""
+"""SQL from the third version of the tables to the fourth, in a file and on a server."""
 
 _TABLES = """
 CREATE TABLE key_check (sign {bytes} NOT NULL);

@@ -29,7 +29,7 @@ from anonkit.promises.guarantee import loss_json
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, CHANGES, REPLACE, Neighbours
 
 _HAIR = 1 + 1e-12
-"""What group privacy is raised by: more than a few floating-point operations can lose."""
+"""Factor on group privacy: more than a few floating-point operations can lose."""
 NO_BOUND = math.inf
 
 
@@ -59,7 +59,7 @@ class BookedLoss:
     def _rows(self, kind: Neighbours) -> int | None:
         """Return of how many neighbours of its own a neighbour of this kind is made; None: of no certain number."""
         mine = self.neighbours
-        assert mine is not None  # noqa: S101 - asked before
+        assert mine is not None  # noqa: S101 - checked before
         if mine == kind:
             return 1
         if mine.adjacency == REPLACE:

@@ -48,7 +48,7 @@ _SURE = 6.0
 _NEARLY_ALL = 0.8
 """Share of people in whom a column must agree where keys are serial numbers."""
 _SAYS_LITTLE = 0.95
-"""Agreement by chance from which a column tells nothing."""
+"""Agreement by chance from which a column is no evidence."""
 _DENSE = 2
 """Numbers between the lowest and the highest of a key for each of its values, at most, in serial numbers."""
 _NO_NUMBER = -1

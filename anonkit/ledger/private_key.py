@@ -19,7 +19,7 @@ VARIABLE = "ANONKIT_LEDGER_KEY"
 FILE_VARIABLE = "ANONKIT_LEDGER_KEY_FILE"
 """Environment variable that names the file of the key, before its usual place."""
 SUFFIX = ".key"
-"""What the file of the key is called by, after the name of the ledger."""
+"""Suffix of the key's file, after the name of the ledger."""
 SIZE = 32
 """Bytes of a key, written as 64 hexadecimal digits."""
 

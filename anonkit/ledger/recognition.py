@@ -20,9 +20,9 @@ from anonkit.ledger.people_marks import PeopleMarks, people_marks
 from anonkit.protocols import Engine, Source
 
 Marks = Fingerprint | FirstMarks
-"""What a ledger keeps of a table."""
+"""The stored marks of a table."""
 Known = Marks | PeopleMarks
-"""What a ledger knows a dataset by: its tables, and their people."""
+"""The marks by which a ledger knows a dataset: its tables, and their people."""
 
 _HALF = 0.5
 """Share of common rows from which marks of version 1 look alike."""

@@ -32,7 +32,7 @@ _WAIT = 120.0
 _PAUSE = 0.1
 
 Asked = Callable[[int], bytes | None]
-"""Given the rows of the table: what is asked, in its one form, the rows apart; None when it is not known again."""
+"""Given the rows of the table: the request, in its canonical form, the rows apart; None when it is not known again."""
 
 
 def never_again(n_rows: int) -> None:

@@ -39,7 +39,7 @@ _PATIENCE = {
     "tcp_user_timeout": "60000",
     "application_name": "anonkit",
 }
-"""What libpq is told where the address does not say: a server that is gone is noticed within about a minute."""
+"""Defaults of libpq where the address sets none: a server that is gone is noticed within about a minute."""
 _SESSION = (
     "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3; "
     f"SET idle_in_transaction_session_timeout = '{WAIT}s'; SET client_encoding = 'UTF8'"
@@ -289,7 +289,7 @@ class ServerStore:
             "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
             f'SET LOCAL search_path TO "{self.place.schema}", pg_temp; '
             f"SET LOCAL lock_timeout = '{WAIT}s'; "
-            # a commit is on the disk before it is told, whatever the database's own setting
+            # a commit is on the disk before it is confirmed, whatever the database's own setting
             "SELECT set_config('synchronous_commit', 'on', true) "
             "WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply'); "
             f"SELECT pg_advisory_xact_lock({self._turn}, 0)"

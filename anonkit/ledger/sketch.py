@@ -31,7 +31,7 @@ LEAST = 32
 _SURE = 6.0
 """Standard deviations by which two sketches must agree beyond chance: once in a billion pairs by accident."""
 _NEARLY_UNIQUE = 1.5
-"""Second moment, in counts: 1 when every thing is different, 2 when each stands there twice."""
+"""Second moment, in counts: 1 when every thing is different, 2 when each occurs twice."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from anonkit.promises.guarantee import Check, Guarantee, loss_json
 from anonkit.redaction import is_address
 
 BOOKED = "noise had been drawn, so its privacy loss is booked in the ledger"
-"""What a failure says that is charged."""
+"""Fact added to a failure that is charged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +139,7 @@ class Spending:
         ledger, output = self._ledger(), data_path(place)
         try:
             dataset = self._recognised(ledger).dataset
-        except DatasetError:  # not yet known whose release it is: what stood in this place is asked about
+        except DatasetError:  # the dataset is not known yet: the owner answers for the release that was in this place
             dataset = None
         for standing in ledger.datasets():
             for entry in standing.counted:
@@ -311,14 +311,14 @@ class Spending:
         ledger.commit(number)
 
     def _ledger(self) -> Ledger:
-        assert self._account.place is not None  # noqa: S101 - nobody asks where none is kept
+        assert self._account.place is not None  # noqa: S101 - not called where none is kept
         return Ledger(self._account.place)
 
     # --- whose release it is -----------------------------------------------------------------------------------
 
     def _seen(self, ledger: Ledger) -> Sighting:
         """Return what the rows are known by under the key of the ledger."""
-        key = ledger.key  # a key that is gone is said before anything is read
+        key = ledger.key  # a key that is gone is reported before anything is read
         if (refusal := ledger.forgotten) is not None:
             raise refusal
         return self._rows.sighting(key, ledger.marks())
@@ -380,7 +380,7 @@ class Spending:
         refuse_overspent(standing, self._cost, self._account.declared)
         refuse_other_target(standing, self._rows.policy)
 
-    # --- where it stands ---------------------------------------------------------------------------------------
+    # --- the position ----------------------------------------------------------------------------------------
 
     @property
     def _named(self) -> str | None:

@@ -39,7 +39,7 @@ from anonkit.ledger.settling import refuse_taken, settled
 from anonkit.ledger.standing import NO_LIMIT, Allowance, Claim, Entry, Standing, State
 
 NAME = ".anonkit-ledger.sqlite"
-"""Of a ledger that stands beside releases."""
+"""Of a ledger beside releases."""
 
 
 class _Ended(Enum):
@@ -55,7 +55,7 @@ class _Ended(Enum):
 _UNTOLD: dict[LedgerPlace, dict[int, _Ended]] = {}
 
 Naming = Callable[[Sequence[tuple[str, Known]], Sequence[str]], str]
-"""Says under which name a release is booked, from the marks of (dataset, table) and the names in the ledger."""
+"""Returns the name under which a release is booked, from the marks of (dataset, table) and the names in the ledger."""
 
 
 class Ledger:

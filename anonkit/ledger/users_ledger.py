@@ -27,7 +27,7 @@ _NETWORKS = frozenset(
         *("fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse", "fuse.davfs"),
     }
 )
-"""File systems whose files stand on another machine, or on several."""
+"""File systems whose files are on another machine, or on several."""
 _MOUNTS = Path("/proc/self/mountinfo")
 _REMOTE_DRIVE = 4  # what Windows calls a drive of another machine (DRIVE_REMOTE)
 _NAME_IT = f"name one: {option('ledger', 'PLACE')}, ledger in the policy, or ANONKIT_LEDGER"

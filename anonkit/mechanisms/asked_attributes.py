@@ -10,7 +10,7 @@ from anonkit.errors import ParameterError
 from anonkit.randomness import keyed_words
 
 ASKED_STREAM = 2**32 - 2
-"""Stream of the noise key from which the attributes asked are drawn; no attribute has it: attribute i has stream i."""
+"""Stream of the noise key for the choice of attributes; no attribute has it: attribute i has stream i."""
 
 
 def asked_attribute(key: bytes, stream: int, first_row: int, n_rows: int, n_attributes: int) -> IntArray:

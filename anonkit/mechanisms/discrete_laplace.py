@@ -57,7 +57,7 @@ class Words:
     def below(self, bounds: IntArray) -> IntArray:
         """Return, for each bound, a uniform integer in [0, bound); bounds are in [1, 2**63)."""
         limits = bounds.astype(np.uint64)
-        # the largest multiple of the bound that fits in a word; 0 stands for 2**64 itself
+        # the largest multiple of the bound that fits in a word; 0 means 2**64 itself
         ceilings = np.uint64(0) - (np.uint64(0) - limits) % limits
         words = self.take(limits.size)
         bad = np.flatnonzero((words >= ceilings) & (ceilings != 0))

@@ -25,10 +25,10 @@ from anonkit.published.exact_losses import RATE_BITS
 THRESHOLDED = "thresholded-laplace"
 """Name of the mechanism of categories in an account."""
 LOWEST_POWER, HIGHEST_POWER = -20, 40
-"""Cells of sizes reach from 2**-20 to 2**41; smaller numbers are 0, larger ones stand in the last cell."""
+"""Cells of sizes reach from 2**-20 to 2**41; smaller numbers are 0, larger ones are in the last cell."""
 FINER_CELLS = 64
 _FALSE_ALARM = 0.05
-"""Chance that some empty cell stands out."""
+"""Chance that some empty cell exceeds the threshold."""
 _FEW = 5
 """Cells that are no numbers, in units of the noise of their count: up to so many, a column is one of numbers."""
 _ONE = 1 << RATE_BITS
@@ -100,7 +100,7 @@ def common_values(counts: IntArray, rate: int, threshold: int, words: Words) -> 
 def sizes_of(numbers: NDArray[np.float64]) -> IntArray:
     """Return the cell of each number: by sign and power of two, from the most negative to the largest."""
     _, exponents = np.frexp(np.abs(numbers))
-    powers = np.clip(exponents - 1, LOWEST_POWER - 1, HIGHEST_POWER) - (LOWEST_POWER - 1)  # 0 stands for nearly 0
+    powers = np.clip(exponents - 1, LOWEST_POWER - 1, HIGHEST_POWER) - (LOWEST_POWER - 1)  # 0 means nearly 0
     powers = np.where(numbers == 0, 0, powers)
     return np.asarray(np.where(numbers < 0, -powers, powers) + (HIGHEST_POWER - LOWEST_POWER + 1), dtype=np.int64)
 

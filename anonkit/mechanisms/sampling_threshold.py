@@ -28,7 +28,7 @@ from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.errors import ParameterError
 
 WORD_BITS = 32
-"""Bits of the word by which a row is drawn: beta is a whole number of 2**-32."""
+"""Bits of the word by which a row is drawn: beta is an integer number of 2**-32."""
 LARGEST_CLASS = 10_000
 """k at most: with an epsilon and a delta that ask for more, nothing would be shown."""
 _WORDS = 1 << WORD_BITS

@@ -64,5 +64,5 @@ class Datafly(RecodingMethod):
         return SearchResult(
             recoding=global_recoding(prepared, lattice.groups(node)),
             details={"name": self.name},
-            owner={"steps": sum(node)},  # levels that tell nothing are none, and which these are the rows say
+            owner={"steps": sum(node)},  # levels that distinguish nothing are none, and the rows decide which these are
         )

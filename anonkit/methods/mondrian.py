@@ -45,7 +45,7 @@ class Mondrian(RecodingMethod):
     all_labels: bool = all_labels_parameter()
 
     in_brief: ClassVar[bool] = False
-    """Whether a forest of few rounds guides; a preview notes so."""
+    """True where a forest of few rounds guides; a preview notes so."""
 
     @property
     def preparation(self) -> Preparation:

@@ -21,7 +21,7 @@ from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.protocols import Method
 
 _EXACT = 2**53
-"""From here on two whole numbers may be one float."""
+"""From here on two integers may be one float."""
 _NO_NUMBERS = (
     *(ColumnType.STRING, ColumnType.TEXT, ColumnType.CATEGORY, ColumnType.BOOLEAN),
     *(ColumnType.DATE, ColumnType.DATETIME, ColumnType.TIME),

@@ -98,7 +98,7 @@ class BeforeAndAfter:
             multiples = multiples_of(domain, (low, high))
             grid = NumberCells(low=low, high=high, cells=int(domain["cells"]), multiples=multiples)
             ends, middles = grid.edges, grid.middles
-            shown = np.unique(filled_numbers(after))[:_FINE]  # more of them than there are middles tell as much
+            shown = np.unique(filled_numbers(after))[:_FINE]  # more of them than there are middles inform as much
             away = np.abs(shown[:, None] - middles).min(axis=1)
             if shown.size and (away <= 1e-9 * (ends[-1] - ends[0])).all():
                 return ends[1:-1]

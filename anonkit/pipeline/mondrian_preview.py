@@ -79,7 +79,7 @@ def mondrian_preview(
             usable = replace(usable, rules=settled_rules(mondrian, sample, policy, engine, usable.needed))
         prepared = prepare(sample, policy, engine, mondrian, mondrian.preparation, usable.rules)
         found = mondrian.find_recoding(prepared, rng=rng, progress=no_progress).recoding
-    except GuaranteeError:  # the sample is too small for what is asked: nothing is known
+    except GuaranteeError:  # the sample is too small for the requirements: nothing is known
         return {}
     boxed = released_names(found.to_dict())
     return {

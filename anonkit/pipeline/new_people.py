@@ -26,7 +26,7 @@ from anonkit.pipeline.declared_source import DeclaredSource
 from anonkit.protocols import Source
 
 NOTE = "Only people who are in no earlier release of this dataset are released, and k is counted among them."
-"""What everybody is told."""
+"""Public note."""
 
 
 def with_new_people(opened: DeclaredSource, account: Account, private: PrivateFolder) -> tuple[DeclaredSource, Account]:

@@ -37,7 +37,7 @@ from anonkit.protocols import ClassSizes, Draft, Engine, Recodes, Source, counte
 from anonkit.randomness import Randomness
 
 NOT_MEASURED = "not measured"
-"""What stands in a report in place of the scores of a model that was not trained."""
+"""Value in a report in place of the scores of a model that was not trained."""
 _DRAWN = "utility"
 """Name of the draw of the rows that models are trained on."""
 

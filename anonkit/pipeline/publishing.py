@@ -58,7 +58,7 @@ from anonkit.report.document import build_report
 from anonkit.report.page import render_page
 
 HANDED_OUT = "it counts as handed out where a ledger is kept, since the store may have shown it"
-"""What a failure says of a release that was on its way into a store."""
+"""Fact added to a failure of a release that was on its way into a store."""
 PARAMS_FORMAT = "anonkit-params/2"
 _DESCRIBED = {"params": PARAMS, "report": REPORT, "page": PAGE}
 """Files that the descriptor and the entries for catalogues describe beside the data."""
@@ -339,7 +339,7 @@ def publish(
     except OSError as error:
         raise EngineError(f"cannot write to {str(target.folder)!r}: {reason_of(error)}") from None
     finally:
-        staging.discard()  # before the ledger settles what failed: it asks whether anything stands aside
+        staging.discard()  # before the ledger settles what failed: it checks whether prepared files exist
     return load_place(place).with_owner(work.owner)
 
 

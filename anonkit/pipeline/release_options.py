@@ -16,7 +16,7 @@ from anonkit.errors import ParameterError, did_you_mean
 
 
 class BatchDeclarations(TypedDict, total=False):
-    """What is declared on top of a policy, of any table."""
+    """Declarations on top of a policy, of any table."""
 
     release_as_is: Iterable[str]
     recipients: str | Sequence[str]
@@ -31,7 +31,7 @@ class RoleOptions(TypedDict, total=False):
 
 
 class PopulationOptions(TypedDict, total=False):
-    """What is known of the population: see `AgainstPopulation`."""
+    """Knowledge of the population: see `AgainstPopulation`."""
 
     population: object
     population_size: int | None
@@ -48,7 +48,7 @@ class EngineOptions(TypedDict, total=False):
 
 
 class BatchOutputOptions(TypedDict, total=False):
-    """How a release is written: see `Output`."""
+    """The form and place of a release: see `Output`."""
 
     part_rows: int | None
     sign: str | Path | None
@@ -57,14 +57,14 @@ class BatchOutputOptions(TypedDict, total=False):
 
 
 class OutputOptions(BatchOutputOptions, total=False):
-    """How a release is written, and the owner's figures of its source."""
+    """The form and place of a release, and the owner's figures of its source."""
 
     owner_report: str | Path | None
     examples: int
 
 
 class BatchLedgerOptions(TypedDict, total=False):
-    """What a release is compared with: see `Account`."""
+    """The ledger of a release: see `Account`."""
 
     dataset: str | None
     accept_joint_k: int | None
@@ -74,7 +74,7 @@ class BatchLedgerOptions(TypedDict, total=False):
 
 
 class LedgerOptions(BatchLedgerOptions, total=False):
-    """What a release is compared with, and the budget that it is charged to."""
+    """The ledger of a release, and the budget that it is charged to."""
 
     budget: float | None
     budget_delta: float | None

@@ -119,7 +119,7 @@ def _released(source: object, request: ReleaseRequest) -> Release:
             signer=signer,
             randomness=request.randomness(),
         )
-        if opened.refusal is not None:  # the draws that led to it are told by it; a dry run makes none
+        if opened.refusal is not None:  # it discloses the draws that led to it; a dry run makes none
             spending.look()
             raise making.charged(opened.refusal).with_traceback(opened.refusal.__traceback__) from None
         return making.made_or_found()

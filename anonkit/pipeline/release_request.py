@@ -57,7 +57,7 @@ class ReleaseRequest:
             # one would publish what one person has
             check_integer("domains_min_people", self.domains_min_people, 2, hint="10, unless there is a reason")
         if self.policy.aggregates and getattr(self.method, "aggregate", None) == ():
-            # the tables that the policy lists, for a method that publishes tables and was not told which
+            # the tables that the policy lists, for a method that publishes tables and was given none
             object.__setattr__(self, "method", replace(self.method, aggregate=self.policy.aggregates))  # type: ignore[type-var]
 
     def declared(self) -> Policy:

@@ -55,7 +55,7 @@ def release_again(output: Output, earlier: Earlier | None, signer: Signer | None
     if place is None:
         return None
     try:
-        # what dead processes left is evidence until the ledger has been asked, which then has settled it
+        # what dead processes left is evidence until the ledger has been read, which then has settled it
         (finish if earlier is None else recover)(place.folder, place.stem)
         there = place.existing()
         data = place.data_digest()

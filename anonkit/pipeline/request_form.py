@@ -25,7 +25,7 @@ from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.protocols import Engine, sample_size
 
 _FORM = 2
-"""Raised when what is asked in the same words comes to mean something else."""
+"""Raised when the same words come to mean another request."""
 _IN_NO_FILE = ("bookkeeping", "publication", "joint_k")
 """Fields of a policy for the ledger, and for the owner's page; of `joint_k` and the recipients, what holds is taken."""
 

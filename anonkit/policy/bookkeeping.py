@@ -20,7 +20,7 @@ KEYS = ("ledger", "budget", "budget_delta", "budget_neighbours", "budget_unit", 
 """Top-level keys of a policy that are read here, beside `joint_k`."""
 
 ADJACENCIES = ("added or removed", "replaced")
-"""What a budget may name: whether neighbouring tables differ by a record that comes or goes, or by its values."""
+"""Neighbour relations of a budget: a record comes or goes, or has other values."""
 _WHERE = 'ledger = "ledger.sqlite", or "postgresql://host/database"'
 
 

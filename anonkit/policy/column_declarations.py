@@ -92,7 +92,7 @@ class ColumnType(StrEnum):
 
 
 _MODEL_RANGES = {"l": (1.0, inf), "t": (0.0, 1.0), "alpha": (0.0, 1.0), "tolerance": (0.0, 1.0)}
-"""What a sensitive column may ask of its values, with its range."""
+"""Requirements of a sensitive column on its values, with their ranges."""
 
 _DETAIL_KEYS = ("keep", "detail_weight")
 ACCEPT_OUTSIDE = 0.05
@@ -255,7 +255,7 @@ class Column:
 
     def __post_init__(self) -> None:
         where = f"column {self.name!r}"
-        # a word given in Python is the member it names: many a rule asks which member it is
+        # a word given in Python is the member it names: many a rule tests which member it is
         for key, words in (("role", Role), ("type", ColumnType), ("missing", Missing), ("outside", Outside)):
             if (given := getattr(self, key)) is not None:
                 object.__setattr__(self, key, member(words, where, key, given))
@@ -380,9 +380,9 @@ class Column:
 _FEWEST_STEPS = 1 << 20
 """Doubles that there must be between bounds: a column has up to 16,384 cells, and each its middle."""
 _HALVES_APART = 2.0**50
-"""Below this, doubles tell halves of whole numbers apart."""
+"""Below this, doubles distinguish halves of integers."""
 _LARGEST_BOUND, _LEAST_RANGE = 1e100, 1e-100
-"""What is added up and squared stays within the range of doubles."""
+"""Bounds of numbers whose sums and squares stay within the range of doubles."""
 
 
 def _check_resolution(where: str, low: float, high: float) -> None:

@@ -25,7 +25,7 @@ KEYS = ("latitude", "longitude", "resolutions", "box", "cells")
 
 _AUTOMATIC = (8, 7, 6, 5, 4, 3, 2)  # from 0.7 square kilometres to half a country
 _MOST_AUTOMATIC, _MOST_CELLS = 64, 2000
-_STRIP = 60.0  # degrees of longitude that are asked for at a time: wider shapes are taken the other way round the globe
+_STRIP = 60.0  # degrees of longitude that are covered at a time: wider shapes are taken the other way round the globe
 _NEARLY_NESTED = 1.1
 """Descendants of a cell lie within this multiple of the distance from its centre to its farthest corner."""
 
@@ -288,7 +288,7 @@ def _overlapping(where: str, box: tuple[float, float, float, float], resolution:
     strips = math.ceil(width / _STRIP)
     for at in range(strips):
         left, right = west + width * at / strips, west + width * (at + 1) / strips
-        # points of the edges are asked for too: a shape that ends at a pole or the antimeridian has none inside there
+        # points of the edges are covered too: a shape that ends at a pole or the antimeridian has none inside there
         steps = np.linspace(0, 1, 9)
         edges = [(south + (north - south) * s, left + (right - left) * t) for s in steps for t in steps]
         corners = [(south, left), (south, right), (north, right), (north, left)]

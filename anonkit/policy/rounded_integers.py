@@ -17,7 +17,7 @@ from anonkit.policy.column_declarations import Column, ColumnType, Role
 from anonkit.policy.declaration import Policy
 
 _EXACT = {pa.float16(): 2**11, pa.float32(): 2**24, pa.float64(): 2**53}
-"""Up to where a type holds all whole numbers."""
+"""Bound up to which a type represents all integers."""
 _HINT = "give it a type of whole numbers or texts, which no missing cell changes: in pandas Int64 or string"
 
 

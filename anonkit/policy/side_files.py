@@ -24,7 +24,7 @@ Rows = Sequence[Sequence[str]]
 """Cells of each line."""
 
 DELIMITERS = (",", ";", "\t", "|")
-"""What may stand between the cells of a line, the usual one first."""
+"""Possible delimiters of the cells of a line, the usual one first."""
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
@@ -132,7 +132,7 @@ def read_side_table(
     first, _, rest = text.partition("\n")
     declared = first.strip().strip('"')
     skipped = 0
-    if len(declared) == 5 and declared.startswith("sep="):  # how a spreadsheet says what stands between cells
+    if len(declared) == 5 and declared.startswith("sep="):  # a spreadsheet's line for its delimiter
         text, skipped, delimiters = rest, 1, declared[4]
     else:
         delimiters = "".join(DELIMITERS)

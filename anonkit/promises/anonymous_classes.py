@@ -17,7 +17,7 @@ from anonkit.promises.guarantee import CHECKED, Check, PrivacyLoss, guarantee_bl
 from anonkit.promises.no_values import FOLDING
 
 ONE_ROW, ALL_ROWS = "one", "all"
-"""What an attacker may know of a person who has several rows: one of them, or all."""
+"""Knowledge of an attacker of a person who has several rows: one of them, or all."""
 WHOLE_SETS = "k_anonymity_whole_sets"
 """The check that k people have every whole set of rows: only the owner can make it, before the unit column goes."""
 
@@ -28,9 +28,9 @@ EXEMPT_ABOVE = 0.8
 
 
 CANDIDATE = "k_anonymity_candidate"
-"""How checks begin that count the values of a candidate for the person: only the owner can make them."""
+"""Prefix of checks that count the values of a candidate for the person: only the owner can make them."""
 KEY = "k_anonymity_key"
-"""How checks begin that count the rows of a combination with a k of its own."""
+"""Prefix of checks that count the rows of a combination with a k of its own."""
 INDEPENDENT = "No person has several rows, as the owner declares."
 
 

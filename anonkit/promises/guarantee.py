@@ -77,7 +77,7 @@ LOOKED_AT = (
     "Roles, domains or parameters were chosen after a look at the private table. The promise is about the release that "
     "was chosen: it does not cover what the choice itself tells of the table."
 )
-"""What a promise of noise says where its choices followed from the table."""
+"""Note of a promise of noise whose choices followed from the table."""
 
 
 class Guarantee(Protocol):

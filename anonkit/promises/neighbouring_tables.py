@@ -15,9 +15,9 @@ MOST_SHOWN = 0.01
 """Rows or people whom the worst release within an (epsilon, delta) promise shows on average, at most: delta times all
 of them. More is not far below one in them."""
 CHANGES = {ADD_OR_REMOVE: "added or removed", REPLACE: "replaced"}
-"""What happens to a record between neighbours, in words."""
+"""Difference of a record between neighbours, in words."""
 _HAIR = 1 + 1e-12
-"""What floating-point numbers of a delta can be off by."""
+"""Error bound of floating-point numbers of a delta."""
 
 
 @dataclass(frozen=True, kw_only=True)

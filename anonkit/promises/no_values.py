@@ -13,7 +13,7 @@ counts as no value is not protected. A text of the list that is a value in one t
 from __future__ import annotations
 
 FOLDING = "NFKC, case folding, trimmed"
-"""What is done to a text before it is compared: to this word in `params.json` a reader holds both."""
+"""Folding of a string before it is compared: to this word in `params.json` a reader holds both."""
 
 NO_VALUES: tuple[str, ...] = (
     # signs, and words of programs
@@ -66,16 +66,16 @@ NO_VALUES: tuple[str, ...] = (
     "\u672a\u56de\u7b54", "\u7121\u56de\u7b54", "\u672a\u8a18\u5165", "\u8a72\u5f53\u306a\u3057",
     "\uc54c \uc218 \uc5c6\uc74c", "\ubaa8\ub984", "\ubb34\uc751\ub2f5", "\ubbf8\uc0c1",
 )  # fmt: skip
-"""Texts that are no value of a sensitive column, folded."""
+"""Strings that are no value of a sensitive column, folded."""
 
 MISSING_CODES: tuple[int, ...] = (-9, -99, -999, -9999, -99999, 99, 999, 9999, 99999, 999999)
-"""Numbers that stand for the lack of a value in many tables. They count as values: the owner is told where one stands
+"""Numbers that mean the lack of a value in many tables. They count as values: the owner gets a note where one is
 apart from all others, and lists it among `missing_values` if it is none."""
 
 TOLERANCE = 0.05
 """Share of the middle 90 % of the numbers of a measured column within which they count as one value."""
 FEW_CODES = 20
-"""Whole numbers with no more different values than this are codes, or so coarse that no two are close."""
+"""Integers with no more different values than this are codes, or so coarse that no two are close."""
 CODE_WORDS: frozenset[str] = frozenset(
     (
         "category", "cat", "class", "code", "codes", "cpt", "drg", "flag", "grade", "group", "icd", "icd9", "icd10",
@@ -84,4 +84,4 @@ CODE_WORDS: frozenset[str] = frozenset(
         "zip",
     )
 )  # fmt: skip
-"""Words of a header by which whole numbers are codes, which are different where they differ at all."""
+"""Words of a header by which integers are codes, which are different where they differ at all."""

@@ -153,7 +153,7 @@ SHUFFLE_ASSUMPTION = (
     "The attacker sees the file of the release alone: neither an answer on its way into it nor the order of the rows, "
     "and every person has one row."
 )
-"""What the central promise of a shuffled file rests on, beside the local promise that needs none of it."""
+"""Condition of the central promise of a shuffled file, beside the local promise that needs none of it."""
 SHUFFLE_BOUND = "privacy blanket (Balle, Bell, Gascón, Nissim, CRYPTO 2019), computed numerically"
 
 

@@ -107,7 +107,7 @@ class _Halves(_Lines):
         if self.table.statistic is Statistic.MEAN:
             lines = [self._count(below, above), *lines, self._mean(below, above)]
         for statistic, value, low, high in lines:
-            # ten digits: the last bits of a margin differ from machine to machine, and tell nothing
+            # ten digits: the last bits of a margin differ from machine to machine, and mean nothing
             yield statistic, value, float(f"{low:.10g}"), float(f"{high:.10g}")
 
     def _count(self, below: int, above: int) -> _Line:

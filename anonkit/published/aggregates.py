@@ -26,7 +26,7 @@ from anonkit.errors import ParameterError, ReleaseFormatError, refusing_damage
 
 FORMAT = "anonkit-aggregates-1"
 OTHER = "other or missing"
-"""How a group is called whose cells are missing or outside the declared domain."""
+"""Name of a group whose cells are missing or outside the declared domain."""
 
 
 class Statistic(StrEnum):

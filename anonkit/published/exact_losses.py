@@ -63,7 +63,7 @@ def check_probability(name: str, value: object, *, lowest: float = 0.0) -> Fract
     return Fraction(value)
 
 
-@lru_cache(maxsize=1024)  # decimal exponentials are slow, and the same ones are asked for again and again
+@lru_cache(maxsize=1024)  # decimal exponentials are slow, and the same ones are needed again and again
 def epsilon_ratio(epsilon: float) -> Fraction:
     """Return the largest multiple of 2**-64 that is not above e**epsilon.
 

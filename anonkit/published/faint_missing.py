@@ -16,7 +16,7 @@ from anonkit.domains.array_types import IntArray
 MISSING_ABOVE = 3.0
 """Standard deviations of its noise that the count of missing must be above."""
 KEY = "missing_above"
-"""Where params say how many; releases of earlier versions, which count all of it, do not."""
+"""Key of the params with their number; releases of earlier versions, which count all of it, lack it."""
 
 
 def is_faint(tables: Sequence[tuple[IntArray, float]], above: float) -> bool:

@@ -57,7 +57,7 @@ def dealt(weights: Sequence[int], rows: int, words: Words) -> IntArray:
     -------
     int64 array, shape (len(weights),)
     """
-    # one offset for all, as `systematic`; whole numbers of Python, for products of shares pass any word
+    # one offset for all, as `systematic`; integers of Python, for products of shares pass any word
     offset = int(words.below(np.array([1 << _OFFSET_BITS]))[0])
     total, ends, before = sum(weights), [0], 0
     for weight in weights:

@@ -24,11 +24,11 @@ from anonkit.published.quoted_names import which_column
 FORMATS = ("anonkit-marginals-1", "anonkit-marginals-2")
 """Of mixtures beside tables with discrete Laplace noise and with discrete Gaussian noise."""
 WEIGHT_UNITS = 1 << 20
-"""What the weights of the components of a class add up to."""
+"""Sum of the weights of the components of a class."""
 SHARE_UNITS = 1 << 16
-"""What the shares of the values of a column add up to in a component."""
+"""Sum of the shares of the values of a column in a component."""
 MOST_COLUMNS = 3
-"""Columns of a marginal that is asked for."""
+"""Most columns of a requested marginal."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -54,11 +54,11 @@ _MOST_ROWS = 1 << 62
 """Noise included: what is added up stays an integer of 64 bits."""
 
 FORMATS = ("anonkit-forest-1", "anonkit-forest-2")
-"""Of forests with discrete Laplace noise alone, and with discrete Gaussian noise on what stands beside the trees.
+"""Of forests with discrete Laplace noise alone, and with discrete Gaussian noise on the blocks beside the trees.
 
 A forest alone is of the first."""
 VOTES = ("pooled", "majority", "sum")
-"""How trees with counts decide together; see the layout above."""
+"""Votes of trees with counts; see the layout above."""
 Table = tuple[tuple[int, ...], ...]
 
 

@@ -95,7 +95,7 @@ def flattest_set(segments: int, values: int, size: int) -> tuple[float, tuple[in
     shape = (segments, values)
     found = min((_improved(start, shape) for start in _starts(segments * values, size)), key=lambda one: one[0])
     members = np.flatnonzero(found[1])
-    # shifted so that the pair an answer shows is a member of the set it stands for
+    # shifted so that the pair an answer shows is a member of its set
     of_class, of_value = np.divmod(members, values)
     shifted = (of_class - of_class[0]) % segments * values + (of_value - of_value[0]) % values
     return found[0], tuple(sorted(shifted.tolist()))

@@ -31,7 +31,7 @@ MOST_CODES = 2048
 
 _ROWS_OF_A_CLASS = 1000  # answers about the number within a class that the rule has in mind
 _BELL_SPREAD = 1 / 8  # standard deviation of its bell, as a share of the bounds
-_KNOTS = 8  # cells of the distribution behind a band, whose finer detail no answers of this number tell
+_KNOTS = 8  # cells of the distribution behind a band, whose finer detail so many answers cannot show
 _POINTS = 64  # where the distribution functions are compared
 
 
@@ -110,7 +110,7 @@ def distribution_error(
     lines = np.clip(at[:, np.newaxis] * knots - np.arange(knots), 0, 1)
     blocks = covariance.reshape(segments, knots, segments, knots) * segments**2
     variance = np.mean([np.einsum("ti,ij,tj->t", lines, blocks[s, :, s], lines).mean() for s in range(segments)])
-    # a band's places tell more than its knots do, so only bins are charged for their width
+    # a band's positions inform more than its knots do, so only bins are charged for their width
     missed = lines @ _bell(knots) - np.cumsum(_bell(_POINTS))[:-1] if knots == cells and not each else np.zeros(1)
     return float(variance / (_ROWS_OF_A_CLASS * segments) + (missed**2).mean())
 

@@ -30,13 +30,13 @@ from anonkit.randomness import Randomness
 from anonkit.report.blocks import ColumnFacts, ReportColumn
 
 ASKED_COLUMN = "asked_attribute"
-"""Name of the column that tells which attribute a row answers."""
+"""Name of the column that records which attribute a row answers."""
 
 LABELS = ("randomize", "clear")
-"""What may be done to the target."""
+"""Treatments of the target."""
 
 _REALISED = 0.98
-"""Share of the epsilon asked for below which the owner is told what it came to."""
+"""Share of the given epsilon below which the owner gets a note of the realized one."""
 _CONFIDENCES = (0.999, 0.99, 0.95, 0.5)
 
 

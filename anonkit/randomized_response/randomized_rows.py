@@ -24,7 +24,7 @@ from anonkit.published.randomized_table import Mechanism, PublishedAttribute, Pu
 from anonkit.published.released_cells import array_of_numbers
 
 _LABEL_STREAM, _UNLABELLED_STREAM = 2**32 - 1, 2**32 - 3
-"""Streams of the noise key that neither an attribute has, attribute i having stream i, nor the attributes asked."""
+"""Streams of the noise key that neither an attribute has, attribute i having stream i, nor the choice of attributes."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ JsonObject: TypeAlias = Mapping[str, Json]
 """An object of JSON."""
 
 Action: TypeAlias = Literal["kept", "dropped", "generalized", "randomized", "synthesized"]
-"""What was done to a column."""
+"""Treatment of a column."""
 
 Loss: TypeAlias = float | str | None
 """A privacy loss: a number, "inf", or None where the promise has none."""

@@ -72,7 +72,7 @@ _TYPES = {
     "datetime": "sc:DateTime",
     "time": "sc:Time",
 }
-"""Data types of cells by their Data Package name; all others are texts."""
+"""Data types of cells by their Data Package name; all others are strings."""
 PARQUET, JSON, HTML = "application/x-parquet", "application/json", "text/html"
 _ROWS, _PARTS = "rows", "parts"
 

@@ -16,7 +16,7 @@ from anonkit.promises.guarantee import Check, Guarantee
 
 FORMAT = "anonkit-report/2"
 SECURE = "secure"
-"""What a report says of randomness that nobody can draw again; every other word is of a seed."""
+"""Word of a report for randomness that nobody can draw again; every other word is of a seed."""
 OWNER_FORMAT = "anonkit-owner-report/1"
 OWNER_BANNER = "DO NOT PUBLISH: computed from the source table, not covered by the promise of the release."
 

@@ -37,9 +37,9 @@ _PUBLICATION = (
 _FEWEST = 10
 """Rows of a class of the target before it is named."""
 _WORST = 5
-"""Pairs of columns that are told by name."""
+"""Pairs of columns that are named."""
 _MOVED = 5
-"""Columns whose distributions moved most that are told by name."""
+"""Columns whose distributions moved most that are named."""
 _LEAST_MOVED = 0.0005
 """Share of the rows from which on a distribution has moved: less is 0.0 % in print."""
 _SIDES = ("from_source", "from_release")
@@ -96,7 +96,7 @@ def _view(
 ) -> dict[str, Any]:
     promise, audit = report["guarantee"], owner.get("audit")
     words, changes = words_of(promise), owner.get("column_changes", ())
-    # where source and release are compared pair by pair, the source by itself stands in that table
+    # where source and release are compared pair by pair, the source by itself is in that table
     told = {*_TOLD, *(["utility_of_source"] if _prediction(owner.get("prediction_for_all_rows")) else [])}
     return {
         "report": report,

@@ -34,9 +34,9 @@ Sentence = Sequence[Phrase]
 _MANY_ALONE = 0.05
 """Share of rows alone above which it must not be overlooked."""
 _SURE, _TELLING = 0.9, 2.0
-"""Confidence, and lift, from which on what a class tells of a secret must not be overlooked."""
+"""Confidence, and lift, from which on a class's disclosure of a secret must not be overlooked."""
 _SECRETS = 4
-"""Columns of which the values are told in sentences."""
+"""Columns whose values get sentences."""
 _FEW = 3
 """Measures of a kind that has no sentence of its own."""
 _PAIRS = "Pairs of columns: "

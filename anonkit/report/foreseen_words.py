@@ -11,7 +11,7 @@ from anonkit.report.wording import bound, number, percent
 
 _IDENTIFIERS = ("identifier", "unit")
 _TABLES = 4
-"""Tables whose noise is told: the noisiest."""
+"""Tables whose noise is stated: the noisiest."""
 _MOVED = 3
 """Columns that moved farthest, of each measure."""
 _NAMES = {"auc": "AUC", "r2": "R²"}

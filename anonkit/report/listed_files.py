@@ -9,7 +9,7 @@ from typing import Any
 BYTES = "anonkit:bytes"
 """Key of a file's size. Tools that know `bytes` count it for tables of text alone, and refuse others."""
 FILES = "anonkit:files"
-"""Key of the data under which every file of a folder stands, with its bytes and SHA-256."""
+"""Key of the data that lists every file of a folder, with its bytes and SHA-256."""
 
 
 def listed_files(paths: str | list[str], facts: Mapping[str, tuple[int, str]]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ _PLAIN = frozenset(",;'()%=?/")
 """Punctuation that means nothing without a sign that is escaped; the source is read too, and reads better without."""
 _BREAKS = re.compile(r"\s+")
 _NUMBERED = re.compile(r"\A(\d+)([.)])")
-"""What begins a numbered list."""
+"""Begin of a numbered list."""
 _ELSEWHERE = ("Promise",)
 """Topics of the first facts that have their own place."""
 _SHOWN_COLUMNS = 60

@@ -34,7 +34,7 @@ from anonkit.report.wording import (
 )
 
 SHOWN_SECRETS = 20
-"""Values of a column of which it is shown what the classes tell."""
+"""Most values of a column whose confidence is shown."""
 SHOWN_BARS = 30
 """Columns in the importance chart."""
 
@@ -48,7 +48,7 @@ _UNITS = {
     "greedy-hamdist": _PAIRS,
     "mutual-info": "Nats that the column tells of the target; to two digits.",
 }
-"""What an importance is counted in, by its measure, or by the method that has one alone."""
+"""Unit of an importance, by its measure, or by the method that has one alone."""
 _FILES = (".parquet", ".params.json", ".report.json", ".report.html", ".datapackage.json")
 _REPORT_KEYS = (
     "format", "anonkit_version", "created", "dataset", "source_name", "recipients", "method", "guarantee", "budget",

@@ -6,7 +6,8 @@ owner to fill in: the curator, the use, the region, the authors of the entry. No
 
 References
 ----------
-OpenDP, *Privacy Deployments Registry*, `schemas/deployments-schema.yaml`. https://github.com/opendp/deployments-registry-data
+OpenDP, *Privacy Deployments Registry*, `schemas/deployments-schema.yaml`.
+https://github.com/opendp/deployments-registry-data
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 from anonkit.promises.guarantee import Guarantee
 
 EMPTY = ""
-"""What the owner fills in."""
+"""Value for the owner to fill in."""
 _FILL_IN = "  # to fill in"
 _HOLDER = (
     "The owner holds the rows, and runs the method on them; everybody else sees the files of the release alone, and is "

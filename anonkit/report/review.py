@@ -19,7 +19,7 @@ from anonkit.report.wording import bound, date_text, heading, number, percent
 ATTACKS = ("singling_out", "linkability", "inference", "membership")
 SHOWN_DIFFERENCES = 40
 _FEW = 3
-"""Differences on the first sheet; the rest stands below."""
+"""Differences on the first sheet; the rest is below."""
 _LONGEST = 60
 _FOUND, _NONE, _WEAK, _FEW_ATTACKS = "risk", "none measurable", "attack too weak", "not enough attacks"
 """Verdicts of an attack, as `anonkit.auditing.attacks.rates` gives them."""

@@ -28,7 +28,7 @@ IMPOSSIBLE = -12.0
 _MATRIX = 20_000_000
 """Entries of a table of labels by values; beyond, cells are compared for equality only."""
 _READABLE = 0.5
-"""Share of rows whose cell fits some value; below, the values were renamed, and are told by how often they occur."""
+"""Share of rows whose cell fits some value; below, the values were renamed, and are recognized by their frequency."""
 _BINS = 200
 _CACHED = 256
 
@@ -214,7 +214,7 @@ def _randomized(
     alone = attribute.alone(n_classes)
     if not isinstance(alone.mechanism, Channel) or alone.domain is None:
         return None
-    silent = table is not None and table.asked_column is not None  # a missing cell was not asked for
+    silent = table is not None and table.asked_column is not None  # a missing cell has no answer
     return _answers(cells, original, alone.domain, alone.mechanism, alone.answers(), silent=silent)
 
 

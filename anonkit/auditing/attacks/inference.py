@@ -16,7 +16,7 @@ from anonkit.domains.array_types import IntArray
 Votes = NDArray[np.float64]
 """By value of a secret: how much the released rows speak for it."""
 _DENSE = 1_000_000
-"""Entries of a table of labels by values that are held as a table."""
+"""Entries of a table of labels by values that are stored as a table."""
 
 
 def votes_for(

@@ -40,7 +40,7 @@ _CALENDAR = (
 _DAY_OR_HOUR = re.compile(r"^(\d{4}-\d\d-\d\d)(?:T(\d\d))?$")
 _HOURS = re.compile(r"^(\d\d):00-(\d\d):59$")
 _CELL = re.compile(r"^8[0-9a-f]{14}$")
-_ENDLESS = Fraction(10) ** 400  # where infinite numbers stand
+_ENDLESS = Fraction(10) ** 400  # position of infinite numbers
 
 Mask = NDArray[np.bool_]
 
@@ -69,7 +69,7 @@ def compatible(labels: Sequence[Any], values: Sequence[Any]) -> Mask:
             named |= column.named(label)
     rest = ~named & ~column.absent
     for at, label in enumerate(labels):
-        # of a value that nothing names it is not known whether it is in the pool: it may stand behind both labels
+        # of a value that nothing names it is not known whether it is in the pool: both labels may cover it
         if isinstance(label, str) and pool in _atoms(label) and not label.startswith(NOT):
             out[at] |= rest
     return out

@@ -32,7 +32,7 @@ _KNOWN = (
 )
 _TABLE = "released"
 SIDECAR_TABLE = "_anonkit"
-"""What follows the name of a table in that of the table beside it, which holds the sidecars."""
+"""Suffix of a table's name in that of the table beside it, which holds the sidecars."""
 
 
 @dataclass(frozen=True, kw_only=True)

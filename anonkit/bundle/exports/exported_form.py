@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 1 << 15
-"""Rows that are held at a time."""
+"""Rows in memory at a time."""
 
 
 class Rows(Protocol):

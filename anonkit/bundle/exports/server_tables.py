@@ -27,7 +27,7 @@ _PATIENCE = {
     "tcp_user_timeout": "60000",
     "application_name": "anonkit",
 }
-"""What libpq is told where the address does not say: a server that is gone is noticed within about a minute."""
+"""Defaults of libpq where the address sets none: a server that is gone is noticed within about a minute."""
 _TIMES = "timestamp with time zone"
 
 

@@ -25,7 +25,7 @@ from anonkit.errors import MissingDependencyError, ParameterError
 MOST_ROWS, MOST_COLUMNS, MOST_LETTERS = 1_048_576, 16_384, 32_767
 """Limits of a sheet; the header is one of its rows."""
 LARGEST = 10**15
-"""Whole numbers from here on have more digits than Excel keeps."""
+"""Integers from here on have more digits than Excel keeps."""
 LEAST, MOST = 2.3e-308, 1e308
 """Numbers beyond these are none to Excel, infinite ones among them."""
 _DAY_0, _FIRST_DAY = date(1899, 12, 30), date(1900, 3, 1)

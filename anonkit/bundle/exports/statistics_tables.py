@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 _Read = TypeVar("_Read")
 
 MOST_LABELS = 1_000
-"""Texts of a column that are codes with labels; more are no list that anybody reads in a program of statistics."""
+"""Most strings of a column that are codes with labels; nobody reads a longer list in a program of statistics."""
 LARGEST_WHOLE = 1 << 53
-"""Whole numbers beyond are not exact as the floating-point numbers that both forms have."""
+"""Integers beyond are not exact as the floating-point numbers that both forms have."""
 LARGEST_NUMBER = 8.9e307
-"""Numbers beyond stand for missing values in Stata, and for bounds of ranges in SPSS; infinite ones are among them."""
+"""Numbers beyond mean missing values in Stata, and bounds of ranges in SPSS; infinite ones are among them."""
 _MOST_DIGITS = 15
-"""Decimals of so many digits are exact as numbers; longer ones are texts."""
+"""Decimals of so many digits are exact as numbers; longer ones are strings."""
 _LONG = 2_147_483_620
-"""Largest whole number of Stata's type `long`."""
+"""Largest integer of Stata's type `long`."""
 _CHUNK_ROWS, _CHUNK_BYTES = 1 << 17, 1 << 26
 _DAY = 86_400
 _TRUTH = {"false": 0, "true": 1}
@@ -66,7 +66,7 @@ class FileRules:
     longest_text: int
     """In bytes of UTF-8."""
     keeps_blanks: bool
-    """False: blanks at the end of a text are lost."""
+    """False: blanks at the end of a string are lost."""
     first_day: date
     day_0: date
     formats: Mapping[str, str]
@@ -401,7 +401,7 @@ class _Stored:
     cells: Any
     """Array of numbers or of strings."""
     labels: Mapping[int, str] | None = None
-    """Text of every code."""
+    """String of every code."""
     format: str | None = None
 
 

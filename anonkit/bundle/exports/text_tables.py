@@ -22,7 +22,7 @@ from anonkit.bundle.exports.export_files import ExportFile
 from anonkit.bundle.exports.exported_form import BATCH_ROWS, Rows
 
 FORMULA = "(^|[;,|\t\r\n])([\"']*[=+\\-@\t\r＝＋－＠])"
-"""Where a cell may begin for a spreadsheet, and what it takes for a formula there, behind quotes or apostrophes."""
+"""Begins of a cell for a spreadsheet, and signs that it takes for a formula there, after quotes or apostrophes."""
 
 
 class TextTable(ExportFile):

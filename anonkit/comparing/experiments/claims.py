@@ -41,7 +41,7 @@ class _Value:
 
 
 _Side: TypeAlias = Mapping[Sample, _Value]
-"""What was measured on one side of a comparison, sample by sample."""
+"""Measurements of one side of a comparison, sample by sample."""
 _Series: TypeAlias = Sequence[tuple[Value, _Side]]
 """The same for every value of an axis."""
 

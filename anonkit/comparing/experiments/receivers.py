@@ -20,7 +20,7 @@ from anonkit.published.tree_model import FORMATS as FORESTS
 MODELS = ("reconstructed", "svm")
 _BINS = 5
 _STAR = "*"
-"""What is released in place of values that are not told."""
+"""Released sign of suppressed values."""
 
 
 def samples_of_release(

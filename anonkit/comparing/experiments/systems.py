@@ -28,14 +28,14 @@ MEASURES = (
     *("accuracy", "balanced_accuracy", "auc", "kept", "seconds", "total_seconds"),
     *("epsilon", "breach", "guess", "breach_width"),
 )
-"""What may be measured of a run.
+"""Measures of a run.
 
 `kept` counts released values as yes/no features. `seconds` is CPU time of the release, or of a comparator,
-`total_seconds` of the receiver's model too. `epsilon` is what the release really costs; the other three are in
+`total_seconds` of the receiver's model too. `epsilon` is the true loss of the release; the other three are in
 `breach_measures`.
 """
 EXACT = ("epsilon", "breach", "guess")
-"""Measures that follow from parameters alone: one run tells them without error."""
+"""Measures that follow from parameters alone: one run gives them without error."""
 
 _KEYS = (
     *("title", "method", "preset", "comparator", "parameters", "axes", "grid", "data", "model", "settings"),

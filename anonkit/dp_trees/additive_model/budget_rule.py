@@ -41,7 +41,8 @@ _READING_SCALES = 40
 _MOST_READING = Fraction(3, 100)
 _GAIN, _LEAST_GAIN = 0.15, 0.09
 """Rows that a pair gets right beyond the better of its attributes, as a share of all, from which on it leads the tree;
-and the least, where what is paid tells so little from nothing. Attributes that each say much gain some .05 together."""
+and the least, where the loss paid distinguishes so little from nothing. Attributes that each predict much gain some .05
+together."""
 _TOLD_APART = 1.5
 """The least gain over what a pair that gains nothing may seem to."""
 _CHOICE_ODDS = 2.0
@@ -50,7 +51,7 @@ _LEAST_CHOICE, _MOST_CHOICE = Fraction(1, 100), Fraction(6, 100)
 _LED_COUNTS = Fraction(20, 100)
 """Share for the class counts of a tree that a pair leads: all of what it says of their interaction."""
 _ASKED = 1.0
-"""Attributes that are asked where no weights are learned: so many times the root of epsilon and rows for each class.
+"""Attributes measured where no weights are learned: so many times the root of epsilon and rows for each class.
 
 The noise of a histogram grows with their number. Of few rows many drowned histograms say less than a few.
 """
@@ -60,7 +61,7 @@ _CALIBRATED_FROM = 1_800
 Below, the noise of the slope is about as large as what there is to correct.
 """
 _OF_COUNTS = Fraction(3, 4)
-"""What the calibration gets of the share for class counts: the histograms tell the rows of each class, too."""
+"""Part of the share for class counts that the calibration gets: the histograms count the rows of each class, too."""
 _ROWS_OF_COUNTS, _LEAST_COUNTS, _MOST_COUNTS = 8.0, 0.06, 0.12
 """Class counts of leaves get this over the product of epsilon and rows, so that their noise is small; and limits."""
 _DEEPER = (50_000, 100_000, 400_000)

@@ -21,9 +21,9 @@ from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
 
 CALIBRATION_BOUND = FEATURE_UNIT * PROBABILITY_UNIT // 2
-"""What a row adds to the gradient at most, in absolute sum: half a natural logarithm times a probability."""
+"""Sensitivity of the gradient to a row, in absolute sum: half a natural logarithm times a probability."""
 LEAST_SLOPE, LARGEST_SLOPE = 0.85, 3.0
-"""Within these the evidence counts: a smaller slope makes better probabilities, and tells classes apart less well."""
+"""Within these the evidence counts: a smaller slope makes better probabilities, and separates classes less well."""
 _SLOPE_DEVIATION, _INTERCEPT_DEVIATION = 0.35, 0.1
 """Prior standard deviations of the slope around 1, and of the intercept of each class around what it was."""
 
@@ -103,7 +103,7 @@ class NoisyCalibration:
         unit = FEATURE_UNIT * PROBABILITY_UNIT
         scale = 2.0**52 / self.step.draw.rate / unit
         size = len(self.gradient)
-        # one intercept stands for the difference of two
+        # one intercept is the difference of two
         deviations = np.full(size, _INTERCEPT_DEVIATION * (2 if size == 2 else 1))
         deviations[0] = _SLOPE_DEVIATION
         steepness = curvature * max(rows, 1.0)

@@ -22,7 +22,7 @@ from anonkit.published.marginal_tables import MarginalSchema
 from anonkit.published.tree_attributes import Attribute, TreeSchema
 
 MOST_CELLS = 8
-"""Cells of a number that are told apart."""
+"""Cells of a number that are distinguished."""
 _ROWS_A_CELL = 16
 """Rows for each cell of the table of a pair by class, at least: chance alone makes sparser tables look dependent."""
 _MOST_CELLS_COUNTED = 1 << 21

@@ -23,7 +23,7 @@ from anonkit.published.noisy_tables import GAUSSIAN
 
 _ONE = 1 << RATE_BITS
 _MORE = 2
-"""So many times the histograms of the same noise are asked: docs/methods/details/dp_forest.md has on which tables."""
+"""Factor on the number of histograms of the same noise: docs/methods/details/dp_forest.md names the tables."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,7 +35,7 @@ _STRENGTH_A_CELL = 8
 """Product of epsilon and rows for each cell of the table of a pair by class, at least."""
 _FINER_CELLS = (32, 16)
 _STRENGTH_A_FINER_CELL = 16
-"""The same for each cell of the grid of a tree that tells more cells of numbers apart than the choice does."""
+"""The same for each cell of the grid of a tree that distinguishes more cells of numbers than the choice does."""
 _MOST_LEVELS = 12
 """Levels of a grid: categories are taken off one by one."""
 

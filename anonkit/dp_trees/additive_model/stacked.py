@@ -57,7 +57,7 @@ _PIECE_CELLS = 1 << 22
 """Rows times features times classes that are worked on at once."""
 _FEWEST_UNITS = 1 << 12
 _CALIBRATION_ROWS = 3000
-"""Rows drawn from the noisy counts that tell the curvature of the calibration."""
+"""Rows drawn from the noisy counts that estimate the curvature of the calibration."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class StackedPlan:
     def trees_plan(self) -> Plan:
         """The plan of the trees."""
         depth, rule = self.rule.depth, self.rule
-        # evenly: the first splits of an interaction tell least, and all others rest on them
+        # evenly: the first splits of an interaction inform least, and all others rest on them
         chosen = depth - rule.led
         weights = (*[Fraction(0)] * rule.led, *[rule.splits / max(chosen, 1)] * chosen, rule.counts)
         changes = changed_rows(self.rows_per_unit, self.adjacency)

@@ -30,7 +30,7 @@ TARGET_SHARE = Fraction(1, 10)
 _ROWS_A_CELL = 2
 """Scales of its noise for which the grid has a cell of as many rows, if rows were spread evenly."""
 _DEVIATIONS = 2.0
-"""Standard deviations of the noise of a run of cells above which it stands out."""
+"""Standard deviations of the noise of a run of cells above which it counts as more than noise."""
 _FEWEST_CELLS, _MOST_CELLS = 64, 1024
 _BINS = ((1_000, 2), (4_000, 3), (15_000, 4), (100_000, 6))
 _MOST_BINS = 8

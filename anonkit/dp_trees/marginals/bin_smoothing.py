@@ -13,7 +13,7 @@ import numpy as np
 from anonkit.domains.array_types import FloatArray
 
 _STRENGTHS = tuple(10.0**power for power in np.arange(-1.0, 4.5, 0.5))
-"""How much the squares of second differences may count; without any nothing is smoothed."""
+"""Weights of the squares of second differences; without any nothing is smoothed."""
 
 
 def smoothed(counts: FloatArray, variance: float) -> tuple[FloatArray, FloatArray]:

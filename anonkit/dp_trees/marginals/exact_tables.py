@@ -80,7 +80,7 @@ class ExactTables:
     def grouped(self, pair: Pair, groups: Sequence[IntArray]) -> IntArray:
         """Return the table of a pair by groups of values, shape (classes, groups, groups)."""
         first, second = (membership(groups[column]) for column in pair)
-        # sums of whole numbers below 2**53: floats hold them exactly
+        # sums of integers below 2**53: floats represent them exactly
         return np.rint(first.T @ self.pairs[pair].astype(np.float64) @ second).astype(np.int64)
 
 

@@ -37,25 +37,25 @@ SPLIT_FINENESS = 5.0
 MOST_SPLIT_NEED = 0.3
 """Dependence on the target beyond which it is not worth asking for."""
 MOST_SPLIT_NOISE = 0.12
-"""Scale of the noise of the reading of it above which it tells too little to be asked for."""
+"""Scale of the noise of the reading of it above which the reading is too inaccurate to be taken."""
 SPLIT_READING_NOISE = 0.01
-"""Scale of the noise of the reading of it, as a distance, below which more epsilon tells no more."""
+"""Scale of the noise of the reading of it, as a distance, below which more epsilon adds nothing."""
 READING_SHARE = 0.05
 """Share of epsilon for a reading at most."""
 READING_PRICE = 0.004
-"""What the reading of a dependence may cost the columns at most, as a distance."""
+"""Most cost of the reading of a dependence to the columns, as a distance."""
 GAIN_PRICE = 0.002
-"""What the reading of a gain may cost the columns at most, as a distance."""
+"""Most cost of the reading of a gain to the columns, as a distance."""
 GAIN_NOISE = 0.001
-"""Scale of the noise of the reading of a gain, as a distance, below which more epsilon tells no more."""
+"""Scale of the noise of the reading of a gain, as a distance, below which more epsilon adds nothing."""
 MOST_GAIN_NOISE = 0.01
-"""Scale above which it tells too little to be asked for."""
+"""Scale above which it is too inaccurate to be taken."""
 GAIN_SCALES = 1.5
 """Scales of its noise that a gain must reach."""
 FEW_PAIRS = 2
-"""Pairs that are asked about too, where a forest has more."""
+"""Pairs of a second reading, where a forest has more."""
 TYPICAL_DEPENDENCE = 0.15
-"""Public stand-in for how far a pair is from independence beyond what chance makes, in its rows."""
+"""Public substitute for the distance of a pair from independence beyond chance, in its rows."""
 FULL_TREE_NOISE = 0.02
 """Expected loss by noise up to which all columns are joined; above it half of the pairs are measured."""
 EDGE_SHARE = 0.03
@@ -75,7 +75,7 @@ FIT_STEPS = (40, 60)
 FIT_WORK = 1 << 23
 """Steps times pairs of values, about, where that is more than half of the steps."""
 COMPLETION_ROUNDS = 3
-"""How often the completion of pairs goes through those that were measured again, when all of them are."""
+"""Passes of the completion of pairs through those that were measured again, when all of them are."""
 MOST_VALUE_PAIRS = 1 << 21
 """Pairs of values of all columns times classes that a mixture is fitted to at most."""
 UNMEASURED_WEIGHT = 2.0
@@ -87,16 +87,16 @@ FURTHER_NOISE = 0.008
 GAUSSIAN_FURTHER_NOISE = 0.016
 """The same under Gaussian noise, which grows with the root of the number of tables only."""
 GAUSSIAN_SPLIT_NOISE = 0.03
-"""Expected distance by Gaussian noise of a full tree split by the target, above which one tree of all columns is asked
+"""Expected distance by Gaussian noise of a full tree split by the target, above which one tree of all columns is read
 for too: it measures the target's own pairs where they matter."""
 SPLIT_COST_REPAID = 0.5
 """Part of what a split by the target costs, above which the gain of such a tree is taken at once."""
 THROUGH_TARGET = 1.2
-"""What a split brings to a pair of columns, in the product of how far each depends on the target."""
+"""Gain of a pair of columns by a split, in the product of how far each depends on the target."""
 PATHS = {LAPLACE: 0.5, GAUSSIAN: 0.7}
-"""What a tree gains beside what its own pairs do, as a part of that, by the law of noise: pairs follow along it."""
+"""Gain of a tree beside that of its own pairs, as a part of that, by the law of noise: pairs follow along it."""
 GAUSSIAN_COST = 0.4
-"""Part of what pairs are expected to cost the columns that they do cost under Gaussian noise: their tables tell of the
+"""Part of what pairs are expected to cost the columns that they do cost under Gaussian noise: their tables show the
 columns too."""
 FURTHER_GAIN = 0.01
 """Gain of the forest, as it was read, from which on there are pairs beside it."""
@@ -109,7 +109,7 @@ MOST_TIE_NOISE = 0.2
 TIE_SHARE = 0.1
 """Share of what is left for that pair at most: one half for its choice, one for its table."""
 TIE_PRICE = 0.006
-"""What that pair may take from the columns at most, as a distance; its table gives a part of it back."""
+"""Most cost of that pair to the columns, as a distance; its table gives a part of it back."""
 _CELL, _PAIR_CELL, _PATH, _CHANCE = 0.8, 0.5, 0.3, 0.8
 
 

@@ -83,7 +83,7 @@ class PairCounts:
         tables = []
         above, rows = -1, labels
         for (first, second), (classes, first_groups, second_groups) in zip(self.pairs, self.shapes, strict=True):
-            if first != above:  # pairs of one first column stand together: class and group are one number for all
+            if first != above:  # pairs of one first column are together: class and group are one number for all
                 above, rows = first, labels * first_groups + coded[first]
             cells = rows * second_groups
             cells += coded[second]

@@ -24,7 +24,7 @@ from anonkit.randomness import Randomness
 from anonkit.report.blocks import Budget
 
 PUBLIC_COLUMNS = ("That the table has these columns, with their names and their types, is public knowledge.",)
-"""What a promise rests on whose domains were found privately."""
+"""Conditions of a promise whose domains were found privately."""
 
 
 @dataclass(frozen=True, kw_only=True)

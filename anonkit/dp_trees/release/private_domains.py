@@ -40,7 +40,7 @@ from anonkit.protocols import Engine, Source
 FINDING_SHARE = Fraction(1, 4)
 """Share of epsilon for domains; of delta it is a half."""
 _KIND_SHARE = Fraction(1, 8)
-"""Of the share of a column of texts: whether it holds numbers."""
+"""Part of the share of a column of strings: whether it holds numbers."""
 _SEARCHED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
 
 
@@ -111,7 +111,7 @@ class DomainSearch:
             column = policy.column(name)
             try:
                 columns[name] = self._searched(column, policy, self._row_units // len(names), self._delta / len(names))
-            except PolicyError as refusal:  # the draws were made, and it tells of them
+            except PolicyError as refusal:  # the draws were made, and it discloses their outcome
                 refusals.append(refusal)
             if columns[name] is column:
                 columns[name] = replace(column, role=Role.IDENTIFIER, sensitive=False)

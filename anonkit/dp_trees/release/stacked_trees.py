@@ -371,7 +371,7 @@ class StackedRows:
         n_rows = codes.shape[1]
         uniform, labels = words.fractions(n_rows) / (1 << 52), np.empty(n_rows, dtype=np.int64)
         rows = max(1, _CHANCES_AT_ONCE // self.forest.schema.n_classes)
-        for start in range(0, n_rows, rows):  # rows times classes are never held
+        for start in range(0, n_rows, rows):  # rows times classes are never in memory
             part = slice(start, start + rows)
             chances = self.scores.probabilities(places_of(self.forest, codes[:, part]), codes[:, part])
             labels[part] = (np.cumsum(chances, axis=1)[:, :-1] <= uniform[part, np.newaxis]).sum(axis=1)

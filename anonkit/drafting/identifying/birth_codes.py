@@ -38,7 +38,7 @@ def are_initials_with_birthday(texts: Sequence[str]) -> bool:
 
 
 def begin_with_birth(texts: Sequence[str]) -> bool:
-    """Tell whether nearly all of distinct strings are a date of six or eight digits and three to seven more digits."""
+    """Return whether nearly all strings are a date of six or eight digits and three to seven more digits."""
     found = [each for text in texts if len(text) <= 18 and (each := _NUMBER.fullmatch(text))]
     if len(found) < max(_VALUES, _NUMBERS_SHARE * len(texts)):
         return False

@@ -119,7 +119,7 @@ def _lettered(check: Callable[[str], bool]) -> Callable[[str], bool]:
 _CARD = "payment_card"
 _NATIONAL = "national_id"
 _CHECKED = 0.95
-"""Share of values whose check digit must be right where nothing else tells the number: one in ten is by chance."""
+"""Share of values whose check digit must be right where nothing else identifies the number: one in ten is by chance."""
 _LETTERED = 0.8
 _MOST_LETTERS = 24
 _IP_SHARE = 0.8

@@ -26,7 +26,7 @@ ROWS_COMPARED = 20_000
 
 _NUMBERED = Verdict(rule="row_numbers", reason="its whole numbers number the rows", kind=Kind.KEY)
 _FEWEST = 10
-_FEWEST_NUMBERED = 20  # below, different whole numbers that lie close together are nothing unusual
+_FEWEST_NUMBERED = 20  # below, different integers that lie close together are nothing unusual
 _GAPS = 1.5  # numbers a row: rows may have been left out after they were numbered
 _MOSTLY = 0.98  # of the rows, in which a value follows from another column
 _COMMON = 0.9  # share of the commonest value above which it hardly matters

@@ -99,7 +99,7 @@ _KINDS_NAMED = {
     Kind.GIVEN_NAME: vocabulary("firstname givenname forename vorname prénom prenom voornaam imię imie"),
     Kind.PERSON_NAME: vocabulary("name names fullname nom nombre nome naam 姓名 名字 氏名"),
 }
-"""Words of a column's name, by the kind of identifier that they name; the first kind of which one stands there."""
+"""Words of a column's name, by the kind of identifier that they name; the first kind with such a word counts."""
 _BIRTH_WORDS = vocabulary(
     "birth born dob birthday birthdate dateofbirth geburt geboren geburtstag geburtsdatum naissance nacimiento "
     "nascita nascimento geboortedatum fødselsdato födelsedatum urodzenia"
@@ -155,7 +155,7 @@ def names_number(name: str) -> bool:
 
 
 def is_numbering(name: str) -> bool:
-    """Tell whether a name ends like a numbering and is not that of a group of people: `case no`, but not `zip_code`."""
+    """Return whether a name ends like a numbering and names no group of people: `case no`, but not `zip_code`."""
     words = words_of(name)
     return not _NUMBERING_WORDS.isdisjoint(words[-1:]) and _THING_WORDS.isdisjoint(words)
 

@@ -217,7 +217,7 @@ _OF_NO_PERSON = vocabulary(
     "hill rue via calle plaza avenida straße platz weg allee saint st san santa new north south east west disease "
     "syndrome lymphoma and und et &"
 )
-"""Words that stand beside names in the names of schools, firms, places and diseases."""
+"""Words beside names in the names of schools, firms, places and diseases."""
 
 _MOST_LETTERS = 60
 _SINGLE_SHARE = 0.6

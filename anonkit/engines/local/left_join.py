@@ -24,7 +24,7 @@ from anonkit.errors import EngineError
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_KEY = "k"  # in a private file; its other columns are c0, c1, … since SQL does not tell `a` from `A`
+_KEY = "k"  # in a private file; its other columns are c0, c1, … since SQL does not distinguish `a` from `A`
 _MEMORY = "1GB"
 _PIECE = 64 << 20  # bytes of joined rows that are written at a time
 

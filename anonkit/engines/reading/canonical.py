@@ -62,7 +62,7 @@ _AS_TEXT = {
     "pandas.interval": 'frame["…"].astype(str)',
     "pandas.period": 'frame["…"].astype(str), or frame["…"].dt.to_timestamp() for dates',
 }
-"""How texts are made of the values of extension types that people meet, by the name of the type."""
+"""Strings for the values of extension types that people meet, by the name of the type."""
 
 
 def _is_text(given: pa.DataType) -> bool:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from anonkit.policy.column_declarations import Column, ColumnType
 
 _FIGURES = r"^\s*[+-]?[0-9.,]+([eE][+-]?[0-9]+)?\s*$"
-_BETWEEN = "\ue000"  # stands for the comma while the two change places; no text of figures has it
+_BETWEEN = "\ue000"  # replaces the comma while the two change places; no text of figures has it
 
 Parse = Callable[[pa.Array], pa.Array | None]
 """Returns typed cells, or None when some cell does not fit."""

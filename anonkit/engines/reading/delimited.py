@@ -31,7 +31,7 @@ from anonkit.policy.declaration import Policy
 from anonkit.policy.encodings import COMMA
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
-"""What stands between the cells of a format, unless its header plainly uses another one."""
+"""Delimiter of a format, unless its header plainly uses another one."""
 _BLOCK = 8 << 20  # bytes parsed at a time; also the longest row
 _HEAD = 1 << 20  # bytes in which the header must end
 _LINE_ENDS = (b"\n", b"\r")

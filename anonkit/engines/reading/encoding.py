@@ -120,7 +120,7 @@ def _python_values(values: pa.Array, ordered: bool) -> list[Any]:
     if pa.types.is_decimal(values.type) and any(
         Decimal(repr(number)) != cell for number, cell in zip(python, cells, strict=True)
     ):
-        return cells  # more digits than floats tell apart
+        return cells  # more digits than floats distinguish
     return python
 
 

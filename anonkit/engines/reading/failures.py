@@ -24,7 +24,7 @@ Explain = Callable[[Exception], AnonkitError]
 _LIMITS = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _NO_THREAD = "Unknown error: Failed to launch worker thread"
 FOREIGN = (pa.ArrowException, OSError, EOFError, ArithmeticError, LookupError, TypeError, ValueError)
-"""What pyarrow, numpy and the file system raise over bad data; programming errors and signals pass."""
+"""Errors of pyarrow, numpy and the file system on bad data; programming errors and signals pass."""
 
 
 def shielded(action: Callable[[], _T], explain: Explain, foreign: tuple[type[Exception], ...] = FOREIGN) -> _T:

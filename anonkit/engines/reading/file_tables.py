@@ -11,7 +11,7 @@ from anonkit.engines.reading.preambles import GivenLayout
 from anonkit.policy.declaration import Policy
 
 TEXTS = "texts"
-"""A Parquet file in which cells are texts or missing, in all or some columns: typed as those of a text file are."""
+"""A Parquet file in which cells are strings or missing, in all or some columns: typed as those of a text file are."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

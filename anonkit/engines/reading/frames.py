@@ -24,9 +24,9 @@ from anonkit.policy.declaration import Policy
 _NOT_OF_ARROW = ("period", "interval", "complex")
 """Types that pandas finds where all cells are of one; with any other cell they are objects, which can be read."""
 _ANY = (Exception,)
-"""What objects in a column, and streams of other libraries, may raise."""
+"""Errors of objects in a column, and of streams of other libraries."""
 _BEYOND_ALL = "1e999"
-"""An infinite number as a text that is read as one."""
+"""An infinite number as a string that is read as one."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,7 @@ NEARLY_ALL = 0.75
 MANY = 8
 """Different numbers that such a column holds, at least: fewer beside a word are meant (1, 2, 3, `4 or more`)."""
 
-_BUCKETS = 256  # of numbers, by a fixed hash: how many are used tells about how many numbers there are
+_BUCKETS = 256  # of numbers, by a fixed hash: the number used estimates the number of numbers
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2**64 by the golden ratio, Fibonacci hashing (Knuth, volume 3, section 6.4)
 _NUMBER = r"^\s*[+-]?(0|[1-9][0-9]{0,14})(\.[0-9]*)?([eE][+-]?[0-9]+)?\s*$"
 _CURRENCY = r"(?:\p{Sc}|EUR|USD|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|CAD|AUD|BRL|kr|zł|Kč|Ft)"
@@ -37,7 +37,7 @@ _WRITTEN = (
 """A number with a decimal comma, groups of thousands, a per cent sign or a currency; RE2 has `\\p{Sc}`."""
 _HEAD = 4  # counts of a column before those of its buckets
 _FIGURES = _HEAD + _BUCKETS
-_LOOKED_AT = 4096  # cells, by which is told whether texts repeat
+_LOOKED_AT = 4096  # cells that show whether strings repeat
 
 
 def text_columns(schema: pa.Schema, policy: Policy) -> list[str]:

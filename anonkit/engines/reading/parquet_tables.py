@@ -26,7 +26,7 @@ from anonkit.policy.encodings import UTF8, encoding_named
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 Keys = Mapping[str, str | None]
-"""Cells that stand in the names of a file's folders, as strings."""
+"""Cells from the names of a file's folders, as strings."""
 
 
 def open_parquet(path: Path, policy: Policy) -> ParquetRows:

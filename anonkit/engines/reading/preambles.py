@@ -19,13 +19,13 @@ from itertools import pairwise
 from anonkit.errors import ChoiceError, SourceError, option
 
 DELIMITERS = (",", ";", "\t", "|")
-"""What may stand between cells where nobody says it."""
+"""Possible delimiters where none is declared."""
 
 QUOTES = "double the quotes inside quoted cells"
-"""How to mend a cell with quotes in it."""
+"""Remedy for a cell with quotes in it."""
 
 _OTHERS = (":", "^", "~", "\x01", "¦")
-"""What stands between the cells of some files, and is only pointed out."""
+"""Rare delimiters, which are only pointed out."""
 _ROWS, _MOST_TITLES = 64, 20
 """Rows that are looked at, and titles at most among them."""
 _NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*")

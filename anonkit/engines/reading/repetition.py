@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 FOLDED = pa.dictionary(pa.int32(), pa.string())
 """Type of a text column while it is moved as a dictionary."""
 
-_LOOK = 1 << 13  # cells that tell whether a column repeats itself
+_LOOK = 1 << 13  # cells that show whether a column repeats itself
 
 
 def repeating(table: pa.Table) -> list[int]:

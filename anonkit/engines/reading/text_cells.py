@@ -218,7 +218,7 @@ def _within_blanks(parse: Parse) -> Parse:
 
     def parse_trimmed(texts: pa.Array) -> pa.Array | None:
         if parse(pc.utf8_trim_whitespace(texts.drop_null()[:1])) is None:
-            return None  # most columns are told by their first text
+            return None  # the first string decides most columns
         values = parse(texts)
         return parse(pc.utf8_trim_whitespace(texts)) if values is None else values
 

@@ -43,7 +43,7 @@ SUFFIXES: Mapping[str, str] = {
     ".sas7bdat": "sas7bdat",
     ".xpt": "xpt",
 }
-"""What the end of a file's name says of its format."""
+"""Format of a file by the end of its name."""
 
 LAKES = ("delta", "iceberg")
 FORMATS: tuple[str, ...] = (*dict.fromkeys(SUFFIXES.values()), *LAKES)
@@ -58,7 +58,7 @@ _OTHER_NAMES = {
     "zsav": "sav",
     **dict.fromkeys(("xlsx", "xlsm", "xlsb", "xls", "ods"), "excel"),
 }
-_OF_FILES = ("sqlite", "duckdb", *LAKES)  # schemes of what stands on this machine
+_OF_FILES = ("sqlite", "duckdb", *LAKES)  # schemes of sources on this machine
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://")
 

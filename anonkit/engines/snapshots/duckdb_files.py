@@ -38,7 +38,7 @@ _WRITTEN: Mapping[str, str] = {
     **dict.fromkeys(("UUID", "INTERVAL", "BIT", "TIME WITH TIME ZONE", "ENUM"), _SPELLED),
     '"NULL"': _SPELLED,
 }
-"""How a column of a type is selected; `{0}` is its name."""
+"""SQL of a column by its type; `{0}` is its name."""
 _DIGITS = ("HUGEINT", "UHUGEINT", "BIGNUM", "VARINT")
 _SETTINGS = {"enable_external_access": "false", "memory_limit": "1GB", "threads": "2"}
 """A query reads this file and no other, and installs nothing."""

@@ -41,7 +41,7 @@ _PATIENCE = {
     "tcp_user_timeout": "60000",
     "application_name": "anonkit",
 }
-"""What libpq is told where the address does not say: a server that is gone is noticed within about a minute."""
+"""Defaults of libpq where the address sets none: a server that is gone is noticed within about a minute."""
 _SESSION = (
     "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
     "SET LOCAL TIME ZONE 'UTC'",
@@ -50,7 +50,7 @@ _SESSION = (
 )
 _BATCH_BYTES = str(8 << 20)
 _TYPE = b"POSTGRESQL:type"
-"""Where the driver tells the server's name of a type: Arrow's type alone takes an amount of money for an integer."""
+"""Metadata key of the server's name of a type: Arrow's type alone takes an amount of money for an integer."""
 
 _AS_IT_IS = "{0}"
 _SPELLED = "{0}::text"
@@ -62,13 +62,13 @@ _WRITTEN: Mapping[str, str] = {
     **dict.fromkeys(("bpchar", "char", "citext", "uuid", "inet", "cidr", "macaddr", "macaddr8"), _SPELLED),
     **dict.fromkeys(("interval", "timetz", "bit", "varbit"), _SPELLED),
 }
-"""How a column of a type of the server is selected; `{0}` is its name."""
+"""SQL of a column by its type on the server; `{0}` is its name."""
 _DIGITS: Mapping[str, str] = {
     "numeric": "NULLIF({0}, 'NaN')::text",
     "money": "{0}::numeric::text",
     "oid": _SPELLED,
 }
-"""The same of types whose values are exact decimal texts."""
+"""The same of types whose values are exact decimal strings."""
 _MANY = re.compile(r"^_|range$|^unnamed")
 
 

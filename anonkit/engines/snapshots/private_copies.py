@@ -14,7 +14,7 @@ from anonkit.engines.reading.failures import shielded
 from anonkit.engines.reading.file_tables import TEXTS, FileTable
 from anonkit.errors import EngineError
 
-_GROUP_ROWS = 1 << 18  # rows of a row group, which is held in memory while it is written
+_GROUP_ROWS = 1 << 18  # rows of a row group, which is in memory while it is written
 
 
 def new_file(folder: Path, name: str) -> Path:

@@ -38,7 +38,7 @@ _BY_STATE: Sequence[tuple[str, str, str]] = (
     (r"22...|23...", "failed on what the query computes", _QUERY),
     (r"42...", "does not understand the query", _QUERY),
 )
-"""SQLSTATE (ISO/IEC 9075; PostgreSQL, appendix A), what is told of it, and the hint."""
+"""SQLSTATE (ISO/IEC 9075; PostgreSQL, appendix A), the message for it, and the hint."""
 _BY_WORDS: Sequence[tuple[str, str, str]] = (
     (r"could not translate host name|name or service not known", "cannot be reached: no such host", "spelled so?"),
     (r"connection refused|no such file|network is unreachable|no route|timeout expired|timed out",

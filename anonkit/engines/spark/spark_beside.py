@@ -74,7 +74,7 @@ class _Later(Generic[_Counted]):
             self.made.append(self.count())
         except Warning:  # a filter of the search met PySpark: this is no error of the count, which is made later
             return
-        except Exception as error:  # raised where the result is asked for, as if it had been counted there
+        except Exception as error:  # raised where the result is used, as if it had been counted there
             self.failure = error
 
     def forget_failure(self) -> None:
@@ -128,7 +128,7 @@ class _Counting:
 
     def _work(self) -> None:
         BESIDE.set(True)
-        with suppress(BaseException):  # what could not be counted here is counted when it is asked for
+        with suppress(BaseException):  # what could not be counted here is counted at its first use
             self._context.addJobTag(self._tag)
             for count in self._counts:
                 if self._ending.is_set():

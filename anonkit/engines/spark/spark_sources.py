@@ -20,7 +20,7 @@ from anonkit.protocols import BatchCount
 ROW = "row"
 """Column that numbers the rows of a sample; the others are c0, c1, … by place."""
 Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What a task does: a function of batches of the numbers of its pieces."""
+"""A task's function of batches of the numbers of its pieces."""
 
 _A_CORE = 4  # tasks that a counting job gives to each core
 

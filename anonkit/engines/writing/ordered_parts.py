@@ -27,9 +27,9 @@ from anonkit.engines.writing.row_maps import MappedRows, in_our_words, split_num
 from anonkit.engines.writing.shuffling import marked_first, sorted_by, spill_failed
 
 DEALT = pa.schema([("part", pa.int32()), ("rows", pa.binary())])
-"""What a task deals out: the number of a part, and an Arrow message with rows of it."""
+"""Schema of the deals of a task: the number of a part, and an Arrow message with rows of it."""
 WRITTEN = pa.schema([("part", pa.int32()), ("n", pa.int64())])
-"""What a task that writes tells: the number of a file, and its rows."""
+"""Schema of the result of a task that writes: the number of a file, and its rows."""
 
 _WORD = ""  # no column of a table has an empty name
 _AT_ONCE = 64 << 20  # bytes that are dealt together

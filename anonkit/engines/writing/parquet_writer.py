@@ -16,7 +16,7 @@ from anonkit.engines.reading.failures import FOREIGN, Explain, shielded
 from anonkit.engines.reading.repetition import FOLDED, folded, repeating
 from anonkit.errors import EngineError
 
-_TYPES_KEY = "ARROW:schema"  # where Arrow looks for the types that Parquet itself does not tell
+_TYPES_KEY = "ARROW:schema"  # where Arrow looks for the types that Parquet itself lacks
 
 
 def write_parquet(pieces: Iterable[pa.Table], schema: pa.Schema, path: Path, metadata: Mapping[str, str]) -> int:

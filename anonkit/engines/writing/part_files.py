@@ -37,7 +37,7 @@ def write_folder(
         A file cannot be written; the folder is deleted then.
     """
     n_rows = 0
-    shielded(folder.mkdir, cannot_write(folder))  # before the clean-up below: what stands there already is not ours
+    shielded(folder.mkdir, cannot_write(folder))  # before the clean-up below: a file that is there already is not ours
     try:
         for number, part in enumerate(_parted(pieces, rows_each)):
             n_rows += write_parquet(part, schema, folder / part_name(number), metadata)

@@ -17,7 +17,7 @@ from anonkit.engines.writing.row_maps import in_our_words, split_numbers
 from anonkit.errors import EngineError
 
 MADE = pa.schema([("at", pa.int64()), ("made", pa.binary())])
-"""What a task hands out: the place of an item, and what was made of it."""
+"""Schema of the result of a task: the index of an item, and the value made of it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,7 +38,7 @@ class PartTask:
 
 
 SAID = pa.schema([("group", pa.int64()), ("said", pa.binary())])
-"""What goes from task to task: the number of a group, and what is said to it."""
+"""Schema of messages from task to task: the number of a group, and the message to it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -20,7 +20,7 @@ from anonkit.bundle.data_files import file_digest
 from anonkit.engines.reading.failures import shielded
 from anonkit.errors import EngineError
 
-_TYPES_KEY = b"ARROW:schema"  # where Arrow looks for the types that Parquet itself does not tell
+_TYPES_KEY = b"ARROW:schema"  # where Arrow looks for the types that Parquet itself lacks
 _TAIL = 8  # a Parquet file ends in the length of its footer, 4 bytes, and 4 letters
 _HEAD = 4
 

@@ -212,7 +212,7 @@ class RowSum:
 
 
 COUNTED = pa.schema([("at", pa.int64()), ("n", pa.int64())])
-"""What a `RowSum` hands out."""
+"""Schema of the result of a `RowSum`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -241,7 +241,7 @@ class Dictionaries:
 
 
 DICTIONARIES = pa.schema([("column", pa.int32()), ("seen", pa.int64()), ("texts", pa.binary())])
-"""What `Dictionaries` hands out."""
+"""Schema of the result of `Dictionaries`."""
 
 
 def texts_of(message: bytes) -> pa.Array:

@@ -18,7 +18,7 @@ from anonkit.k_anonymity.search.hierarchy_levels import Ladder
 from anonkit.k_anonymity.search.shared_sets import GrowingSets, SharedSets
 
 LISTED = -2
-"""Stands for the last code going left at a node that lists its codes."""
+"""Marks the last code going left at a node that lists its codes."""
 
 _DETAIL = 0.1  # what the whole detail of the table is worth, when all that is known of the target is worth 1
 _BALANCE = 1.25  # after a cut that broke a requirement, the smaller side must grow by this

@@ -27,11 +27,11 @@ from anonkit.k_anonymity.search.box_growth import Splits
 from anonkit.k_anonymity.search.soft_labels import FOLDS, GRID, Predicted
 
 _COSTS = 2.0 ** (np.arange(-14, 21) / 2)
-"""What a box may cost, in units of the variance of what is true: from next to nothing to more than any table bears."""
+"""Costs of a box, in units of the variance of the truth: from next to nothing to more than any table bears."""
 _TOLD = 3.0
-"""Standard errors by which what forests tell of rows they have not seen must go with what is true, to be believed where
-it errs by more than the mean does. On tables with a target to tell, of 220 to 3,180 rows, it was 3.9 to 36; with one
-drawn at random, at most 3.0."""
+"""Standard errors by which predictions for unseen rows must agree with the truth, to be believed where they err by more
+than the mean does. On tables with a target to predict, of 220 to 3,180 rows, it was 3.9 to 36; with one drawn at
+random, at most 3.0."""
 
 _APART = 1.0
 """Standard errors of their difference by which a coarser division must be better than a finer one."""

@@ -22,7 +22,7 @@ from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.coded_columns import densify
 
 _FEW = 2
-"""A value that fewer people than this hold in several rows counts as held by so many."""
+"""A value that fewer people than this have in several rows counts as held by so many."""
 
 
 @dataclass(frozen=True, eq=False)

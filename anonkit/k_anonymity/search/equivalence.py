@@ -24,7 +24,7 @@ from anonkit.domains.coded_columns import combine, densify, distinct_in_groups, 
 from anonkit.errors import ParameterError
 from anonkit.k_anonymity.search.class_values import CountedPeople, Held, Triples, at_most, held_by_people, held_by_rows
 
-_CELLS = 4_000_000  # cells of a class-by-value table held at once
+_CELLS = 4_000_000  # cells of a class-by-value table in memory at once
 _TOLERANCE = 1e-9  # thresholds are met up to rounding
 
 

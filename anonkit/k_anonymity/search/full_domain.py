@@ -286,4 +286,4 @@ LOSSES: Mapping[str, Callable[[Lattice, Node], float]] = {
     "granularity": granularity_loss,
     "discernibility": discernibility_loss,
 }
-"""What Incognito makes as small as it can, by the name it has on the command line."""
+"""Objective that Incognito minimizes, by its name on the command line."""

@@ -29,7 +29,7 @@ from anonkit.domains.interval_ends import Point, gaps_between, place
 _FEW = 4096  # rows whose people are counted before those of all rows are
 
 IsHeavy = Callable[[int, int], bool]
-"""Tells whether at least k rows (people) have one of the values first, …, last - 1."""
+"""Predicate: True where at least k rows (people) have one of the values first, …, last - 1."""
 
 
 def heavy_borders(roundness: IntArray, is_heavy: IsHeavy) -> list[int]:

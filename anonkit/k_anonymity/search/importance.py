@@ -23,7 +23,7 @@ from anonkit.k_anonymity.search.out_of_bag import ForestSize, Matrix
 from anonkit.k_anonymity.search.random_forest import Forest
 from anonkit.k_anonymity.search.regression_forest import RegressionForest
 
-_CELLS = 100_000_000  # cells of the matrix a forest is grown on, unless all rows are asked for
+_CELLS = 100_000_000  # cells of the matrix a forest is grown on, unless all rows are used
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -15,7 +15,7 @@ import numpy as np
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.coded_columns import CodedColumn
 
-_VALUES = 8  # values of a category that are told apart in the guide
+_VALUES = 8  # values of a category that the guide distinguishes
 _AXES = 64  # outputs at most: memory is rows by these, whatever the number of columns
 _STEPS = 2.0**20  # the guide is rounded to parts of the spread of a column, so that sums are exact
 

@@ -29,7 +29,7 @@ Matrix = NDArray[np.float32]
 
 _CELLS = 4_000_000  # cells of permuted rows predicted at once
 _BITS = 63  # features that a word of a route can hold
-_BATCH = 50  # trees between two looks at what they tell
+_BATCH = 50  # trees between two checks of their predictions
 _MOVED = 1e-3  # mean square change of the predictions that a settled forest may show, per variance of the target
 _REVERSED = 0.02  # share of the differences in importance that a batch may reverse
 

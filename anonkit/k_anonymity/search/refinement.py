@@ -182,7 +182,7 @@ def cut_prospects(state: Refinable, position: IntArray, n_positions: int, chance
         steps = np.bincount(start, values, n_positions) - np.bincount(stop, values, n_positions)
         return np.asarray(np.cumsum(steps)[: n_positions - 1])
 
-    stay = ~left.bad & ~right.bad  # otherwise one part at most stays, and nothing is told apart
+    stay = ~left.bad & ~right.bad  # otherwise one part at most stays, and nothing is separated
     fresh = (left.guide.rows > 0).astype(float) + (right.guide.rows > 0) - (unsplit.rows > 0)
     gain = over_cuts(stay * (left.guide.explained + right.guide.explained - unsplit.explained - chance * fresh))
     lost = _lost(state.pool, unsplit, left.bad * left.guide.rows + right.bad * right.guide.rows, over_cuts)

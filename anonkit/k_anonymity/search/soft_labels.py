@@ -23,15 +23,15 @@ GRID = 2.0**20
 """Predictions are integers in units of 1 / GRID, so that no sum of them depends on the order of the rows."""
 
 FOLDS = 5
-"""Parts of the rows that are told of in turn, by forests that have learned from the others; at most."""
+"""Parts of the rows that are predicted in turn, by forests that have learned from the others; at most."""
 _MANY = 20_000  # rows with a class from which on fewer folds and rounds guide as well (figures: docs of `mondrian`)
 _FOLDS_OF_MANY = 3
 _FEW = 5_000  # rows learned from, from which on forests grow beside each other: with fewer, threads wait
-_ROWS = 200_000  # labelled rows that are learned from; more tell hardly more (figures: docs of `mondrian`)
-_ROUNDS, _STEP, _TREES = 70, 0.15, 560  # what 100 rounds of 0.1 tell; trees are those of all classes
+_ROWS = 200_000  # labelled rows that are learned from; more hardly help (figures: docs of `mondrian`)
+_ROUNDS, _STEP, _TREES = 70, 0.15, 560  # as good as 100 rounds of 0.1; trees are those of all classes
 _ROUNDS_OF_MANY, _STEP_OF_MANY, _TREES_OF_MANY = 50, 0.2, 400
 _ROUNDS_IN_BRIEF, _STEP_IN_BRIEF, _TREES_IN_BRIEF = 15, 0.4, 120
-_CLASSES = 32  # the rarest classes beyond these are told together
+_CLASSES = 32  # the rarest classes beyond these are predicted as one
 _CATEGORIES = 255  # the limit of histogram boosting; the rarest categories beyond it are learned as one
 
 
@@ -85,7 +85,7 @@ class Predicted:
 
 
 _Told = Callable[[FloatArray, _Fold, list[bool]], FloatArray]
-"""Learns from entries of features and their targets, and tells of those asked about; shape (n_asked, n_guides)."""
+"""Learns from entries of features and their targets, and predicts the others; shape (n_asked, n_guides)."""
 
 
 def soft_labels(

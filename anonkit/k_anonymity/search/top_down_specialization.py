@@ -29,17 +29,17 @@ from anonkit.k_anonymity.search.suppression import suppressed_rows
 from anonkit.k_anonymity.search.target_probabilities import guide_of
 
 SUPPRESSION_CHARGE = 0.25
-"""What a refinement pays for a row it suppresses, as a share of the guide's variance over all rows, with a guide or
+"""Cost of a row that a refinement suppresses, as a share of the guide's variance over all rows, with a guide or
 without. Rows worth more than the detail bought with them stay, even when the limit would let them go."""
 
 IMPORTANCE_EXPONENT = 0.25
 """Gains are weighted by the column's importance, relative to the largest, to this power: among refinements that
-tell about as much, those of columns the forest relies on come first, also where a column tells something only
+inform about as much, those of columns the forest relies on come first, also where a column informs only
 together with another."""
 
 _FIRST_DETAIL = 0.01
-"""What telling all rows of a column that must be kept apart is worth, as a share of the guide's variance: it decides
-between divisions that tell about as much of the target."""
+"""Worth of separating all rows of a column that must be kept, as a share of the guide's variance: it decides
+between divisions that inform about as much on the target."""
 
 _LEAST_IMPORTANCE = 1e-3  # relative importance of a column that has none or less
 _GRID = 64  # ranges of an ordered column between which the search may cut

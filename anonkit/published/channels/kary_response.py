@@ -226,7 +226,7 @@ class RandomizedResponse(TruthOrBlind):
     def ratio(self) -> Fraction | None:
         """Return (p_0 + p_j) / p_j for the smallest p_j, exact; None when a category is never answered blindly."""
         smallest = min(self.blind_weights)
-        # a domain of one category: every answer is the same, and tells nothing
+        # a domain of one category: every answer is the same, and informs of nothing
         if len(self.blind_weights) == 1:
             return Fraction(1)
         return None if smallest == 0 else Fraction(self.truth_weight + smallest, smallest)

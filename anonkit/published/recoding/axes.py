@@ -16,7 +16,7 @@ from anonkit.domains.interval_ends import Point, point_text
 from anonkit.published.recoding.cutting import parts_of
 
 MASK = "*"
-"""What stands for everything a column does not tell."""
+"""Label of everything that a column does not show."""
 OTHER = "other"
 """Label of the values that are not listed, unless a value is called so."""
 MISSING = "missing"

@@ -92,7 +92,7 @@ def _global_steps(recoding: GlobalRecoding) -> tuple[GlobalRecoding, ...]:
 
 def _local_steps(recoding: LocalRecoding) -> tuple[LocalRecoding, ...]:
     depth = np.zeros(len(recoding.nodes), dtype=np.int64)
-    for number, node in enumerate(recoding.nodes):  # children stand after their parent
+    for number, node in enumerate(recoding.nodes):  # children come after their parent
         if node is not None:
             depth[list(node.children)] = depth[number] + 1
     steps = [recoding]

@@ -10,7 +10,7 @@ from anonkit.published.recoding.box_routes import BoxRoutes
 from anonkit.published.recoding.recodings import GlobalRecoding, Recoding
 
 Labels = Mapping[str | None, frozenset[int]]
-"""The parts of its axis that each label of a column stands for."""
+"""The parts of its axis that each label of a column means."""
 
 
 def labels_of(recoding: Recoding) -> dict[str, tuple[IntervalAxis | CategoryAxis, Labels]]:
@@ -40,6 +40,6 @@ def _parts_of_labels(levels: Iterable[Sequence[str | None]]) -> Labels:
         of_level: dict[str | None, set[int]] = {}
         for part, label in enumerate(level):
             of_level.setdefault(label, set()).add(part)
-        for label, parts in of_level.items():  # the finest level that has a label says what it stands for
+        for label, parts in of_level.items():  # the finest level that has a label defines it
             found.setdefault(label, frozenset(parts))
     return found

@@ -16,7 +16,7 @@ from anonkit.published.statements.noise_statement import Draw, Statement, Value
 from anonkit.published.statements.queries import Count, ModeScore, RankScore, Sum
 
 BEFORE, AFTER = ("draw",), ("of", "statistic", "value")
-"""Columns of the table that stand before and after those of the cells."""
+"""Columns of the table before and after those of the cells."""
 MEANING = {
     "draw": "name of the draw",
     "of": "column that is added up, or of which a value is chosen",

@@ -12,7 +12,7 @@ from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, capital,
 from anonkit.report.wording import bound, number
 
 _MOST_TOLD = 1_000_000
-"""A factor beyond it is told by that: no figure behind it protects anybody."""
+"""A factor beyond it is given as this bound: no figure beyond it protects anybody."""
 _MOST_SHOWN = 700
 """Above it e to the epsilon is no float."""
 
