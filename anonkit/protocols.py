@@ -238,7 +238,7 @@ class Draft:
     """The draft of a release that a method hands to the pipeline: nothing is on disk yet."""
 
     data: Source
-    """The perturbed rows, in source order, with the columns that say whose they are; written in secret order unless
+    """The perturbed rows, in source order, with the columns of the unit; written in secret order unless
     `in_order`."""
     params: JsonObject
     """Content of `params.json` for consumers: public by design."""

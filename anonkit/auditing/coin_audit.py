@@ -72,7 +72,7 @@ def toss_again(
     Raises
     ------
     ParameterError, PolicyError
-        The method is not known, or cannot be run with what the files say.
+        The method is not known, or cannot be run with what the files state.
     """
     scene = Scene.of(report, params)
     with closing(open_engine("local")) as engine:
@@ -144,7 +144,7 @@ def _surest(bound: EpsilonBound, delta: float) -> float:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Scene:
-    """A method, and what its release says of its coins."""
+    """A method, and what its release states of its coins."""
 
     method: Method
     claimed: float

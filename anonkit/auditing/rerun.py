@@ -75,7 +75,7 @@ def rerun(
     Raises
     ------
     ParameterError, PolicyError
-        The method is not known, or cannot be run with what the files say.
+        The method is not known, or cannot be run with what the files state.
     """
     scene = _Scene.of(report, params, original, seed)
     with closing(open_engine("local")) as engine:

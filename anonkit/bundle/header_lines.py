@@ -72,7 +72,7 @@ def refuse_record(
     declared : collection of str
         Columns that the policy declares. Where half of the names are declared, the line holds names.
     hint : str, optional
-        What to do, where the options that say how a source is read are not at hand.
+        What to do, where the options for how a source is read are not at hand.
 
     Raises
     ------

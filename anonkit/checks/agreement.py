@@ -58,7 +58,7 @@ def _not_made(report: Mapping[str, Any]) -> int:
 
 
 def _treated_otherwise(params: Mapping[str, Any], report: Mapping[str, Any]) -> int:
-    """Count the columns of which the report says another role or treatment than the params do."""
+    """Count the columns of which the report states another role or treatment than the params do."""
     keys = ("role", "sensitive", "action")
     stated = {name: {key: entry[key] for key in keys if key in entry} for name, entry in named(report["columns"])}
     sensitive = {"sensitive": (True,), "target": (True, False)}

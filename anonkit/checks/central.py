@@ -67,8 +67,8 @@ def central_checks(
     guarantee : mapping
         The `guarantee` block of the report.
     is_promised : bool
-        False where nothing is promised, because the published method looks at exact counts: such a release must say
-        of no draw that it was accounted for.
+        False where nothing is promised, because the published method looks at exact counts: such a release must state
+        on no draw that it was accounted for.
 
     Raises
     ------

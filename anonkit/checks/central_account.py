@@ -143,7 +143,7 @@ def account_checks(params: Mapping[str, Any], facts: PublicFacts, expected: Expe
     ----------
     params : mapping
     facts : PublicFacts
-        What the params say besides the account.
+        What the params state besides the account.
     expected : ExpectedAccount
         Rebuilt from these.
     """

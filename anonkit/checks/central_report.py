@@ -175,7 +175,7 @@ def _by_level(costs: Sequence[tuple[Mapping[str, Any], Fraction]]) -> list[tuple
 
 
 def _stated_level(expected: tuple[Any, Any], line: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return what a line of the budget says in the currency that is expected of it."""
+    """Return what a line of the budget states in the currency that is expected of it."""
     (*_, currency), _ = expected
     if set(line) != {"level", "part", currency}:
         return (), 0
@@ -190,7 +190,7 @@ def _cost(line: Mapping[str, Any]) -> Fraction:
 
 
 def _size_of_mixture(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the report says of the tables and the mixture."""
+    """Return what the report states of the tables and the mixture."""
     return {
         "columns": len(params["tables"]),
         "pairs": len(params["pairs"]),

@@ -266,7 +266,7 @@ def _rows_of_mixtures(data: Path, params: Mapping[str, Any], facts: PublicFacts)
 
 
 def _rows_of_leaves(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Iterator[_Compared]:
-    """Compare rows that were drawn evenly from the boxes of leaves, as many as their counts say."""
+    """Compare rows that were drawn evenly from the boxes of leaves, as many as their counts."""
     if any(attribute.split == TAXONOMY for attribute in facts.attributes):
         return
     trees = params["trees"]

@@ -124,7 +124,7 @@ def _whose_rows(params: Mapping[str, Any], report: Mapping[str, Any], promise: K
 
 
 def _said_to_be_counted(report: Mapping[str, Any], k: int) -> Check:
-    """Check that the report says that whole sets of rows were counted, for this k: nobody else can count them."""
+    """Check that the report states that whole sets of rows were counted, for this k: nobody else can count them."""
     entries = [entry for entry in report["verification"]["checks"] if entry["name"] == WHOLE_SETS]
     said = [entry for entry in entries if same(entry["required"], k)]
     return Check(name="whole_sets_counted_by_owner", passed=len(said) == 1, observed=len(said), required=1)

@@ -32,7 +32,7 @@ def scores_of_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, 
     train : Table
         Released rows.
     test : Table
-        Held-out rows with the same columns, recoded like the released ones. A label that no released row has counts
+        Test rows with the same columns, recoded like the released ones. A label that no released row has counts
         as one that no model guesses.
     target : str
         The class label.
@@ -50,7 +50,7 @@ def scores_of_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, 
 def shares_of_models(
     train: pa.Table, test: pa.Table, target: str
 ) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int64]]:
-    """Train three kinds of models, and return their share of each class in every held-out row.
+    """Train three kinds of models, and return their share of each class in every test row.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def _texts(column: pa.ChunkedArray) -> list[str]:
 def model_features(
     train: pa.Table, test: pa.Table, names: Sequence[str]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the features of released and then held-out rows: as codes and scaled numbers, and one-hot."""
+    """Return the features of released and then test rows: as codes and scaled numbers, and one-hot."""
     ordinal, parts = [], []
     for name in names:
         kind = train.column(name).type

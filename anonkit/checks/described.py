@@ -117,7 +117,7 @@ def _wrong_in(
     report: Mapping[str, Any],
     manifest: Mapping[str, Any],
 ) -> int:
-    """Count what the descriptor says otherwise than the report, the manifest and the data."""
+    """Count what the descriptor states otherwise than the report, the manifest and the data."""
     guarantee, dataset, license_name = report["guarantee"], report["dataset"], manifest.get("license")
     expected = {
         "$schema": f"{_PROFILE}datapackage.json",

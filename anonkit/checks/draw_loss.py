@@ -126,7 +126,7 @@ def _is_number(value: object) -> bool:
 
 
 def _contradictions(params: Mapping[str, Any], guarantee: Mapping[str, Any], delta: Decimal) -> int:
-    """Count what the params say of the draws that is not as it is, or not as it is promised."""
+    """Count what the params state of the draws that is not as it is, or not as it is promised."""
     claimed, draw, choice = guarantee["parameters"], params["draw"], params["choice"]
     asked = params["method_parameters"]
     width = (1 if params["target"] is None else 2) * _STEP
@@ -151,7 +151,7 @@ def _contradictions(params: Mapping[str, Any], guarantee: Mapping[str, Any], del
 
 
 def _line_of_choice(rate: int, width: int) -> dict[str, Any]:
-    """Return what the params say of the choice of a scheme."""
+    """Return what the params state of the choice of a scheme."""
     return {
         "purpose": CHOICE,
         "mechanism": "permute-and-flip",

@@ -22,7 +22,7 @@ _FEWEST_PARTS = 2
 
 
 def kept_columns(params: Mapping[str, Any], report: Mapping[str, Any]) -> list[str]:
-    """Return the columns of which params or report say that they are kept."""
+    """Return the columns of which params or report state that they are kept."""
     said = (name for block in (params, report) for name, entry in named(block["columns"]) if entry.get("keep") is True)
     return list(dict.fromkeys(said))
 

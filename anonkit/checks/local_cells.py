@@ -84,7 +84,7 @@ def count_answers(data: Path, table: PublishedAnswers) -> AnswerCounts:
     data : path
         The Parquet file or folder.
     table : PublishedAnswers
-        What its params say.
+        Content of its params.
 
     Raises
     ------

@@ -43,7 +43,7 @@ def shuffle_checks(table: PublishedAnswers, report: Mapping[str, Any], epsilon: 
     Parameters
     ----------
     table : PublishedAnswers
-        What the params say.
+        Content of the params.
     report : mapping
         Its blocks `shuffle`, `rows`, `columns` and `method`.
     epsilon : float
@@ -52,7 +52,7 @@ def shuffle_checks(table: PublishedAnswers, report: Mapping[str, Any], epsilon: 
     Yields
     ------
     Check
-        `shuffle_claim`: the block says what follows from the parameters; `shuffle_epsilon`: its epsilon holds for its
+        `shuffle_claim`: the block states what follows from the parameters; `shuffle_epsilon`: its epsilon holds for its
         delta, and no smaller one that could be distinguished from it does. Not yielded where nothing is claimed.
 
     Raises

@@ -19,7 +19,7 @@ from anonkit.checks.response_rates import response_rate_checks
 from anonkit.promises.guarantee import Check
 
 _SHUFFLED = ("rr", "errph", "trr", "ppnb")
-"""Methods whose reports say what the secret shuffle of the rows adds."""
+"""Methods whose reports state what the secret shuffle of the rows adds."""
 
 
 def local_checks(

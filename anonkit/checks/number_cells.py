@@ -40,7 +40,7 @@ class Multiples:
 
 
 def multiples_of(raw: Mapping[str, Any], bounds: tuple[float, float]) -> Multiples | None:
-    """Read which numbers a domain of the params says that its column holds; None where it holds any.
+    """Read which numbers a domain of the params states that its column holds; None where it holds any.
 
     Raises
     ------

@@ -25,15 +25,15 @@ def scores_of_number_models(train: pa.Table, test: pa.Table, target: str) -> dic
     train : Table
         Released rows.
     test : Table
-        Held-out rows with the same columns, recoded like the released ones.
+        Test rows with the same columns, recoded like the released ones.
     target : str
         The number; rows of either table in which it is none are left out.
 
     Returns
     -------
     dict
-        `r2`, `mae` and `ci` with the 95 % interval of both over the held-out rows, of each model and of the mean; empty
-        for few rows, and where the held-out rows have one number alone.
+        `r2`, `mae` and `ci` with the 95 % interval of both over the test rows, of each model and of the mean; empty
+        for few rows, and where the test rows have one number alone.
     """
     predicted, truth = numbers_of_models(train, test, target)
     return {name: scored(guesses, truth) for name, guesses in predicted.items()}
@@ -42,7 +42,7 @@ def scores_of_number_models(train: pa.Table, test: pa.Table, target: str) -> dic
 def numbers_of_models(
     train: pa.Table, test: pa.Table, target: str
 ) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]]:
-    """Train three kinds of models, and return their number, and the mean, for every held-out row.
+    """Train three kinds of models, and return their number, and the mean, for every test row.
 
     Parameters
     ----------

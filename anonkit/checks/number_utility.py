@@ -62,7 +62,7 @@ def number_utility(table: pa.Table, features: Sequence[str], target: str, scored
     -------
     dict or None
         `r2`, in (-inf, 1], and `mae`, in the unit of the target, `ci` with the 95 % interval of each, `of_mean` with
-        those of always guessing the mean of the rows learned from, `model` and `protocol`; None where it would say
+        those of always guessing the mean of the rows learned from, `model` and `protocol`; None where it would mean
         nothing: fewer than 300 rows to score or 100 to learn from, a target that is one number in the rows scored, no
         feature.
 
@@ -177,7 +177,7 @@ def _figures(scores: _Scores, test_per_train: float) -> _Figures:
 def _measured(
     numbers: _Numbers, views: Sequence[View], people: NDArray[np.int64] | None, scored: Mask
 ) -> tuple[list[_Figures], _Figures, dict[str, float]] | None:
-    """Return the figures of each view, the last minus the first, and those of the mean; None where they say nothing.
+    """Return the figures of each view, the last minus the first, and those of the mean; None where they mean nothing.
 
     Intervals are worked out where the models are, which have imported what that takes.
     """
@@ -225,14 +225,14 @@ def _folds(n_rows: int, people: NDArray[np.int64] | None) -> NDArray[np.int64]:
 
 
 def _predicted(matrix: Matrix, numbers: _Numbers, train: Mask, test: Mask, placed: Mask) -> _Numbers:
-    """Return the prediction of a model of some rows for each row held out; their mean where it has none.
+    """Return the prediction of a model of some rows for each test row; their mean where it has none.
 
     Parameters
     ----------
     matrix, numbers, train, test
         All rows, shape (n_rows, n_features) and (n_rows,).
     placed : ndarray of shape (n_test,)
-        Rows held out that the model can predict.
+        Test rows that the model can predict.
     """
     mean = numbers[train].mean() if train.any() else numbers[~test].mean()
     guesses = np.full(placed.size, mean)

@@ -155,7 +155,7 @@ def k_map_check(people: Counts, required: int) -> Check:
 def wrong_block(
     stated: Mapping[str, Any], class_sizes: Sequence[tuple[int, int]], read: int | None, classes: int
 ) -> int:
-    """Count what the block of a report says that cannot be, from the files alone.
+    """Count what the block of a report states that cannot be, from the files alone.
 
     Parameters
     ----------

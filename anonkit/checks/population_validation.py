@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Validation of what a release says of its risk in a population, and the same of any table."""
+"""Validation of what a release states of its risk in a population, and the same of any table."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def population_of_release(
         Other quasi-identifiers are given, the stated population is smaller than the table, or its size is
         given where people are counted.
     UncheckedError
-        Nobody can say which people of a population would show which labels.
+        Nobody can know which people of a population would show which labels.
     """
     stated = report["disclosure_risk"].get("population")
     read = None if promise.unit is not None else counted(report["rows"]["in"])

@@ -128,7 +128,7 @@ def _free(name: str, taken: Sequence[str]) -> str:
 def label_checks(
     data: Path, names: Collection[str], params: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[Check]:
-    """Check the labels of a recoding, the classes that rows show, and what the report says of the labels.
+    """Check the labels of a recoding, the classes that rows show, and what the report states of the labels.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ def response_rate_checks(table: PublishedAnswers, counts: AnswerCounts) -> Itera
     Parameters
     ----------
     table : PublishedAnswers
-        What the params say.
+        Content of the params.
     counts : AnswerCounts
         What the data file holds.
 

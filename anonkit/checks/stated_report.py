@@ -86,7 +86,7 @@ def _column_checks(release: StatedRelease, params: Mapping[str, Any], report: Ma
 
 
 def _described(release: StatedRelease, draw: StatedDraw) -> dict[str, Any]:
-    """Return what the report says of a draw: its query in words, and how far its noise reaches."""
+    """Return what the report states of a draw: its query in words, and how far its noise reaches."""
     query = draw.query
     by = f" by {', '.join(query.by)}" if query.by else ""
     words = {

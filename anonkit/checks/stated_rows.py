@@ -84,7 +84,7 @@ def _has_domain(listed: Mapping[str, Any], domain: PublicDomain) -> bool:
 
 
 def _rows_otherwise(data: Path, release: StatedRelease) -> int:
-    """Count the cells whose rows are not as many as their noisy count says, at least 0, and the rows in no cell."""
+    """Count the cells whose rows are not as many as their noisy count, at least 0, and the rows in no cell."""
     draw = release.draw(release.shown)
     by = [PublicColumn(name=name, domain=release.domains[name]) for name in draw.query.by]
     sizes = [column.domain.size for column in by]
@@ -136,7 +136,7 @@ def _lines(release: StatedRelease) -> Iterator[dict[str, Any]]:
 
 
 def _figure(draw: StatedDraw, number: int, release: StatedRelease, labels: Mapping[str, list[str]]) -> dict[str, Any]:
-    """Return what a line says of a published number."""
+    """Return what a line states of a published number."""
     query = draw.query
     if query.kind == COUNT:
         return {"statistic": "count", "value": float(number)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns that a table shows as they are: none may hold what identifies, or number the rows, unless its owner says so.
+"""Columns that a table shows as they are: none may identify people or number the rows, unless its owner declares so.
 
 The cells are read here, by SQL, from the table alone; what they look like is judged by the same module that judges the
 source of a release (`anonkit.drafting.identifying.clear_cells`), so that neither passes what the other refuses.

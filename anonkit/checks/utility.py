@@ -28,7 +28,7 @@ SAMPLE = 10_000
 CLASSES = 20
 """Classes of a target, at most."""
 FEWEST = 100
-"""Rows below which a score says nothing."""
+"""Rows below which a score means nothing."""
 FEWEST_SCORED = 300
 """Rows below which nothing is scored on the first rows of a table."""
 FOLDS, TREES, LEAF = 5, 30, 5
@@ -36,7 +36,7 @@ FOLDS, TREES, LEAF = 5, 30, 5
 DRAWN = 2_048
 """Rows drawn for each tree, with replacement, at most: trees of more rows score alike (figures: docs of `mondrian`)."""
 TEST_PER_TRAIN = 1 / (FOLDS - 1)
-"""Rows held out by rows learned from."""
+"""Test rows by rows learned from."""
 MODEL = "random forest"
 _FOREST = (
     f"a random forest ({TREES} trees, each of {DRAWN:,} drawn rows at most, at least {LEAF} rows a leaf), "
@@ -113,7 +113,7 @@ def predictive_utility(
     dict or None
         `auc` (one class against the rest, weighted), `balanced_accuracy`, `accuracy`, `majority` (the accuracy of
         always guessing the class that is commonest in the rows learned from), each a float in [0, 1], `ci` with the
-        95 % interval of the first three, `model` and `protocol`; None where it would say nothing: fewer than 300 rows
+        95 % interval of the first three, `model` and `protocol`; None where it would mean nothing: fewer than 300 rows
         to score or 100 to learn from, a class with fewer than five of either, one class, a numeric target of many
         values, no feature.
 
@@ -228,7 +228,7 @@ def _measured(
 ) -> tuple[list[_Figures], _Figures, float] | None:
     """Return the figures of each view, the last minus the first, and the share of the commonest class.
 
-    None where a score would say nothing: few rows, no feature in the first view, not 2 to 20 classes, a class that
+    None where a score would mean nothing: few rows, no feature in the first view, not 2 to 20 classes, a class that
     fewer than five rows (people) hold, or a fold of one class alone.
     """
     if table.num_rows < FEWEST or not views[0].table.num_columns:
@@ -296,14 +296,14 @@ def _folds(labels: _Labels, people: NDArray[np.int64] | None) -> NDArray[np.int6
 
 
 def _shares(matrix: Matrix, labels: _Labels, train: Mask, test: Mask, placed: Mask) -> NDArray[np.float64]:
-    """Return the share of each class that a model of some rows gives to each row held out.
+    """Return the share of each class that a model of some rows gives to each test row.
 
     Parameters
     ----------
     matrix, labels, train, test
         All rows, shape (n_rows, n_features) and (n_rows,).
     placed : ndarray of shape (n_test,)
-        Rows held out that the model can predict.
+        Test rows that the model can predict.
     """
     known, dense, sizes = np.unique(labels[train], return_inverse=True, return_counts=True)
     shares = np.zeros((placed.size, int(labels.max()) + 1))

@@ -94,7 +94,7 @@ def validate(
         likelier in a class than in the table, as a share; Cao and Karras 2012).
     release_as_is : sequence of str
         Columns of a plain table that may be handed out although their cells look like identifiers or number the rows;
-        the report of a release says which.
+        the report of a release states which.
     against : AgainstPopulation, optional
         What is known of the population that the table was drawn from.
     population : ReadsPopulation, optional

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole sets of rows of people, counted in SQL on a draft that still says whose each row is.
+"""Whole sets of rows of people, counted in SQL on a draft with the unit column.
 
 The method counts with arrays of codes. Here the rows of every person are listed by class and compared as lists, so that
-a mistake in one is seen by the other. Once the column that says whose a row is has gone, nobody can repeat the count.
+a mistake in one is seen by the other. Once the unit column has gone, nobody can repeat the count.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def run(command: click.Command, args: Sequence[str], name: str) -> int:
 
 
 def _work(command: click.Command, args: Sequence[str], name: str) -> Outcome | AnonkitError | int:
-    """Do what the command line says; what goes wrong is a result too."""
+    """Run the command line; what goes wrong is a result too."""
     received: list[int] = []
     try:
         with _signals_interrupt(received), _warnings(), _unfinished(quiet=_is_quiet(args)):

@@ -18,7 +18,7 @@ from anonkit.redaction import redacted
 _OPTION = "--junit"
 _BEGINS = b"<testsuite"
 _LOOKED_AT = 4096
-"""Bytes in which a JUnit file says what it is."""
+"""Bytes in which a JUnit file states what it is."""
 
 
 class JunitCommand(click.Command):

@@ -28,7 +28,7 @@ def release_command(policy: object, source: str, how: Mapping[str, Any], options
     source : str
         As it was given: a path, a pattern, an address, or `-`.
     how : mapping
-        The options that say how it is read; None: not given.
+        The options for how it is read; None: not given.
     options : sequence of str
         More options of the release.
 

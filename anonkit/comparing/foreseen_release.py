@@ -98,7 +98,7 @@ def foreseen_release(method: Method, policy: Policy, names: Sequence[str], *, ut
 
 
 def _noise(release: Release) -> list[dict[str, Any]]:
-    """Return size and noise of every table of counts, as the account or the statement of the release says."""
+    """Return size and noise of every table of counts, as the account or the statement of the release states."""
     params = release.params
     if params.get("format") == STATEMENT:
         statement, _ = from_params(params)
@@ -129,7 +129,7 @@ def _noise(release: Release) -> list[dict[str, Any]]:
 
 
 def _cells(params: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many cells each table has whose size the declaration decides, by what its line of the account says."""
+    """Return the number of cells of each table whose size the declaration decides, by its line of the account."""
     known = {
         f"{table['kind']} by {' x '.join(table['by'])}": len(table["values"])
         for table in params.get("measurements", ())
@@ -152,7 +152,7 @@ def _size(domain: Mapping[str, Any]) -> int:
 
 
 def _prediction(release: Release, rows: pa.Table, held_out: pa.Table, policy: Policy) -> dict[str, Any] | None:
-    """Return the score of the release's best model on held-out rows, beside that of the simulated rows."""
+    """Return the score of the release's best model on test rows, beside that of the simulated rows."""
     target = policy.target
     if target is None:
         return None

@@ -38,7 +38,7 @@ class Figure:
 
     Privacy
     -------
-    Computed from the source: for the owner, and the figure says so.
+    Computed from the source: for the owner, and the figure states so.
     """
 
     document: Mapping[str, Any]

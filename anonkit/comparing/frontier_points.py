@@ -22,14 +22,14 @@ class Point:
     """`k`, `epsilon`, or empty for the method's defaults."""
     value: float | None
     scores: Mapping[str, Mapping[str, Any]]
-    """By model, on held-out rows: trained on the unchanged table, and `reconstructed` where the params allow it."""
+    """By model, on test rows: trained on the unchanged table, and `reconstructed` where the params allow it."""
     attacks: Mapping[str, Any]
     """By attack: rates, risk, limits, verdict."""
     guarantee: Mapping[str, Any]
     clear: Mapping[str, Any] | None = None
     """Shares of rows of the release that are alone if their target and insensitive columns are known too."""
     by_row: RowShares | None = None
-    """Score of the best model with what each held-out row contributes to it; None where there is no model."""
+    """Score of the best model with what each test row contributes to it; None where there is no model."""
     protection: str | None = None
     """Name of what is promised, of releases that protect whole rows; None where no bound holds."""
     lost: tuple[str, ...] = ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scores of models on held-out rows: trained on a release as its receivers would, or on rows as they are."""
+"""Scores of models on test rows: trained on a release as its receivers would, or on rows as they are."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def some_rows(table: pa.Table, most: int | None) -> pa.Table:
 
 
 def _recoded(released: Release, held_out: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Return the held-out rows as a consumer would recode them to fit the release."""
+    """Return the test rows as a consumer would recode them to fit the release."""
     columns = {name: held_out.column(name) for name in names if name in held_out.column_names}
     if "recoding" in released.params:
         batch = held_out.combine_chunks().to_batches()[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The score of a model with what each held-out row contributes to it, so that two models are compared row by row.
+"""The score of a model with what each test row contributes to it, so that two models are compared row by row.
 
 Two models that are scored on the same rows err on the same difficult ones. So the interval of their difference is
 narrower than that of either score, and a choice between them rests on it.
@@ -48,7 +48,7 @@ class RowShares:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredModel:
-    """The scores of a model on held-out rows, and what each row contributes to the one that models are compared by."""
+    """The scores of a model on test rows, and what each row contributes to the one that models are compared by."""
 
     scores: Mapping[str, Any]
     """By measure, with 95 % intervals under `ci`."""

@@ -29,7 +29,7 @@ def measured_reconstruction(release: Release, test: pa.Table, target: str) -> di
     ----------
     release : Release
     test : Table
-        Held-out rows as they are: the model reads true values. A label that is no class of the release counts as one
+        Test rows as they are: the model reads true values. A label that is no class of the release counts as one
         that the model does not guess.
     target : str
         The class label.

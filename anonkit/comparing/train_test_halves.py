@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The half of a table that is released, the half that is held out, and how a release of the first is measured."""
+"""The half of a table that is released, the test half, and how a release of the first is measured."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from anonkit.promises.promise_kinds import read_promise
 from anonkit.report.promise_words import words_of
 
 LEARNED = 4_000
-"""Released rows that models are trained on, and held-out rows that they are scored on, at most."""
+"""Released rows that models are trained on, and test rows that they are scored on, at most."""
 
 
 def halves_of(source: object, policy: Policy, rows: int, seed: int) -> tuple[pa.Table, pa.Table, int]:
@@ -75,7 +75,7 @@ def _halves_of_people(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Halves:
-    """The rows that are released and those that are held out, and how a release of the first is measured."""
+    """The rows that are released and those of the test set, and how a release of the first is measured."""
 
     released: pa.Table
     held_out: pa.Table
@@ -89,7 +89,7 @@ class Halves:
 
     @cached_property
     def _scored(self) -> pa.Table:
-        """Held-out rows that models are scored on."""
+        """Test rows that models are scored on."""
         return some_rows(self.held_out, LEARNED)
 
     @cached_property

@@ -3,8 +3,8 @@
 
 A label means a set of parts of its column (`anonkit.published.recoding.axes`). An interval becomes its lowest and
 its highest value and the middle of the two; a set of categories, a group of a tree too, becomes the share that each
-of its m members has when nothing else is known, 1/m. `*` is the set of all parts, and so is a value about which the
-release says nothing. Missing has an indicator of its own where released rows can show it. A cell in the original
+of its m members has when nothing else is known, 1/m. `*` is the set of all parts, and so is a value that the release
+does not cover. Missing has an indicator of its own where released rows can show it. A cell in the original
 values is the interval, or the set, of this one value.
 """
 

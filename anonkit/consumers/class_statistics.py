@@ -30,7 +30,7 @@ class ClassStatistics:
     Parameters
     ----------
     table : PublishedTable
-        What the params say about it. Without a target all rows are of one class.
+        Entry of the params about it. Without a target all rows are of one class.
     only : collection of str, optional
         The attributes to sum; all when not given.
 

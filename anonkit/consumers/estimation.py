@@ -53,7 +53,7 @@ class Estimation:
     """
 
     estimator: Literal["shrunken", "likelihood", "moment", "published"] = "shrunken"
-    """Shares drawn towards no effect of the class, as far as their noise asks; likeliest shares; unbiased shares
+    """Shares shrunk towards no effect of the class, as far as their noise requires; likeliest shares; unbiased shares
     projected on the simplex; or the paper's, with nothing put right."""
     smoothing: float = 0.5
     """Rows added to each value of each class (Laplace), in [0, inf)."""
@@ -213,7 +213,7 @@ def _shares(
     estimation: Estimation,
     noise: float,
 ) -> ShareFactor:
-    """Return the shares behind answers; noise on the counts themselves widens errors and smooths as its size asks."""
+    """Return the shares behind answers; noise on the counts themselves widens errors and smooths by its size."""
     notes: tuple[str, ...] = ()
     unbiased: FloatArray | None = None
     if isinstance(attribute.mechanism, BandResponse):

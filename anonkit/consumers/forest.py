@@ -37,8 +37,8 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     params : mapping or PublishedForest, optional
         The release's params; may be given to `fit` instead.
     vote : {"pooled", "majority", "sum"}, optional
-        How the leaves that a row falls into, one a tree, decide together; by default what the release says, and
-        `pooled` where it says nothing. `pooled`: add up their noisy counts, so that a leaf of many rows says more;
+        How the leaves that a row falls into, one a tree, decide together; by default what the release states, and
+        `pooled` by default. `pooled`: add up their noisy counts, so that a leaf of many rows says more;
         `majority`: each votes for its commonest class; `sum`: add up their class probabilities, the shares of their
         counts with negative ones taken for 0 (all alike where none is positive), so that every tree says as much.
         Leaves without counts always vote for their label.
@@ -51,7 +51,7 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : array, shape (n_classes,)
         The class labels, in the order of the published domain.
     forest_ : PublishedForest
-        What the params say.
+        Content of the params.
     vote_ : str
         How the trees decide together; `majority` where no leaf has counts.
     scores_ : AdditiveScores or None
@@ -131,7 +131,7 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return out
 
     def described(self) -> Described:
-        """Return what the forest says of itself; rows and shares are those of the noisy counts."""
+        """Return the description of the forest; rows and shares are those of the noisy counts."""
         check_is_fitted(self)
         schema, counted = self.forest_.schema, [leaf for leaf in self.forest_.contents() if leaf is not None]
         counts = np.zeros(self.classes_.size)

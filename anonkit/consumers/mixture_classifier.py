@@ -50,7 +50,7 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : array, shape (n_classes,)
         The values of the column, in the order of the public domain.
     model_ : MarginalModel
-        What the params say.
+        Content of the params.
     target_ : str
         The column that is predicted.
     domain_ : Categories or NumberBins
@@ -119,7 +119,7 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def described(self) -> Described:
-        """Return what the mixture says of itself."""
+        """Return the description of the mixture."""
         check_is_fitted(self)
         shares = self._rows @ self._shares[self.target_] / self._rows.sum()
         attributes = [name for name in self.model_.columns if name != self.target_]

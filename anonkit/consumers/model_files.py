@@ -257,7 +257,7 @@ def _missing() -> object:
 
 
 def described(model: NaiveBayes) -> Described:
-    """Return what a naive Bayes model says of itself.
+    """Return the description of a naive Bayes model.
 
     Raises
     ------

@@ -110,7 +110,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The release's params (see `anonkit.published.randomized_table`); may be given to `fit` instead. Without any,
         X is an array of numbers that were not randomized and this is plain Gaussian naive Bayes.
     estimator : {"shrunken", "likelihood", "moment", "published"}
-        How shares are estimated: drawn towards no effect of the class, as far as their noise asks
+        Estimator of the shares: shrunk towards no effect of the class, as far as their noise requires
         (`anonkit.estimators.class_shrinkage`), their sum by what noise and dependence make of it
         (`anonkit.estimators.evidence_weight`); by maximum likelihood; unbiased, projected on the simplex; or as the
         paper has it, with nothing put right (for comparison).
@@ -127,7 +127,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : array, shape (n_classes,)
         The class labels, in the order of the published domain.
     table_ : PublishedTable
-        What the params say.
+        Content of the params.
     statistics_ : ClassStatistics
         The sums everything is estimated from; they add up over batches.
     model_ : Model

@@ -34,7 +34,7 @@ class ReadAxis:
     is_label: BoolArray
     """Cells that only a released row shows."""
     codes: IntArray
-    """Part of each other cell, `UNKNOWN` where the recoding says nothing about it."""
+    """Part of each other cell, `UNKNOWN` where the recoding does not cover it."""
 
     @classmethod
     def of(

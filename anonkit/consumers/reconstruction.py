@@ -125,7 +125,7 @@ def reconstruct(
     estimator : {"shrunken", "likelihood", "moment", "published"}, optional
         How the shares of a naive Bayes model are estimated; shrunken by default. A forest has none.
     vote : {"pooled", "majority", "sum"}, optional
-        How the trees of a forest decide together, see `Forest`; by default what the release says.
+        How the trees of a forest decide together, see `Forest`; by default what the release states.
     questions : MixtureQuestions, optional
         For a release by `dp-marginals`: which column to predict, rows to draw, tables, conditions.
     force : bool

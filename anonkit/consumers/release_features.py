@@ -75,7 +75,7 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     An interval becomes three features: its lowest value, its highest value and the middle (`age_low`, `age_high`,
     `age_mid`). A set of categories, or a group of a tree, becomes a share of each value of the column
-    (`job=clerk`): of m members each has 1/m. `*`, and a value about which the release says nothing, is the interval
+    (`job=clerk`): of m members each has 1/m. `*`, and a value that the release does not cover, is the interval
     from the lowest to the highest value of the column, or equal shares of all its values. A value that was not
     generalized is the interval (the set) of this one value: 37 has low, high and middle 37. Numbers and dates that were
     released as they are stay one feature (a date: days since 1970), other strings become indicators of their values.
@@ -219,7 +219,7 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(list(names), dtype=object)
 
     def _published(self) -> _Published:
-        """Return what the params say of the columns."""
+        """Return what the params state of the columns."""
         if self.params is None:
             return _Published()
         given = self.params

@@ -161,7 +161,7 @@ def band_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the ends of intervals of the share of each bin, and of missing, within each class.
 
-    They hold the share at least as often as `level` says whatever the distribution is: nothing is smoothed in them.
+    They hold the share at least as often as `level` requires whatever the distribution is: nothing is smoothed in them.
 
     Parameters
     ----------

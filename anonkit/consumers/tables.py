@@ -67,7 +67,7 @@ def frequencies(
 ) -> Estimates:
     """Estimate the share of each category of an attribute or of the target, or of each cell of a number's grid.
 
-    Where answers come from a band around the value, an interval holds the share at least as often as `level` says,
+    Where answers come from a band around the value, an interval holds the share at least as often as `level` requires,
     whatever the distribution; the estimate is smoothed and need not be its middle, and single cells are hardly
     determined. Fewer bins give more precise shares.
 

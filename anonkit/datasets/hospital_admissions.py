@@ -37,9 +37,9 @@ def hospital_patients(n: int = 1_000, seed: int = 0) -> pa.Table:
 def hospital_visits(n: int = 1_000, seed: int = 0) -> pa.Table:
     """Simulate the visits of the patients of `hospital_patients` with the same parameters.
 
-    A third of the patients have none; the others have 1 to 12, older ones more. `patient` says whose a visit is. Its
-    columns are `ward` (five), `month` (1 to 12), `days` (1 to 20) and whether the patient was `readmitted` (`yes`,
-    `no`), which depends on age, ward and days.
+    A third of the patients have none; the others have 1 to 12, older ones more. `patient` identifies the person of a
+    visit. Its columns are `ward` (five), `month` (1 to 12), `days` (1 to 20) and whether the patient was `readmitted`
+    (`yes`, `no`), which depends on age, ward and days.
 
     Parameters
     ----------

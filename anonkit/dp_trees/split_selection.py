@@ -192,8 +192,8 @@ class NoisyCounts:
     Privacy
     -------
     What is measured, and every choice by it, is a function of noisy counts and costs nothing. With `undivided` each
-    table gets all of the units, as Shang et al. 2019 do, and the line of the account says what that comes to: as often
-    the units as there are tables.
+    table gets all of the units, as Shang et al. 2019 do, and the line of the account states what that comes to: as
+    often the units as there are tables.
     """
 
     slack: ClassVar[int] = 1

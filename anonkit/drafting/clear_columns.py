@@ -30,7 +30,7 @@ class ClearColumns:
     """Those that are functions of a quasi-identifier: its name, by theirs."""
 
     def refuse(self, policy: Policy) -> None:
-        """Refuse to release cells that look like identifiers, unless the owner says so.
+        """Refuse to release cells that look like identifiers, unless the owner declares so.
 
         Raises
         ------

@@ -24,7 +24,7 @@ class GuessedRoles:
     secrets: Sequence[str]
     """Columns that are secrets by their names."""
     persons: Sequence[str]
-    """Columns that may say whose a row is."""
+    """Columns that may identify the person of a row."""
 
     def of(self, role: Role) -> list[str]:
         """Return the columns of a role."""
@@ -38,7 +38,7 @@ class Answers:
     recipient: str = "named"
     """One of `RECIPIENTS`."""
     unit: Sequence[str] = ()
-    """Columns that together say whose a row is; none: rows are of different people."""
+    """Columns that together identify the person of a row; none: rows are of different people."""
     identifiers: Sequence[str] = ()
     sensitive: Sequence[str] = ()
     target: str | None = None

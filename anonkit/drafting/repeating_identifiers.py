@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identifiers that repeat: columns that say whose row it is, where a person has several rows. Never a cell value."""
+"""Identifiers that repeat: columns that identify a person who has several rows. Never a cell value."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 """Domains taken from a table when the owner allows it, so that no single person can be inferred from them.
 
 This limits harm and is no differential privacy: a category depends on the tenth person that has it. Every
-file of a release says that its claim is conditional on these domains being public knowledge.
+file of a release states that its claim is conditional on these domains being public knowledge.
 """
 
 from __future__ import annotations

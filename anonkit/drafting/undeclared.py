@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Undeclared columns: those that look like identifiers are treated as identifiers, and every output says so.
+"""Undeclared columns: those that look like identifiers are treated as identifiers, and every output states so.
 
 A column for which a role, a domain or a hierarchy is declared is never judged by its cells.
 """

@@ -111,7 +111,7 @@ def candidates_for_person(
 
 
 def come_in_runs(source: Source, policy: Policy, engine: Engine) -> bool:
-    """Return whether rows look like runs of one person's, though no column says whose they are.
+    """Return whether rows look like runs of one person's, though no column identifies the person.
 
     Were the quasi-identifiers independent, under `FEW_TWINS` of the rows would have a twin in all of them, and over
     `MANY_TWINS` have one.

@@ -43,7 +43,7 @@ def score_sums(response: TransformedResponse, powers: PowerSums) -> ScoreSums:
 def published_moments(response: TransformedResponse, powers: PowerSums) -> tuple[FloatArray, FloatArray]:
     """Return mean and variance per published class as the paper prints them (eqs. 2 and 3), nothing put right.
 
-    The variance may be negative. It is biased by −S_a² Var(y) / (n Ā² (Ā² + S_a²)), whatever the paper says.
+    The variance may be negative. It is biased by −S_a² Var(y) / (n Ā² (Ā² + S_a²)), whatever the paper states.
     """
     raw = _from_centre(response, powers)
     n, slope, spread = raw.sums[:, 0], response.multiplier.mean, response.multiplier.variance

@@ -53,7 +53,7 @@ def make_release(recipe: str | Path | None = None, source: object = None, **argu
     ------
     ParameterError
         Not exactly one of recipe and source is given, nothing says where the release is written, or a keyword is given
-        beside a recipe that says what is released.
+        beside a recipe that names the source.
     AnonkitError
         Those of `anonkit.release`; any other failure without its details.
 

@@ -61,7 +61,7 @@ def guiding_target(
     target : CodedColumn
         Shape (n_rows,).
     declared : Column
-        What the policy says of it.
+        What the policy declares of it.
     task : Task, optional
         As declared; else it is found from the values.
     guides : bool

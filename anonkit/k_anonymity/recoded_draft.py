@@ -54,7 +54,7 @@ def draft_recoded(
     usable : UsableRows
         The rows of the table that the policy lets through, and the requirements on their sensitive values.
     column_facts : mapping of column name to ColumnFacts
-        What the report says of a quasi-identifier beside how it was recoded.
+        What the report states of a quasi-identifier beside how it was recoded.
     notes : sequence of str
         What the owner should read.
     first : str, optional
@@ -147,7 +147,7 @@ def unkept(name: str, hint: str) -> GuaranteeError:
 
 
 def released_schema(schema: pa.Schema, policy: Policy, recoding: Recoding) -> pa.Schema:
-    """Return names and types of what is released, and of what says whose a row is: that is counted, and then goes.
+    """Return names and types of what is released, and of the unit column: that is counted, and then goes.
 
     Raises
     ------

@@ -58,7 +58,7 @@ class RecodeRows:
     needed: Sequence[str]
     """Columns whose missing cells drop their row."""
     unit: str | None
-    """Column that says whose a row is; the schema may have it, as keys."""
+    """Unit column; the schema may have it, as keys."""
     suppressed: pa.Table | None = None
     """Equivalence classes to leave out: the released quasi-identifiers of each."""
     people: pa.Array | None = None

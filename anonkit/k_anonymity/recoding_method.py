@@ -82,7 +82,7 @@ class RecodingMethod(AnonymityModel, ABC):
         GuaranteeError
             The model cannot be reached within the limit of suppression.
         ChoiceError
-            It cannot be reached with k different values of what may be the person, and nobody says whose rows are.
+            It cannot be reached with k different values of what may be the person, and no unit is declared.
         PolicyError
             A quasi-identifier has missing values where the policy allows none, or cells outside its declared domain.
 

@@ -3,7 +3,7 @@
 
 ``store`` is a ledger with its three durable steps, ``ledger_lines`` what it reads and writes in its tables, which are
 in a ``file_store`` or a ``server_store``. ``account`` finds it, else the ``users_ledger``; a ``ledger_pointer`` beside
-each release says which it was, and an ``applied_recoding`` has to be known to it. ``standing`` is the sums over
+each release states which it was, and an ``applied_recoding`` has to be known to it. ``standing`` is the sums over
 entries, ``spending`` one release on its way through the steps.
 ``recognition`` says which dataset a table belongs to: by its ``fingerprint``, made of ``keyed_tags`` and kept as sums
 and ``sketch`` bits under a ``private_key``; ``first_marks`` are those of older ledgers. ``joint_view`` is what several

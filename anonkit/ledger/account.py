@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The account of a release: its ledger, the dataset's name, and the dataset's budgets of epsilon and delta.
 
-Where the ledger is, whoever makes the release says first, then the policy, which belongs to the dataset, then the
-environment, which belongs to the machine. Else it is the one beside the output; where there is none, it is the
-user's, which is found from every folder.
+The maker of the release names the ledger first, then the policy, which belongs to the dataset, then the environment,
+which belongs to the machine. Else it is the one beside the output; where there is none, it is the user's, which is
+found from every folder.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Account:
     budget_unit: str | None = None
     """Column whose values are the people of these tables; None or "none": they differ in one row."""
     accept_joint_k: int | None = None
-    """Smallest group a k-anonymous release may form with earlier ones, 1 or more; None: what the policy says."""
+    """Smallest group a k-anonymous release may form with earlier ones, 1 or more; None: the policy's own."""
     new_ledger: bool = False
     """True: a release goes on in a ledger that knows nothing of what the pointer of its folder names."""
     was_handed_out: Callable[[Entry], bool] | None = field(default=None, repr=False, compare=False)
@@ -159,7 +159,7 @@ class Account:
         place : Place or None
             Of the release, beside which a ledger may be; None: in memory.
         declared : Bookkeeping, optional
-            What the policy says.
+            Declaration of the policy.
 
         Raises
         ------

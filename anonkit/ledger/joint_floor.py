@@ -89,7 +89,7 @@ class JointFloor:
             )
 
     def checks(self) -> tuple[Check, ...]:
-        """Return what the report says was checked: that the floor holds, never by how much."""
+        """Return what the report states was checked: that the floor holds, never by how much."""
         if self.asked is None or self.asked <= 1:
             return ()
         return (Check(name="joint_k", passed=True, observed=f"{self.asked} or more", required=self.asked),)

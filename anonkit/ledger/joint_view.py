@@ -158,7 +158,7 @@ class JointClasses:
 
     shown: tuple[Shown, ...]
     unit: str | None
-    """Column that says whose a row is."""
+    """Unit column."""
     candidates: tuple[tuple[str, ...], ...] = ()
     """Columns of each candidate for the person."""
 

@@ -25,7 +25,7 @@ from anonkit.promises.neighbouring_tables import Neighbours
 
 @contextmanager
 def _legible() -> Iterator[None]:
-    """Refuse lines that say nothing that a ledger says: what was spent is not guessed."""
+    """Refuse lines that are none of a ledger: what was spent is not guessed."""
     try:
         yield
     except (ValueError, KeyError, TypeError, ArithmeticError):
@@ -42,7 +42,7 @@ def standing_in(connection: Connection, dataset: str) -> Standing:
     Raises
     ------
     LedgerError
-        A line says nothing that a ledger says; so do the other functions.
+        A line is none of a ledger; so do the other functions.
     """
     row = connection.execute(
         "SELECT budget, budget_delta, budget_neighbours, budget_unit FROM dataset WHERE name = ?", (dataset,)

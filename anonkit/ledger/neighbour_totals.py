@@ -43,7 +43,7 @@ class BookedLoss:
     neighbours: Neighbours | None = None
     """None: unknown, of a release of an older ledger or of a promise that does not say it."""
     people: str | None = None
-    """Column that says whose a row is, whether the promise is about people or not."""
+    """Unit column, whether the promise is about people or not."""
     cap: int | None = None
     """Most rows of one person that were used; None: none was enforced."""
 

@@ -28,7 +28,7 @@ def refuse_overspent(standing: Standing, cost: Cost, declared: Allowance) -> Non
     cost : Cost
         Of the release: how much, and whom; whether a second draw costs.
     declared : Allowance
-        What the policy says, for the hint.
+        Limit of the policy, for the hint.
 
     Raises
     ------

@@ -217,7 +217,7 @@ class Spending:
     ) -> Iterator[tuple[Position, Any]]:
         """Reserve the loss of a release, and commit it, or settle it with what fails inside.
 
-        Under a privacy loss a failure is charged, and says so: what is drawn decides how large files become, and so
+        Under a privacy loss a failure is charged, and states so: what is drawn decides how large files become, and so
         whether a disk is full. An interrupt comes from outside, and so does it that somebody else took the place.
 
         Parameters

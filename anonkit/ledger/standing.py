@@ -27,7 +27,7 @@ class State(StrEnum):
     ROLLED_BACK = "rolled back"
     """It was never published: its loss does not count."""
     WITHDRAWN = "withdrawn"
-    """The owner says that a k-anonymous release was never handed out."""
+    """The owner declares that a k-anonymous release was never handed out."""
 
 
 COUNTED = (State.RESERVED, State.PUBLISHING, State.COMMITTED)
@@ -45,7 +45,7 @@ class Cost:
     neighbours: Neighbours | None = None
     """Between which two tables its loss holds; None: unknown, or there is no loss."""
     people: str | None = None
-    """Column that says whose a row is."""
+    """Unit column."""
     cap: int | None = None
     """Most rows of one person that were used; None: no cap was enforced."""
 
@@ -215,7 +215,7 @@ def allowed(remembered: Allowance, *, given: Allowance, declared: Allowance) -> 
     given : Allowance
         What somebody gives for this release, knowingly: it holds, lower or higher.
     declared : Allowance
-        What the policy says: it lowers what is remembered and never raises it.
+        Limit of the policy: it lowers what is remembered and never raises it.
     """
     return Allowance(
         epsilon=_allowed(remembered.epsilon, given.epsilon, declared.epsilon),

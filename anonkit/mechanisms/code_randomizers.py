@@ -90,7 +90,7 @@ class CodeRandomizer(ABC, Generic[C]):
 
 
 class KaryRandomizer(CodeRandomizer[RandomizedResponse]):
-    """Keeps the code when the word says so, else answers as the word says."""
+    """Keeps the code when the word decides so, else answers by the word."""
 
     @cached_property
     def _alias(self) -> AliasTable:
@@ -146,7 +146,7 @@ class BandRandomizer(CodeRandomizer[BandResponse]):
 
 
 class SetRandomizer(CodeRandomizer[SetResponse]):
-    """Moves the pair by a member when the word says so, else answers by the word's place in the rest."""
+    """Moves the pair by a member when the word decides so, else answers by the word's place in the rest."""
 
     @cached_property
     def _moves(self) -> tuple[IntArray, IntArray]:

@@ -6,7 +6,7 @@ Ntoulas, WWW 2009; Bun, Nissim, Stemmer, ITCS 2016). Only values that occur get 
 published if its noise is large, and the probability of that is delta.
 
 *Bounds* are found by noisy counts of public cells, which need no delta: first the powers of two, with either sign,
-then equal cells between the outermost two that stand out from the noise.
+then equal cells between the outermost two that exceed the noise.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def ends_of_size(cell: int) -> tuple[float, float]:
 
 
 def standing_out(noisy: IntArray, rate: int) -> tuple[int, int] | None:
-    """Return the first and the last cell that stand out from the noise; None when none does. Post-processing."""
+    """Return the first and the last of the cells that exceed the noise; None when none does. Post-processing."""
     least = math.log(noisy.size / (2 * _FALSE_ALARM)) * _ONE / rate
     found = np.flatnonzero(noisy > least)
     return (int(found[0]), int(found[-1])) if found.size else None
@@ -127,7 +127,7 @@ def standing_out(noisy: IntArray, rate: int) -> tuple[int, int] | None:
 def found_bounds(
     numbers: NDArray[np.float64], rows: IntArray, rates: tuple[int, int], words: Words
 ) -> tuple[float, float] | None:
-    """Return bounds within which most of the numbers lie; None where nothing stands out from the noise.
+    """Return bounds within which most of the numbers lie; None where nothing exceeds the noise.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from anonkit.randomness import keyed_words
 
 
 def flip_records(records: BoolArray, coin: ResponseMatrix, *, key: bytes, stream: int, first_row: int = 0) -> BoolArray:
-    """Invert every value of the records for which a coin says so: a pure function of (key, stream, row, record).
+    """Invert every value of the records for which a coin decides so: a pure function of (key, stream, row, record).
 
     Parameters
     ----------

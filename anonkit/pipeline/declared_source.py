@@ -157,7 +157,7 @@ class DeclaredSource:
 
     @property
     def _may_be_persons(self) -> tuple[str, ...]:
-        """Identifiers under a promise of noise for one row, where nobody says whose the rows are; no cell decides."""
+        """Identifiers under a promise of noise for one row, where no unit is declared; no cell decides."""
         policy = self.policy
         if self.promise.loss() is None or policy.unit is not None or policy.independent_rows:
             return ()
@@ -320,7 +320,7 @@ def refuse_unknown_columns(source: object, request: ReleaseRequest) -> None:
 
 
 def _promised(method: Method, policy: Policy) -> tuple[Policy, Guarantee]:
-    """Return the promise of a method; where domains were found with which it has none, the policy says so.
+    """Return the promise of a method; where domains were found with which it has none, the policy declares so.
 
     A refusal of what was found is an outcome of the draws that found it: they are charged before it is raised. A
     promise of noise is about one table, whose choices were made without it: where they were not, it says so.

@@ -73,7 +73,7 @@ class Dossier:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Released:
-    """A release as the dossier looks at it: what its files say, and its rows."""
+    """A release as the dossier looks at it: what its files state, and its rows."""
 
     report: Mapping[str, Any]
     params: Mapping[str, Any]

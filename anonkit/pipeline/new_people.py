@@ -43,7 +43,7 @@ def with_new_people(opened: DeclaredSource, account: Account, private: PrivateFo
     Raises
     ------
     ParameterError
-        The promise has a loss, nobody says whose a row is or what the dataset is called, or there is no ledger.
+        The promise has a loss, no unit or no name of the dataset is declared, or there is no ledger.
     GuaranteeError
         The people of an earlier release are not known, or there are fewer new ones than k.
     """

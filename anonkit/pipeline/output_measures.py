@@ -56,12 +56,12 @@ def recount(
     Parameters
     ----------
     classes : KAnonymity
-        What the promise says of equivalence classes (`Guarantee.counted_classes`).
+        What the promise states of equivalence classes (`Guarantee.counted_classes`).
     policy : Policy
         Names the target, for which the classes of one value are counted, columns that may be known besides, and
         candidates whose keys may be in the table.
     draft : Draft
-        Its params say what counts as a sensitive value.
+        Its params state what counts as a sensitive value.
     people : PeopleCounts, optional
         The people of a table whose unit column is gone already.
     """
@@ -98,7 +98,7 @@ def answer_checks(
     method : mapping
         The `method` block of the report.
     unit : str, optional
-        Column that says whose a row is, which is taken out of the draft before anything is written.
+        Unit column, which is taken out of the draft before anything is written.
 
     Raises
     ------

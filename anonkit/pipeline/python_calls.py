@@ -112,7 +112,7 @@ def release(
         Columns that are published unchanged, a role on top of the policy.
     release_as_is : iterable of str
         Columns that may be released unchanged although their cells look like identifiers or number the rows
-        (`release_as_is = true` in the policy); every file says so.
+        (`release_as_is = true` in the policy); every file states so.
     keep : iterable of str
         Columns of which a k-anonymous release shows at least two values, ranges or groups, or is refused
         (`keep = true` in the policy).
@@ -172,10 +172,10 @@ def release(
         With it: column whose values are the people of these tables; "none": they differ in one row.
     accept_joint_k : int, optional
         Smallest group that a k-anonymous release may form together with earlier ones of its dataset, 1 or more; by
-        default the policy's `joint_k`, else its own k. Below k, every file says so.
+        default the policy's `joint_k`, else its own k. Below k, every file states so.
     new_ledger : bool
         Go on in a ledger that knows nothing of the earlier releases of the folder, which the pointer in it names; the
-        report says so.
+        report states so.
     only_new : bool
         Release the rows of people who are in no earlier k-anonymous release of the dataset, and no others; k is counted
         among them. Needs a unit, the name of the dataset, and a ledger that remembers their people.

@@ -269,7 +269,7 @@ def _in(path: Path, name: str) -> str:
 
 
 def _settings(raw: Mapping[str, Any], path: Path, keys: Collection[str]) -> dict[str, Any]:
-    """Return what a recipe says of some fields of a value: integers above 0, paths, words and lists of them."""
+    """Return the recipe's entries on some fields of a value: integers above 0, paths, words and lists of them."""
     given = {key: raw[key] for key in keys if key in raw}
     readers: Mapping[str, Callable[[str, object, Path], Any]] = {
         **dict.fromkeys(_PATHS, _key),
@@ -280,7 +280,7 @@ def _settings(raw: Mapping[str, Any], path: Path, keys: Collection[str]) -> dict
 
 
 def _how(raw: Mapping[str, Any], path: Path) -> ReadAs:
-    """Return what a recipe says of how its table is read."""
+    """Return the recipe's entries on how its table is read."""
     for key in _TEXTS_OF_SOURCES:
         if not isinstance(raw.get(key, ""), str):
             raise PolicyError(f"recipe {path.name!r}: {key} must be a text", f'{key} = "…"')
@@ -348,7 +348,7 @@ def _min_people(raw: Mapping[str, Any], path: Path) -> int | None:
 
 
 def _population(raw: Mapping[str, Any], path: Path) -> AgainstPopulation:
-    """Return what a recipe says of the population: a file in its folder or an address, a size, or a share."""
+    """Return the recipe's entries on the population: a file in its folder or an address, a size, or a share."""
     where, file, share = f"recipe {path.name!r}", raw.get("population"), raw.get("sampling_fraction")
     if file is not None and not isinstance(file, str):
         raise PolicyError(f"{where}: population must be a text", 'population = "register.csv"')

@@ -22,7 +22,7 @@ from anonkit.protocols import Draft
 from anonkit.report.blocks import ReportColumn
 
 ONE_VALUE = "every released row shows the same value"
-"""Why the report says that a column was dropped."""
+"""Why the report states that a column was dropped."""
 _HOW_RELEASED: tuple[Literal["detail", "released_values", "values"], ...] = ("detail", "released_values", "values")
 """Keys of a column's entry that say how it was released."""
 
@@ -89,7 +89,7 @@ def _counted(
 def _entry(
     entry: ReportColumn, counts: Mapping[str, int], values: Mapping[str, set[str | None]], constant: Sequence[str]
 ) -> ReportColumn:
-    """Return what the report says of a column."""
+    """Return what the report states of a column."""
     name = entry["name"]
     if name in constant:
         dropped: ReportColumn = {**entry, "action": "dropped", "reason": ONE_VALUE}

@@ -3,7 +3,7 @@
 
 Where all classes hold K rows every combination of some of their columns does, too. So a search gets the k of
 the promise first, and where a key does not hold on its draft for a larger one, at most for the largest k of a key.
-That is so for every k-anonymous method and every engine; what the promise says is counted on the release once more.
+That is so for every k-anonymous method and every engine; what the promise states is counted on the release once more.
 """
 
 from __future__ import annotations

@@ -75,7 +75,8 @@ class SeveralTables:
 
     Privacy
     -------
-    The key says whose a row is: it is the unit of privacy, and neither it nor anything made of it is released.
+    The key identifies the person of a row: it is the unit of privacy, and neither it nor anything made of it is
+    released.
     """
 
     people: JoinedTable

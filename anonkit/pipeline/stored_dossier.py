@@ -53,7 +53,7 @@ def stored_dossier(
         What it was made from.
     policy : Policy, optional
         What its owner declared. Without it the domains are those of the release, cells that mean missing are empty
-        ones unless the release says otherwise, and nobody is named who may receive it. The roles are those of the
+        ones unless the release states otherwise, and nobody is named who may receive it. The roles are those of the
         report in any case.
     encoding : str, optional
         Of a text file, on top of the policy.
@@ -182,7 +182,7 @@ def _released(release: Release, held: pa.Table, reading: Engine) -> ReleasedRows
 
 
 def _tells_its_rows(release: Release) -> bool:
-    """Return whether the files say which rows of the source were released, for models to be trained on them.
+    """Return whether the files state which rows of the source were released, for models to be trained on them.
 
     They do not where a column of one value is hidden, since rows may have been left out for another value in it, and
     where classes were merged, since which ones is not published.

@@ -49,7 +49,7 @@ def validate(
         likelier in a class than in the table, as a share; Cao and Karras 2012).
     release_as_is : sequence of str
         Columns of a plain table that may be handed out although their cells look like identifiers or number the rows;
-        the report of a release says which.
+        the report of a release states which.
     population : path or table, optional
         The population that the table was drawn from, a row a person, with the quasi-identifiers under the names that
         they had in the source. At most one of this and the next two is given. The people of every class are counted
@@ -77,7 +77,7 @@ def validate(
     ReleaseFormatError, EngineError
         It could not be checked: a file is missing or cannot be read, the key among them.
     UncheckedError
-        Nobody can say which people of the population would show which labels of this release.
+        Nobody can know which people of the population would show which labels of this release.
     ParameterError
         Nothing to check was named, or a column is not there; or the stated population is no share or no size.
     PolicyError, SourceError

@@ -99,7 +99,7 @@ ACCEPT_OUTSIDE = 0.05
 """Share of a column's filled cells that may lie outside what is declared, under k-anonymity, unless it says another."""
 
 _FORM_KEYS = ("decimal", "thousands", "percent", "currency")
-"""Keys that say how the numbers of a column are written."""
+"""Keys for how the numbers of a column are written."""
 
 RELEASED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.INSENSITIVE, Role.TARGET)
 
@@ -111,7 +111,7 @@ class Column:
     name: str
     role: Role = Role.QUASI_IDENTIFIER
     role_given: bool = True
-    """False when a policy file says something of the column, but no role."""
+    """False when a policy file declares something of the column, but no role."""
     sensitive: bool = False
     """True when a target is also a sensitive attribute (`role = "target", sensitive = true`)."""
     release_as_is: bool = False
@@ -234,7 +234,7 @@ class Column:
     def whole_values(self) -> WholeValues | None:
         """The multiples of a step that the column holds within its bounds; None for any numbers.
 
-        Also None where only a type says that numbers are whole, and doubles do not distinguish halves of them.
+        Also None where only a type states that numbers are whole, and doubles do not distinguish halves of them.
 
         Raises
         ------
@@ -498,7 +498,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
 
 
 def _detail_of(where: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a policy says of the detail that must stay of a column, and of its worth."""
+    """Return what a policy declares of the detail that must stay of a column, and of its worth."""
     return {
         "keep": expect(where, "keep", spec.get("keep", False), bool),
         "detail_weight": spec.get("detail_weight"),

@@ -81,7 +81,7 @@ def _units(unit: object) -> tuple[str, ...]:
 
 
 def _declares_independence(raw: Mapping[str, Any]) -> bool:
-    """Return whether a policy file says that no person has several rows: `unit = "none"`.
+    """Return whether a policy file declares that no person has several rows: `unit = "none"`.
 
     Raises
     ------
@@ -170,14 +170,14 @@ class Policy:
 
     Not from a file."""
     independent_rows: bool = False
-    """True when no person has several rows, as the owner says (`unit = "none"`)."""
+    """True when no person has several rows, as the owner declares (`unit = "none"`)."""
     candidates: tuple[Candidate, ...] = ()
     """Column sets that may identify people: every class has k different values of each. Not from a file."""
     looked_at_table: bool = False
     """True when roles, domains or parameters were chosen after a look at the private table: noise does not cover what
     the choice discloses, and the release states so."""
     rows_in_runs: bool = False
-    """True where rows look like runs of one person's, and no candidate says whose. Not from a file."""
+    """True where rows look like runs of one person's, and no candidate identifies the person. Not from a file."""
     person_rows: PersonRows | None = None  # of several joined tables; set by a recipe, not from a policy file
     domains_min_people: int = 10
     """Least number of people that share a category that was read from the table, or lie beyond a bound that was."""
@@ -313,7 +313,7 @@ class Policy:
 
     @property
     def unit(self) -> str | None:
-        """Name of the column that says which person a row belongs to, if there is one."""
+        """Name of the unit column, if there is one."""
         return next(iter(self.names(Role.UNIT)), None)
 
     def missing_of(self, name: str) -> Missing:
@@ -337,7 +337,8 @@ class Policy:
     ) -> Policy:
         """Return the policy with roles and task from command options on top; a target may also be sensitive.
 
-        Several units name a person together; the unit "none" says that rows are independent, whatever the policy says.
+        Several units name a person together; the unit "none" says that rows are independent, whatever the policy
+        declares.
         """
         target, units = _named("target", target), _units(unit)
         independent = self.independent_rows if unit is None else units == ("none",)

@@ -168,7 +168,7 @@ def declared_cells(column: Column, policy: Policy) -> DeclaredCells | None:
     """Return the reading of a column; its domain is computed here, once, and passed on.
 
     A column that does not say what missing means gets the policy's own `missing = "first"`. None where a cell means
-    what its own type says: nothing is declared of its values.
+    what its own type states: nothing is declared of its values.
     """
     if column.place is not None:
         return None  # `place_cells` reads it from two columns

@@ -78,7 +78,7 @@ def named_task(name: str) -> Task:
 
 
 def declares_no_target(raw: Mapping[str, Any]) -> bool:
-    """Return whether a policy file says that there is no target: `target = false`.
+    """Return whether a policy file declares that there is no target: `target = false`.
 
     Raises
     ------

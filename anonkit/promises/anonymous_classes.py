@@ -22,7 +22,7 @@ WHOLE_SETS = "k_anonymity_whole_sets"
 """The check that k people have every whole set of rows: only the owner can make it, before the unit column goes."""
 
 CAP = "confidence_cap"
-"""The check of caps on confidence by value, and what a report says of them."""
+"""The check of caps on confidence by value, and what a report states of them."""
 EXEMPT_ABOVE = 0.8
 """A value that a larger share of the table has is not capped."""
 
@@ -184,9 +184,9 @@ class KAnonymity:
     candidates: tuple[CountedCandidate, ...] = ()
     """Column sets that may identify the person of a row, where no unit is declared."""
     independent_rows: bool = False
-    """True when the owner says that no person has several rows."""
+    """True when the owner declares that no person has several rows."""
     rows_in_runs: bool = False
-    """True where rows look like runs of one person's, and no column is found that says whose."""
+    """True where rows look like runs of one person's, and no candidate is found."""
     keys: tuple[CountedKey, ...] = ()
     """Combinations of quasi-identifiers with a k of their own."""
     assumptions: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
 
 @dataclass(frozen=True, kw_only=True)
 class NoGuarantee:
-    """No formal protection: the release says so, and why."""
+    """No formal protection: the release states so, and why."""
 
     kind: ClassVar[str] = "none"
     cell_by_cell: ClassVar[bool] = True

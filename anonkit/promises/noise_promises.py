@@ -134,7 +134,7 @@ class CentralNoisePromise(NoisePromise):
 
     @classmethod
     def _central_fields(cls, block: Mapping[str, Any]) -> dict[str, Any]:
-        """Read back what every central promise says."""
+        """Read back what every central promise states."""
         parameters = block["parameters"]
         return {
             "epsilon": float(parameters["epsilon"]),

@@ -169,7 +169,7 @@ def shuffle_obstacle(names: Sequence[str], unit: str | None) -> str:
     names : sequence of str
         Released columns that are no answers with a finite epsilon.
     unit : str, optional
-        The column that says whose a row is.
+        The unit column.
     """
     if names:
         return (

@@ -51,7 +51,7 @@ def check_epsilon(epsilon: object) -> float:
 
 
 def check_probability(name: str, value: object, *, lowest: float = 0.0) -> Fraction:
-    """Return a probability in (lowest, 1] as the exact rational its float stands for.
+    """Return a probability in (lowest, 1] as the exact rational of its float.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def epsilon_ratio(epsilon: float) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def privacy_loss(ratio: Fraction | None) -> float:
-    """Return the smallest float that is not below ln(ratio); None stands for an unbounded ratio.
+    """Return the smallest float that is not below ln(ratio); None means an unbounded ratio.
 
     Returns
     -------

@@ -12,19 +12,19 @@ from anonkit.domains.attribute_domains import Categories, Grid
 
 
 def cells_of_codes(codes: NDArray[np.int64], domain: Categories | Grid) -> pa.Array:
-    """Return codes as cells: the numbers that stand for bins, whole ones as such, or dictionary-encoded strings."""
+    """Return codes as cells: the representative numbers of bins, whole ones as such, or dictionary-encoded strings."""
     if isinstance(domain, Grid):
         return array_of_numbers(domain.decode(codes), domain)
     return labelled(codes, domain)
 
 
 def type_of_numbers(grid: Grid) -> pa.DataType:
-    """Return the type in which the numbers that stand for cells of a grid are written: whole ones as such."""
+    """Return the type in which the representative numbers of cells of a grid are written: whole ones as such."""
     return pa.int64() if grid.are_integers else pa.float64()
 
 
 def array_of_numbers(numbers: FloatArray, grid: Grid) -> pa.Array:
-    """Return the numbers that stand for cells of a grid, NaN for missing: `int64` where all of them are whole."""
+    """Return the representative numbers of cells of a grid, NaN for missing: `int64` where all of them are whole."""
     absent = np.isnan(numbers)
     if grid.are_integers:
         numbers = np.where(absent, 0, numbers).astype(np.int64)

@@ -144,7 +144,7 @@ def draft_randomized(
     domains : PublicDomains
         What it was made of: cells of numbers are read within their public bounds.
     shuffle_delta : float, optional
-        Failure probability at which the report says what the shuffled file reveals.
+        Failure probability at which the report states what the shuffled file reveals.
     notes : sequence of str
         What the owner should read.
 

@@ -59,7 +59,7 @@ class ColumnFacts(TypedDict, total=False):
     domain_from_data: bool
     """True where the domain was read from the table."""
     may_be_person: bool
-    """True of an identifier under a promise of noise for one row, where nobody says whose the rows are."""
+    """True of an identifier under a promise of noise for one row, where no unit is declared."""
     taken_for: str
     """Role of a column that nobody declared."""
     rule: str

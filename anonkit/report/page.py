@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The privacy report as a page: `report.json` as words, figures and charts for the person who signs.
 
-Nothing is computed from data here and nothing is judged anew: the page shows what the report says, the worst first.
+Nothing is computed from data here and nothing is judged anew: the page shows what the report states, the worst first.
 Everything that came with the table (column names, labels, notes) is untrusted text; the template escapes it.
 """
 

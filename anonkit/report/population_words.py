@@ -18,7 +18,7 @@ def population_sentences(block: Mapping[str, Any] | None, *, by_owner: bool = Tr
     Parameters
     ----------
     by_owner : bool
-        The owner counted the file, as a report says; False: whoever reads the sentences did.
+        The owner counted the file, as a report states; False: whoever reads the sentences did.
     """
     if not block:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A draft entry for the OpenDP deployments registry: what a release says of its differential privacy, as YAML.
+"""A draft entry for the OpenDP deployments registry: what a release states of its differential privacy, as YAML.
 
 The fields are those of the registry's own schema. What no file of a release knows is left empty and marked for the
 owner to fill in: the curator, the use, the region, the authors of the entry. Nothing is guessed.

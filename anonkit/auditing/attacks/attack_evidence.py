@@ -69,7 +69,7 @@ class Column(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """Cells of few kinds: a table of weights, label by value; its last row is for cells that say nothing."""
+    """Cells of few kinds: a table of weights, label by value; its last row is for cells without information."""
 
     codes: IntArray
     weights: FloatArray

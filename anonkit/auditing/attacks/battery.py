@@ -114,7 +114,7 @@ def audit_tables(
     secrets : sequence of str
         Columns to infer.
     widths : mapping of float, optional
-        By column: how near numbers count as one value, where the release says it.
+        By column: how near numbers count as one value, where the release states it.
     quasi_identifiers : sequence of str
         What a weaker attacker knows.
     attacks : int

@@ -61,7 +61,7 @@ class Secret:
         name : str
         values : Values
         width : float, optional
-            What the release says of it; else that of any measured column, where it has many different numbers.
+            What the release states of it; else that of any measured column, where it has many different numbers.
         """
         numbers = _numbers(values.values)
         if numbers is None or width == 0:

@@ -69,7 +69,7 @@ class Ballot:
     """Votes of released cells of a secret for its original values: pairs of a label and a value, each with a share."""
 
     codes: IntArray
-    """Label of each released row; -1 for a cell that says nothing."""
+    """Label of each released row; -1 for a cell without information."""
     labels: IntArray
     values: IntArray
     shares: Votes

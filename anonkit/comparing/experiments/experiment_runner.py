@@ -77,7 +77,7 @@ def run_experiment(
 
     Privacy
     -------
-    Experiments are for public and simulated tables. Their releases are seeded, which every report of one says ("not
+    Experiments are for public and simulated tables. Their releases are seeded, which every report of one states ("not
     for release"), made in memory, and gone when they are scored. The figures are computed from the rows as they are.
     """
     experiment = Experiment.load(recipe, quick=quick)

@@ -52,7 +52,7 @@ def table_csv(experiment: Experiment, measured: Sequence[Measured]) -> str:
     """Return the tidy table: one line a configuration, mean, standard deviation and number of every measure.
 
     A cell is empty where there is nothing: an axis along which a system does not vary, a measure it does not have.
-    `promise` and `epsilon_true` are what its report promises, `epsilon_claimed` is what the paper says.
+    `promise` and `epsilon_true` are what its report promises, `epsilon_claimed` is what the paper states.
     """
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")

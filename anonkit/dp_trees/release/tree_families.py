@@ -104,7 +104,7 @@ class StoppingTree(GrownTrees):
     Privacy
     -------
     `stop="pure"` is a published rule: a node is a leaf if all its rows have one class. It reads exact counts, so such a
-    release has no guarantee and says so.
+    release has no guarantee and states so.
     """
 
     threshold: ClassVar[Threshold] = staticmethod(friedman_schuster)
@@ -258,7 +258,7 @@ class NoisyC45(CountingTree, PrunedTree):
     Privacy
     -------
     With `tables="published"` the counts of every attribute get all of a level's budget. A row is in all of them, so
-    the promise is that of their sum, which is above the epsilon given, and says so beside what the paper claims.
+    the promise is that of their sum, which is above the epsilon given, and states so beside what the paper claims.
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {

@@ -114,7 +114,7 @@ def _rows(
     params: Mapping[str, Any],
     details: Mapping[str, Any],
 ) -> Draft:
-    """Return as many rows of each cell as its noisy count says, at least 0."""
+    """Return as many rows of each cell as its noisy count, at least 0."""
     draw, value = next(pair for pair in zip(statement.draws, values, strict=True) if pair[0].name == shows.of)
     by = draw.query.by if isinstance(draw.query, Count) else ()
     domains = {name: statement.domains[name] for name in by}

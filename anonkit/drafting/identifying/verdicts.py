@@ -141,7 +141,7 @@ def verdict_of(column: CodedColumn) -> Verdict | None:
     Privacy
     -------
     The verdict depends on cells. Under a promise of differential privacy it is an output that no budget covers: the
-    release must say that its claim is conditional on it.
+    release must state that its claim is conditional on it.
     """
     return judged(evidence_of(column))
 

@@ -150,7 +150,7 @@ def layout_of(head: str, usual: str, given: GivenLayout, *, whole: bool, shown: 
 
 
 def _declared_delimiter(line: str) -> tuple[str | None, int]:
-    """Return what a first line `sep=;` says, and how many lines say it."""
+    """Return the delimiter of a first line `sep=;`, and the number of such lines, 0 or 1."""
     found = re.fullmatch(r'"?sep=(.)"?[;,\t|]*', line.strip("\r\n \ufeff"))
     return (found[1], 1) if found else (None, 1 if line.strip() == "sep=" else 0)
 

@@ -199,7 +199,7 @@ class ParquetRows:
     """True where no cell may be refused for what it holds (`Policy.cell_by_cell`)."""
 
     def source(self) -> LocalSource:
-        """Return the table as a source; a cell that is not what its type says is found when it is read."""
+        """Return the table as a source; a cell that is not what its type states is found when it is read."""
         n_rows = sum(part.n_rows for part in self.parts)
         return LocalSource(self.schema, self.batches, at_most=n_rows, n_rows=n_rows, parquet=self)
 

@@ -258,7 +258,7 @@ def address_of(source: str | os.PathLike[str]) -> SourceAddress:
 
 
 def source_at(source: object, *, in_folder: Path | None = None, **how: Any) -> object:
-    """Return a source with the options that say how it is read; a table in memory has none.
+    """Return a source with the options for how it is read; a table in memory has none.
 
     Parameters
     ----------
@@ -330,7 +330,7 @@ def refuse_absent(source: str) -> None:
 
 
 def format_of_name(name: str) -> str | None:
-    """Return the format that a file's name ends in, compressed or not; None where it says nothing."""
+    """Return the format that a file's name ends in, compressed or not; None where it ends in none."""
     suffixes = [suffix.lower() for suffix in Path(name).suffixes]
     packed = bool(suffixes) and suffixes[-1] in _COMPRESSIONS
     kind = "".join(suffixes[-2:-1] if packed else suffixes[-1:])

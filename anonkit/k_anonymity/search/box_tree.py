@@ -76,7 +76,7 @@ class BoxTree:
         Raises
         ------
         ParameterError
-            If a code is outside its column's range: the tree says nothing about values it was not grown for.
+            If a code is outside its column's range: the tree does not cover values it was not grown for.
         """
         for number, (column, size) in enumerate(zip(codes, self.sizes, strict=True)):
             if column.size and not (column.min() >= 0 and column.max() < size):

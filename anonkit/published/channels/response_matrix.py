@@ -62,7 +62,7 @@ class ResponseMatrix(Channel):
     def warner(cls, p_truth: float) -> Self:
         """Warner's model: the truth with probability p_truth, else the opposite; p_truth in (0, 1].
 
-        At p_truth = 0.5 the answers say nothing and no share can be estimated.
+        At p_truth = 0.5 the answers mean nothing and no share can be estimated.
         """
         p = float(check_probability("p_truth", p_truth))
         return cls.from_probabilities([[p, 1 - p], [1 - p, p]])

@@ -34,8 +34,8 @@ _FLATTEST = 1e-9  # share of the size of a set below which a frequency of it cou
 class SetResponse(TruthOrBlind):
     """Answer a pair (c, v) by (c + a, v + b), with (a, b) from a fixed set, or blindly by any pair.
 
-    Classes are added modulo `segments`, values modulo `values`. Seen from the answer: it stands for the set of all
-    pairs it lies at a member's distance from, and each of them has the same larger probability to lead to it.
+    Classes are added modulo `segments`, values modulo `values`. An answer means the set of all pairs at a member's
+    distance from it, and each of them has the same larger probability to lead to it.
 
     Codes and answers are `class * values + value`.
 

@@ -7,7 +7,7 @@ A local recoding is a tree that puts every row into a box of the quasi-identifie
 Privacy
 -------
 A recoding is public. It never lists a value that fewer than k rows (people) hold unless the policy declared it:
-such values are in the group that stands for everything not listed. Interval ends are round numbers with k rows on
+such values are in the group of everything not listed. Interval ends are round numbers with k rows on
 either side, chosen as `anonkit.k_anonymity.search.heavy_parts` says, not cell values; the outermost intervals are open.
 """
 

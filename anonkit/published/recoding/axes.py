@@ -24,7 +24,7 @@ MISSING = "missing"
 _LONG = 4
 """Sets of more values than this are named by what they lack, when that is shorter."""
 UNKNOWN = -1
-"""Code of a cell the recoding says nothing about; its row cannot be released."""
+"""Code of a cell that the recoding does not cover; its row cannot be released."""
 
 
 Named = tuple[tuple[str, tuple[int, ...]], ...]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of its column that each label of a recoding stands for, labels of coarser steps among them."""
+"""The parts of its column that each label of a recoding means, labels of coarser steps among them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Labels = Mapping[str | None, frozenset[int]]
 
 
 def labels_of(recoding: Recoding) -> dict[str, tuple[IntervalAxis | CategoryAxis, Labels]]:
-    """Return the axis of every recoded column, and what its labels stand for; kept columns are left out.
+    """Return the axis of every recoded column, and the parts of its labels; kept columns are left out.
 
     The labels of coarser steps are among them where rows may show such.
     """

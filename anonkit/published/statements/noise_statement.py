@@ -75,7 +75,7 @@ class Draw:
 
 @dataclass(frozen=True, kw_only=True)
 class CellRows:
-    """The released table has as many rows of each cell of a contingency table as its noisy count says, at least 0."""
+    """The released table has as many rows of each cell of a contingency table as its noisy count, at least 0."""
 
     kind: ClassVar[str] = "cell-rows"
 
