@@ -2,7 +2,7 @@
 """The first line of a table of strings: names of columns, or a record of somebody, whose cells no file may show.
 
 A name looks like a cell where it is a number over numbers that lies within them, a date over dates, or a value that
-stands in two cells of its column at least and is not the only one there. Numbers that run evenly are names: years, or
+is in two cells of its column at least and is not the only one there. Numbers that run evenly are names: years, or
 1 to n. Where more than half of the names look so, the line is a record.
 """
 

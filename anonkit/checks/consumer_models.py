@@ -41,7 +41,7 @@ def scores_of_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, 
     -------
     dict
         `auc`, `balanced_accuracy` and `accuracy` of each model; empty when a class is too small to be learned,
-        or one class alone is held out.
+        or the test rows have one class alone.
     """
     shares, truth = shares_of_models(train, test, target)
     return {name: scores_of_shares(given, truth) for name, given in shares.items()}

@@ -25,7 +25,7 @@ KEY = "scored_rows"
 PREDICTION = "prediction_of_target"
 """Key of the figures there."""
 _SHARE = 5
-"""Where no search saw a label, one in so many rows is scored."""
+"""Of the rows one in so many is scored, where no search saw a label."""
 _TOLERANCE = 0.005
 """By which a figure may differ: other versions of scikit-learn grow other trees."""
 

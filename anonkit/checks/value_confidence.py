@@ -5,7 +5,7 @@ Who is placed in a class of 66 ill and three well people is known to be ill at 9
 looked at by itself: its largest share of a class beside its share of the table, and the shares of its holders in
 classes of which more than half, or more than nine tenths, have it. Rows without a value count in their class. Strings
 are one value where they are alike when folded, and the commonest spelling is shown. Numbers and dates of more than
-twenty values stand in at most ten bands of about equal numbers of rows, whose ends are released values.
+twenty values are in at most ten bands of about equal numbers of rows, whose ends are released values.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ def survey_respondents(n: int = 5_000, seed: int = 0) -> pa.Table:
     health            good, fair, poor                                   2 %
     makes_ends_meet   easily, with some difficulty, with great           never
                       difficulty
-    weight            people of the population for whom a respondent     never
-                      stands, by region and age: 15 integers
+    weight            people of the population whom a respondent         never
+                      represents, by region and age: 15 integers
     ================= ================================================== ======================
 
     Parameters

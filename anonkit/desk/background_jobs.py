@@ -23,7 +23,7 @@ from anonkit.errors import AnonkitError
 
 
 class State(StrEnum):
-    """How far a job is."""
+    """The progress of a job."""
 
     AT_WORK = "at work"
     DONE = "done"
@@ -37,7 +37,7 @@ class Job:
 
     kind: str
     key: str
-    """What it was made from: results of another key are of an earlier state of the session."""
+    """Key of its input: results of another key are of an earlier state of the session."""
     handle: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     """By which pages name it."""
     state: State = State.AT_WORK
@@ -205,7 +205,7 @@ class Jobs:
 
 
 def _how(code: int | None) -> str:
-    """Say by which signal a process ended, if by one."""
+    """Return the words for the signal that ended a process; an empty string without one."""
     if code is None or code >= 0:
         return ""
     try:

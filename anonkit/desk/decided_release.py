@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is decided at the desk beside the policy, and the release that follows: as recipe, command and Python."""
+"""Decisions at the desk beside the policy, and the release that follows: as recipe, command and Python."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _METHODS_OF_NOISE = ("dp-forest", "dp-marginals", "dp-nb", "rr")
 
 @dataclass(frozen=True, kw_only=True)
 class Decisions:
-    """What is decided beside the policy.
+    """The decisions beside the policy.
 
     Raises
     ------

@@ -120,7 +120,7 @@ class DeskPages:
         self._woken = asyncio.Event()
 
     def watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Say in which loop pages are answered."""
+        """Set the loop in which pages are answered."""
         self._loop = loop
         self._woken = asyncio.Event()
 
@@ -221,7 +221,7 @@ class DeskPages:
     # --- changes -----------------------------------------------------------------------------------------------------
 
     async def _change(self, request: Request, change: Callable[[Mapping[str, str], Request], str]) -> Response:
-        """Make a change, and go to the page that shows it; what is refused is said on the page it came from."""
+        """Make a change, and go to the page that shows it; a refusal is shown on the page it came from."""
         from starlette.responses import RedirectResponse
 
         fields: dict[str, str] = {}
@@ -377,7 +377,7 @@ def _number(name: str, text: str) -> int | float:
 
 
 def _share(text: str) -> float | None:
-    """Return a percentage as a share; None where nothing, or everything, is said."""
+    """Return a percentage as a share; None for nothing, and for everything."""
     text = text.strip().rstrip("%").strip()
     if not text:
         return None

@@ -85,7 +85,7 @@ def serve(
     idle : float
         Seconds without a request, or a job, after which it ends.
     opened : callable
-        Called with the address that opens a browser, once it can be asked.
+        Called with the address that opens a browser, once it answers.
     connect : callable
         Given what is to be called when something that pages show has changed.
 
@@ -159,7 +159,7 @@ def _listening(port: int) -> socket.socket:
 
 
 class _Clock:
-    """When the desk was last asked for something."""
+    """Time of the last request to the desk."""
 
     def __init__(self, idle: float) -> None:
         self._idle = idle

@@ -53,12 +53,12 @@ _ATTACKED = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
-    """How a job says how far it is."""
+    """The channel by which a job reports its progress."""
 
     send: Callable[[tuple[str, Any]], None]
 
     def progress(self, step: str, share: float) -> None:
-        """Say which step is done, and how much of it."""
+        """Report the step that is done, and the share of it."""
         self.send(("progress", (step, float(share))))
 
     def part(self, value: Any) -> None:
@@ -282,7 +282,7 @@ def written(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
 
 
 def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document as JSON has it: what a worker sends holds nothing but texts, numbers and lists of them."""
+    """Return a document as JSON has it: what a worker sends holds nothing but strings, numbers and lists of them."""
     from anonkit.bundle.json_documents import to_json
 
     plain: dict[str, Any] = json.loads(to_json(value))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a worker of the desk does: it is given an order, says how far it is, and sends results or why there are none."""
+"""A worker of the desk: it gets an order, reports its progress, and sends results or the reason for none."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def work(kind: str, order: Mapping[str, Any], connection: Connection) -> None:
     Privacy
     -------
     Nothing is written to the terminal, and of an exception that nobody put into words only its type and its place are
-    told: its text may quote cells.
+    reported: its text may quote cells.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the desk ends its workers itself
     signal.signal(signal.SIGTERM, _ended)  # so that private files are deleted

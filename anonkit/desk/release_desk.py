@@ -42,7 +42,7 @@ _DID_BEGIN = {
 
 
 def check_source(source: str, sign: Path | None) -> None:
-    """Refuse a table that cannot stand in a recipe, or is not there, and a key that cannot sign.
+    """Refuse a table that cannot be in a recipe, or is not there, and a key that cannot sign.
 
     Raises
     ------
@@ -72,7 +72,7 @@ class Desk:
     policy : Path, optional
         A policy to begin with; it is read and stays as it is.
     approach : str
-        Answer to the first question; empty: it is asked.
+        Answer to the first question; empty: the desk puts it.
     sign : Path, optional
         Private key that signs the release.
     seed : int, optional
@@ -138,7 +138,7 @@ class Desk:
 
     @property
     def decisions(self) -> Decisions:
-        """What is decided beside the policy."""
+        """Decisions beside the policy."""
         return self.session.step.decisions
 
     @property
@@ -171,7 +171,7 @@ class Desk:
 
     @property
     def key(self) -> str:
-        """What every figure was made from: policy and decisions."""
+        """Key of every figure's input: policy and decisions."""
         text = json.dumps([self.policy_text, self.decisions.to_dict()], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -294,7 +294,7 @@ class Desk:
             self._record("policy drafted from the names of the columns", policy=text)
 
     def start(self, kind: str, **order: Any) -> None:
-        """Start a job that somebody has asked for.
+        """Start a requested job.
 
         Raises
         ------

@@ -194,7 +194,7 @@ class RequestGuard:
 
 
 class _Answer:
-    """What sends an answer, with the headers that every answer has."""
+    """The sender of an answer, with the headers that every answer has."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

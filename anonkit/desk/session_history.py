@@ -42,7 +42,7 @@ class Step:
     before: int
     """Number of the step that it was made from; 0: none."""
     did: str
-    """What was done, in a few words; no cell of the table."""
+    """Name of the change, in a few words; no cell of the table."""
     at: str
     """When, in UTC."""
     looked: bool
@@ -53,7 +53,7 @@ class Step:
 
 
 class Session:
-    """The steps of a session, and where it stands.
+    """The steps of a session, and the current one.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class Session:
         return steps
 
     def _standing(self) -> int:
-        """Return the number of the step that holds; the last one where that is not said."""
+        """Return the number of the step that holds; the last one by default."""
         try:
             number = int((self._history / _CURRENT).read_text(encoding="ascii"))
         except (OSError, ValueError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each station shows: plain values for its template, made from the desk as it stands."""
+"""Views of the stations: plain values for their templates, made from the current desk."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ def roles_view(desk: Desk) -> dict[str, Any]:
 
 
 def _columns(desk: Desk) -> list[str]:
-    """Return the columns in the order of the table, then those that stand in the policy alone."""
+    """Return the columns in the order of the table, then those of the policy alone."""
     names = desk.names
     return [*names, *(name for name in EditedPolicy.read(desk.policy_text).columns() if name not in names)]
 

@@ -71,8 +71,8 @@ class Categories:
 class Grid:
     """Equal cells over public bounds; missing, when it can occur, is one more code after the last cell.
 
-    A value outside the bounds counts as the nearest bound. Where the column holds multiples of a step, such as whole
-    numbers, cells end halfway between two of them and a cell is shown as one of its own values.
+    A value outside the bounds counts as the nearest bound. Where the column holds multiples of a step, such as
+    integers, cells end halfway between two of them and a cell is shown as one of its own values.
     """
 
     lower: float

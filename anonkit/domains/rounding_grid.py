@@ -26,7 +26,7 @@ class RoundingGrid:
     """Multiples of a decimal step, from the one at or below the lower bound to the one at or above the upper.
 
     The step is mantissa * 10**exponent; the mantissa is 1, 2 or 5, times that of the column's own step where it has
-    one. A number is rounded to the nearest multiple; whole numbers and short decimals are multiples themselves, and
+    one. A number is rounded to the nearest multiple; integers and short decimals are multiples themselves, and
     keep their value.
 
     Raises

@@ -75,7 +75,7 @@ class _Grower:
         self.used: BoolArray = np.tile(~self.schema.splittable, (self.forest.size, 1))
         self.leaves: list[tuple[int, IntArray, IntArray]] = []
         self.too_few: BoolArray = np.zeros(self.forest.size, dtype=bool)
-        """Which nodes of the newest level had too few rows by the noisy counts that their parents were split by."""
+        """Nodes of the newest level that had too few rows by the noisy counts that their parents were split by."""
 
     def run(self, watch: Watch) -> PublishedForest:
         """Grow level by level, then fill the leaves."""

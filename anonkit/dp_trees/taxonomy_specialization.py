@@ -143,7 +143,7 @@ class _Specializer:
         self.leaves = np.zeros(1, dtype=np.int64)
         self.parts: list[_Part] = []
         self.part_of = np.zeros((1, len(self.attributes)), dtype=np.int64)
-        """Which part of each attribute a node lies in, as its number in `parts`; -1 where it cannot be made finer."""
+        """Part of each attribute that a node lies in, as its number in `parts`; -1 where it cannot be made finer."""
 
     def run(self) -> PublishedForest:
         """Start fully generalized, take the steps, count."""

@@ -181,8 +181,8 @@ def read_by_forms(source: Source, policy: Policy, engine: Engine) -> tuple[Found
 def found_forms(source: Source, policy: Policy, engine: Engine) -> FoundForms:
     """Find the forms of the columns of a table of which no type, categories or form are declared.
 
-    Text columns, and columns of numbers that are days such as 20200131, of whatever type: a missing cell makes whole
-    numbers floats in some sources. What is taken for an identifier as it is written stays as it is.
+    Text columns, and columns of numbers that are days such as 20200131, of whatever type: a missing cell makes
+    integers floats in some sources. What is taken for an identifier as it is written stays as it is.
 
     Privacy
     -------

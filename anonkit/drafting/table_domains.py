@@ -42,8 +42,8 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
     """Return the policy with domains read from a table where none are declared.
 
     Numbers get bounds: round numbers at or beyond which at least so many people lie at either end, and at most twice
-    as many where values allow it; what lies beyond is clamped. Where all of them are whole, the column is one of whole
-    numbers. Everything else, and numbers for which there are no such bounds, gets the categories that at least so many
+    as many where values allow it; what lies beyond is clamped. Where all of them are whole, the column is one of
+    integers. Everything else, and numbers for which there are no such bounds, gets the categories that at least so many
     people share; other values are outside the domain, and rows
     with another class have no class. A target has categories, or bounds where it is declared to be a number to predict.
     An undeclared column in which no value is so common is taken for an identifier. People are the units where a unit is

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A step of a pipeline: it releases or validates, and hands on nothing but what everybody may know.
 
-A scheduler runs a step again whenever it likes. The release itself sees to it that this spends nothing: a release that
-stands and is the same is used again. What is left for a step is to decide which failures are worth another attempt
+A scheduler runs a step again whenever it likes. The release itself sees to it that this spends nothing: an existing
+release that is the same is used again. What is left for a step is to decide which failures are worth another attempt
 (`AnonkitError.may_be_retried`).
 """
 

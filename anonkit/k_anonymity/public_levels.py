@@ -141,7 +141,7 @@ class PublicLevels:
 def _cuts(attribute: NumericAttribute, widths: Sequence[float] | None) -> Iterator[tuple[int | float, ...]]:
     """Yield the cuts of every level of a number, finest first: multiples of a width between the bounds.
 
-    Of a column of multiples of a step, such as whole numbers, a width is so many steps: else a range between two of its
+    Of a column of multiples of a step, such as integers, a width is so many steps: else a range between two of its
     numbers would be called one, and ranges of one width would hold different numbers of them.
     """
     low, high = (Fraction(bound) for bound in attribute.bounds)

@@ -79,7 +79,7 @@ class Account:
     new_ledger: bool = False
     """True: a release goes on in a ledger that knows nothing of what the pointer of its folder names."""
     was_handed_out: Callable[[Entry], bool] | None = field(default=None, repr=False, compare=False)
-    """Callback for the owner: was a release handed out whose files are gone or replaced? None: nobody can be asked."""
+    """Callback for the owner: was a release handed out whose files are gone or replaced? None: nobody can answer."""
     only_new: bool = False
     """True: of a table that has grown only the rows of people who are in no earlier release of the dataset."""
     released_before: str | Path | None = None

@@ -53,7 +53,7 @@ def row_units(statement: Statement) -> int:
     """Return the loss of the most expensive row over all draws, in units of 2**-52.
 
     Rows differ by the values of restricted columns alone, so that one row for each combination of values that some
-    draw is restricted to, or of any other value, stands for all.
+    draw is restricted to, or of any other value, represents all.
     """
     values: dict[str, set[int | None]] = {}
     for draw in statement.draws:

@@ -90,7 +90,7 @@ def release(
     force : bool
         Replace a release that is there.
     dry_run : bool
-        Do everything except writing; the report tells what a release would be. Nothing is charged, so that all but the
+        Do everything except writing; the report states what a release would be. Nothing is charged, so that all but the
         claim, errors too, are for the owner's eyes where noise is drawn; no domain is found privately.
     domains_from_data : bool
         Read categories and bounds that the policy does not declare from the table. Only for methods that need public
@@ -101,7 +101,7 @@ def release(
         Reproducible randomness for tests: every file then says that it is not for release.
     ledger : path, address or None
         File, or database of a server (`postgresql://…`), in which releases and their privacy loss are kept; by default
-        the policy's, else that of the environment variable ANONKIT_LEDGER, else one that stands beside the output, else
+        the policy's, else that of the environment variable ANONKIT_LEDGER, else one beside the output, else
         the user's; and none for a release in memory. A file is made when it is not there. None keeps none, which is
         refused where the policy or ANONKIT_LEDGER_REQUIRED requires one.
     progress : callable
@@ -182,11 +182,11 @@ def release(
     released_before : path, optional
         With it: the table that was released before, where the ledger does not remember its people.
     query : str, optional
-        SQL that is asked of a database instead of reading one of its tables.
+        SQL that a database runs instead of reading one of its tables.
     sheet : str, optional
         Sheet of a workbook; by default its only one.
     format : str, optional
-        What a source is written in whose name does not say so, and standard input: "csv", "tsv", "jsonl", "parquet",
+        Format of a source whose name does not give it, and of standard input: "csv", "tsv", "jsonl", "parquet",
         "arrow", "excel", "sav", "por", "dta", "sas7bdat", "xpt", "delta", "iceberg".
     header_row : int, optional
         Row of the sheet in which the columns have their names, 1 or more; by default the first one.
@@ -198,7 +198,7 @@ def release(
     decimal : str, optional
         Decimal mark of the numbers in CSV and TSV, "." or ","; by default the policy's.
     delimiter : str, optional
-        What stands between the cells of CSV and TSV, one ASCII character or "tab"; by default as the header says.
+        Delimiter of the cells of CSV and TSV, one ASCII character or "tab"; by default that of the header.
     skip_rows : int, optional
         Lines of CSV and TSV, or rows of a sheet, above the header; by default titles and `#` lines are found.
 

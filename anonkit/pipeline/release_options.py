@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keywords of `anonkit.release` and `anonkit.apply` that few calls need, by the value that each belongs to.
 
-A keyword is declared here once, with its type; its default is that of the value's field, and its description stands in
-the docstring of the call. Editors and type checkers know all of them (PEP 692).
+A keyword is declared here once, with its type; its default is that of the value's field, and its description is in the
+docstring of the call. Editors and type checkers know all of them (PEP 692).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class LedgerOptions(BatchLedgerOptions, total=False):
 
 
 class MethodParameters(TypedDict, total=False):
-    """The parameters of all methods of anonkit; which method takes which is said by `anonkit methods NAME`.
+    """The parameters of all methods of anonkit; `anonkit methods NAME` lists those of a method.
 
     A method of another package is given as a value, or its parameters by the same keywords.
     """

@@ -27,8 +27,8 @@ def refuse_rounded(schema: pa.Schema, policy: Policy) -> None:
     Raises
     ------
     GuaranteeError
-        A column of floats names people, or has declared categories, or bounds of `type = "integer"`, that are whole
-        numbers which its type does not distinguish.
+        A column of floats names people, or has declared categories, or bounds of `type = "integer"`, that are
+        integers which its type does not distinguish.
 
     Privacy
     -------

@@ -77,8 +77,9 @@ class TargetHistogram:
     def rows(self) -> FloatArray:
         """Rows by cell that exceed the noise, nowhere below 0, shape (grid.cells,).
 
-        Runs of cells are halved as long as a half stands out; the other half has no rows then. Where neither does, the
-        rows of the run are spread evenly over it. Clipping each cell at 0 would fill wide empty bounds with noise.
+        Runs of cells are halved as long as a half exceeds the noise; the other half has no rows then. Where neither
+        does, the rows of the run are spread evenly over it. Clipping each cell at 0 would fill wide empty bounds with
+        noise.
         """
         counts = self.counts[: self.grid.cells].astype(np.float64)
         rows = np.zeros(counts.size)

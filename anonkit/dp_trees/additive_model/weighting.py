@@ -2,7 +2,7 @@
 """Weights of the additive scores from one noisy Newton step, with gradient and curvature as integer sums.
 
 Shares of many attributes, taken as independent, repeat the same evidence. One step of the logistic regression
-of the class on the attributes' scores tells how much of each is new. What a row adds to the sums is computed in
+of the class on the attributes' scores measures how much of each is new. What a row adds to the sums is computed in
 integers alone, from its codes and from published tables, and is cut to a public bound: the sums change by no more than
 that when a row comes or goes, however the rows are batched.
 """

@@ -113,7 +113,7 @@ def _numbers(batch: pa.RecordBatch, of: NumericAttribute) -> FloatArray:
     """Return the numbers of a column within its bounds, NaN for missing; the lower bound where nothing can be missing.
 
     So do the codes of a domain without missing (`anonkit.domains.domain_codes`). In a column of multiples of a step,
-    such as whole numbers, a cell that is none counts as the nearest.
+    such as integers, a cell that is none counts as the nearest.
     """
     numbers = numbers_of_cells(batch, of.name, of.bounds)
     if of.values is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of record batches, and the bound on the rows held in memory at a time."""
+"""Streams of record batches, and the bound on the rows in memory at a time."""
 
 from __future__ import annotations
 

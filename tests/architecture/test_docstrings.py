@@ -1,0 +1,111 @@
+"""Docstrings state what a thing is, in the words of the field: none begins with a question, with Say or with Tell."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "anonkit"
+
+OPENERS = ("Say", "Says", "Tell", "Tells", "What", "Whether", "How", "Who", "Whose", "Which", "Where")
+"""A function computes, returns or refuses; a class, a module and a value are a noun phrase."""
+
+PRIVATE = {
+    "told": "published, disclosed, given",
+    "tell": "return, disclose, distinguish",
+    "tells": "returns, discloses, distinguishes",
+    "stand": "is, represents, means",
+    "stands": "is, represents, means",
+    "asked": "required, requested, measured",
+    "said": "stated, declared",
+    "house": "package",
+    "houses": "packages",
+    "room": "module, package, space",
+    "rooms": "modules, packages",
+    "second eye": "independent check",
+    "whole number": "integer",
+    "whole numbers": "integers",
+    "texts": "strings",
+}
+"""Words that this package once used in a sense of its own, and the field's words."""
+
+RIGHT = {
+    ("asked", "checks/histogram_law.py"): "a variable in a formula",
+    ("asked", "published/randomized_table.py"): "the literal meaning of a cell of the format",
+    ("house", "drafting/identifying/kinds.py"): "a number of a house",
+    ("house", "drafting/identifying/street_addresses.py"): "a number of a house",
+    ("room", "comparing/experiments/claims.py"): "an interval leaves room",
+    ("room", "drafting/owner_answers.py"): "a secure room",
+    ("tells", "cli/export.py"): "the help of a command",
+    ("tells", "cli/report.py"): "the help of a command",
+    ("texts", "cli/boundary.py"): "help texts",
+    ("texts", "cli/method_options.py"): "help texts",
+    ("texts", "drafting/profiling.py"): "texts of cells",
+}
+"""Where a word is the right one, and why."""
+
+_OPENS = re.compile(rf"(?:{'|'.join(OPENERS)})\b")
+_ANY = re.compile(rf"\b(?:{'|'.join(PRIVATE)})\b".replace(" ", r"\s+"), re.IGNORECASE)
+_DOCSTRING = re.compile(r'^ *r?"""(.+?)"""', re.DOTALL | re.MULTILINE)
+_NAMES = re.compile(r"^ *[*\w, ]+ : .*$|^ *\*+\w+$|^.*>>>.*$", re.MULTILINE)
+_CODE = re.compile(r"(``?).+?\1", re.DOTALL)
+
+
+def _docstrings(source: str) -> list[str]:
+    """Return the docstrings of a module, its classes and functions, and of fields and constants: they begin a line."""
+    return [found[1] for found in _DOCSTRING.finditer(source)]
+
+
+def _words(docstring: str) -> set[str]:
+    """Return the private words of a docstring, but for those in code and in the names of parameters."""
+    prose = _CODE.sub("", _NAMES.sub("", docstring))
+    return {" ".join(word.lower().split()) for word in _ANY.findall(prose)}
+
+
+@cache
+def _of_the_package() -> dict[str, list[str]]:
+    return {
+        path.relative_to(PACKAGE).as_posix(): _docstrings(path.read_text(encoding="utf-8"))
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
+
+
+def test_no_docstring_begins_with_a_question_or_with_say_and_tell() -> None:
+    """Of 10,500 some 1,240 did."""
+    found = {name: begun for name, texts in _of_the_package().items() if (begun := list(filter(_OPENS.match, texts)))}
+    assert found == {}, "begin with a verb (Return, Compute, Refuse) or with a noun"
+
+
+def test_no_private_word_comes_back() -> None:
+    """They were in 1,764 docstrings. A place that is right is named with its reason, and goes when it is gone."""
+    found = {(word, name) for name, texts in _of_the_package().items() for text in texts for word in _words(text)}
+    assert found - RIGHT.keys() == set(), f"use the words of the field: {PRIVATE}"
+    assert RIGHT.keys() - found == set()
+
+
+def test_every_kind_of_docstring_is_read() -> None:
+    """Module, class, field, method and constant; neither code nor the names of parameters; words across a line."""
+    source = '''"""What a module does."""
+LIMIT = 3
+"""How many."""
+class A:
+    """Who is a whole
+    number.
+
+    Where more is told.
+    """
+    size: int
+    """Which size; `told` is code.
+
+    told : int
+    """
+    def tells(self) -> str:
+        r"""Tell."""
+        return """Say"""
+'''
+    texts = _docstrings(source)
+    assert [bool(_OPENS.match(text)) for text in texts] == [True, True, True, True, True]
+    assert [_words(text) for text in texts] == [set(), set(), {"whole number", "told"}, set(), {"tell"}]
+    assert not _OPENS.match("Whatever it is.")
+    assert not _OPENS.match("Return what it is.")
