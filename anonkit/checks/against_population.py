@@ -9,6 +9,8 @@ from anonkit.errors import ParameterError, option
 
 SIMPLE_SAMPLE = "the table is a simple random sample of the population"
 """Assumption of every estimate."""
+OF_WEIGHTS = "the weights say how many people of the population a row stands for"
+"""Assumption of an estimate by the weights of a sample."""
 WHOLE_POPULATION = "the file lists the whole population, a row a person"
 """Assumption on a file of the population."""
 

@@ -73,7 +73,7 @@ def recounted(
         quasi_identifiers = None
     names = promise.quasi_identifiers if quasi_identifiers is None else quasi_identifiers
     recursive = promise.diversity.recursive
-    insensitive = [name for name, entry in named(params["columns"]) if entry["role"] == "insensitive"]
+    insensitive = [name for name, entry in named(params["columns"]) if entry["role"] in ("insensitive", "weight")]
     found = measure(
         data,
         [name for name in names if name in schema.names],
@@ -239,6 +239,8 @@ def _wrong_actions(
             expected[name] = "dropped"
         elif role in _ALWAYS_KEPT:
             expected[name] = "kept"
+        elif role == "weight":
+            expected[name] = "averaged"
         else:
             expected[name] = recoded.get(name, "dropped")
     wrong = sum(roles.get(name) != "quasi_identifier" for name in recoded)
@@ -276,6 +278,8 @@ def _wrong_types(
         entry = stated.get(field.name, {})
         if entry.get("action") == "generalized":
             wrong += field.type != pa.string()
+        elif entry.get("action") == "averaged":
+            wrong += field.type != pa.float64()
         elif field.name in declared:
             wrong += str(field.type) != declared[field.name]["type"]
     return wrong

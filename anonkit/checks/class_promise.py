@@ -22,6 +22,7 @@ from anonkit.checks.population_validation import population_of_release
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
 from anonkit.checks.sameness import none_of, same
+from anonkit.checks.sample_weights import weight_checks
 from anonkit.checks.scored_rows import prediction_check
 from anonkit.checks.sensitive_params import refuse_earlier, sensitive_checks, value_checks
 from anonkit.checks.unchanged_columns import CHECK as CLEAR
@@ -67,6 +68,7 @@ def validate_classes(evidence: Evidence) -> Validation:
     refuse_earlier(params, report)
     counted = [*role_checks(params, report, schema), *model_checks(params, report), *sensitive_checks(params, report)]
     counted += label_checks(data, schema.names, params, report)
+    counted += weight_checks(data, schema, promise, params, report)
     disclosure = recounted(data, schema, promise, given, watched, params, report["rows"])
     counted += value_checks(disclosure, promise.sensitive)
     uncountable = (*UNCOUNTABLE, *(candidate.check for candidate in promise.candidates))

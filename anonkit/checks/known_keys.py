@@ -141,6 +141,7 @@ _PARAMS: Shape = {
             "rule", "calibration", "vote", "draw", "choice", "statement", "values", "keys",
         ), ANY,
     ),
+    "weight": {"column": _text, "shows": _text, "digits": _plain, "step": _figure},
     "written": {"*": _WRITTEN},
     "missing_values": _texts,
     "no_values": _texts,
@@ -210,6 +211,7 @@ _REPORT: Shape = {
         ), _plain,
     ),
     "disclosure_risk": ANY,
+    "weights": {"column": _text, "sum": _figure},
     "utility": {
         "discernibility": _plain, "average_equivalence_class_size": _plain, "scored_rows": _plain,
         "prediction_of_target": (_unmeasured, _PREDICTION),

@@ -23,8 +23,9 @@ from anonkit.checks.population_counts import (
     wrong_block,
 )
 from anonkit.checks.requirements import Asked
-from anonkit.checks.sameness import counted, none_of
-from anonkit.checks.sample_estimates import BY_CONSTRUCTION, estimates_of
+from anonkit.checks.sameness import counted, none_of, same_figure
+from anonkit.checks.sample_estimates import BY_CONSTRUCTION, estimates_by_weights, estimates_of
+from anonkit.checks.sample_weights import weights_of_classes
 from anonkit.errors import ParameterError, option
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check
@@ -78,7 +79,10 @@ def population_of_release(
     read = None if promise.unit is not None else counted(report["rows"]["in"])
     checks: list[Check] = []
     notes: list[str] = []
-    if stated is not None:
+    if stated is not None and stated.get("basis") == "weights":
+        again = _by_weights(data, released, promise)
+        checks.append(none_of("population", int(again is None or not same_figure(stated, again))))
+    elif stated is not None:
         checks.append(none_of("population", wrong_block(stated, disclosure.sizes, read, disclosure.classes)))
     own = stated is not None and stated["basis"] == "file" and checks[0].passed
     if not asked.against.is_given:
@@ -103,6 +107,15 @@ def population_of_release(
     required = max(asked.against.k_map or 0, stated["estimates"].get("k_map_required", 0) if own else 0)
     checks += [k_map_check(people, required)] if required else []
     return PopulationFindings(checks=tuple(checks), block=block, notes=tuple(notes))
+
+
+def _by_weights(data: Path, released: Sequence[str], promise: KAnonymity) -> dict[str, Any] | None:
+    """Work out the block anew from the weights that the rows show; None where they show none."""
+    weight = None if promise.weight is None else promise.weight[0]
+    if weight not in released or weight is None or promise.unit is not None:
+        return None
+    rows, low, high = weights_of_classes(data, [each for each in promise.quasi_identifiers if each in released], weight)
+    return estimates_by_weights(rows, low) if bool((low == high).all()) and bool((low > 0).all()) else None
 
 
 def population_of_table(table: str | Path | pa.Table, disclosure: Disclosure, asked: Asked) -> PopulationFindings:

@@ -10,7 +10,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from anonkit.checks.against_population import SIMPLE_SAMPLE
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.checks.against_population import OF_WEIGHTS, SIMPLE_SAMPLE
 
 BY_CONSTRUCTION = "0 by construction"
 """Statement on unique rows where no class has a single one."""
@@ -61,6 +64,72 @@ def _by_series(size: int, fraction: float) -> float:
         term *= k * (1 - fraction) / (size + k)
         total += term
     return fraction / size * total
+
+
+def risks_by_people(sizes: NDArray[np.int64], people: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the same expectation of classes that stand for so many people each, by the recurrence and the series.
+
+    Parameters
+    ----------
+    sizes : int64 array, shape (n_classes,)
+        Rows of each class, at least 1.
+    people : float64 array, shape (n_classes,)
+        People of the population that these stand for, at least as many.
+
+    Returns
+    -------
+    float64 array, shape (n_classes,)
+    """
+    f = sizes.astype(np.float64)
+    p = f / people
+    q = 1 - p
+    by_series = (p > 1 / 2) | (sizes > _RECURRENT)
+    risks = np.empty_like(p)
+    term, total = np.ones(int(by_series.sum())), np.ones(int(by_series.sum()))
+    for k in range(1, _TERMS):
+        term = term * k * q[by_series] / (f[by_series] + k)
+        total += term
+    risks[by_series] = p[by_series] / f[by_series] * total
+    rest = np.flatnonzero(~by_series)
+    odds = p[rest] / q[rest]
+    value = -odds * np.log(p[rest])
+    for at in range(1, int(sizes[rest].max(initial=1))):
+        more = sizes[rest] > at
+        value[more] = odds[more] * (1 / at - value[more])
+    risks[rest] = value
+    return risks
+
+
+def estimates_by_weights(sizes: NDArray[np.int64], weights: NDArray[np.float64]) -> dict[str, Any] | None:
+    """Return the `population` block for classes each of whose rows has one weight; None where these are relative.
+
+    Parameters
+    ----------
+    sizes : int64 array, shape (n_classes,)
+        Rows of each class.
+    weights : float64 array, shape (n_classes,)
+        The weight of each of them.
+
+    Returns
+    -------
+    dict or None
+        None where the weights add up to fewer people than there are rows: then they say nothing of a population.
+    """
+    stand_for = sizes * weights
+    total, records = math.fsum(stand_for.tolist()), int(sizes.sum())
+    if not total >= records or not records:
+        return None
+    risks = risks_by_people(sizes, np.maximum(stand_for, sizes))
+    expected = math.fsum((sizes * risks).tolist())
+    return {
+        "basis": "weights",
+        "assumption": OF_WEIGHTS,
+        "estimates": {
+            "population_size": total,
+            "individual": {"max": float(risks.max()), "mean": expected / records, "sum": expected},
+            "uniques": BY_CONSTRUCTION,
+        },
+    }
 
 
 def estimates_of(

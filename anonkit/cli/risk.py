@@ -151,10 +151,11 @@ def _population(found: SourceRisk) -> Iterator[tuple[str, str]]:
     estimates = population["estimates"]
     models = [estimates[name] for name in ("pitman", "zayatz", "snb") if estimates[name] is not None]
     yield "assumption", population["assumption"]
-    yield (
-        "unique in the population",
-        f"{_percent(estimates['rule'])} of it (models: {_percent(min(models))} to {_percent(max(models))})",
-    )
+    if models:
+        yield (
+            "unique in the population",
+            f"{_percent(estimates['rule'])} of it (models: {_percent(min(models))} to {_percent(max(models))})",
+        )
     yield "people found by an attacker", f"{population['individual']['sum']:,.1f} expected"
     yield "largest risk of a person", f"{population['individual']['max']:.3f}"
     fitted = [each for each in estimates["tau"] or () if each["tau1"] is not None]

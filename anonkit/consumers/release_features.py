@@ -23,11 +23,12 @@ from anonkit.consumers.original_rows import shown_as_released
 from anonkit.consumers.release_files import read_params
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.arrow_values import is_ordered
+from anonkit.domains.cell_keys import cell_numbers
 from anonkit.errors import ParameterError, SourceError, refusing_damage
 from anonkit.published.recoding import Recoding, recoding_from_dict
 from anonkit.published.recoding.label_parts import labels_of
 
-_NEVER_FEATURES = ("identifier", "unit", "target")
+_NEVER_FEATURES = ("identifier", "unit", "target", "weight")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,6 +42,8 @@ class _Published:
     recoding: Recoding | None = None
     missing: frozenset[str] = frozenset()
     """Strings that meant missing in the source."""
+    weight: str | None = None
+    """Column of the weights of the sample."""
     bounds: tuple[BoundColumn, ...] = ()
     """Columns that the release shows as two bounds: rows that have these are read as the labels."""
 
@@ -195,6 +198,36 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 features[at] = cells.features(shown[cells.name])
         return np.concatenate([np.empty((data.n_rows, 0)), *features], axis=1)
 
+    def sample_weight(self, X: Any) -> FloatArray | None:
+        """Return the weights of released rows, for the `sample_weight` of a model; None where the release has none.
+
+        Parameters
+        ----------
+        X : pandas, Polars or Arrow table
+            Released rows: with original values the weights are those that they have.
+
+        Returns
+        -------
+        float64 array, shape (n_rows,)
+            Each above 0.
+
+        Raises
+        ------
+        SourceError
+            X has no such column, or a cell of it is no number above 0.
+        """
+        check_is_fitted(self)
+        weight = self.published_.weight
+        if weight is None:
+            return None
+        data = self._columns(X, fitting=False)
+        if weight not in data:
+            raise SourceError(f"column {weight!r}, the weights of the sample, is not in the rows")
+        weights = cell_numbers(data.array(weight))
+        if not (np.isfinite(weights) & (weights > 0)).all():
+            raise SourceError(f"column {weight!r} has cells that are no weights: a weight is a number above 0")
+        return weights
+
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
         """Return the name of every feature, shape (n_features,); one that is taken is numbered.
 
@@ -239,7 +272,12 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         with refusing_damage("the params of the release are damaged"):
             return _Published(
                 cells=recoded_cells(params, recoding_from_dict(params["recoding"])),
-                ignored=frozenset(raw["name"] for raw in params["columns"] if raw["role"] in _NEVER_FEATURES),
+                ignored=frozenset(
+                    raw["name"]
+                    for raw in params["columns"]
+                    if raw["role"] in _NEVER_FEATURES or raw["name"] == (params.get("weight") or {}).get("column")
+                ),
+                weight=None if "weight" not in params else str(params["weight"]["column"]),
                 recoding=recoding_from_dict(params["recoding"]),
                 missing=frozenset(params["missing_values"]),
                 bounds=bound_columns(params),

@@ -27,7 +27,7 @@ from anonkit.promises.anonymous_classes import (
 )
 
 _ABOUT_ROWS = (Missing.DROP, Missing.ERROR)
-_WHOSE_ROWS = (Role.QUASI_IDENTIFIER, Role.UNIT, Role.IDENTIFIER)
+_WHOSE_ROWS = (Role.QUASI_IDENTIFIER, Role.UNIT, Role.IDENTIFIER, Role.WEIGHT)
 """Roles of columns whose missing cells leave rows out, or of which nothing is released."""
 _ONE_ROW = ("An attacker knows one row of a person, not several of them.",)
 
@@ -161,6 +161,7 @@ class AnonymityModel:
             independent_rows=policy.independent_rows,
             rows_in_runs=policy.rows_in_runs,
             keys=tuple(CountedKey(columns=each.columns, k=each.k) for each in policy.keys),
+            weight=None if policy.weight is None else (policy.weight.name, str(policy.weight.weights)),
             assumptions=(
                 "The quasi-identifiers are all that an attacker knows about a person.",
                 *([INDEPENDENT] if policy.independent_rows else ()),

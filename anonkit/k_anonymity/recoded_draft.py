@@ -14,6 +14,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from anonkit.errors import GuaranteeError, option
+from anonkit.k_anonymity.class_weights import with_mean_weights
 from anonkit.k_anonymity.merged_classes import MergedRecoding
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_rows import RecodeRows, UsableRows
@@ -22,13 +23,16 @@ from anonkit.k_anonymity.violating_classes import violating_classes
 from anonkit.policy.column_declarations import Column, Outside, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.places import outlines
+from anonkit.policy.survey_weights import KEY as WEIGHT
+from anonkit.policy.survey_weights import weight_params
 from anonkit.policy.target_task import Task
 from anonkit.promises.no_values import FOLDING, NO_VALUES
 from anonkit.protocols import Draft, Engine, Progress, Source
 from anonkit.published.recoding import MASK, GlobalRecoding, Grouping, KeptAxis, Recoding
-from anonkit.report.blocks import Action, ColumnFacts, ReportColumn
+from anonkit.report.blocks import Action, ColumnFacts, JsonObject, ReportColumn
 
 _NOTHING_KEPT = "every level that tells something of it would have made groups too small"
+_AVERAGED = "declared weight: rows of a class show its mean weight"
 _NO_FACTS: ColumnFacts = {}
 _FEWEST_PARTS = 2  # of a column to be kept
 
@@ -99,6 +103,12 @@ def draft_recoded(
     )
     data = engine.map_batches(source, recode, schema)
     _refuse_unkept(policy.kept, data, engine, hint)
+    owner: JsonObject = {}
+    weight = policy.weight
+    if weight is not None and weight.role is Role.WEIGHT:
+        names = [name for name in policy.quasi_identifiers if name in schema.names]
+        data, total = with_mean_weights(data, names, weight.name, engine)
+        owner = {"weights": {"column": weight.name, "sum_of_released_rows": total}}
     return Draft(
         data=data,
         params=anonymity_params(policy, as_read, model, published, of_released(usable.rules, data, engine)),
@@ -117,7 +127,9 @@ def draft_recoded(
                 usable.rules, data, [name for name in policy.quasi_identifiers if name in schema.names], engine
             ),
             *_nobody_notes(policy, usable.n_nobody),
+            *_weight_notes(policy, schema.names),
         ),
+        owner=owner,
         applied=recoding,
         first=first,
     )
@@ -169,7 +181,7 @@ def released_schema(schema: pa.Schema, policy: Policy, recoding: Recoding) -> pa
 
 def _passes(column: Column) -> bool:
     """Return whether a column is released, or carried along to be counted, as it is."""
-    return column.role in (Role.TARGET, Role.SENSITIVE, Role.INSENSITIVE, Role.UNIT)
+    return column.role in (Role.TARGET, Role.SENSITIVE, Role.INSENSITIVE, Role.UNIT, Role.WEIGHT)
 
 
 def _nobody_notes(policy: Policy, n_nobody: int) -> tuple[str, ...]:
@@ -177,6 +189,17 @@ def _nobody_notes(policy: Policy, n_nobody: int) -> tuple[str, ...]:
     if not n_nobody:
         return ()
     return (f"Rows without a value in {policy.unit!r} are left out: they belong to nobody who could be counted.",)
+
+
+def _weight_notes(policy: Policy, shown: Sequence[str]) -> tuple[str, ...]:
+    """Return that no weights are released."""
+    weight = policy.weight
+    if weight is None or weight.name in shown:
+        return ()
+    return (
+        f"The rounded weights {weight.name!r} are not released: with them groups would have been too small. A larger "
+        'step helps, or weights = "mean"; keep = true refuses such a release.',
+    )
 
 
 # --- params.json -----------------------------------------------------------------------------------------------------
@@ -200,6 +223,7 @@ def anonymity_params(
             **{name: getattr(model, name) for name in ("l", "entropy_l", "recursive", "t", "alpha")},
         },
         "max_suppression": model.suppression_limit,
+        **({} if policy.weight is None else {WEIGHT: weight_params(policy.weight)}),
         **({"no_values": list(NO_VALUES), "folding": FOLDING} if rules else {}),
         "columns": [
             _column_params(policy, column, schema.field(name).type, of_values.get(name))
@@ -289,6 +313,8 @@ def _column_entries(policy: Policy, recoding: Recoding, column_facts: Mapping[st
     for name, column in policy.columns.items():
         if column.role in (Role.IDENTIFIER, Role.UNIT):
             entries.append(_entry(policy, name, "dropped", reason="identifiers are never released"))
+        elif column.role is Role.WEIGHT:
+            entries.append(_entry(policy, name, "averaged", reason=_AVERAGED))
         elif column.role is not Role.QUASI_IDENTIFIER:
             of_number = column.role is Role.TARGET and policy.task is Task.REGRESSION
             role = "target, a number to predict" if of_number else column.role

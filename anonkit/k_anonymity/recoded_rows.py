@@ -19,6 +19,7 @@ from anonkit.errors import GuaranteeError, PolicyError
 from anonkit.policy.column_declarations import Column, Missing, Outside
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import refuse_outside
+from anonkit.policy.survey_weights import refuse_no_numbers
 from anonkit.protocols import COUNT, Engine, Source
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ BoolArray = NDArray[np.bool_]
 
 DROPPED, NOBODY = "dropped", "nobody"
 """Rows left out for a missing value, and rows without a unit."""
+WEIGHTLESS = "weightless"
+"""Rows whose weight is there, and no number above 0."""
 
 
 class RowRecoding(Protocol):
@@ -103,7 +106,13 @@ def are_nobodys(batch: pa.RecordBatch, unit: str | None) -> BoolArray:
 
 
 def is_among(columns: Mapping[str, pa.Array], classes: pa.Table, n_rows: int) -> BoolArray:
-    """Return which rows are in one of the classes, missing being a value; shape (n_rows,).
+    """Return which rows are in one of the classes; see `places_among`."""
+    among: BoolArray = places_among(columns, classes, n_rows) >= 0
+    return among
+
+
+def places_among(columns: Mapping[str, pa.Array], classes: pa.Table, n_rows: int) -> NDArray[np.int64]:
+    """Return the place of each row's class in a list of them, -1 where it is in none; missing is a value.
 
     Parameters
     ----------
@@ -111,6 +120,10 @@ def is_among(columns: Mapping[str, pa.Array], classes: pa.Table, n_rows: int) ->
         Released quasi-identifiers.
     classes : Table
         The same columns, one row a class; a column `COUNT` is ignored.
+
+    Returns
+    -------
+    int64 array, shape (n_rows,)
     """
     names = [name for name in classes.column_names if name != COUNT]
     mine: list[NDArray[np.int64]] = []
@@ -121,8 +134,12 @@ def is_among(columns: Mapping[str, pa.Array], classes: pa.Table, n_rows: int) ->
             plain = array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
             places = pc.fill_null(pc.index_in(plain, value_set=values), len(values))
             codes.append(places.to_numpy(zero_copy_only=False).astype(np.int64))
-    both, _ = combine([np.concatenate(pair) for pair in zip(mine, theirs, strict=True)], n_rows + classes.num_rows)
-    return np.isin(both[:n_rows], both[n_rows:])
+    both, n_found = combine(
+        [np.concatenate(pair) for pair in zip(mine, theirs, strict=True)], n_rows + classes.num_rows
+    )
+    place = np.full(n_found, -1, np.int64)
+    place[both[n_rows:]] = np.arange(classes.num_rows)
+    return place[both[:n_rows]]
 
 
 # --- rows that the policy leaves out or refuses ----------------------------------------------------------------------
@@ -202,6 +219,8 @@ class RowRules:
     """Quasi-identifiers in which nothing may be missing."""
     checked: tuple[CheckedColumn, ...]
     """Quasi-identifiers whose cells must lie in their declared domain."""
+    weight: str | None = None
+    """Column of the weights of a sample, whose cells must be above 0."""
 
     @classmethod
     def of(cls, policy: Policy) -> RowRules:
@@ -216,7 +235,15 @@ class RowRules:
                 forbidden.append(name)
             if column.outside is Outside.REFUSE and (values is not None or bounds is not None):
                 checked.append(CheckedColumn(name=name, bounds=bounds, values=values or ()))
-        return cls(needed=tuple(needed), forbidden=tuple(forbidden), checked=tuple(checked))
+        weight = policy.weight
+        if weight is not None and weight.name not in (*needed, *forbidden):
+            (needed if weight.missing is Missing.DROP else forbidden).append(weight.name)
+        return cls(
+            needed=tuple(needed),
+            forbidden=tuple(forbidden),
+            checked=tuple(checked),
+            weight=None if weight is None else weight.name,
+        )
 
 
 def count_usable_rows(source: Source, policy: Policy, engine: Engine) -> UsableRows:
@@ -234,6 +261,9 @@ def count_usable_rows(source: Source, policy: Policy, engine: Engine) -> UsableR
     names = [*([DROPPED] if rules.needed else []), *([NOBODY] if policy.unit else [])]
     names += [f"outside {at}" for at in range(len(rules.checked))]
     names += [f"missing {at}" for at in range(len(rules.forbidden))]
+    if rules.weight is not None:
+        refuse_no_numbers(source.schema, rules.weight)
+        names.append(WEIGHTLESS)
     if not names:
         return UsableRows(n_source=source.n_rows, n_missing=0, n_nobody=0, needed=rules.needed)
     schema = pa.schema([(name, pa.bool_()) for name in names])
@@ -248,7 +278,13 @@ def count_usable_rows(source: Source, policy: Policy, engine: Engine) -> UsableR
             _refuse_cells(policy.column(column.name), source.schema, n_outside)
     for at, name in enumerate(rules.forbidden):
         if n_missing := flagged[f"missing {at}"]:
-            raise PolicyError(f"column {name!r} has {n_missing} missing values", 'missing = "category" or "drop"')
+            hint = 'missing = "drop"' if name == rules.weight else 'missing = "category" or "drop"'
+            raise PolicyError(f"column {name!r} has {n_missing} missing values", hint)
+    if n_weightless := flagged.get(WEIGHTLESS, 0):
+        raise PolicyError(
+            f"column {rules.weight!r} has {n_weightless} cells that are no weights: a weight is a number above 0",
+            "correct the table, or leave such rows out of it before",
+        )
     n_nobody = flagged.get(NOBODY, 0)
     if n_nobody and policy.unit is not None and policy.column(policy.unit).missing is Missing.ERROR:
         raise PolicyError(
@@ -281,4 +317,8 @@ class FlagRows:
             flags[f"outside {at}"] = column.is_outside(batch.column(column.name))
         for at, name in enumerate(self.rules.forbidden):
             flags[f"missing {at}"] = any_missing(batch, [name])
+        if self.rules.weight is not None:
+            weights = batch.column(self.rules.weight).cast(pa.float64(), safe=False)
+            is_weight = pc.and_(pc.greater(weights, 0.0), pc.is_finite(weights))
+            flags[WEIGHTLESS] = ~pc.fill_null(is_weight, True).to_numpy(zero_copy_only=False)
         return pa.RecordBatch.from_arrays([pa.array(flags[name]) for name in self.schema.names], schema=self.schema)

@@ -13,8 +13,9 @@ from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import ClassVar
 
-from anonkit.errors import ChoiceError, GuaranteeError, option
+from anonkit.errors import ChoiceError, GuaranteeError, PolicyError, option
 from anonkit.k_anonymity.held_out_labels import LEAST, held_out_labels
 from anonkit.k_anonymity.levelled_rows import levelled_rows
 from anonkit.k_anonymity.preparing import Preparation, Prepared, prepare
@@ -24,6 +25,8 @@ from anonkit.k_anonymity.recoded_rows import count_usable_rows
 from anonkit.k_anonymity.sampled_search import opened, sample_details, sample_note, searched_rows
 from anonkit.k_anonymity.sensitive_rules import settled_rules
 from anonkit.policy.declaration import Policy
+from anonkit.policy.survey_weights import ShownWeights
+from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.protocols import Draft, Engine, Progress, Source, counting_beside, no_progress
 from anonkit.published.recoding import GlobalRecoding, Recoding
 from anonkit.randomness import Randomness
@@ -56,6 +59,26 @@ class RecodingMethod(AnonymityModel, ABC):
     is applied to the table, and rows of smaller classes are left out, or the release is refused. What a recoding lists
     and where it cuts is published, so a search must distinguish no more than `Prepared` offers.
     """
+
+    name: ClassVar[str]
+    shows_boxes: ClassVar[bool] = False
+    """Whether rows show boxes, each of its own size, so that no column is shown cell by cell."""
+
+    def guarantee(self, policy: Policy) -> KAnonymity:
+        """State the promise; see `AnonymityModel.guarantee`.
+
+        Raises
+        ------
+        PolicyError
+            Weights are to be rounded by a method that shows them in ranges.
+        """
+        weight = policy.weight
+        if self.shows_boxes and weight is not None and weight.weights is ShownWeights.ROUNDED:
+            raise PolicyError(
+                f"column {weight.name!r}: method {self.name!r} shows ranges, in which nobody can weigh",
+                f'{option("method", "rfka")} shows rounded weights; weights = "mean" those of classes',
+            )
+        return super().guarantee(policy)
 
     @property
     def preparation(self) -> Preparation:
@@ -138,6 +161,7 @@ class RecodingMethod(AnonymityModel, ABC):
             labels_seen=guided and mark is None,
             details={"search": {**result.details, **sample}},
             owner={
+                **draft.owner,
                 **({"search": result.owner} if result.owner else {}),
                 **({} if prepared.owner is None else {"target": prepared.owner}),
             },

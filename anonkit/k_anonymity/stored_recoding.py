@@ -23,6 +23,8 @@ from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.encodings import UTF8, encoding_named
 from anonkit.policy.key_combinations import KeyCombination, key_combinations_of
 from anonkit.policy.places import Place
+from anonkit.policy.survey_weights import KEY as WEIGHT
+from anonkit.policy.survey_weights import ShownWeights
 from anonkit.policy.target_task import Task
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.recoding import (
@@ -105,7 +107,7 @@ class Recoded(AnonymityModel):
                 max_suppression=params["max_suppression"] if max_suppression is None else max_suppression,
                 earlier_method=params.get("earlier_method", params["method"]),
                 recoding=recoding_from_dict(params["recoding"]),
-                declared=tuple(_column(raw) for raw in params["columns"]),
+                declared=tuple(_column(raw, params.get(WEIGHT)) for raw in params["columns"]),
                 values={raw["name"]: raw for raw in params["columns"] if raw["sensitive"]},
                 missing_values=tuple(params["missing_values"]),
                 candidates=tuple(tuple(map(str, columns)) for columns in params.get("candidates", ())),
@@ -182,7 +184,10 @@ class Recoded(AnonymityModel):
         return replace(
             draft,
             params={**draft.params, "earlier_method": self.earlier_method},
-            owner={"merged": {"rows_at_a_coarser_step": recoding.n_moved}} if recoding.moved else {},
+            owner={
+                **draft.owner,
+                **({"merged": {"rows_at_a_coarser_step": recoding.n_moved}} if recoding.moved else {}),
+            },
         )
 
     def _in_order(self, policy: Policy) -> Policy:
@@ -225,11 +230,12 @@ class Recoded(AnonymityModel):
                 raise PolicyError(f"column {column.name!r} does not hold {kind}, as the earlier release did")
 
 
-def _column(raw: Mapping[str, Any]) -> Column:
+def _column(raw: Mapping[str, Any], weight: Mapping[str, Any] | None) -> Column:
     domain, calendar, place = raw.get("domain", {}), raw.get("calendar"), raw.get("place")
     outside = (place or calendar or domain).get("outside")
     bounds, categories = domain.get("bounds"), domain.get("categories")
     kind = _column_type(raw["type"])
+    is_weight = weight is not None and weight["column"] == raw["name"]
     if categories is not None:  # its cells are compared with them, whatever type they were written in
         kind = ColumnType.TEXT if domain.get("texts_alone") else None
     column = Column(
@@ -239,7 +245,7 @@ def _column(raw: Mapping[str, Any]) -> Column:
         release_as_is=raw.get("released_as_is", False),
         keep=raw.get("keep", False) is True,
         type=kind,
-        missing=Missing(raw["missing"]),
+        missing=None if is_weight and raw["missing"] == "category" else Missing(raw["missing"]),
         bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),
         categories=None if categories is None else tuple(map(str, categories)),
         outside=None if outside is None else Outside(outside),
@@ -248,7 +254,11 @@ def _column(raw: Mapping[str, Any]) -> Column:
         calendar=None if calendar is None else Calendar.from_params(calendar, f"column {raw['name']!r}"),
         number_form=None if "written" not in raw else NumberForm.from_params(raw["written"]),
         together=tuple(map(str, raw.get("together", ()))),
+        weights=ShownWeights(weight["shows"]) if weight is not None and is_weight else None,
+        step=weight.get("step") if weight is not None and is_weight else None,
     )
+    if is_weight:
+        return column
     if not column.is_sensitive and not raw["sensitive"]:
         # for others it has the policy's own word, which is about quasi-identifiers
         return column if column.role is Role.QUASI_IDENTIFIER else replace(column, missing=None)

@@ -40,6 +40,7 @@ class Mondrian(RecodingMethod):
     summary: ClassVar[str] = (
         "k-anonymity by local recoding into boxes that keep what predicts the target; nothing suppressed"
     )
+    shows_boxes: ClassVar[bool] = True
     target_use: ClassVar[TargetUse] = TargetUse.OPTIONAL
 
     all_labels: bool = all_labels_parameter()

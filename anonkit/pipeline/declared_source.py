@@ -240,6 +240,8 @@ def declared_source(
     known = undeclared.declared(declared)
     guess = None if noisy else _guessed(table, declared, undeclared, method, engine)
     policy = _with_guess(known, guess, method).resolve(columns, target_use=method.target_use)
+    if isinstance(method, AnonymityModel):
+        policy = policy.with_rounded_weights_known()
     if asks_whose and (undeclared.profiles or policy.names(Role.IDENTIFIER)):
         earlier = getattr(method, "candidates", ())
         policy = replace(policy, candidates=candidates_for_person(table, policy, undeclared, engine, earlier))

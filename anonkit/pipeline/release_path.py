@@ -38,6 +38,7 @@ from anonkit.pipeline.publishing import VerifiedDraft, method_block, planned_rel
 from anonkit.pipeline.release_output import BOUNDS, Output
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.released_values import as_written
+from anonkit.pipeline.released_weights import risk_by_weights, weights_block
 from anonkit.pipeline.repeated_release import release_again, say_what_is_replaced
 from anonkit.pipeline.several_tables import SeveralTables
 from anonkit.pipeline.step_log import step_log
@@ -385,6 +386,12 @@ def _recounted(
         )
         population = measured_population(request.population, released, rows["in"], source, workspace.private)
     shows_bounds = classes is not None and request.output.cells == BOUNDS
+    weight = None if classes is None else policy.weight
+    if classes is not None and weight is not None and weight.name in schema.names:
+        names = [name for name in classes.quasi_identifiers if name in schema.names]
+        draft = replace(draft, details={**draft.details, "weights": weights_block(spool, weight.name)})
+        if population is None and classes.unit is None:
+            population = risk_by_weights(files.scan(spool, Policy()), names, weight.name, files)
     bounds = bounds_of_labels(draft.params, schema.names, partial(shown_labels, spool)) if shows_bounds else None
     return VerifiedDraft(
         method=request.method,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -11,10 +12,11 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.bundle.private_files import PrivateFolder
-from anonkit.checks.against_population import SIMPLE_SAMPLE, AgainstPopulation
+from anonkit.checks.against_population import OF_WEIGHTS, SIMPLE_SAMPLE, AgainstPopulation
 from anonkit.engines.engine_choice import EngineChoice, Local
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.errors import PolicyError, SourceError
@@ -37,6 +39,7 @@ from anonkit.estimators.population.population_uniques import (
     slide_negative_binomial,
     zayatz,
 )
+from anonkit.k_anonymity.recoded_rows import count_usable_rows
 from anonkit.methods import make_method
 from anonkit.pipeline.coarsening_effects import Coarsening, CodedRows, coarsenings, levels_of
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source
@@ -167,6 +170,7 @@ def _risk_of(table: DeclaredSource, against: AgainstPopulation, read: Any, progr
     groups, sizes = class_sizes(coded.columns, coded.rows, coded.people)
     beside = None if against.file is None else read(against.file, encoded)
     fraction = against.fraction_of(n_people, None if beside is None else beside.rows)
+    weighed = _by_weights(table, codes, sizes) if people is None and not against.is_given else None
     uniques = int(np.count_nonzero(sizes == 1))
     found = minimal_sample_uniques(
         coded.columns, coded.rows, coded.people, progress=lambda share: progress("looking at sets of columns", share)
@@ -185,6 +189,7 @@ def _risk_of(table: DeclaredSource, against: AgainstPopulation, read: Any, progr
             "assumption": None if fraction is None else SIMPLE_SAMPLE,
             **({} if beside is None else {"file": beside.figures(sizes, groups, coded)}),
             **_estimates(sizes, fraction, None if people is not None else (codes, coded, groups)),
+            **({} if weighed is None else weighed),
         },
         suda=_suda(found, names, uniques, int(np.count_nonzero(sizes == 2)), fraction),
         sets=[
@@ -241,6 +246,32 @@ def _estimates(
         },
         "individual": {"sum": float((values * counts) @ each), "max": float(each.max())},
         "household": None,
+    }
+
+
+def _by_weights(
+    table: DeclaredSource,
+    codes: Sequence[NDArray[np.int32]],
+    sizes: NDArray[np.int64],
+) -> dict[str, Any] | None:
+    """Return the risk of single people by the weights of the sample; None without them, or where they are relative."""
+    policy, engine = table.policy, table.engine
+    if policy.weight is None:
+        return None
+    count_usable_rows(table.table, policy, engine)  # refuses what is no weight
+    (encoded,) = engine.encode(table.table, [policy.weight.name])
+    cells = pa.array(list(encoded.values)).cast(pa.float64(), safe=False).fill_null(np.nan)
+    weights = cells.to_numpy(zero_copy_only=False)[encoded.codes]
+    kept = np.isfinite(weights)
+    number, _ = class_sizes([*codes], np.ones(weights.size, np.int64))  # numbered as those of the distinct rows
+    stand_for = np.bincount(number[kept], weights=weights[kept], minlength=sizes.size)
+    if math.fsum(stand_for.tolist()) < int(sizes.sum()):
+        return None
+    each = individual_risk(sizes, np.maximum(stand_for, sizes))
+    return {
+        "basis": "weights",
+        "assumption": OF_WEIGHTS,
+        "individual": {"sum": float(sizes @ each), "max": float(each.max())},
     }
 
 

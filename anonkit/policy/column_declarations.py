@@ -25,6 +25,7 @@ from anonkit.policy.encodings import UTF8
 from anonkit.policy.generalization_trees import check_tree, declared_tree
 from anonkit.policy.places import KEYS as PLACE_KEYS
 from anonkit.policy.places import Place, declared_place
+from anonkit.policy.survey_weights import ShownWeights, check_weights
 from anonkit.policy.toml_values import expect, member, numbers, optional_text, refuse_unknown, texts
 
 
@@ -43,6 +44,8 @@ class Role(StrEnum):
     """A class or number that consumers predict; released unchanged by the k-anonymous methods."""
     UNIT = "unit"
     """The person of a row, when one person has many rows; counted, never released."""
+    WEIGHT = "weight"
+    """How many people a row stands for; released as means of classes, or rounded; never a feature."""
 
 
 class Missing(StrEnum):
@@ -101,7 +104,7 @@ ACCEPT_OUTSIDE = 0.05
 _FORM_KEYS = ("decimal", "thousands", "percent", "currency")
 """Keys for how the numbers of a column are written."""
 
-RELEASED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.INSENSITIVE, Role.TARGET)
+RELEASED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.INSENSITIVE, Role.TARGET, Role.WEIGHT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +166,8 @@ class Column:
     only equal ones do. None: 0.05 of a measured column."""
     answers: AnswerDesign | None = None
     """Distribution of its answers when not even (`answer_weights`, `response_matrix`); for errph and ppnb."""
+    weights: ShownWeights | None = None
+    """How a k-anonymous release shows the weights of a sample, of role weight: "mean" where None is given there."""
 
     @property
     def is_made(self) -> bool:
@@ -297,6 +302,12 @@ class Column:
                 'role = "quasi_identifier" protects it and may show it in ranges or groups',
             )
         self._check_weight(where)
+        if self.weights is not None:
+            object.__setattr__(self, "weights", member(ShownWeights, where, "weights", self.weights))
+        elif self.role is Role.WEIGHT:
+            object.__setattr__(self, "weights", ShownWeights.MEAN)
+        if self.weights is not None:
+            check_weights(self, is_key=self.role is Role.QUASI_IDENTIFIER)
         if self.sensitive and self.role not in (Role.TARGET, Role.SENSITIVE):
             raise PolicyError(f"{where}: sensitive = true is for the target", 'use role = "sensitive"')
         self._check_model(where)
@@ -453,6 +464,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
         *ANSWER_KEYS,
         *_FORM_KEYS,
         "step",
+        "weights",
     )
     refuse_unknown(where, spec, known)
     kind = None if "type" not in spec else member(ColumnType, where, "type", spec["type"])
@@ -494,6 +506,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
         calendar=calendar,
         number_form=_number_form(where, spec),
         answers=design_of(where, spec, folder, encoding),
+        weights=spec.get("weights"),
     )
 
 

@@ -25,6 +25,7 @@ from anonkit.policy.person_candidates import Candidate, joined_name
 from anonkit.policy.person_rows import PersonRows
 from anonkit.policy.publication import Publication, declared_publication, recipients_of
 from anonkit.policy.side_files import read_side_toml
+from anonkit.policy.survey_weights import ShownWeights
 from anonkit.policy.target_task import KEYS as TARGET_KEYS
 from anonkit.policy.target_task import Task, declared_task, declares_no_target, named_task, refuse_contradicting
 from anonkit.policy.toml_values import expect, member, named_lines, optional_text, refuse_unknown, texts
@@ -316,6 +317,19 @@ class Policy:
         """Name of the unit column, if there is one."""
         return next(iter(self.names(Role.UNIT)), None)
 
+    @property
+    def weight(self) -> Column | None:
+        """The column of the weights of a sample, if there is one; rounded ones may be a quasi-identifier."""
+        return next((column for column in self.columns.values() if column.weights is not None), None)
+
+    def with_rounded_weights_known(self) -> Policy:
+        """Return the policy in which rounded weights are a quasi-identifier, shown in full detail or not at all."""
+        weight = self.weight
+        if weight is None or weight.role is not Role.WEIGHT or weight.weights is not ShownWeights.ROUNDED:
+            return self
+        known = replace(weight, role=Role.QUASI_IDENTIFIER, generalize=False)
+        return replace(self, columns={**self.columns, weight.name: known})
+
     def missing_of(self, name: str) -> Missing:
         """Return the treatment of missing values in a column; "first" needs a domain that has a first value."""
         column = self.column(name)
@@ -413,6 +427,9 @@ class Policy:
         holders = [name for name, column in columns.items() if column.role is Role.TARGET]
         if len(holders) > 1:
             raise PolicyError(f"columns {', '.join(map(repr, holders))} all have role {Role.TARGET}: one at most")
+        weights = [name for name, column in columns.items() if column.weights is not None]
+        if len(weights) > 1:
+            raise PolicyError(f"columns {', '.join(map(repr, weights))} all have role {Role.WEIGHT}: one at most")
         columns = _with_one_unit(columns, self.columns)
         resolved = replace(self, columns=columns)
         if self.without_target and target_use is TargetUse.REQUIRED:

@@ -189,6 +189,8 @@ class KAnonymity:
     """True where rows look like runs of one person's, and no candidate is found."""
     keys: tuple[CountedKey, ...] = ()
     """Combinations of quasi-identifiers with a k of their own."""
+    weight: tuple[str, str] | None = None
+    """Column of the weights of a sample, and what is shown of them: "mean" of each class, or "rounded" ones."""
     assumptions: tuple[str, ...] = ()
     """Further conditions of the promise, stated by the method."""
 
@@ -345,6 +347,7 @@ class KAnonymity:
             "of them, it should have been a quasi-identifier.",
             "Other releases: two k-anonymous releases of the same people can be combined into groups smaller than k.",
             "Membership: that a person is in the table is not hidden.",
+            *([] if self.weight is None else [_OF_WEIGHTS[self.weight[1]]]),
         ]
         if self.rows_known == ALL_ROWS:
             out.append(
@@ -455,6 +458,7 @@ class KAnonymity:
                 **({"independent_rows": True} if self.independent_rows else {}),
                 **({"rows_in_runs": True} if self.rows_in_runs else {}),
                 **({"keys": [{"columns": list(each.columns), "k": each.k} for each in self.keys]} if self.keys else {}),
+                **({} if self.weight is None else {"weight": {"column": self.weight[0], "shows": self.weight[1]}}),
                 **(
                     {"candidates": [{"columns": list(each.columns), "values": each.values} for each in self.candidates]}
                     if self.candidates
@@ -506,6 +510,7 @@ class KAnonymity:
                 CountedKey(columns=tuple(map(str, each["columns"])), k=int(each["k"]))
                 for each in parameters.get("keys", ())
             ),
+            weight=_weight(parameters.get("weight")),
             diversity=Diversity.from_asked(parameters),
             of_columns={name: Diversity.from_asked(asked) for name, asked in parameters.get("of_columns", {}).items()},
             capped=tuple(cap["columns"]),
@@ -528,6 +533,27 @@ def _known(word: str | None) -> str | None:
     if word not in (None, ONE_ROW, ALL_ROWS):
         raise ValueError
     return word
+
+
+def _weight(stated: Mapping[str, Any] | None) -> tuple[str, str] | None:
+    """Return the column of weights and what is shown of them; a word that says neither is damage."""
+    if stated is None:
+        return None
+    if stated["shows"] not in _OF_WEIGHTS:
+        raise ValueError
+    return str(stated["column"]), str(stated["shows"])
+
+
+_OF_WEIGHTS = {
+    "mean": (
+        "Weights: rows of a group show its mean weight. Anyone who knows the weights of all members but one can work "
+        "out the last, within the rounding; and a mean weight may tell which stratum of the sample a group is from."
+    ),
+    "rounded": (
+        "Weights: a rounded weight is counted as a quasi-identifier; it may tell which stratum of the sample a row is "
+        "from."
+    ),
+}
 
 
 def _holders(unit: str | None) -> str:

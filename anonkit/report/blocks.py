@@ -16,7 +16,7 @@ Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json
 JsonObject: TypeAlias = Mapping[str, Json]
 """An object of JSON."""
 
-Action: TypeAlias = Literal["kept", "dropped", "generalized", "randomized", "synthesized"]
+Action: TypeAlias = Literal["kept", "dropped", "generalized", "averaged", "randomized", "synthesized"]
 """Treatment of a column."""
 
 Loss: TypeAlias = float | str | None
@@ -118,5 +118,7 @@ class Details(TypedDict, total=False):
     """Tables that are published of columns and of pairs of columns, and the size of the mixture that fits them."""
     published_measures: JsonObject
     """Measures of the method's own paper."""
+    weights: JsonObject
+    """The column of the weights of a sample, and their sum over the released rows."""
     shuffle: JsonObject
     """Effect of the secret shuffle of the rows on a local promise."""

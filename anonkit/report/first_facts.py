@@ -47,6 +47,7 @@ _LEFT_OUT = ("Secrets", "Usefulness", "Promise", "Risk", "Files")
 _TREATED = {
     "kept": "is released unchanged",
     "generalized": "is released in ranges or groups",
+    "averaged": "is released as means of groups",
     "randomized": "is released with noise",
     "synthesized": "is made from noisy counts",
     "dropped": "is not released",

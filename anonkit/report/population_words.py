@@ -27,6 +27,13 @@ def population_sentences(block: Mapping[str, Any] | None, *, by_owner: bool = Tr
         yield from _of_file(estimates, "The owner counted" if by_owner else "Counted")
         return
     individual = estimates["individual"]
+    if block["basis"] == "weights":
+        yield (
+            f"If the weights say how many people each row stands for ({number(estimates['population_size'])} in all): "
+            f"{one_in(individual['max'])} at most, {one_in(individual['mean'])} on average, to find a person of it in "
+            f"the population. {_NO_PROMISE}"
+        )
+        return
     share = percent(estimates["sampling_fraction"])
     yield (
         f"If the table is a simple random sample of {share} of a population: {one_in(individual['max'])} at most, "
@@ -62,7 +69,11 @@ def population_rows(block: Mapping[str, Any] | None) -> list[tuple[str, str]]:
         uniques = estimates["uniques"]
         return [
             *([] if size is None else [("People of the population", number(size))]),
-            ("Share of the population that was read", percent(estimates["sampling_fraction"])),
+            *(
+                [("Share of the population that was read", percent(estimates["sampling_fraction"]))]
+                if "sampling_fraction" in estimates
+                else []
+            ),
             ("Highest expected risk of a person", one_in(individual["max"])),
             ("Mean expected risk", one_in(individual["mean"])),
             ("People found by who looks for everybody, expected", number(individual["sum"])),

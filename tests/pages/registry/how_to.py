@@ -125,6 +125,17 @@ PAGES = {
         inputs={"in.csv": customers(), "register.csv": customers(2_000), "policy.toml": customers_policy()},
         quick=True,
     ),
+    "docs/how-to/release-a-weighted-sample.md": Page(
+        inputs={
+            "survey.csv": table(
+                1_000,
+                age=one_of(20, 30, 40, 50),
+                region=one_of("north", "south"),
+                income=one_of("low", "high"),
+                w=one_of(110.5, 148.0, 152.5, 249.0),
+            )
+        },
+    ),
     "docs/how-to/state-risk-in-a-population.md": Page(
         inputs={
             "survey.csv": first_customers(400, 4_000),

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Survey weights: `role = "weight"` of a policy, how a release shows them, and weights rounded to a public grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonkit.errors import PolicyError
+
+if TYPE_CHECKING:
+    from anonkit.policy.column_declarations import Column
+
+DIGITS = 3
+"""Significant digits of a class's mean weight."""
+KEY = "weight"
+"""Where params and promise say which column holds weights, and how they are shown."""
+
+
+class ShownWeights(StrEnum):
+    """What a k-anonymous release shows of the weights of a sample."""
+
+    MEAN = "mean"
+    """Rows of a class show the mean weight of their class."""
+    ROUNDED = "rounded"
+    """Each row shows its weight, rounded to a public grid; the rounded weight is a quasi-identifier."""
+
+
+def check_weights(column: Column, *, is_key: bool) -> None:
+    """Refuse what a policy says of weights that cannot be.
+
+    Parameters
+    ----------
+    column : Column
+        Of role weight, or one that says how weights are shown.
+    is_key : bool
+        Whether it is a quasi-identifier, as rounded weights are in a k-anonymous release.
+
+    Raises
+    ------
+    PolicyError
+        It is no column of numbers above 0; or means have a step, or rounded weights none.
+    """
+    where = f"column {column.name!r}"
+    if str(column.role) != KEY and not (is_key and column.weights is ShownWeights.ROUNDED):
+        raise PolicyError(f"{where}: weights is about the weights of a sample", 'role = "weight"')
+    kind = None if column.type is None else str(column.type)
+    if kind not in (None, "integer", "number") or column.domain_values is not None or column.place is not None:
+        raise PolicyError(f"{where}: the weights of a sample are numbers", 'type = "number"')
+    if column.bounds is not None and column.bounds[0] < 0:
+        raise PolicyError(f"{where}: a weight is a number above 0", "bounds = [0, 1000]")
+    if str(column.missing) not in ("None", "drop", "error"):
+        raise PolicyError(f"{where}: a missing weight is no weight", 'missing = "drop" leaves such rows out')
+    if column.weights is ShownWeights.ROUNDED and column.step is None:
+        raise PolicyError(
+            f'{where}: weights = "rounded" needs step, the distance of the rounded weights',
+            'w = { role = "weight", weights = "rounded", step = 50 }',
+        )
+    if column.weights is not ShownWeights.ROUNDED and column.step is not None:
+        raise PolicyError(f"{where}: a step is for rounded weights", 'weights = "rounded" beside it')
+
+
+def weight_params(column: Column) -> dict[str, Any]:
+    """Return what `params.json` says of weights."""
+    if column.weights is ShownWeights.ROUNDED:
+        return {"column": column.name, "shows": str(column.weights), "step": float(column.step or 0.0)}
+    return {"column": column.name, "shows": str(ShownWeights.MEAN), "digits": DIGITS}
+
+
+def shown_as(params: Mapping[str, Any]) -> tuple[str, ShownWeights] | None:
+    """Return the column of weights of a release, and how it shows them; None where it has none."""
+    stated = params.get(KEY)
+    return None if stated is None else (str(stated["column"]), ShownWeights(stated["shows"]))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RoundWeights:
+    """Batch function that rounds weights to the multiples of a step, to one step at least; what is no weight stays."""
+
+    name: str
+    step: float
+    schema: pa.Schema
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+        """Return the rows with rounded weights."""
+        at = batch.schema.get_field_index(self.name)
+        cells = batch.column(at)
+        missing = cells.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+        weights = cells.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
+        counts = np.where(weights > 0, np.maximum(np.rint(weights / self.step), 1.0), 0.0)
+        arrays = [*batch.columns]
+        arrays[at] = pa.array(counts * self.step, pa.float64(), mask=missing)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def rounding_of(schema: pa.Schema, column: Column | None) -> RoundWeights | None:
+    """Return what rounds the weights of batches with these columns; None where nothing is rounded.
+
+    Parameters
+    ----------
+    column : Column, optional
+        The weights of the table.
+
+    Raises
+    ------
+    PolicyError
+        Its cells are no numbers.
+    """
+    if column is None or column.weights is not ShownWeights.ROUNDED or column.name not in schema.names:
+        return None
+    refuse_no_numbers(schema, column.name)
+    at = schema.get_field_index(column.name)
+    own = pa.schema([*schema]).set(at, pa.field(column.name, pa.float64()))
+    return RoundWeights(name=column.name, step=float(column.step or 1.0), schema=own)
+
+
+def refuse_no_numbers(schema: pa.Schema, name: str) -> None:
+    """Refuse a column of weights whose cells are no numbers, by its type.
+
+    Raises
+    ------
+    PolicyError
+    """
+    kind = schema.field(name).type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        raise PolicyError(
+            f"column {name!r} is declared the weights of a sample, and its cells are not numbers", "correct the table"
+        )
