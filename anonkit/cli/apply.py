@@ -14,6 +14,7 @@ from anonkit.cli.options import (
     encoding_option,
     engine_options,
     json_option,
+    k_map_options,
     next_output_options,
     owner_option,
     quiet_option,
@@ -25,6 +26,7 @@ from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import notes_at_once, progress_line
 
 if TYPE_CHECKING:
+    from anonkit.checks.against_population import AgainstPopulation
     from anonkit.cli.options import OwnerAsReader
     from anonkit.engines import Local, Spark
     from anonkit.ledger.account import Account
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 )
 @encoding_option
 @reading_options
+@k_map_options
 @account_without_budget_options
 @engine_options
 @next_output_options
@@ -75,6 +78,7 @@ def command(
     adopt: bool,
     encoding: str | None,
     how: Mapping[str, Any],
+    known: AgainstPopulation,
     account: Account,
     engine: Local | Spark,
     output: Output,
@@ -108,6 +112,7 @@ def command(
             engine=engine,
             output=replace(output, for_owner=reader.has_it_measured(quiet=quiet, dry_run=output.dry_run)),
             account=replace(account, applied=applied_recoding(params, adopt=adopt)),
+            population=known,
             utility=utility,
             progress=progress,
         )

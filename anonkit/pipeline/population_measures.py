@@ -105,6 +105,11 @@ def measured_population(
     if against.file is None:
         fraction = against.fraction_of(n_read, None)
         return _estimated(released.counted.sizes, float(fraction or 0.0), against.size)
+    if released.recoding.get("merged"):
+        raise ParameterError(
+            "small groups of this batch show coarser labels, and no file tells which people of a population would",
+            f"leave {option('population')} out; {option('sampling_fraction', 0.01)} estimates the risk from the groups",
+        )
     schema = source.table.schema
     types = {name: not has_classes(schema.field(name).type) for name in released_names(released.recoding)}
     population = people_of(against.file, source.policy, types, source.engine, private)

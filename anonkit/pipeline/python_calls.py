@@ -326,6 +326,9 @@ def apply(
     adopt : bool
         Where no ledger knows the earlier release, book it as handed out; without it such a batch is refused. It is
         looked for in the ledger of the batch, then in one beside `params`.
+    population, population_size, sampling_fraction, k_map
+        As for `release`: what the groups of the batch risk in the population. A file is refused where small groups of
+        the batch show coarser labels, since no file tells who would show which.
 
     Other parameters, return value and errors are those of `release`.
 
@@ -349,6 +352,7 @@ def apply(
         engine=_engine(engine, source, **taken(given, EngineOptions)),
         output=Output.at(output, force=force, dry_run=dry_run, **taken(given, BatchOutputOptions)),
         account=Account(ledger=ledger, applied=applied, **taken(given, BatchLedgerOptions)),
+        population=AgainstPopulation.known(**taken(given, PopulationOptions)),
         seed=seed,
         utility=utility,
         progress=progress,

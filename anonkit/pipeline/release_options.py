@@ -157,7 +157,15 @@ class ReleaseOptions(
     keep: Iterable[str]
 
 
-class BatchOptions(BatchDeclarations, EngineOptions, BatchOutputOptions, BatchLedgerOptions, ReadAs, total=False):
+class BatchOptions(
+    BatchDeclarations,
+    EngineOptions,
+    BatchOutputOptions,
+    BatchLedgerOptions,
+    PopulationOptions,
+    ReadAs,
+    total=False,
+):
     """The further keywords of `anonkit.apply`."""
 
     encoding: str | None

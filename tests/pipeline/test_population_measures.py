@@ -147,6 +147,53 @@ def test_estimates_need_no_file(known: dict[str, Any], tmp_path: Path) -> None:
     assert same_figure(found.population, block)
 
 
+@pytest.mark.parametrize("known", [{"population_size": 3000}, {"sampling_fraction": 0.1}])
+def test_estimates_of_the_next_batch(known: dict[str, Any], tmp_path: Path) -> None:
+    """From the classes of the batch alone, those that show coarser labels too; validated."""
+    first, second = tmp_path / "first.parquet", tmp_path / "second.parquet"
+    released(sample(population()), output=first)
+    batch = anonkit.apply(first, sample(population(seed=9)), output=second, ledger=None, max_suppression=0.5, **known)
+    assert block_of(batch)["estimates"]["sampling_fraction"] == 0.1
+    assert sum(each["classes"] for each in block_of(batch)["estimates"]["by_size"]) > 1
+    assert anonkit.validate(second).passed
+
+
+def test_a_file_of_the_population_of_the_next_batch(tmp_path: Path) -> None:
+    """Counted as for a release where no label is coarser; below K nothing is written; with coarser labels refused."""
+    people = population()
+    first, second = tmp_path / "first.parquet", tmp_path / "second.parquet"
+    released(sample(people, 1000), k=5, output=first)
+    same = anonkit.apply(first, sample(people, 1000), output=second, ledger=None, population=people, k_map=5)
+    assert block_of(same)["estimates"]["k_map"] >= 5
+    assert anonkit.validate(second, population=people).passed
+    with pytest.raises(GuaranteeError, match="people in the population file"):
+        anonkit.apply(
+            first, sample(people, 1000), output=tmp_path / "x.parquet", ledger=None, population=people, k_map=900
+        )
+    assert not (tmp_path / "x.parquet").exists()
+    with pytest.raises(ParameterError, match="coarser labels"):
+        anonkit.apply(first, sample(population(seed=9)), ledger=None, max_suppression=0.5, population=people)
+
+
+@pytest.mark.quick_cases("mondrian")
+@pytest.mark.parametrize("method", ["mondrian", "rfka"])
+def test_spark_says_the_same_of_the_population(spark: Any, method: str, tmp_path: Path) -> None:
+    """A file, a share, keys of their own and weights: figures of the classes that Spark has written, validated."""
+    people = population()
+    table = sample(people, 600).append_column("w", pa.array(np.linspace(2.0, 9.0, 600)))
+    keys = [{"columns": ["sex"], "k": 40}]
+    columns = {**POLICY["columns"], "w": {"role": "weight"}}
+    for known, file in (({"population": people}, people), ({"sampling_fraction": 0.2}, None), ({}, None)):
+        out = tmp_path / f"{len(list(tmp_path.iterdir()))}.parquet"
+        policy = {"columns": columns, "keys": keys, "unit": "none"}
+        release = released(table, method=method, policy=policy, output=out, engine="spark", **known)
+        basis = "weights" if not known else "file" if file is not None else "fraction"
+        assert block_of(release)["basis"] == basis
+        assert release.report["guarantee"]["parameters"]["keys"] == keys
+        found = anonkit.validate(out, population=file)
+        assert found.passed, [check for check in found.checks if not check.passed]
+
+
 def test_bounds_are_read_as_labels(tmp_path: Path) -> None:
     """A release with two numbers a label is looked for like one with labels."""
     people, out = population(), tmp_path / "out.parquet"
