@@ -29,7 +29,7 @@ from repeatable_draws import MARK, RepeatableDraws
 # a deadline is a timed assertion, and so is the check of slow draws; the gate draws the same examples each time, a
 # sixth of what a developer has who runs one file, and `make test-random` draws others, as many as he
 settings.register_profile("anonkit", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("fewer", settings.get_profile("anonkit"), max_examples=16)
+settings.register_profile("fewer", settings.get_profile("anonkit"), max_examples=10)
 settings.register_profile("random", settings.get_profile("anonkit"), derandomize=False)
 settings.load_profile("anonkit")
 

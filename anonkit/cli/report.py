@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,13 @@ from anonkit.cli.boundary import one_line
 from anonkit.cli.files import write_text
 from anonkit.cli.options import encoding_option, examples_option, force_option, json_option, reading_options
 from anonkit.cli.outcome import Outcome, WrongUsage
-from anonkit.errors import ReleaseFormatError
+from anonkit.errors import ReleaseFormatError, on_command_line
 
 if TYPE_CHECKING:
     from anonkit.bundle.release_place import Place
 
 _LONGEST = 80
+_WIDTH = 100
 
 
 @click.command(name="report")
@@ -29,6 +31,11 @@ _LONGEST = 80
     "--audit",
     metavar="FILE",
     help="With --html or --dossier: what `anonkit audit --owner-report` wrote; for the owner.",
+)
+@click.option(
+    "--profile",
+    metavar="NAME",
+    help="Evidence for a rule: hipaa-safe-harbor, hipaa-expert, gdpr-research, ehds, nist-800-226.",
 )
 @click.option("--dossier", is_flag=True, help="Make the owner's page, which is signed and never published.")
 @click.option("--original", metavar="IN", help="With --dossier: the table the release was made from.")
@@ -51,6 +58,7 @@ def command(
     page: str | None,
     older: str | None,
     audit: str | None,
+    profile: str | None,
     dossier: bool,
     force: bool,
     **given: Any,
@@ -62,6 +70,7 @@ def command(
     anonkit report out.parquet --json
     anonkit report out.report.json --html review.html
     anonkit report out.parquet --diff last-year.parquet
+    anonkit report out.parquet --profile hipaa-safe-harbor
     anonkit report out.parquet --audit private/audit.owner.report.json --html private/review.html
     anonkit report out.parquet --dossier --original in.csv --policy policy.toml
 
@@ -80,6 +89,10 @@ def command(
             raise WrongUsage("--dossier is a page of its own, without --html and --diff")
         return _dossier(release, audit, **given)
     _refuse_without_dossier({**given.pop("how"), **given})
+    if profile is not None:
+        if page is not None or older is not None or audit is not None:
+            raise WrongUsage("--profile is a checklist of its own, without --html, --diff and --audit")
+        return _profile(release, profile)
     if audit is not None and page is None:
         raise WrongUsage("--audit is shown on a page", "--html private/review.html")
     if older is not None and page is None:
@@ -102,6 +115,28 @@ def command(
         return Outcome(text=text, document={"report": report})
     _write_page(Path(page), place, report, older, audit, force)
     return Outcome(text=f"Wrote {page}", document={"file": page})
+
+
+def _profile(release: str, name: str) -> Outcome:
+    """Return a checklist with evidence, in the terminal and as JSON."""
+    from anonkit.pipeline.profiles.profile import NO_VERDICT, State
+    from anonkit.pipeline.profiles.release_profile import release_profile
+
+    profile = release_profile(release, name)
+    marks = {State.EVIDENCE: "✓", State.OPEN: "?", State.AGAINST: "✗"}
+    counts = ", ".join(
+        f"{profile.count(state)} {words}"
+        for state, words in (
+            (State.EVIDENCE, "with evidence (✓)"),
+            (State.OPEN, "open: a person has to say (?)"),
+            (State.AGAINST, "against (✗)"),
+        )
+    )
+    lines = [click.style(profile.title, bold=True), profile.source, f"{counts}. {NO_VERDICT}", ""]
+    for item in profile.items:
+        text = f"{marks[item.state]} {item.requirement}. {one_line(on_command_line(item.evidence))}"
+        lines += textwrap.wrap(text, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    return Outcome(text="\n".join(lines), document={"profile": profile.to_dict(spoken=on_command_line)})
 
 
 def _refuse_without_dossier(given: Mapping[str, Any]) -> None:

@@ -37,6 +37,18 @@ def test_the_report_is_shown_in_plain_words(cli: Any, released: Path) -> None:
     assert cli("report", released.with_name("out.report.json")).out == out
 
 
+def test_a_profile_is_shown_and_is_a_document(cli: Any, released: Path) -> None:
+    """A checklist with marks; the same as an object; nothing else is made beside it, and no other name passes."""
+    ran = cli("report", released, "--profile", "gdpr-research")
+    assert ran.code == 0
+    assert "✓ Singling out." in ran.out
+    assert "no verdict of law" in ran.out
+    found = cli("report", released, "--profile", "gdpr-research", "--json").document["profile"]
+    assert {item["state"] for item in found["items"]} <= {"evidence", "open", "against"}
+    assert cli("report", released, "--profile", "gdpr").code == 2
+    assert cli("report", released, "--profile", "ehds", "--html", "page.html").code == 2
+
+
 def test_the_report_as_a_document(cli: Any, released: Path) -> None:
     """--json has the report as it stands in the file."""
     document = cli("report", released, "--json").document

@@ -1,0 +1,165 @@
+"""Profiles: what the files of a release show of a rule, on tables made for one requirement each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import anonkit
+from anonkit.errors import ParameterError
+from anonkit.pipeline.profiles.profile import Profile, State
+from anonkit.pipeline.profiles.release_profile import PROFILES, release_profile
+
+ROWS = 240
+HARBOR = "hipaa-safe-harbor"
+SEXES = ["f", "m"] * (ROWS // 2)
+
+
+def _released(cells: Sequence[Any], name: str = "told", **more: Any) -> anonkit.Release:
+    """Return a release that shows a column as it is."""
+    table = pa.table({"sex": SEXES, name: list(cells)})
+    policy = {"columns": {"sex": {"categories": ["f", "m"]}, name: {"role": "insensitive", "release_as_is": True}}}
+    return anonkit.release(table, method="mondrian", k=5, policy=policy, no_target=True, utility=False, **more)
+
+
+def _state(profile: Profile, letter: str) -> State:
+    (item,) = [item for item in profile.items if item.requirement.startswith(f"{letter}. ")]
+    return item.state
+
+
+@pytest.mark.parametrize(
+    ("letters", "cells"),
+    [
+        ("F", [f"person{at}@example.org" for at in range(ROWS)]),
+        ("DE", [f"+44 20 7946 {at:04d}" for at in range(ROWS)]),
+        (
+            "A",
+            [
+                f"{('Anna', 'Maria', 'John', 'Peter')[at % 4]} {('Smith', 'Jones', 'Miller')[at % 3]}"
+                for at in range(ROWS)
+            ],
+        ),
+        ("NR", [f"https://example.org/people/{at}" for at in range(ROWS)]),
+        ("B", [f"{at} High Street" for at in range(1, ROWS + 1)]),
+    ],
+)
+def test_a_column_that_looks_like_an_identifier_speaks_against_its_kind(letters: str, cells: Sequence[str]) -> None:
+    """Against its own kind of Safe Harbor, and not against the other kinds of forms."""
+    profile = release_profile(_released(cells), HARBOR)
+    assert {letter for letter in "ABDEFG" if _state(profile, letter) is State.AGAINST} == set(letters) & set("ABDEFG")
+    assert all(_state(profile, letter) is State.AGAINST for letter in letters)
+    assert not any(cell in json.dumps(profile.to_dict()) for cell in cells)
+
+
+@pytest.mark.parametrize(
+    "form", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%Y", "%d-%b-%y", "%B %Y", "%Y%m%d", "%Y-%m", "%Y-%m-%d %H:%M", "date"]
+)
+def test_days_and_months_speak_against_item_c_in_every_spelling(form: str) -> None:
+    """Also as a typed column; the name says nothing of dates."""
+    from datetime import date, timedelta
+
+    days = [date(2019, 1, 9) + timedelta(days=3 * at) for at in range(ROWS)]
+    cells = days if form == "date" else [day.strftime(form) for day in days]
+    assert _state(release_profile(_released(cells), HARBOR), "C") is State.AGAINST
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "state"),
+    [
+        ("year", [1950 + at % 40 for at in range(ROWS)], State.EVIDENCE),
+        ("date_of_birth", [f"spring of {1950 + at % 4}" for at in range(ROWS)], State.OPEN),
+        ("sector", [f"sector {at % 12}" for at in range(ROWS)], State.EVIDENCE),
+        ("age", [18 + at % 70 for at in range(ROWS)], State.EVIDENCE),
+        ("age", [18 + at % 80 for at in range(ROWS)], State.AGAINST),
+        ("amount", [18 + at % 80 for at in range(ROWS)], State.EVIDENCE),
+    ],
+)
+def test_years_and_ages_up_to_ninety_may_stay(name: str, cells: Sequence[Any], state: State) -> None:
+    """A column that has the name of a time, and cells of no known form, is for a person to look at."""
+    assert _state(release_profile(_released(cells, name), HARBOR), "C") is state
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "state"),
+    [
+        ("zip", [f"{10000 + at % 9}" for at in range(ROWS)], State.AGAINST),
+        ("zip", [f"{100 + at % 9}" for at in range(ROWS)], State.OPEN),
+        ("city", ["Paris", "London", "Berlin", "Madrid"] * (ROWS // 4), State.OPEN),
+        ("colour", ["red", "blue", "green", "black"] * (ROWS // 4), State.EVIDENCE),
+    ],
+)
+def test_places_are_open_and_long_codes_are_against(name: str, cells: Sequence[str], state: State) -> None:
+    """Three digits of a postal code may stay where enough people live, which the files cannot show."""
+    assert _state(release_profile(_released(cells, name), HARBOR), "B") is state
+
+
+def test_labels_are_read_by_their_bounds(tmp_path: Path) -> None:
+    """Of ages in groups those that are shown count: a group from 90 on that is closed distinguishes the oldest."""
+    ages = [18 + (at * 7) % 82 for at in range(ROWS)]
+    policy = {"columns": {"age": {"bounds": [0, 100], "ladder": [5]}, "sex": {"categories": ["f", "m"]}}}
+    table = pa.table({"age": ages, "sex": SEXES})
+    whole = anonkit.release(
+        table,
+        method="mondrian",
+        k=20,
+        policy=policy,
+        no_target=True,
+        utility=False,
+        output=tmp_path / "a.parquet",
+        ledger=None,
+    )
+    assert _state(release_profile(tmp_path / "a.parquet", HARBOR), "C") is State.EVIDENCE
+    fine = anonkit.release(
+        table,
+        method="mondrian",
+        k=2,
+        policy=policy,
+        no_target=True,
+        utility=False,
+        output=tmp_path / "b.parquet",
+        ledger=None,
+    )
+    assert _state(release_profile(fine, HARBOR), "C") is State.AGAINST
+    assert whole.report["method"] == {**fine.report["method"], "parameters": whole.report["method"]["parameters"]}
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters"),
+    [("rfka", {"k": 10}), ("rr", {"epsilon": 2.0}), ("dp-nb", {"epsilon": 1.0}), ("dp-tables", {"epsilon": 1.0})],
+)
+def test_every_profile_reads_every_kind_of_release(method: str, parameters: dict[str, Any], tmp_path: Path) -> None:
+    """Each requirement has words, open points are named, the note says that it is no verdict, and no seed passes."""
+    people = anonkit.datasets.bank_customers(400, seed=1)
+    policy = anonkit.datasets.bank_customers_policy()
+    place = tmp_path / "out.parquet"
+    anonkit.release(
+        people,
+        method=method,
+        policy=policy,
+        output=place,
+        utility=False,
+        ledger=None,
+        seed=3,
+        domains_from_data=False,
+        **parameters,
+    )
+    for name in PROFILES:
+        found = release_profile(place, name).to_dict()
+        assert sum(found["counts"].values()) == len(found["items"]) >= 1
+        assert all(item["evidence"].endswith(".") and item["requirement"] for item in found["items"])
+        assert "no verdict of law" in found["note"]
+    pyramid = {item.requirement: item.state for item in release_profile(place, "nist-800-226").items}
+    assert pyramid["Epsilon"] is (State.AGAINST if method == "rfka" else State.EVIDENCE)
+    assert pyramid.get("Secure randomness") is (None if method == "rfka" else State.AGAINST)
+
+
+def test_an_unknown_profile_is_refused_with_the_nearest() -> None:
+    """Before anything is read."""
+    with pytest.raises(ParameterError, match="'hippa-safe-harbor'") as refused:
+        release_profile("nothing.parquet", "hippa-safe-harbor")
+    assert refused.value.hint == "did you mean 'hipaa-safe-harbor'?"
