@@ -151,8 +151,8 @@ def expert_determination(report: Mapping[str, Any], released: ReleasedColumns) -
             else Item.shown("Values in the clear", "No column is released as it is beside the protected ones."),
             Item.shown(
                 "Methods and results are documented",
-                f"The report, the params and {len(report['verification']['checks'])} checks. `anonkit validate` repeats "
-                "them for anybody, and a dossier is the page that is signed.",
+                f"The report, the params and {len(report['verification']['checks'])} checks. `anonkit validate` "
+                "repeats them for anybody, and a dossier is the page that is signed.",
             ),
             Item.open("For how long the determination holds", "Data, recipients and techniques change: a date."),
         ],
