@@ -57,7 +57,8 @@ def population_words(report: Mapping[str, Any]) -> str:
     """Return the risk in the population, where the report has it."""
     basis = figure(report, "disclosure_risk", "population", "basis")
     if basis in (None, "none"):
-        return f"The report has no risk in the population: {option('population')} or {option('sampling_fraction')} adds it."
+        either = f"{option('population')} or {option('sampling_fraction')}"
+        return f"The report has no risk in the population: {either} adds it."
     return f"The report has the risk in the population too, by its {basis}."
 
 
