@@ -153,6 +153,8 @@ def model_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterat
     given = {name: value for name, value in model.items() if name in parameters}
     wrong = differing(stated, promised) + sum(not same(parameters[name], value) for name, value in given.items())
     wrong += not same(params.get("keys", []), required.get("keys", []))
+    wrong += not same(params.get("households", False), required.get("households", False))
+    wrong += "households" in required and (required.get("rows_known") != "all" or required.get("unit") is None)
     yield none_of("model", wrong + (not same(parameters["max_suppression"], limit)))
     drawn = counted(report["rows"].get("beyond_rows_per_person", 0)) > 0 or required.get("rows_known") == "all"
     told = params.get("rows_of_people", "all")

@@ -143,6 +143,7 @@ _PARAMS: Shape = {
     ),
     "weight": {"column": _text, "shows": _text, "digits": _plain, "step": _figure},
     "written": {"*": _WRITTEN},
+    "households": _flag,
     "missing_values": _texts,
     "no_values": _texts,
     "folding": _text,

@@ -158,6 +158,8 @@ def _population(found: SourceRisk) -> Iterator[tuple[str, str]]:
         )
     yield "people found by an attacker", f"{population['individual']['sum']:,.1f} expected"
     yield "largest risk of a person", f"{population['individual']['max']:.3f}"
+    if population["household"] is not None:
+        yield "largest risk of a household", f"{population['household']['max']:.3f}"
     fitted = [each for each in estimates["tau"] or () if each["tau1"] is not None]
     if fitted:
         yield "of the unique rows", f"{_range(fitted, 'tau1')} unique in the population too ({_models(fitted)})"

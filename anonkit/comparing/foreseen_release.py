@@ -34,6 +34,7 @@ from anonkit.published.statements.noise_statement import FORMAT as STATEMENT
 from anonkit.published.statements.queries import Count
 from anonkit.published.statements.statement_json import from_params
 
+_NEVER_SHOWN = (Role.IDENTIFIER, Role.UNIT, Role.HOUSEHOLD)
 ROWS = 5_000
 """Rows that are simulated, where the method has no number of rows."""
 _MOST_ROWS = 20_000
@@ -159,7 +160,7 @@ def _prediction(release: Release, rows: pa.Table, held_out: pa.Table, policy: Po
     task = task_from_declaration(policy.column(target), policy.task)
     measure = MEASURE[task]
     released = best_of(scores_of_release(release, held_out, target, task), measure)
-    plain = [name for name in rows.column_names if policy.column(name).role not in (Role.IDENTIFIER, Role.UNIT)]
+    plain = [name for name in rows.column_names if policy.column(name).role not in _NEVER_SHOWN]
     before = best_of(scores_of_rows(rows.select(plain), held_out.select(plain), target, task), measure)
     if released is None:
         return None

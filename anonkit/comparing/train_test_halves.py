@@ -49,8 +49,9 @@ def halves_of(source: object, policy: Policy, rows: int, seed: int) -> tuple[pa.
     if table.num_rows < 100:
         raise ParameterError(f"the table has {table.num_rows} rows, 100 are needed to compare")
     random = np.random.default_rng(seed)
-    if policy.unit is not None:
-        return *_halves_of_people(table, policy.names(Role.UNIT), rows, random), table.num_rows
+    together = policy.names(Role.HOUSEHOLD) or policy.names(Role.UNIT)
+    if together:
+        return *_halves_of_people(table, together, rows, random), table.num_rows
     order = random.permutation(table.num_rows)[:rows]
     half = order.size // 2
     return table.take(pa.array(order[:half])), table.take(pa.array(order[half:])), table.num_rows

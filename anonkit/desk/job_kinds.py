@@ -103,7 +103,7 @@ def _described(data: object, policy: Policy, said: Said) -> list[dict[str, Any]]
         found = []
         for at, profile in enumerate(profiles):
             said.progress("looking at columns", at / len(profiles))
-            hidden = policy.column(profile.name).role in (Role.IDENTIFIER, Role.UNIT)
+            hidden = policy.column(profile.name).role in (Role.IDENTIFIER, Role.UNIT, Role.HOUSEHOLD)
             found.append(
                 {
                     "name": profile.name,

@@ -161,6 +161,7 @@ class AnonymityModel:
             independent_rows=policy.independent_rows,
             rows_in_runs=policy.rows_in_runs,
             keys=tuple(CountedKey(columns=each.columns, k=each.k) for each in policy.keys),
+            households=policy.households,
             weight=None if policy.weight is None else (policy.weight.name, str(policy.weight.weights)),
             assumptions=(
                 "The quasi-identifiers are all that an attacker knows about a person.",

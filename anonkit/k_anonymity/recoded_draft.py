@@ -217,6 +217,7 @@ def anonymity_params(
         **({"independent_rows": True} if policy.independent_rows else {}),
         **({"candidates": [list(each.columns) for each in policy.candidates]} if policy.candidates else {}),
         "missing_values": list(policy.missing_values),
+        **({"households": True} if policy.households else {}),
         **({"rows_of_people": "limited"} if limits_rows(policy) else {}),
         "model": {
             "k": model.k,

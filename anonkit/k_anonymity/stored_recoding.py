@@ -22,6 +22,7 @@ from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outs
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.encodings import UTF8, encoding_named
 from anonkit.policy.key_combinations import KeyCombination, key_combinations_of
+from anonkit.policy.person_rows import PersonRows
 from anonkit.policy.places import Place
 from anonkit.policy.survey_weights import KEY as WEIGHT
 from anonkit.policy.survey_weights import ShownWeights
@@ -74,6 +75,8 @@ class Recoded(AnonymityModel):
     """Columns that may identify the person of a row, of which every class had k different values."""
     keys: tuple[KeyCombination, ...] = ()
     """Combinations of quasi-identifiers with a k of their own."""
+    households: bool = False
+    """True when the unit is a household, k of which had each whole set of rows."""
     independent_rows: bool = False
     """The owner declared that no person has several rows."""
     task: Task | None = None
@@ -112,6 +115,7 @@ class Recoded(AnonymityModel):
                 missing_values=tuple(params["missing_values"]),
                 candidates=tuple(tuple(map(str, columns)) for columns in params.get("candidates", ())),
                 keys=key_combinations_of(params),
+                households=params.get("households") is True,
                 independent_rows=params.get("independent_rows") is True,
                 task=Task(params["task"]) if "task" in params else None,
             )
@@ -133,6 +137,8 @@ class Recoded(AnonymityModel):
             columns={column.name: column for column in self.declared},
             missing_values=self.missing_values,
             independent_rows=self.independent_rows,
+            households=self.households,
+            person_rows=PersonRows(whole_set=True) if self.households else None,
             keys=self.keys,
             task=self.task,
             encoding=UTF8 if encoding is None else encoding_named(encoding),

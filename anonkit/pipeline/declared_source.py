@@ -211,6 +211,7 @@ def declared_source(
     PolicyError, ParameterError
         The policy contradicts the table or the method.
     """
+    declared = declared.counting_households(whole=isinstance(request.method, AnonymityModel))
     (name, file), method, min_people = source_names(source), request.method, request.domains_min_people
     _refuse_to_keep(declared, method)
     _refuse_keys(declared, method)

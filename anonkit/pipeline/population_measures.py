@@ -48,6 +48,11 @@ def refuse_population(against: AgainstPopulation, promise: Guarantee, n_rows: in
             f"leave {option(name)} out, or take a k-anonymous method such as rfka or mondrian",
         )
     if classes.rows_known is not None:
+        if classes.households:
+            raise ParameterError(
+                "households are counted, and a file or a size of the population is of people",
+                f"leave {option(name)} out",
+            )
         raise ParameterError(
             "people of these joined tables have several rows, which a population file of a row a person does not have",
             f"leave {option(name)} out",

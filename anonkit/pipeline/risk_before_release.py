@@ -20,7 +20,7 @@ from anonkit.checks.against_population import OF_WEIGHTS, SIMPLE_SAMPLE, Against
 from anonkit.engines.engine_choice import EngineChoice, Local
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.errors import PolicyError, SourceError
-from anonkit.estimators.population.individual_risk import individual_risk
+from anonkit.estimators.population.individual_risk import household_risk, individual_risk
 from anonkit.estimators.population.log_linear_risk import all_pairs, main_effects, sample_unique_risk
 from anonkit.estimators.population.matched_classes import matched_classes
 from anonkit.estimators.population.minimal_uniques import (
@@ -155,7 +155,7 @@ def risk(
 
 
 def _risk_of(table: DeclaredSource, against: AgainstPopulation, read: Any, progress: Progress) -> SourceRisk:
-    names, unit = table.policy.quasi_identifiers, table.policy.unit
+    names, unit = table.policy.quasi_identifiers, None if table.policy.households else table.policy.unit
     if not names:
         raise PolicyError("no column is a quasi-identifier: nothing is known to an attacker", "correct the roles")
     rows = table.table.n_rows
@@ -189,7 +189,8 @@ def _risk_of(table: DeclaredSource, against: AgainstPopulation, read: Any, progr
             "assumption": None if fraction is None else SIMPLE_SAMPLE,
             **({} if beside is None else {"file": beside.figures(sizes, groups, coded)}),
             **_estimates(sizes, fraction, None if people is not None else (codes, coded, groups)),
-            **({} if weighed is None else weighed),
+            **({} if weighed is None else weighed[0]),
+            **_of_households(table, codes, sizes, fraction, weighed),
         },
         suda=_suda(found, names, uniques, int(np.count_nonzero(sizes == 2)), fraction),
         sets=[
@@ -253,8 +254,11 @@ def _by_weights(
     table: DeclaredSource,
     codes: Sequence[NDArray[np.int32]],
     sizes: NDArray[np.int64],
-) -> dict[str, Any] | None:
-    """Return the risk of single people by the weights of the sample; None without them, or where they are relative."""
+) -> tuple[dict[str, Any], NDArray[np.float64]] | None:
+    """Return the risk of single people by the weights of the sample, and that of each class.
+
+    None without weights, or where they are relative.
+    """
     policy, engine = table.policy, table.engine
     if policy.weight is None:
         return None
@@ -272,7 +276,25 @@ def _by_weights(
         "basis": "weights",
         "assumption": OF_WEIGHTS,
         "individual": {"sum": float(sizes @ each), "max": float(each.max())},
-    }
+    }, each
+
+
+def _of_households(
+    table: DeclaredSource,
+    codes: Sequence[NDArray[np.int32]],
+    sizes: NDArray[np.int64],
+    fraction: float | None,
+    weighed: tuple[dict[str, Any], NDArray[np.float64]] | None,
+) -> dict[str, Any]:
+    """Return the risk that anybody of a household is found, over people; nothing where nobody says whose they are."""
+    policy = table.policy
+    if not policy.households or policy.unit is None or (fraction is None and weighed is None):
+        return {}
+    each = weighed[1] if weighed is not None else individual_risk(sizes, sizes / (fraction or 1.0))
+    (household,) = table.engine.encode(table.table, [policy.unit])
+    number, _ = class_sizes([*codes], np.ones(household.codes.size, np.int64))
+    found = household_risk(each[number], household.codes.astype(np.int64))
+    return {"household": {"sum": float(found.sum()), "max": float(found.max())}}
 
 
 def _tau(

@@ -44,6 +44,8 @@ class Role(StrEnum):
     """A class or number that consumers predict; released unchanged by the k-anonymous methods."""
     UNIT = "unit"
     """The person of a row, when one person has many rows; counted, never released."""
+    HOUSEHOLD = "household"
+    """The household of a row: counted with all its members together, never released."""
     WEIGHT = "weight"
     """How many people a row stands for; released as means of classes, or rounded; never a feature."""
 
@@ -204,7 +206,7 @@ class Column:
     @property
     def is_read_by_cell(self) -> bool:
         """True when a cell means what it and the declaration say, whatever type the other cells seem to have."""
-        if self.role is Role.UNIT or self.bounds is not None or self.domain_values is not None:
+        if self.role in (Role.UNIT, Role.HOUSEHOLD) or self.bounds is not None or self.domain_values is not None:
             return True
         return self.calendar is not None and not (self.calendar.is_plain and self.outside is None)
 
@@ -294,7 +296,7 @@ class Column:
             check_tree(where, self.tree)
             if self.bounds is not None:
                 raise PolicyError(f"{where}: a tree is for categorical columns", "use ladder for numbers")
-        if self.release_as_is and self.role in (Role.IDENTIFIER, Role.UNIT):
+        if self.release_as_is and self.role in (Role.IDENTIFIER, Role.UNIT, Role.HOUSEHOLD):
             raise PolicyError(f"{where}: release_as_is is for columns that are released, and role {self.role} is not")
         if self.keep and not self.is_released:
             raise ChoiceError(

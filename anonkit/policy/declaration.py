@@ -179,6 +179,8 @@ class Policy:
     the choice discloses, and the release states so."""
     rows_in_runs: bool = False
     """True where rows look like runs of one person's, and no candidate identifies the person. Not from a file."""
+    households: bool = False
+    """True when the unit is a household, k of which have each whole set of rows; set from the role, not from a file."""
     person_rows: PersonRows | None = None  # of several joined tables; set by a recipe, not from a policy file
     domains_min_people: int = 10
     """Least number of people that share a category that was read from the table, or lie beyond a bound that was."""
@@ -329,6 +331,40 @@ class Policy:
             return self
         known = replace(weight, role=Role.QUASI_IDENTIFIER, generalize=False)
         return replace(self, columns={**self.columns, weight.name: known})
+
+    def counting_households(self, *, whole: bool) -> Policy:
+        """Return the policy under which each household is one unit; the same where no column says which it is.
+
+        Parameters
+        ----------
+        whole : bool
+            Whether k holds for the whole set of the rows of a household, as k-anonymous methods promise it.
+
+        Raises
+        ------
+        PolicyError
+            Several columns do, or the rows are those of several tables.
+        """
+        households = self.names(Role.HOUSEHOLD)
+        if not households:
+            return self
+        if len(households) > 1:
+            raise PolicyError(f"columns {', '.join(map(repr, households))} all have role household: one at most")
+        if self.person_rows is not None:
+            raise PolicyError(
+                f"column {households[0]!r}: households are not counted in several tables", "join them before"
+            )
+        people = self.names(Role.UNIT)
+        columns = {
+            name: replace(column, role=Role.IDENTIFIER, role_given=True, missing=None)
+            if name in people
+            else replace(column, role=Role.UNIT, role_given=True)
+            if name in households
+            else column
+            for name, column in self.columns.items()
+        }
+        rows = PersonRows(whole_set=True) if whole else None
+        return replace(self, columns=columns, person_rows=rows, households=whole)
 
     def missing_of(self, name: str) -> Missing:
         """Return the treatment of missing values in a column; "first" needs a domain that has a first value."""

@@ -189,6 +189,8 @@ class KAnonymity:
     """True where rows look like runs of one person's, and no candidate is found."""
     keys: tuple[CountedKey, ...] = ()
     """Combinations of quasi-identifiers with a k of their own."""
+    households: bool = False
+    """True when the unit is a household, and its rows are its members."""
     weight: tuple[str, str] | None = None
     """Column of the weights of a sample, and what is shown of them: "mean" of each class, or "rounded" ones."""
     assumptions: tuple[str, ...] = ()
@@ -250,6 +252,15 @@ class KAnonymity:
         )
 
     def _whole_set_statement(self) -> str:
+        if self.households:
+            return (
+                "Nobody who knows the quasi-identifiers of all members of a household together can narrow that "
+                f"household down to fewer than {self.k} households in this table: whatever combinations of "
+                f"quasi-identifiers the members of a household show in it, at least {self.k} households have exactly "
+                "these, each equally often, so that as many members are shown of each. The owner counted this before "
+                "publication. It cannot be counted again from the files, which do not tell which rows are one "
+                f"household's; that every single combination is shared by at least {self.k} households can be."
+            )
         return (
             f"Nobody who knows the quasi-identifiers of a person, of all rows of that person together, can narrow that "
             f"person down to fewer than {self.k} people in this table: whatever combinations of quasi-identifiers the "
@@ -349,7 +360,14 @@ class KAnonymity:
             "Membership: that a person is in the table is not hidden.",
             *([] if self.weight is None else [_OF_WEIGHTS[self.weight[1]]]),
         ]
-        if self.rows_known == ALL_ROWS:
+        if self.households:
+            out += [
+                "Members that were left out: anyone who knows more members of a household than are released looks for "
+                "a set that is part of them; at least k households have that set.",
+                "What is released unchanged beside the quasi-identifiers: anyone who knows it of several members of a "
+                "household can look for households of that set whose members show it.",
+            ]
+        elif self.rows_known == ALL_ROWS:
             out.append(
                 "Rows that were left out: anyone who knows more rows of a person than are released looks for a set "
                 "that is part of them; at least k people have that set."
@@ -458,6 +476,7 @@ class KAnonymity:
                 **({"independent_rows": True} if self.independent_rows else {}),
                 **({"rows_in_runs": True} if self.rows_in_runs else {}),
                 **({"keys": [{"columns": list(each.columns), "k": each.k} for each in self.keys]} if self.keys else {}),
+                **({"households": True} if self.households else {}),
                 **({} if self.weight is None else {"weight": {"column": self.weight[0], "shows": self.weight[1]}}),
                 **(
                     {"candidates": [{"columns": list(each.columns), "values": each.values} for each in self.candidates]}
@@ -483,6 +502,8 @@ class KAnonymity:
         """The unit of protection, in words."""
         if self.unit is None:
             return "one row"
+        if self.households:
+            return f"one household, a value of column {self.unit!r}, with all its members together"
         of_person = {ALL_ROWS: ", with all its rows together", ONE_ROW: ", of whom one row is known"}
         return f"one value of column {self.unit!r}{of_person.get(self.rows_known or '', '')}"
 
@@ -510,6 +531,7 @@ class KAnonymity:
                 CountedKey(columns=tuple(map(str, each["columns"])), k=int(each["k"]))
                 for each in parameters.get("keys", ())
             ),
+            households=parameters.get("households") is True,
             weight=_weight(parameters.get("weight")),
             diversity=Diversity.from_asked(parameters),
             of_columns={name: Diversity.from_asked(asked) for name, asked in parameters.get("of_columns", {}).items()},

@@ -350,16 +350,24 @@ def risk_sentences(report: Json) -> Iterator[Sentence]:
         return
     by_people = risk.get("counted") == "people"
     record, records, whose = ("person", "people", "their") if by_people else ("row", "rows", "its")
+    if by_people and _of_households(report):
+        record, records, whose = "household", "households", "its"
     of_one = report["guarantee"]["parameters"].get("rows_known") is not None
-    known, alike = "the quasi-identifiers of one row" if of_one else f"{whose} quasi-identifiers", people_alike(report)
+    one = "one member" if _of_households(report) else "one row"
+    known, alike = f"the quasi-identifiers of {one}" if of_one else f"{whose} quasi-identifiers", people_alike(report)
     if alike is not None:
-        yield plain(f"{one_in(1 / alike)} at most: to re-identify a person by all rows together.")
+        whole = "a household by all its members" if _of_households(report) else "a person by all rows"
+        yield plain(f"{one_in(1 / alike)} at most: to re-identify {whole} together.")
     attacker = risk["prosecutor"]
     highest, mean = one_in(attacker["max"]), one_in(attacker["mean"])
     yield plain(f"{highest} at most, {mean} on average: to re-identify a {record} by {known}.")
     share, threshold = percent(attacker["share_at_risk"]), percent(attacker["risk_threshold"])
     yield plain(f"{share} of the {records} have a risk above {threshold}.")
     yield from _clear(risk.get("with_clear_columns"), number(report["guarantee"]["parameters"].get("k")), records)
+
+
+def _of_households(report: Json) -> bool:
+    return report["guarantee"]["parameters"].get("households") is True
 
 
 def _clear(block: Json | None, k: str, records: str) -> Iterator[Sentence]:

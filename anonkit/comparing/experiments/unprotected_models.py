@@ -279,7 +279,7 @@ def _plain(model: Any, task: Task) -> Scored:
 
 
 def _attributes(task: Task) -> list[str]:
-    apart = (Role.TARGET, Role.IDENTIFIER, Role.INSENSITIVE, Role.UNIT)
+    apart = (Role.TARGET, Role.IDENTIFIER, Role.INSENSITIVE, Role.UNIT, Role.HOUSEHOLD, Role.WEIGHT)
     return [name for name, column in task.policy.columns.items() if column.role not in apart]
 
 

@@ -33,7 +33,8 @@ class ClassWords:
         out += [(f"t = {number(parameters['t_closeness'])}", "requested")] if "t_closeness" in parameters else []
         if risk:
             people = risk["k_anonymity"]["people"]
-            out += [(number(people), "people in the smallest class found")] if people is not None else []
+            who = "households" if parameters.get("households") else "people"
+            out += [(number(people), f"{who} in the smallest class found")] if people is not None else []
             out.append((number(risk["k_anonymity"]["k"]), "rows in the smallest class found"))
             by = " by one row" if parameters.get("rows_known") else ""
             out.append((one_in(risk["prosecutor"]["max"]), f"highest risk of re-identification{by}"))
@@ -47,7 +48,8 @@ class ClassWords:
                 also = ", ".join(clear["columns"]) if len(clear["columns"]) <= _FEW else "what is released unchanged"
                 out.append((percent(clear["share_alone"]), f"alone were {also} known too"))
             if alike := people_alike(report):
-                out.append((one_in(1 / alike), "highest risk by all rows of a person"))
+                whole = "by all members of a household" if parameters.get("households") else "by all rows of a person"
+                out.append((one_in(1 / alike), f"highest risk {whole}"))
         return [*out, (number(report["rows"].get("out")), "rows released")]
 
     def verdict(self, promise: Json, n_checks: int) -> Verdict:
@@ -58,6 +60,9 @@ class ClassWords:
     def whose(self, promise: Json) -> Iterator[list[Phrase]]:
         """Yield who is hidden among others, and the candidates for the person where no unit is declared."""
         parameters = promise["parameters"]
+        if parameters.get("households"):
+            yield [Phrase("Households are counted: each is "), Phrase(str(promise["unit"])), Phrase(".")]
+            return
         if parameters.get("unit"):
             yield [Phrase("People are counted: each is "), Phrase(str(promise["unit"])), Phrase(".")]
             return

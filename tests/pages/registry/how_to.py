@@ -125,6 +125,20 @@ PAGES = {
         inputs={"in.csv": customers(), "register.csv": customers(2_000), "policy.toml": customers_policy()},
         quick=True,
     ),
+    "docs/how-to/count-households.md": Page(
+        inputs={
+            "members.csv": table(
+                400,
+                hid=person(2),
+                pid=person(1),
+                region=one_of("north", "south"),
+                age=one_of(20, 40, 60),
+                sex=one_of("f", "m"),
+                works=one_of("no", "yes"),
+            )
+        },
+        quick=True,
+    ),
     "docs/how-to/release-a-weighted-sample.md": Page(
         inputs={
             "survey.csv": table(
