@@ -6,7 +6,7 @@ but no method, engine or mechanism, nor ``anonkit.published``: a fault in one of
 
 ``validation``, ``requirements``, ``promise_checkers``
     The way in: which checks a release gets, and the result.
-``table_scans``, ``spread_files``, ``spread_values``, ``spread_people``
+``table_scans``, ``spread_files``, ``distributed_diversity``, ``spread_people``
     Tables opened in DuckDB, by this machine or by workers of a cluster that each read some of the files, and hand each
     other what they have counted.
 ``written_files``, ``signature``, ``described``, ``agreement``, ``sameness``, ``junit``
@@ -18,7 +18,7 @@ but no method, engine or mechanism, nor ``anonkit.published``: a fault in one of
 ``response_rates``
     Randomized tables (local differential privacy).
 ``central``, ``central_params``, ``central_plans``, ``central_account``, ``central_forest``, ``central_rows``,
-``central_report``, ``central_noise``, ``noise_bets``, ``noise_laws``, ``approximate_account``,
+``central_report``, ``central_noise``, ``noise_e_values``, ``noise_laws``, ``approximate_account``,
 ``approximate_histogram``
     Releases with central noise, under epsilon or (epsilon, delta).
 ``utility``, ``consumer_models``, ``unchanged_columns``

@@ -24,7 +24,7 @@ from anonkit.checks.central_account import account_checks, claim_checks
 from anonkit.checks.central_noise import Totals, alike, neighbours, shown_checks
 from anonkit.checks.central_params import ALL_ROWS, PublicColumn, PublicFacts, domain_of, integers
 from anonkit.checks.central_plans import LAPLACE, ExpectedAccount, ExpectedLine, row_epsilon
-from anonkit.checks.noise_bets import Following, Shown
+from anonkit.checks.noise_e_values import Following, Shown
 from anonkit.checks.noise_laws import Noise
 from anonkit.checks.number_cells import fewest, multiples_of
 from anonkit.checks.sameness import same

@@ -4,9 +4,9 @@
 Two noisy totals of one class, or the noisy rows of a leaf and the sum of its noisy class counts, have the same true
 value. Their difference is a sum of discrete Laplace, or Gaussian, variables at the stated rates, whose law is computed
 here.
-Where the differences together are too small, the release has less noise than it says (`noise_bets`); where they are too
-large, its tables do not speak of the same rows. A true release fails the first check with a chance of at most 5e-7, and
-the second likewise where what is counted does not follow from noise (C22 in docs/proofs/central.md).
+Where the differences together are too small, the release has less noise than it states (`noise_e_values`); where they
+are too large, its tables are not of the same rows. A true release fails the first check with a chance of at most 5e-7,
+and the second likewise where what is counted does not follow from noise (C22 in docs/proofs/central.md).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anonkit.checks.central_params import GAUSSIAN, GAUSSIAN_MARGINALS, GAUSSIAN_TABLES, PublicFacts
-from anonkit.checks.noise_bets import Following, SameRows, Shown, chance_of_so_little
+from anonkit.checks.noise_e_values import Following, SameRows, Shown, chance_of_so_little
 from anonkit.checks.noise_laws import FLOOR, Noise, Parts, far_tail, law_of_noise, variance_of
 from anonkit.promises.guarantee import Check
 

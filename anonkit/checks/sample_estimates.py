@@ -67,14 +67,14 @@ def _by_series(size: int, fraction: float) -> float:
 
 
 def risks_by_people(sizes: NDArray[np.int64], people: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the same expectation of classes that stand for so many people each, by the recurrence and the series.
+    """Return the same expectation of classes that represent so many people each, by the recurrence and the series.
 
     Parameters
     ----------
     sizes : int64 array, shape (n_classes,)
         Rows of each class, at least 1.
     people : float64 array, shape (n_classes,)
-        People of the population that these stand for, at least as many.
+        People of the population that these represent, at least as many.
 
     Returns
     -------

@@ -103,7 +103,7 @@ def people_in_spread(
 
 
 def fewest_alike_in_spread(files: SpreadFiles, quasi_identifiers: Sequence[str], unit: str) -> int:
-    """Return the fewest people who have one whole set of rows; see `anonkit.checks.whole_sets`.
+    """Return the fewest people who have one whole set of rows; see `anonkit.checks.identical_record_sets`.
 
     Raises
     ------

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.checks.central_noise import Difference, shown_checks
-from anonkit.checks.noise_bets import SameRows
+from anonkit.checks.noise_e_values import SameRows
 from anonkit.checks.noise_laws import Noise
 from anonkit.checks.stated_params import COUNT, StatedDraw, StatedRelease
 from anonkit.promises.guarantee import Check

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.interval_ends import Point
-from anonkit.k_anonymity.search.heavy_parts import declared_cuts, equal_width_cuts, heavy_cuts
+from anonkit.k_anonymity.search.supported_cuts import declared_cuts, equal_width_cuts, heavy_cuts
 
 Holders = Sequence[NDArray[np.int64]]
 """Possible person of each row, shape (n_rows,), -1 for nobody: the person, or the value of each candidate for it. None

@@ -16,8 +16,8 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from anonkit.errors import ChoiceError, GuaranteeError, PolicyError, option
+from anonkit.k_anonymity.contribution_bounds import bounded_contributions
 from anonkit.k_anonymity.held_out_labels import LEAST, held_out_labels
-from anonkit.k_anonymity.levelled_rows import levelled_rows
 from anonkit.k_anonymity.preparing import Preparation, Prepared, prepare
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_draft import draft_recoded, unkept
@@ -62,7 +62,7 @@ class RecodingMethod(AnonymityModel, ABC):
 
     name: ClassVar[str]
     shows_boxes: ClassVar[bool] = False
-    """Whether rows show boxes, each of its own size, so that no column is shown cell by cell."""
+    """True where rows show boxes, each of its own size, so that no column is shown cell by cell."""
 
     def guarantee(self, policy: Policy) -> KAnonymity:
         """State the promise; see `AnonymityModel.guarantee`.
@@ -126,7 +126,7 @@ class RecodingMethod(AnonymityModel, ABC):
         progress("checking the table", 0.0)
         levelled = None
         if policy.person_rows is not None:
-            levelled = levelled_rows(source, policy, engine, self.k, rng.child("rows of people"))
+            levelled = bounded_contributions(source, policy, engine, self.k, rng.child("rows of people"))
             source = levelled.table
         usable = count_usable_rows(source, policy, engine)
         if policy.sensitive:

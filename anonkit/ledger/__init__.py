@@ -5,9 +5,9 @@
 in a ``file_store`` or a ``server_store``. ``account`` finds it, else the ``users_ledger``; a ``ledger_pointer`` beside
 each release states which it was, and an ``applied_recoding`` has to be known to it. ``standing`` is the sums over
 entries, ``spending`` one release on its way through the steps.
-``recognition`` says which dataset a table belongs to: by its ``fingerprint``, made of ``keyed_tags`` and kept as sums
-and ``sketch`` bits under a ``private_key``; ``first_marks`` are those of older ledgers. ``joint_view`` is what several
-releases of one dataset show together, ``joint_floor`` how little is allowed.
+``recognition`` finds the dataset of a table: by its ``fingerprint``, made of ``keyed_tags`` and kept as sums and
+``sketch`` bits under a ``private_key``; ``legacy_fingerprints`` are those of older ledgers. ``joint_view`` is what
+several releases of one dataset show together, ``intersection_check`` how little is allowed.
 """
 
 from anonkit.ledger.private_key import SUFFIX as KEY_SUFFIX

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from anonkit.ledger.ledger_place import LedgerPlace
 
 VERSION = 5
-"""Of the tables. The first held the key, and knew tables by `first_marks`; the second did not store requests, the
-third no budget of delta, the fourth neither neighbours nor people, and a file had no id."""
+"""Of the tables. The first held the key, and knew tables by `legacy_fingerprint`; the second did not store requests,
+the third no budget of delta, the fourth neither neighbours nor people, and a file had no id."""
 
 FROM_THIRD = ("ALTER TABLE dataset ADD COLUMN budget_delta TEXT",)
 """SQL from the third version of the tables to the fourth, in a file and on a server."""

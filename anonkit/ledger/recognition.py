@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 
 from anonkit.errors import DatasetError, option
 from anonkit.ledger.fingerprint import Fingerprint, Likeness, closest, fingerprint
-from anonkit.ledger.first_marks import FirstMarks, first_marks
+from anonkit.ledger.legacy_fingerprints import LegacyFingerprint, legacy_fingerprint
 from anonkit.ledger.people_marks import PeopleMarks, people_marks
 from anonkit.protocols import Engine, Source
 
-Marks = Fingerprint | FirstMarks
+Marks = Fingerprint | LegacyFingerprint
 """The stored marks of a table."""
 Known = Marks | PeopleMarks
 """The marks by which a ledger knows a dataset: its tables, and their people."""
@@ -30,7 +30,9 @@ _HALF = 0.5
 
 def marks_from(rows: int, raw: bytes, form: int) -> Marks:
     """Read the marks of a table back."""
-    return FirstMarks.from_bytes(rows, raw) if form == FirstMarks.form else Fingerprint.from_bytes(rows, raw)
+    return (
+        LegacyFingerprint.from_bytes(rows, raw) if form == LegacyFingerprint.form else Fingerprint.from_bytes(rows, raw)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +40,7 @@ class Sighting:
     """A table under the key of a ledger."""
 
     found: Fingerprint
-    first: FirstMarks | None = None
+    first: LegacyFingerprint | None = None
     """As a ledger of version 1 would have marked it; None when nothing is known by such marks."""
     people: tuple[PeopleMarks, ...] = ()
     """Its people, by each column that names them."""
@@ -62,12 +64,12 @@ class Sighting:
         keys : sequence of str
             These columns.
         """
-        old = any(isinstance(marks, FirstMarks) for _, marks in known)
+        old = any(isinstance(marks, LegacyFingerprint) for _, marks in known)
         traits = [name for name in table.schema.names if name not in keys]
         found = [] if people is None else [people_marks(people, engine, key, column, traits) for column in keys]
         return cls(
             found=fingerprint(table, engine, key),
-            first=first_marks(table, key) if old else None,
+            first=legacy_fingerprint(table, key) if old else None,
             people=tuple(marks for marks in found if marks is not None),
         )
 

@@ -14,7 +14,7 @@ from anonkit.bundle.release_place import Place
 from anonkit.errors import DatasetError, LedgerError, told_with
 from anonkit.ledger.account import Account
 from anonkit.ledger.guessed_targets import refuse_other_target
-from anonkit.ledger.joint_floor import JointFloor, numbers
+from anonkit.ledger.intersection_check import JointFloor, numbers
 from anonkit.ledger.ledger_pointer import leave_pointer
 from anonkit.ledger.neighbour_totals import holds_for, totals, totals_words
 from anonkit.ledger.overspending import refuse_overspent

@@ -14,9 +14,9 @@ import numpy as np
 from anonkit.domains.number_bins import NumberBins
 from anonkit.dp_trees.marginals.column_layout import Layout
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn
-from anonkit.dp_trees.marginals.left_loss import Left
 from anonkit.dp_trees.marginals.marginal_rule import MOST_SPLIT_CLASSES, ROWS_SHARE
 from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
+from anonkit.dp_trees.marginals.remaining_budget import Left
 from anonkit.dp_trees.marginals.table_plan import can_hold, candidate_pairs
 from anonkit.dp_trees.marginals.view_choice import delta_may_pay
 from anonkit.dp_trees.release.coded_rows import counter_of

@@ -18,7 +18,7 @@ from anonkit.engines.snapshots.addresses import source_at
 from anonkit.engines.snapshots.dispatch import Snapshot
 from anonkit.errors import GuaranteeError, ParameterError, option
 from anonkit.ledger.account import Account
-from anonkit.ledger.joint_floor import numbers
+from anonkit.ledger.intersection_check import numbers
 from anonkit.ledger.people_marks import OfNewPeople, PeopleMarks, people_marks
 from anonkit.ledger.standing import Entry
 from anonkit.ledger.store import Ledger

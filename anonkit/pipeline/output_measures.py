@@ -15,6 +15,7 @@ from anonkit.bundle.data_files import count_rows, iter_batches
 from anonkit.checks.anonymity import looked_at
 from anonkit.checks.candidate_values import fewest_values
 from anonkit.checks.disclosure import Disclosure, measure, rarest_of_keys
+from anonkit.checks.identical_record_sets import fewest_alike
 from anonkit.checks.number_utility import number_for_all_rows
 from anonkit.checks.pair_marginals import pair_marginals
 from anonkit.checks.people import PeopleCounts
@@ -22,12 +23,11 @@ from anonkit.checks.promise_checkers import draft_checks
 from anonkit.checks.read_values import ReadValues
 from anonkit.checks.scored_rows import KEY, PREDICTION, features_of, prediction_of_first_rows, rows_to_score
 from anonkit.checks.utility import SAMPLE, RowsAsReleased, prediction_for_all_rows
-from anonkit.checks.whole_sets import fewest_alike
 from anonkit.errors import GuaranteeError, InternalError, ReleaseFormatError
 from anonkit.k_anonymity.held_out_labels import held_out_labels
 from anonkit.k_anonymity.recoded_sample import has_classes, people_of, recoded_sample
 from anonkit.methods import METHODS
-from anonkit.pipeline.rows_left_out import CountedTable, by_quarter, left_out_by_class
+from anonkit.pipeline.suppression_by_class import CountedTable, by_quarter, left_out_by_class
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import Task, task_of_params

@@ -25,8 +25,8 @@ from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.several_tables import SeveralTables, bounded
 from anonkit.pipeline.simulated_source import SimulatedSource
 from anonkit.policy.declaration import Policy
-from anonkit.policy.person_rows import PersonRows
 from anonkit.policy.publication import recipients_of
+from anonkit.policy.rows_per_person import PersonRows
 from anonkit.policy.side_files import read_side_toml
 from anonkit.policy.toml_values import named_lines
 from anonkit.protocols import Progress, no_progress

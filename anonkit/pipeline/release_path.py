@@ -26,9 +26,9 @@ from anonkit.k_anonymity.label_entries import label_entries
 from anonkit.k_anonymity.recoded_sample import as_published, released_names
 from anonkit.ledger.settling import PlaceTakenError
 from anonkit.ledger.spending import BOOKED, Spending, may_know_requests
-from anonkit.pipeline.batch_outlook import batch_outlook
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source, refuse_unknown_columns
 from anonkit.pipeline.dossier import Released, held_rows, make_dossier
+from anonkit.pipeline.expected_suppression import expected_suppression
 from anonkit.pipeline.mondrian_preview import Previewed, mondrian_preview
 from anonkit.pipeline.new_people import with_new_people
 from anonkit.pipeline.output_measures import ReleasedRows, SourceCounts, answer_checks, recount, release_utility
@@ -414,7 +414,7 @@ def _recounted(
             counted,
             draft if request.utility else None,
         ),
-        owner={**draft.owner, **batch_outlook(draft, counted, classes)},
+        owner={**draft.owner, **expected_suppression(draft, counted, classes)},
         notes=[
             *source.notes,
             *source.clear.notes(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a k-anonymous release says of the weights of its sample: their sum, and the risk of classes by them."""
+"""The weights of a k-anonymous release's sample: their sum, and the risk of classes by them."""
 
 from __future__ import annotations
 

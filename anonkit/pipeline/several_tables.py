@@ -18,7 +18,7 @@ from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.simulated_source import SimulatedSource
 from anonkit.policy.column_declarations import Column, ColumnType, Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.person_rows import PersonRows
+from anonkit.policy.rows_per_person import PersonRows
 from anonkit.policy.toml_values import expect, member, optional_text, refuse_unknown, texts
 
 COVERED = ("mondrian", "rfka", "dp-nb", "dp-forest", "dp-marginals", "dp-tables")

@@ -47,7 +47,7 @@ class Role(StrEnum):
     HOUSEHOLD = "household"
     """The household of a row: counted with all its members together, never released."""
     WEIGHT = "weight"
-    """How many people a row stands for; released as means of classes, or rounded; never a feature."""
+    """The number of people that a row represents; released as means of classes, or rounded; never a feature."""
 
 
 class Missing(StrEnum):
@@ -169,7 +169,7 @@ class Column:
     answers: AnswerDesign | None = None
     """Distribution of its answers when not even (`answer_weights`, `response_matrix`); for errph and ppnb."""
     weights: ShownWeights | None = None
-    """How a k-anonymous release shows the weights of a sample, of role weight: "mean" where None is given there."""
+    """Form of the weights of a sample in a k-anonymous release, of role weight: "mean" where None is given there."""
 
     @property
     def is_made(self) -> bool:

@@ -22,8 +22,8 @@ from anonkit.policy.column_declarations import Column, Missing, Role, column_of,
 from anonkit.policy.encodings import POINT, UTF8, declared_decimal, declared_encoding
 from anonkit.policy.key_combinations import KeyCombination, key_combinations_of
 from anonkit.policy.person_candidates import Candidate, joined_name
-from anonkit.policy.person_rows import PersonRows
 from anonkit.policy.publication import Publication, declared_publication, recipients_of
+from anonkit.policy.rows_per_person import PersonRows
 from anonkit.policy.side_files import read_side_toml
 from anonkit.policy.survey_weights import ShownWeights
 from anonkit.policy.target_task import KEYS as TARGET_KEYS

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 DIGITS = 3
 """Significant digits of a class's mean weight."""
 KEY = "weight"
-"""Where params and promise say which column holds weights, and how they are shown."""
+"""Key of params and promise for the column of weights, and their form."""
 
 
 class ShownWeights(StrEnum):
-    """What a k-anonymous release shows of the weights of a sample."""
+    """The form of a sample's weights in a k-anonymous release."""
 
     MEAN = "mean"
     """Rows of a class show the mean weight of their class."""

@@ -19,7 +19,7 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import BudgetError, GuaranteeError, LedgerError
 from anonkit.ledger import NAME, Ledger
-from anonkit.ledger.first_marks import first_marks
+from anonkit.ledger.legacy_fingerprints import legacy_fingerprint
 from anonkit.ledger.private_key import VARIABLE, key_file
 from anonkit.policy.declaration import Policy
 
@@ -121,7 +121,7 @@ def first_ledger(path: Path, table: pa.Table) -> bytes:
     """Write a ledger as version 1 did, with one randomized release of a table in it; return its key."""
     key = secrets.token_bytes(32)
     with LocalEngine() as engine:
-        marks = first_marks(engine.scan(table, Policy()), key)
+        marks = legacy_fingerprint(engine.scan(table, Policy()), key)
     with sqlite3.connect(path) as connection:
         connection.executescript(_FIRST)
         connection.execute("INSERT INTO secret VALUES (?)", (key,))

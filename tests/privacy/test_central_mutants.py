@@ -135,8 +135,8 @@ def mutate(monkeypatch: pytest.MonkeyPatch, mutant: Mutant) -> None:
 
 
 RULE = "anonkit.dp_trees.additive_model.stacked:StackedPlan."
-FOUND = "anonkit.dp_trees.additive_model.pair_findings:PairFindings."
-ASKED_OF_PAIRS = "anonkit.dp_trees.additive_model.pair_findings:PairQuestions."
+FOUND = "anonkit.dp_trees.additive_model.pair_prequeries:PairFindings."
+ASKED_OF_PAIRS = "anonkit.dp_trees.additive_model.pair_prequeries:PairQuestions."
 REFUSED: dict[str, Mutant] = {
     # --- claims
     "half of the loss of a row is claimed": Mutant(
@@ -275,7 +275,7 @@ REFUSED: dict[str, Mutant] = {
         where=RULE + "histogram_loss", old="units=self._units[1]", new="units=sum(self._units)",
         method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
     "replaced rows of a unit lose the rho of one": Mutant(
-        where="anonkit.dp_trees.marginals.left_loss:Left.squared", old="changed_squared(self.rows_per_unit",
+        where="anonkit.dp_trees.marginals.remaining_budget:Left.squared", old="changed_squared(self.rows_per_unit",
         new="changed_squared(1", method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
     "Gaussian noise is drawn where Laplace noise is less": Mutant(
         where="anonkit.dp_trees.additive_model.histogram_noise:gaussian_histograms",

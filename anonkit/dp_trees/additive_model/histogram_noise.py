@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 
 from anonkit.domains.array_types import IntArray
-from anonkit.dp_trees.marginals.left_loss import Left
+from anonkit.dp_trees.marginals.remaining_budget import Left
 from anonkit.mechanisms.accounting import Draw
 from anonkit.mechanisms.approximate_accounting import GaussianDraw
 from anonkit.mechanisms.discrete_gaussian import LEAST_RATE, gaussian_counts

@@ -28,13 +28,13 @@ from anonkit.dp_trees.additive_model.combination import Combination
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts, rows_by_class
 from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise, gaussian_histograms
 from anonkit.dp_trees.additive_model.optimism import optimism_of
-from anonkit.dp_trees.additive_model.pair_findings import PairFindings
+from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings
 from anonkit.dp_trees.additive_model.synthetic_population import World
 from anonkit.dp_trees.additive_model.weighting import NoisyStep, Step, added_curvature, added_gradient
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.grower import Watch, grow
 from anonkit.dp_trees.leaves import NoisyClassCounts
-from anonkit.dp_trees.marginals.left_loss import Left
+from anonkit.dp_trees.marginals.remaining_budget import Left
 from anonkit.dp_trees.pair_grid import PairGrid
 from anonkit.dp_trees.plan import Choices, Plan
 from anonkit.dp_trees.questions import CodedBatch, Counter

@@ -17,7 +17,6 @@ from anonkit.dp_trees.marginals import marginal_rule as rule
 from anonkit.dp_trees.marginals.column_layout import Layout, Pair
 from anonkit.dp_trees.marginals.dependency_tree import STEPS, error_steps, forest_of, private_best, private_tree
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
-from anonkit.dp_trees.marginals.left_loss import Amount, Left
 from anonkit.dp_trees.marginals.measured_tables import (
     Margins,
     Measured,
@@ -30,6 +29,7 @@ from anonkit.dp_trees.marginals.mixture_rounding import in_units, without_values
 from anonkit.dp_trees.marginals.pair_completion import Completion, expected_squares
 from anonkit.dp_trees.marginals.pair_consistency import consistent_pair
 from anonkit.dp_trees.marginals.product_mixture import Mixture, fitted_mixture
+from anonkit.dp_trees.marginals.remaining_budget import Amount, Left
 from anonkit.dp_trees.marginals.table_fit import moved_nearer, wanted_tables
 from anonkit.dp_trees.marginals.table_plan import TableDraw, TablePlan, candidate_pairs, names_of, plan_of
 from anonkit.dp_trees.marginals.tree_pairs import order_of, rows_of_tree

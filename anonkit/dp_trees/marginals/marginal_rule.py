@@ -19,7 +19,7 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray
 from anonkit.dp_trees.marginals.column_layout import Pair
-from anonkit.dp_trees.marginals.left_loss import Amount
+from anonkit.dp_trees.marginals.remaining_budget import Amount
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 
 ROWS_SHARE = Fraction(1, 100)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from anonkit.dp_trees.marginals import marginal_rule as rule
 from anonkit.dp_trees.marginals.column_layout import Layout, Pair
 from anonkit.dp_trees.marginals.dependency_tree import WIDTH
-from anonkit.dp_trees.marginals.left_loss import Left
+from anonkit.dp_trees.marginals.remaining_budget import Left
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, Draw, rate_within, shares
 from anonkit.mechanisms.approximate_accounting import ConcentratedChoice, GaussianDraw
 from anonkit.published.noisy_tables import LAPLACE

@@ -18,9 +18,9 @@ from anonkit.dp_trees.marginals import marginal_rule as rule
 from anonkit.dp_trees.marginals.column_layout import Layout, Pair
 from anonkit.dp_trees.marginals.dependency_tree import STEPS, spanning_edges
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
-from anonkit.dp_trees.marginals.left_loss import Amount, Left
 from anonkit.dp_trees.marginals.marginal_rule import Forecast
 from anonkit.dp_trees.marginals.noisy_readings import DEPENDENCE_WIDTH, Reading, reading_draw
+from anonkit.dp_trees.marginals.remaining_budget import Amount, Left
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 from anonkit.randomness import Randomness

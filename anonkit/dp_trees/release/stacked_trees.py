@@ -24,7 +24,7 @@ from anonkit.dp_trees.additive_model.budget_rule import (
     rule_for,
 )
 from anonkit.dp_trees.additive_model.histogram_noise import delta_may_pay
-from anonkit.dp_trees.additive_model.pair_findings import PairFindings, PairQuestions
+from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings, PairQuestions
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
 from anonkit.dp_trees.additive_model.synthetic_population import World
 from anonkit.dp_trees.additive_model.target_bins import (
@@ -36,7 +36,7 @@ from anonkit.dp_trees.additive_model.target_bins import (
 )
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.leaf_cells import cells_of
-from anonkit.dp_trees.marginals.left_loss import Left
+from anonkit.dp_trees.marginals.remaining_budget import Left
 from anonkit.dp_trees.release import declared_schema
 from anonkit.dp_trees.release.coded_rows import counted, counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod

@@ -6,7 +6,7 @@ from the result in ``anonkit.k_anonymity``.
 
 ``equivalence``, ``class_values``, ``distinct_rows``
     Equivalence classes, the conditions on them, and the distinct rows on which searches run.
-``hierarchy_levels``, ``heavy_parts``
+``hierarchy_levels``, ``supported_cuts``
     Generalization hierarchies, and the cut points that disclose nothing of fewer than k rows.
 ``features``, ``importance``, ``random_forest``, ``target_probabilities``, ``soft_labels``
     The target as a guide: feature importance, and probabilities learned from other rows.

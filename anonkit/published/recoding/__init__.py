@@ -7,8 +7,8 @@ A local recoding is a tree that puts every row into a box of the quasi-identifie
 Privacy
 -------
 A recoding is public. It never lists a value that fewer than k rows (people) hold unless the policy declared it:
-such values are in the group of everything not listed. Interval ends are round numbers with k rows on
-either side, chosen as `anonkit.k_anonymity.search.heavy_parts` says, not cell values; the outermost intervals are open.
+such values are in the group of everything not listed. Interval ends are round numbers with k rows on either side, not
+cell values; `anonkit.k_anonymity.search.supported_cuts` has the rule. The outermost intervals are open.
 """
 
 from anonkit.published.recoding.axes import (

@@ -21,7 +21,7 @@ from anonkit.dp_trees.additive_model.histogram_noise import (
     gaussian_histograms,
 )
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
-from anonkit.dp_trees.marginals.left_loss import Left
+from anonkit.dp_trees.marginals.remaining_budget import Left
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.mechanisms.accounting import Accounting, Draw, units_of
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, GaussianDraw

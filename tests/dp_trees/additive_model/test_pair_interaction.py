@@ -20,8 +20,8 @@ from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.checks.central_pairs import PairTables
 from anonkit.checks.central_params import PublicFacts
 from anonkit.dp_trees.additive_model.budget_rule import choice_share, least_gain, rule_for
-from anonkit.dp_trees.additive_model.pair_findings import PairQuestions
 from anonkit.dp_trees.additive_model.pair_interaction import PURPOSE, Interaction, PairInteraction
+from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, units_of
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness

@@ -10,8 +10,8 @@ from anonkit.domains.attribute_domains import Categories
 from anonkit.dp_trees.marginals.column_layout import Layout
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn, measured
-from anonkit.dp_trees.marginals.left_loss import Left
 from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
+from anonkit.dp_trees.marginals.remaining_budget import Left
 from anonkit.dp_trees.marginals.table_plan import plan_of
 from anonkit.dp_trees.marginals.view_choice import ViewChoice
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch

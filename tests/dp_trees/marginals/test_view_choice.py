@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from anonkit.dp_trees.marginals.dependency_tree import STEPS
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
-from anonkit.dp_trees.marginals.left_loss import Amount
 from anonkit.dp_trees.marginals.marginal_rule import Forecast, dependence_share, stage_shares
 from anonkit.dp_trees.marginals.noisy_readings import DEPENDENCE_WIDTH
+from anonkit.dp_trees.marginals.remaining_budget import Amount
 from anonkit.dp_trees.marginals.view_choice import (
     chosen_view,
     forecast_of,

@@ -29,7 +29,7 @@ _CELL, _MISSING = "\x1f", "\x00"
 
 
 @dataclass(frozen=True, kw_only=True)
-class FirstMarks:
+class LegacyFingerprint:
     """The marks by which a table is recognized.
 
     Privacy
@@ -46,7 +46,7 @@ class FirstMarks:
     """The lowest hashes of these rows, ascending."""
 
     @classmethod
-    def from_bytes(cls, rows: int, raw: bytes) -> FirstMarks:
+    def from_bytes(cls, rows: int, raw: bytes) -> LegacyFingerprint:
         """Read a sketch back."""
         return cls(rows=rows, lowest=np.frombuffer(raw, dtype="<u8").astype(np.uint64))
 
@@ -56,9 +56,13 @@ class FirstMarks:
 
     def is_same_as(self, other: object) -> bool:
         """Return whether both are of the same rows, as far as was looked."""
-        return isinstance(other, FirstMarks) and self.rows == other.rows and np.array_equal(self.lowest, other.lowest)
+        return (
+            isinstance(other, LegacyFingerprint)
+            and self.rows == other.rows
+            and np.array_equal(self.lowest, other.lowest)
+        )
 
-    def overlap(self, other: FirstMarks) -> float:
+    def overlap(self, other: LegacyFingerprint) -> float:
         """Estimate the share of the rows of the one that the other has too (Jaccard), in [0, 1]."""
         union = np.unique(np.concatenate([self.lowest, other.lowest]))
         if union.size == 0:
@@ -70,7 +74,7 @@ class FirstMarks:
         return float(both.mean())
 
 
-def first_marks(table: Source, key: bytes) -> FirstMarks:
+def legacy_fingerprint(table: Source, key: bytes) -> LegacyFingerprint:
     """Return the marks of a table.
 
     Parameters
@@ -90,7 +94,7 @@ def first_marks(table: Source, key: bytes) -> FirstMarks:
         if left <= 0:
             break
     distinct = np.unique(np.concatenate(hashes)) if hashes else np.zeros(0, dtype=np.uint64)
-    return FirstMarks(rows=table.n_rows, lowest=distinct[:KEPT])
+    return LegacyFingerprint(rows=table.n_rows, lowest=distinct[:KEPT])
 
 
 def _texts(batch: pa.RecordBatch) -> Iterable[str]:

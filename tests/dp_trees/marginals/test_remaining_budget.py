@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.checks.gaussian_lines import epsilon_of
 from anonkit.dp_trees.marginals.dependency_tree import WIDTH
-from anonkit.dp_trees.marginals.left_loss import Amount, Left
+from anonkit.dp_trees.marginals.remaining_budget import Amount, Left
 from anonkit.dp_trees.marginals.table_plan import plan_of
 from anonkit.dp_trees.marginals.view_choice import delta_may_pay
 from anonkit.errors import ParameterError

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole sets of rows of people, counted in SQL on a draft with the unit column.
+"""People with identical sets of rows, counted in SQL on a draft with the unit column.
 
 The method counts with arrays of codes. Here the rows of every person are listed by class and compared as lists, so that
 a mistake in one is seen by the other. Once the unit column has gone, nobody can repeat the count.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values inside classes where hardly two rows are alike, counted by workers: no pair of class and value comes here.
+"""Diversity of classes for high-cardinality quasi-identifiers, counted by workers: no pair comes here.
 
 Workers that each read some files hand each other what they have counted (`PartWorkers.regrouped`). First the pairs of
 class and value go to groups of neighbouring values: there each value gets its number among those of the group, and its

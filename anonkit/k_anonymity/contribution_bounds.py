@@ -88,7 +88,9 @@ class LevelledRows:
         return replace(draft, rows=rows)
 
 
-def levelled_rows(source: Source, policy: Policy, engine: Engine, k: int, randomness: Randomness) -> LevelledRows:
+def bounded_contributions(
+    source: Source, policy: Policy, engine: Engine, k: int, randomness: Randomness
+) -> LevelledRows:
     """Suppress the rows of people beyond their contribution bound; all stay where the policy limits nothing.
 
     Rows that are left out for another reason (a missing cell, no unit) count for nobody.

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.checks.whole_sets import fewest_alike
+from anonkit.checks.identical_record_sets import fewest_alike
 from anonkit.cli.summary import release_text
 from anonkit.errors import GuaranteeError, ReleaseFormatError
 from anonkit.k_anonymity.search.shared_sets import SharedSets
@@ -24,7 +24,7 @@ from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.person_rows import PersonRows
+from anonkit.policy.rows_per_person import PersonRows
 from anonkit.promises.anonymous_classes import ALL_ROWS, ONE_ROW, KAnonymity
 from anonkit.promises.promise_kinds import read_promise
 from anonkit.report.promise_words.class_words import ClassWords

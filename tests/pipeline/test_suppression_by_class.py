@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.datasets import bank_customers
-from anonkit.pipeline.rows_left_out import CHANCE, EXCESS, CountedTable, left_out_by_class
+from anonkit.pipeline.suppression_by_class import CHANCE, EXCESS, CountedTable, left_out_by_class
 from anonkit.protocols import COUNT
 
 METHODS: dict[str, dict[str, Any]] = {

@@ -20,8 +20,8 @@ from anonkit.bundle.part_workers import Message, read_by
 from anonkit.checks import clear_parts, spread_confidence, spread_files, table_scans
 from anonkit.checks.clear_parts import KnownBeside
 from anonkit.checks.disclosure import measure
+from anonkit.checks.identical_record_sets import fewest_alike
 from anonkit.checks.read_values import ReadValues
-from anonkit.checks.whole_sets import fewest_alike
 from anonkit.errors import EngineError
 
 KINDS: dict[str, tuple[pa.DataType, Callable[[int], Any]]] = {

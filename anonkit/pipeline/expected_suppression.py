@@ -12,7 +12,7 @@ from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.protocols import Draft
 
 
-def batch_outlook(draft: Draft, counted: Disclosure | None, classes: KAnonymity | None) -> dict[str, Any]:
+def expected_suppression(draft: Draft, counted: Disclosure | None, classes: KAnonymity | None) -> dict[str, Any]:
     """Return the suppression that a batch of the same kind and size would need; empty without a recoding.
 
     Empty where several tables were joined: groups of single rows do not determine what becomes of whole sets.

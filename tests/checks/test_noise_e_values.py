@@ -1,4 +1,4 @@
-"""Bets against the stated noise: their mean by enumeration, what they tell, and what they cannot be led into."""
+"""E-values for the stated noise: their mean by enumeration, what they tell, and what they cannot be led into."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from anonkit.checks import noise_bets
-from anonkit.checks.noise_bets import Following, SameRows, chance_of_so_little
+from anonkit.checks import noise_e_values
+from anonkit.checks.noise_e_values import Following, SameRows, chance_of_so_little
 from anonkit.checks.noise_laws import Noise, kept_within, law_of_noise
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
@@ -34,9 +34,9 @@ def law(parts: tuple[Noise, ...], reach: int) -> np.ndarray:
 
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("before", [(), (Noise(ONE, 1),), (Noise(ONE // 8, 1),)])
-def test_no_error_of_an_estimate_gives_a_bet_a_mean_above_one(name: str, before: tuple[Noise, ...]) -> None:
-    """All outcomes of the noise, for every error up to 40: each bet, and so their average, wins nothing on average."""
-    reach, won = 90, noise_bets._ratios(tuple(sorted(LAWS[name])), before)
+def test_no_error_of_an_estimate_gives_an_e_value_a_mean_above_one(name: str, before: tuple[Noise, ...]) -> None:
+    """All outcomes of the noise, for every error up to 40: each e-value, and their average, has a mean of at most 1."""
+    reach, won = 90, noise_e_values._ratios(tuple(sorted(LAWS[name])), before)
     values, chances = np.arange(-reach, reach + 1), law(LAWS[name], reach)
     for error in range(41):
         means = np.exp(won[:, np.minimum(np.abs(values + error), won.shape[1] - 1)]) @ chances
@@ -46,9 +46,9 @@ def test_no_error_of_an_estimate_gives_a_bet_a_mean_above_one(name: str, before:
 
 @pytest.mark.parametrize("noise", list(itertools.combinations_with_replacement(LAWS, 2)))
 def test_two_counts_have_a_mean_of_one(noise: tuple[str, str]) -> None:
-    """All differences of two counts: what a bet wins on average is one, but for the rounding against it."""
+    """All differences of two counts: the mean of an e-value is one, but for the rounding against it."""
     parts, reach = (*LAWS[noise[0]], *LAWS[noise[1]]), 90
-    won = noise_bets._ratios(tuple(sorted(parts)), None)
+    won = noise_e_values._ratios(tuple(sorted(parts)), None)
     means = np.exp(won[:, np.minimum(np.abs(np.arange(-reach, reach + 1)), won.shape[1] - 1)]) @ law(parts, reach)
     assert (means <= 1 + 1e-9).all()
     assert (means > 0.999).all()
@@ -61,15 +61,15 @@ def test_three_counts_have_a_mean_of_at_most_one(
     noise: tuple[str, ...], points: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All pairs of differences of three counts; also where true counts are looked at in blocks."""
-    monkeypatch.setattr(noise_bets, "_POINTS", points)
+    monkeypatch.setattr(noise_e_values, "_POINTS", points)
     reach, all_parts = 14, tuple(LAWS[name] for name in noise)
     first, second, third = (law(parts, 3 * reach) for parts in all_parts)
-    means = np.zeros(len(noise_bets._TIMES_SMALLER))
+    means = np.zeros(len(noise_e_values._TIMES_SMALLER))
     for one, other in itertools.product(range(-reach, reach + 1), repeat=2):
         shift = np.arange(-reach, reach + 1)
         middle = 3 * reach
         chance = (first[middle + shift] * second[middle + shift + one] * third[middle + shift + other]).sum()
-        means += chance * np.exp(noise_bets._ratio(SameRows(values=(7, 7 + one, 7 + other), noise=all_parts)))
+        means += chance * np.exp(noise_e_values._ratio(SameRows(values=(7, 7 + one, 7 + other), noise=all_parts)))
     assert (means <= 1 + 1e-9).all()
     assert points == 20 or (means > 0.9).all()
 
@@ -77,7 +77,7 @@ def test_three_counts_have_a_mean_of_at_most_one(
 @pytest.mark.untraced
 @pytest.mark.parametrize("gaussian", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_true_counts_are_refused_as_rarely_as_is_said(gaussian: bool) -> None:
-    """Of 400 releases of the stated noise no more than a share p has a chance below p, whichever kind of bet."""
+    """Of 400 releases of the stated noise no more than a share p has a chance below p, whichever kind of e-value."""
     rates, draw = ([ONE // 9, ONE // 7], noisy_counts) if not gaussian else ([ONE // 90, ONE // 70], gaussian_counts)
     words, true = Words(Randomness.seeded(5)), np.full((400, 3, 4), 50)
     first, second = (draw(true, rate, words) for rate in rates)
@@ -133,7 +133,7 @@ def test_counts_that_do_not_agree_are_no_little_noise() -> None:
 
 
 def test_nothing_shown_is_nothing_told() -> None:
-    """No bets, nothing won; and all of them together never less than the least number."""
+    """No e-values, no evidence; and all of them together never less than the least number."""
     assert chance_of_so_little([]) == 1.0
     nothing = [SameRows(values=(0, 0), noise=((Noise(1 << 40, 1),),) * 2)] * 1000
     assert 0 < chance_of_so_little(nothing) < 1e-300

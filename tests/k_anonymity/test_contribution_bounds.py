@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.k_anonymity.levelled_rows import level_numbers
+from anonkit.k_anonymity.contribution_bounds import level_numbers
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=40), st.integers(2, 6), st.none() | st.integers(1, 5))
