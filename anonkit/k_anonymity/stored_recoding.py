@@ -22,8 +22,8 @@ from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outs
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.encodings import UTF8, encoding_named
 from anonkit.policy.key_combinations import KeyCombination, key_combinations_of
-from anonkit.policy.person_rows import PersonRows
 from anonkit.policy.places import Place
+from anonkit.policy.rows_per_person import PersonRows
 from anonkit.policy.survey_weights import KEY as WEIGHT
 from anonkit.policy.survey_weights import ShownWeights
 from anonkit.policy.target_task import Task
