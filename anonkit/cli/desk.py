@@ -3,13 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import click
 
-from anonkit.cli.options import not_for_release_option, quiet_option, refuse_seed_alone, seed_option
+from anonkit.cli.options import (
+    not_for_release_option,
+    quiet_option,
+    reading_options,
+    refuse_seed_alone,
+    seed_option,
+)
 from anonkit.cli.outcome import Outcome, WrongUsage
 
 
@@ -42,6 +49,7 @@ from anonkit.cli.outcome import Outcome, WrongUsage
     metavar="NAME:PORT",
     help="One more name by which a browser may ask, such as localhost:8899 of a port that ssh forwards.",
 )
+@reading_options
 @seed_option
 @not_for_release_option
 @quiet_option
@@ -56,6 +64,7 @@ def command(
     no_browser: bool,
     idle: float,
     host_name: str | None,
+    how: Mapping[str, Any],
     seed: int | None,
     not_for_release: bool,
     quiet: bool,
@@ -82,7 +91,7 @@ def command(
     name = None if host_name is None else allowed_name(host_name)
     from anonkit.desk.release_desk import Desk, check_source
 
-    check_source(source, None if sign is None else Path(sign))
+    check_source(source, None if sign is None else Path(sign), how)
     changed: list[Callable[[], None]] = []
 
     def notify() -> None:
@@ -96,6 +105,7 @@ def command(
         approach="noise" if noise else "",
         sign=None if sign is None else Path(sign),
         seed=seed,
+        how=how,
         changed=notify,
         shown_folder=output,
     )

@@ -36,6 +36,8 @@ class Point:
     """Columns that the release does not have any more."""
     moved: tuple[Mapping[str, Any], ...] = ()
     """Movement of the distributions of columns, as `moved_columns`."""
+    left_out: Mapping[str, Any] | None = None
+    """Rows of the source that are not released, by class of the target, as the owner report has them."""
     measure: str = "auc"
     """Measure of the best model: `auc` of classes, `r2` of a number."""
     told: str | None = None

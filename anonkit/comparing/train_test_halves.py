@@ -137,6 +137,7 @@ class Halves:
             lost=tuple(lost_columns(outcome)),
             moved=tuple(moved_columns(outcome, self._settled, self.policy)),
             attacks={attack.name: attack.to_dict() for attack in attacked.attacks},
+            left_out=outcome.owner.get("rows_left_out"),
             guarantee=outcome.report["guarantee"],
             protection=_protection(outcome.report["guarantee"]),
             clear=outcome.report["disclosure_risk"].get("with_clear_columns"),

@@ -152,13 +152,16 @@ class DecidedRelease:
     """Known randomness: a rehearsal, never a release."""
     shown_folder: str = ""
     """The folder as it was given to the command."""
+    how: Mapping[str, Any] = field(default_factory=dict)
+    """How the table is read: what is said of it, as for `release`."""
 
     def recipe(self) -> str:
         """Return the text of recipe.toml; paths are relative to its folder."""
         lines = ["# Written by anonkit desk; `anonkit run` makes the release that was decided."]
         lines += [f"method = {toml_text(self.decisions.method or 'mondrian')}"]
         lines += [f"input = {toml_text(self._seen_from_folder())}", f"output = {toml_text(RELEASE)}"]
-        lines += ['policy = "policy.toml"', "", "[parameters]"]
+        lines += ['policy = "policy.toml"', *(f"{name} = {_toml(value)}" for name, value in self.how.items())]
+        lines += ["", "[parameters]"]
         lines += [f"{name} = {value}" for name, value in self.decisions.parameters.items()]
         return "\n".join(lines) + "\n"
 
@@ -169,18 +172,18 @@ class DecidedRelease:
 
     def command(self, station: str) -> str:
         """Return what is typed for what a station shows."""
-        policy = self._in_folder("policy.toml")
+        policy, how = self._in_folder("policy.toml"), _read_words(self.how)
         match station:
             case "table":
                 sample = self.decisions.sample
                 more = [] if sample is None else ["--sampling-fraction", f"{sample:g}"]
-                return _typed("risk", self.source, "--policy", policy, *more)
+                return _typed("risk", self.source, *how, "--policy", policy, *more)
             case "roles":
-                return _typed("init", self.source, "--output", policy)
+                return _typed("init", self.source, *how, "--output", policy)
             case "promise":
                 return _typed("run", self._in_folder("recipe.toml"), "--dry-run")
             case "compare":
-                return _typed("compare", self.source, "--policy", policy, *self._compared())
+                return _typed("compare", self.source, *how, "--policy", policy, *self._compared())
         signed = [] if self.sign is None else ["--sign", self.sign]
         seeded = [] if self.seed is None else ["--seed", str(self.seed), "--not-for-release"]
         return _typed("run", self._in_folder("recipe.toml"), *signed, *seeded)
@@ -194,17 +197,18 @@ class DecidedRelease:
     def python(self, station: str) -> str:
         """Return the same in Python."""
         policy, source = self._in_folder("policy.toml"), repr(self.source)
+        how = "".join(f", {name}={value!r}" for name, value in self.how.items())
         match station:
             case "table":
                 sample = self.decisions.sample
                 more = "" if sample is None else f", sampling_fraction={sample:g}"
-                return f"anonkit.risk({source}, policy={policy!r}{more})"
+                return f"anonkit.risk({source}, policy={policy!r}{more}{how})"
             case "roles":
-                return f"Path({policy!r}).write_text(anonkit.draft_policy({source}))"
+                return f"Path({policy!r}).write_text(anonkit.draft_policy({source}{how}))"
             case "compare":
                 methods, k, epsilon = compared_settings(self.decisions)
                 more = (f", k={list(k)}" if k else "") + (f", epsilon={list(epsilon)}" if epsilon else "")
-                return f"anonkit.compare({source}, policy={policy!r}, methods={list(methods)}{more})"
+                return f"anonkit.compare({source}, policy={policy!r}, methods={list(methods)}{more}{how})"
         given = "".join(f", {name}={value}" for name, value in self.decisions.parameters.items())
         ends = ", dry_run=True" if station == "promise" else ""
         if station == "decide":
@@ -213,7 +217,7 @@ class DecidedRelease:
             )
         output = self._in_folder(RELEASE)
         method = self.decisions.method or "mondrian"
-        return f"anonkit.release({source}, method={method!r}{given}, policy={policy!r}, output={output!r}{ends})"
+        return f"anonkit.release({source}, method={method!r}{given}, policy={policy!r}, output={output!r}{how}{ends})"
 
     def _in_folder(self, name: str) -> str:
         return os.path.join(self.shown_folder or str(self.folder), name)
@@ -225,13 +229,34 @@ def compared_settings(decisions: Decisions) -> tuple[tuple[str, ...], tuple[int,
         return ("dp-forest", "dp-marginals"), (), (0.5, 1.0, 2.0, 4.0)
     k = sorted({5, 10, 20, 50, int(decisions.parameters.get("k", 10))})[:5]
     if decisions.approach == CLASSES:
-        return ("mondrian", "rfka"), tuple(k), ()
+        return ("rfka", "mondrian"), tuple(k), ()  # the quicker one first: a page waits for the first point
     return ("mondrian", "dp-forest"), tuple(k[:4]), (0.5, 1.0, 2.0, 4.0)
+
+
+def _read_words(how: Mapping[str, Any]) -> list[str]:
+    """Return how a table is read as options of a command."""
+    words: list[str] = []
+    for name, value in how.items():
+        option = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            words.append(option if value else f"--no-{name}")
+        else:
+            words += [option, ",".join(value) if isinstance(value, tuple | list) else str(value)]
+    return words
 
 
 def _typed(*words: str) -> str:
     safe: Sequence[str] = [f"./{word}" if at == 1 and word.startswith("-") else word for at, word in enumerate(words)]
     return " ".join(["anonkit", *(shlex.quote(word) for word in safe)])
+
+
+def _toml(value: Any) -> str:
+    """Return a TOML value: a text, a whole number, a flag, or a list of texts."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(toml_text, value))}]"
+    return str(value) if isinstance(value, int) else toml_text(str(value))
 
 
 def toml_text(value: str) -> str:

@@ -8,15 +8,18 @@ import re
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from anonkit.desk import column_editor
 from anonkit.desk import station_views as views
+from anonkit.desk.compared_view import compare_view
 from anonkit.desk.edited_policy import EditedPolicy, read_tree, tree_text, write_tree
+from anonkit.desk.hierarchy_grid import HierarchyGrid, ticked_lines
 from anonkit.desk.release_desk import Desk
 from anonkit.desk.request_guard import FIELDS, FORM_TOKEN
 from anonkit.errors import AnonkitError, ParameterError
@@ -43,9 +46,21 @@ _VIEWS: Mapping[str, Callable[[Desk], dict[str, Any]]] = {
     "table": views.table_view,
     "roles": views.roles_view,
     "promise": views.promise_view,
-    "compare": views.compare_view,
+    "compare": compare_view,
     "decide": views.decide_view,
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shown:
+    """A page that is shown at once, of what is typed and not saved."""
+
+    page: str
+    view: Mapping[str, Any]
+
+
+_Changing: TypeAlias = Callable[[Mapping[str, str], "Request"], "str | _Shown"]
+"""Makes a change, and says which page shows it."""
 
 
 class DeskPages:
@@ -73,7 +88,7 @@ class DeskPages:
         def get(path: str, answer: Any) -> Route:
             return Route(path, answer, methods=["GET"])
 
-        def post(path: str, change: Callable[[Mapping[str, str], Request], str]) -> Route:
+        def post(path: str, change: _Changing) -> Route:
             async def changed(request: Request) -> Response:
                 return await self._change(request, change)
 
@@ -165,7 +180,7 @@ class DeskPages:
 
     async def _column(self, request: Request) -> Response:
         try:
-            return self._page("column", views.column_view(self._desk, request.path_params["column"]))
+            return self._page("column", column_editor.column_view(self._desk, request.path_params["column"]))
         except AnonkitError as error:
             return self._refused("roles", error)
 
@@ -173,7 +188,7 @@ class DeskPages:
         from starlette.responses import PlainTextResponse
 
         try:
-            text = views.tree_file(self._desk, request.path_params["column"])
+            text = column_editor.tree_file(self._desk, request.path_params["column"])
         except AnonkitError as error:
             return self._refused("roles", error)
         shown = {"content-disposition": 'attachment; filename="tree.csv"'}
@@ -220,7 +235,7 @@ class DeskPages:
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
-    async def _change(self, request: Request, change: Callable[[Mapping[str, str], Request], str]) -> Response:
+    async def _change(self, request: Request, change: _Changing) -> Response:
         """Make a change, and go to the page that shows it; a refusal is shown on the page it came from."""
         from starlette.responses import RedirectResponse
 
@@ -232,10 +247,12 @@ class DeskPages:
         except AnonkitError as error:
             station = fields.get("at", "table")
             if "column" in request.path_params:
-                more = views.column_view(self._desk, request.path_params["column"], fields)
+                more = column_editor.column_view(self._desk, request.path_params["column"], fields)
                 return self._refused("column", error, more)
             return self._refused(station if station in views.STATIONS else "table", error)
         self.changed()
+        if not isinstance(to, str):
+            return self._page(to.page, to.view)
         return RedirectResponse(to, HTTPStatus.SEE_OTHER)
 
     def _back(self, fields: Mapping[str, str]) -> str:
@@ -254,16 +271,19 @@ class DeskPages:
         roles = {}
         for name, value in fields.items():
             number = name.removeprefix("role-")
-            if name.startswith("role-") and number.isascii() and number.isdigit() and value:
+            is_role = name.startswith("role-") and number.isascii() and number.isdigit() and value
+            if is_role and fields.get(f"was-{number}") != value:  # what this tab did not change may be another's
                 roles[views.column_named(self._desk, int(number))] = value
         before = EditedPolicy.read(self._desk.policy_text).columns()
         changed = {name: role for name, role in roles.items() if _role_of(before.get(name, {})) != role}
         self._desk.set_roles(changed, one_row=bool(fields.get("one-row")))
         return "/roles"
 
-    def _set_column(self, fields: Mapping[str, str], request: Request) -> str:
-        at = request.path_params["column"]
+    def _set_column(self, fields: Mapping[str, str], request: Request) -> str | _Shown:
+        at, do = request.path_params["column"], fields.get("do", "save")
         name = views.column_named(self._desk, at)
+        if do != "save":
+            return _Shown(page="column", view=self._typed(at, do, fields))
         keys: dict[str, Any] = {
             "bounds": _bounds(fields.get("low", ""), fields.get("high", "")),
             "categories": _lines(fields.get("categories", "")) or None,
@@ -272,14 +292,36 @@ class DeskPages:
         }
         spec = EditedPolicy.read(self._desk.policy_text).columns().get(name, {})
         tree = fields.get("tree", "").strip()
-        if not tree:
+        rows = read_tree(tree) if tree else column_editor.edited_grid(self._desk, at, fields).rows()
+        if not rows:
             keys["tree"] = None
-        elif tree_text(read_tree(tree)) != views.column_view(self._desk, at)["fields"]["tree"]:
-            keys["tree"] = write_tree(self._desk.folder, at, tree_text(read_tree(tree)))
+        elif rows != column_editor.edited_grid(self._desk, at, None).rows():
+            keys["tree"] = write_tree(self._desk.folder, at, tree_text(rows))
         touched = {key: value for key, value in keys.items() if spec.get(key) != value}
         policy = EditedPolicy.read(self._desk.policy_text).with_domain(name, touched)
         self._desk.set_policy(f"values of column {at + 1}", policy)
         return f"/roles/{at}"
+
+    def _typed(self, at: int, do: str, fields: Mapping[str, str]) -> dict[str, Any]:
+        """Return the editor of a column after a step that saves nothing: a preview, a group, a level."""
+        grid = column_editor.edited_grid(self._desk, at, fields)
+        kept = {name: value for name, value in fields.items() if not name.startswith(("value-", "group-", "tick-"))}
+        if do == "group":
+            level = fields.get("group-level", "")
+            number = int(level) if level.isascii() and level.isdigit() else 0
+            grid = grid.grouped(ticked_lines(fields), number, fields.get("group-name", ""))
+        elif do == "level":
+            grid = grid.with_level()
+        elif do == "no-level":
+            grid = grid.without_level()
+        elif do == "preview":
+            if fields.get("tree", "").strip():
+                grid = HierarchyGrid.of_rows(read_tree(fields["tree"]))
+                kept["tree"] = ""
+            kept |= {name: value for name, value in fields.items() if name.startswith("tick-")}
+        else:
+            raise ParameterError("there is no such step", "go back to Roles")
+        return column_editor.column_view(self._desk, at, {**kept, **grid.fields()})
 
     def _set_promise(self, fields: Mapping[str, str], request: Request) -> str:
         before = self._desk.decisions
@@ -330,12 +372,12 @@ class DeskPages:
         return point
 
     def _write(self, fields: Mapping[str, str], request: Request) -> str:
-        self._desk.start("write", force=bool(fields.get("replace")))
+        self._desk.write(fields.get("turn", ""), replace=bool(fields.get("replace")))
         return "/decide"
 
     def _start(self, fields: Mapping[str, str], request: Request) -> str:
         kind = request.path_params["kind"]
-        if kind not in ("columns", "risk", "compare", "rehearse", "draft"):
+        if kind not in ("names", "columns", "risk", "compare", "rehearse", "draft"):
             raise ParameterError("there is no such job", "go back")
         self._desk.start(kind)
         return self._back(fields)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import csv
 import io
 import os
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +48,8 @@ class EditedPolicy:
         PolicyError
             It is not.
         """
-        policy = cls(text=text)
-        policy._document()
-        return policy
+        _plain(text)
+        return cls(text=text)
 
     def _document(self) -> Any:
         import tomlkit
@@ -67,8 +68,8 @@ class EditedPolicy:
 
     def columns(self) -> dict[str, dict[str, Any]]:
         """Return what is declared of every column, as plain values."""
-        columns = self._document().unwrap().get("columns", {})
-        return {name: spec for name, spec in columns.items() if isinstance(spec, dict)}
+        columns = _plain(self.text).get("columns", {})
+        return {name: dict(spec) for name, spec in columns.items() if isinstance(spec, dict)}
 
     def with_roles(self, roles: Mapping[str, str]) -> EditedPolicy:
         """Return the policy in which columns have other roles; `target, sensitive` is a target that is a secret too.
@@ -120,7 +121,7 @@ class EditedPolicy:
     @property
     def says_one_row_a_person(self) -> bool:
         """True where the policy says that no person has several rows."""
-        return bool(self._document().get("unit") == "none")
+        return bool(_plain(self.text).get("unit") == "none")
 
     def with_names(self, names: Sequence[str]) -> EditedPolicy:
         """Return the policy with a role for every column that has none, by its name alone: no cell is read for it."""
@@ -162,6 +163,21 @@ class EditedPolicy:
         if LOOKED in document:
             del document[LOOKED]
         return EditedPolicy(text=tomlkit.dumps(head) + tomlkit.dumps(document))
+
+
+@lru_cache(maxsize=8)
+def _plain(text: str) -> dict[str, Any]:
+    """Return what a policy holds: every page asks for it several times. Nobody changes it.
+
+    Raises
+    ------
+    PolicyError
+        The text is not TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        raise PolicyError("the policy is not TOML") from None
 
 
 def _column(document: Any, name: str) -> Any:

@@ -70,15 +70,20 @@ def _policy(order: Mapping[str, Any]) -> Policy:
     return check_policy(order["policy"], Path(order["folder"]))
 
 
+def _source(order: Mapping[str, Any]) -> object:
+    """Return the table of the desk, with the options that say how it is read."""
+    return source_at(order["source"], **order["how"])
+
+
 def names_of(order: Mapping[str, Any], said: Said) -> list[str]:
     """Return the names of the columns, and nothing else of the table."""
-    with closing(open_engine("local")) as engine, snapshot(source_at(order["source"])) as stays:
+    with closing(open_engine("local")) as engine, snapshot(_source(order)) as stays:
         return list(stays.scan(engine, replace(Policy(), cell_by_cell=True)).schema.names)
 
 
 def drafted(order: Mapping[str, Any], said: Said) -> str:
     """Return a policy that is drafted from the table, as `anonkit init` drafts it."""
-    return anonkit.draft_policy(order["source"], progress=said.progress)
+    return anonkit.draft_policy(order["source"], progress=said.progress, **order["how"])
 
 
 # --- table -----------------------------------------------------------------------------------------------------------
@@ -90,11 +95,11 @@ def columns_of(order: Mapping[str, Any], said: Said) -> list[dict[str, Any]]:
     if order["simulated"]:
         rows = declared_rows(policy, order["names"], SIMULATED_ROWS)
         return _described(rows, policy, said)
-    return _described(order["source"], policy, said)
+    return _described(_source(order), policy, said)
 
 
 def _described(data: object, policy: Policy, said: Said) -> list[dict[str, Any]]:
-    with closing(open_engine("local")) as engine, snapshot(source_at(data)) as stays:
+    with closing(open_engine("local")) as engine, snapshot(data) as stays:
         opened = stays.scan(engine, policy)
         profiles = profile_columns(engine, opened, said.progress)
         looked = opened
@@ -116,6 +121,7 @@ def _described(data: object, policy: Policy, said: Said) -> list[dict[str, Any]]
                     **({"bars": [], "counts": []} if hidden else _distribution(engine, looked, profile.name)),
                 }
             )
+            said.part(found[-1])
         return found
 
 
@@ -147,10 +153,18 @@ def _ranges(values: Sequence[tuple[float, int]], total: int) -> list[tuple[str, 
     if not values:
         return []
     at, weights = np.array([value for value, _ in values]), np.array([n for _, n in values])
-    heights, ends = np.histogram(at, bins=_BINS, weights=weights)
-    digits = 0 if ends[-1] - ends[0] >= 10 * _BINS else 2
+    whole = bool((at == np.floor(at)).all())
+    ends: Any = _BINS
+    if whole:  # ranges of whole numbers begin and end at whole numbers, and none has more of them than another
+        width = max(int(np.ceil((at.max() - at.min() + 1) / _BINS)), 1)
+        ends = at.min() + width * np.arange(np.ceil((at.max() - at.min() + 1) / width) + 1)
+    heights, ends = np.histogram(at, bins=ends, weights=weights)
+    digits = 0 if whole or ends[-1] - ends[0] >= 10 * _BINS else 2
     return [
-        (f"{low:,.{digits}f} to {high:,.{digits}f}", float(n) / total)
+        (
+            f"{low:,.0f}" if whole and high - low == 1 else f"{low:,.{digits}f} to {high - whole:,.{digits}f}",
+            float(n) / total,
+        )
         for n, low, high in zip(heights, ends[:-1], ends[1:], strict=True)
     ]
 
@@ -163,7 +177,11 @@ def _short(value: object) -> str:
 def risk_of(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
     """Return what makes people unique, as `anonkit risk` finds it."""
     found = anonkit.risk(
-        order["source"], policy=_policy(order), sampling_fraction=order["sample"], progress=said.progress
+        order["source"],
+        policy=_policy(order),
+        sampling_fraction=order["sample"],
+        progress=said.progress,
+        **order["how"],
     )
     beside = {"classes": found.classes, "people": found.people, "counted": found.counted, "rows": found.rows}
     return {**found.to_dict(), **beside}
@@ -189,7 +207,8 @@ def compared(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
         rows=COMPARED_ROWS,
         attacks=_ATTACKED,
         progress=said.progress,
-        seen=lambda point: said.part(_plain(point.to_dict())),
+        seen=lambda point: said.part(_plain({**point.to_dict(), "left_out": point.left_out})),
+        **({} if order["simulated"] else order["how"]),
     )
     return _plain(found.to_dict())
 
@@ -233,7 +252,7 @@ def side_by_side(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
 def _compared_rows(order: Mapping[str, Any], policy: Policy) -> object:
     if order["simulated"]:
         return source_at(declared_rows(policy, order["names"], COMPARED_ROWS))
-    return source_at(order["source"])
+    return _source(order)
 
 
 def _without_target(policy: Policy, rows: Source) -> Policy:

@@ -12,7 +12,7 @@ from typing import Any
 
 from anonkit.errors import AnonkitError, InternalError, warnings_unsaid
 
-WHAT_JOBS_IMPORT = "anonkit.desk.job_kinds"
+WHAT_JOBS_IMPORT = "anonkit.desk.job_imports"
 """Module that the process imports from which workers begin: the desk itself needs none of it."""
 READS_CELLS = ("draft", "risk")
 """Kinds that show what the cells of the private table are, whatever their order says."""

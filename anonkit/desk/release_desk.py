@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from anonkit.bundle.signing import Signer
 from anonkit.desk.background_jobs import Job, Jobs, State
@@ -29,11 +31,14 @@ from anonkit.desk.decided_release import (
 from anonkit.desk.edited_policy import EditedPolicy, taken_over
 from anonkit.desk.job_process import READS_CELLS
 from anonkit.desk.session_history import Session, check_policy
+from anonkit.engines.snapshots.addresses import source_at
 from anonkit.errors import AnonkitError, ParameterError, PolicyError, SourceError
 from anonkit.methods import make_method
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.redaction import argument_forms, is_address
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 _DID_BEGIN = {
     CLASSES: "first question: classes of k",
     NOISE: "first question: noise",
@@ -41,8 +46,10 @@ _DID_BEGIN = {
 }
 
 
-def check_source(source: str, sign: Path | None) -> None:
+def check_source(source: str, sign: Path | None, how: Mapping[str, Any] | None = None) -> None:
     """Refuse a table that cannot be in a recipe, or is not there, and a key that cannot sign.
+
+    `how` says how the table is read: an option out of its range is refused too.
 
     Raises
     ------
@@ -54,10 +61,24 @@ def check_source(source: str, sign: Path | None) -> None:
         raise ParameterError(
             "this address holds a secret, and would stand in the recipe", "leave it to the environment"
         )
+    source_at(source, **(how or {}))
     if not is_address(source) and not Path(source).exists() and "*" not in source:
         raise SourceError(f"{source!r} does not exist", "anonkit desk people.csv")
     if sign is not None:
         Signer.load(sign)
+
+
+def _one_at_a_time(change: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Let a change of a desk wait for the one before: two tabs send theirs at once, each in a thread of its own."""
+
+    @wraps(change)
+    def alone(*given: _P.args, **named: _P.kwargs) -> _R:
+        desk = given[0]
+        assert isinstance(desk, Desk)  # noqa: S101 - it wraps methods of it
+        with desk._changing:
+            return change(*given, **named)
+
+    return alone
 
 
 class Desk:
@@ -77,6 +98,9 @@ class Desk:
         Private key that signs the release.
     seed : int, optional
         Known randomness, for a rehearsal.
+    how : mapping, optional
+        How the table is read, as for `release`: `query`, `sheet`, `format`, `header_row`, `header`, `names`,
+        `decimal`, `delimiter`, `skip_rows`.
     changed : callable
         Called, from any thread, when something that pages show has changed.
     shown_folder : str
@@ -97,11 +121,13 @@ class Desk:
         approach: str = "",
         sign: Path | None = None,
         seed: int | None = None,
+        how: Mapping[str, Any] | None = None,
         changed: Callable[[], None] = lambda: None,
         shown_folder: str = "",
     ) -> None:
         self.source, self.folder = source, folder
         self._sign, self._seed = sign, seed
+        self._how = {name: value for name, value in (how or {}).items() if value is not None}
         self._shown_folder = shown_folder or str(folder)
         self._is_given = policy is not None
         self.session = Session(folder, lambda decisions: self.release(decisions).recipe())
@@ -119,11 +145,12 @@ class Desk:
             self.session.close()
             raise
         self._approach = approach
+        self._changing = threading.RLock()
 
     def open(self) -> None:
         """Start what the first page needs."""
         self.jobs.warm_up()
-        self.jobs.start("names", "", {"source": self.source})
+        self.jobs.start("names", "", {"source": self.source, "how": self._how})
         if self._approach and not self.decisions.approach:
             self.begin(self._approach)
         else:
@@ -184,6 +211,7 @@ class Desk:
             sign=None if self._sign is None else str(self._sign),
             seed=self._seed,
             shown_folder=self._shown_folder,
+            how=self._how,
         )
 
     @property
@@ -202,6 +230,7 @@ class Desk:
 
     # --- what changes it ---------------------------------------------------------------------------------------------
 
+    @_one_at_a_time
     def begin(self, approach: str) -> None:
         """Answer the first question; from here on there is a policy.
 
@@ -215,10 +244,12 @@ class Desk:
         answered = replace(self.decisions, approach=approach, method="", parameters={})
         self._record(_DID_BEGIN[approach], decisions=answered)
 
+    @_one_at_a_time
     def look(self) -> None:
         """Note that the private table is looked at; what shows it starts after that alone."""
         self._record("looked at the private table", looks=True)
 
+    @_one_at_a_time
     def set_roles(self, roles: Mapping[str, str], *, one_row: bool) -> None:
         """Give columns other roles, and say whether a person has one row at most."""
         policy = EditedPolicy.read(self.policy_text).with_roles(roles).with_one_row_a_person(one_row=one_row)
@@ -227,11 +258,13 @@ class Desk:
             did.append("no person has several rows" if one_row else "a person may have several rows")
         self.set_policy("; ".join(did) or "roles", policy)
 
+    @_one_at_a_time
     def set_policy(self, did: str, policy: EditedPolicy) -> None:
         """Let another policy hold."""
         if policy.text != self.policy_text:
             self._record(did, policy=policy.text)
 
+    @_one_at_a_time
     def decide(self, did: str, decisions: Decisions, policy: EditedPolicy | None = None) -> None:
         """Let other decisions hold, once the method can be made with its parameters.
 
@@ -247,11 +280,13 @@ class Desk:
         if decisions != self.decisions or text not in (None, self.policy_text):
             self._record(did, decisions=decisions, policy=text)
 
+    @_one_at_a_time
     def undo(self) -> None:
         """Go to the step before."""
         if self.session.undo():
             self.refresh()
 
+    @_one_at_a_time
     def redo(self) -> None:
         """Go to the step after."""
         if self.session.redo():
@@ -266,6 +301,7 @@ class Desk:
 
     # --- jobs --------------------------------------------------------------------------------------------------------
 
+    @_one_at_a_time
     def refresh(self) -> None:
         """Start what pages show of the policy and the decisions that hold now."""
         if not self.decisions.approach:
@@ -273,12 +309,13 @@ class Desk:
         self.settle()
         if not EditedPolicy.read(self.policy_text).columns():
             if self.decisions.approach == CLASSES and not self._is_given:
-                self._start("draft", {"source": self.source})
+                self._start("draft", {})
             return
         self._start("columns", {})
         if self.may_look:
             self._start("risk", {"sample": self.decisions.sample})
 
+    @_one_at_a_time
     def settle(self) -> None:
         """Take over the drafted policy, once it is there and none was given."""
         if not self.decisions.approach or EditedPolicy.read(self.policy_text).columns():
@@ -293,6 +330,7 @@ class Desk:
             text = EditedPolicy.read(self.policy_text).with_names(job.result).text
             self._record("policy drafted from the names of the columns", policy=text)
 
+    @_one_at_a_time
     def start(self, kind: str, **order: Any) -> None:
         """Start a requested job.
 
@@ -314,6 +352,35 @@ class Desk:
             order |= {"sign": None if self._sign is None else str(self._sign), "private": PRIVATE}
         self._start(kind, order)
 
+    @property
+    def turn(self) -> str:
+        """Names the release that a form of this moment would write: another one, once a release has been begun."""
+        job = self.jobs.of_kind("write")
+        return "first" if job is None else job.handle
+
+    @_one_at_a_time
+    def write(self, turn: str, *, replace: bool) -> None:
+        """Write the release, once for every form: a button that is pressed twice, or a form that is sent again, is one.
+
+        Under noise each writing is charged, so that it must never happen because a browser has asked twice.
+
+        Raises
+        ------
+        AnonkitError
+            The form is older than the last release, or the release cannot be started.
+        """
+        job = self.jobs.of_kind("write")
+        if turn != self.turn:
+            if job is not None and job.state is State.AT_WORK:
+                return
+            raise ParameterError(
+                "this page is older than the last release: nothing was written",
+                "press the button again for another one",
+            )
+        if job is not None and job.state is State.AT_WORK:
+            return
+        self.start("write", force=replace)
+
     def _start(self, kind: str, order: Mapping[str, Any]) -> None:
         counts_cells = kind in READS_CELLS or (kind == "rehearse" and not self.decisions.has_epsilon)
         if counts_cells and not self.may_look:
@@ -328,6 +395,7 @@ class Desk:
             return
         given = {
             "source": self.source,
+            "how": self._how,
             "folder": str(self.folder),
             "policy": self.policy_text,
             "names": self.names,

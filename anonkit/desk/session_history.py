@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -220,8 +221,9 @@ class Session:
             self.record("policy.toml was edited beside the desk", policy=edited)
 
 
+@lru_cache(maxsize=8)
 def check_policy(text: str, folder: Path) -> Policy:
-    """Return the policy that a text is.
+    """Return the policy that a text is; pages ask for the same one again and again.
 
     Raises
     ------

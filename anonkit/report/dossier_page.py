@@ -281,12 +281,22 @@ def _column(change: Mapping[str, Any], at: int) -> dict[str, Any]:
         "name": change["name"],
         "head": f"{role}, {action}",
         "facts": list(_facts(change)),
-        "chart": None if bars is None else _chart(change, bars, at),
+        "chart": None if bars is None else distribution_chart(change, name=f"column-{at}"),
         "how": change.get("how"),
     }
 
 
-def _chart(change: Mapping[str, Any], bars: Sequence[Mapping[str, Any]], at: int) -> str:
+def distribution_chart(change: Mapping[str, Any], *, name: str) -> str:
+    """Return what became of a column that has bars: the open bar of each pair is the source, the solid the release.
+
+    Parameters
+    ----------
+    change : mapping
+        As `BeforeAndAfter.changes` has it.
+    name : str
+        Prefix of the ids inside, unique in the page.
+    """
+    bars = change["bars"]
     pairs = [
         BarPair(
             label=_bar_label(bar),
@@ -298,7 +308,7 @@ def _chart(change: Mapping[str, Any], bars: Sequence[Mapping[str, Any]], at: int
     ]
     return paired_bar_chart(
         pairs,
-        name=f"column-{at}",
+        name=name,
         title=f"Distribution of {change['name']}",
         description=f"{len(pairs)} values or ranges; the open bar is the source, the solid one the release.",
     )

@@ -39,14 +39,14 @@ def ended(job: Job) -> Job:
 
 def test_a_job_is_done_or_says_why_not(jobs: Jobs, table: str, capfd: pytest.CaptureFixture[str]) -> None:
     """A refusal is said in its words; of a defect the place alone, and nothing on the terminal."""
-    done = ended(jobs.start("names", "one", {"source": table}))
+    done = ended(jobs.start("names", "one", {"source": table, "how": {}}))
     assert (done.state, done.result) == (State.DONE, ["name", "age"])
     assert jobs.found("names", "one") is done
     assert jobs.found("names", "two") is None
-    refused = ended(jobs.start("names", "two", {"source": f"{table}.no"}))
+    refused = ended(jobs.start("names", "two", {"source": f"{table}.no", "how": {}}))
     assert refused.state is State.FAILED
     assert "in.csv.no" in refused.message
-    broken = ended(jobs.start("columns", "", {"source": table, "policy": 3, "folder": "Ada"}))
+    broken = ended(jobs.start("columns", "", {"source": table, "how": {}, "policy": 3, "folder": "Ada"}))
     assert broken.state is State.FAILED
     assert broken.message.startswith("internal error in anonkit.desk")
     assert "Ada" not in broken.message
@@ -60,7 +60,7 @@ def test_a_killed_worker_has_failed(jobs: Jobs, tmp_path: Path, number: signal.S
     """At whatever moment; the next one begins anew."""
     fifo = tmp_path / "in.csv"
     os.mkfifo(fifo)
-    job = jobs.start("names", "", {"source": str(fifo)})
+    job = jobs.start("names", "", {"source": str(fifo), "how": {}})
     pid = jobs._processes[job.handle].pid
     os.kill(pid, number)
 
@@ -69,22 +69,22 @@ def test_a_killed_worker_has_failed(jobs: Jobs, tmp_path: Path, number: signal.S
     assert wait_for(lambda: job.handle not in jobs._processes)
     fifo.unlink()
     fifo.write_text("a,b\n1,2\n", encoding="utf-8")
-    assert ended(jobs.start("names", "", {"source": str(fifo)})).state is State.DONE
+    assert ended(jobs.start("names", "", {"source": str(fifo), "how": {}})).state is State.DONE
 
 
 def test_a_job_is_cancelled_and_a_newer_one_takes_its_place(jobs: Jobs, table: str, tmp_path: Path) -> None:
     """By its handle alone; the same one is not started twice."""
     fifo = tmp_path / "fifo.csv"
     os.mkfifo(fifo)
-    first = jobs.start("names", "a", {"source": str(fifo)})
-    assert jobs.start("names", "a", {"source": str(fifo)}) is first
+    first = jobs.start("names", "a", {"source": str(fifo), "how": {}})
+    assert jobs.start("names", "a", {"source": str(fifo), "how": {}}) is first
     jobs.cancel("no such handle")
     assert first.state is State.AT_WORK
-    second = jobs.start("names", "b", {"source": str(fifo)})
+    second = jobs.start("names", "b", {"source": str(fifo), "how": {}})
     assert first.state is State.CANCELLED
     jobs.cancel(second.handle)
     assert second.state is State.CANCELLED
-    assert ended(jobs.start("names", "c", {"source": table})).state is State.DONE
+    assert ended(jobs.start("names", "c", {"source": table, "how": {}})).state is State.DONE
     assert second.state is State.CANCELLED
 
 
@@ -94,7 +94,7 @@ def test_a_start_that_is_refused_changes_nothing(
     """What is at work stays at work, and what is there belongs to it."""
     fifo = tmp_path / "fifo.csv"
     os.mkfifo(fifo)
-    first = jobs.start("names", "a", {"source": str(fifo)})
+    first = jobs.start("names", "a", {"source": str(fifo), "how": {}})
 
     class Refused:
         def __init__(self, **_: Any) -> None:
@@ -105,7 +105,7 @@ def test_a_start_that_is_refused_changes_nothing(
 
     monkeypatch.setattr(type(jobs._context), "Process", Refused)
     with pytest.raises(AnonkitError, match="no process"):
-        jobs.start("names", "b", {"source": table})
+        jobs.start("names", "b", {"source": table, "how": {}})
     assert jobs.of_kind("names") is first
     assert first.state is State.AT_WORK
 
@@ -117,7 +117,7 @@ def test_results_that_cannot_be_read_are_a_failure(jobs: Jobs, monkeypatch: pyte
         raise ValueError("Ada")
 
     monkeypatch.setattr(Jobs, "_note", broken)
-    job = ended(jobs.start("names", "", {"source": table}))
+    job = ended(jobs.start("names", "", {"source": table, "how": {}}))
     assert job.state is State.FAILED
     assert "ValueError" in job.message
     assert "Ada" not in job.message
@@ -127,7 +127,7 @@ def test_changes_are_told() -> None:
     """From another thread, when a job begins and when it ends."""
     told: list[str] = []
     jobs = Jobs(lambda: told.append(threading.current_thread().name))
-    job = ended(jobs.start("names", "", {"source": "no.csv"}))
+    job = ended(jobs.start("names", "", {"source": "no.csv", "how": {}}))
     wait_for(lambda: len(told) >= 2)
     assert job.state is State.FAILED
     assert told[0] == "MainThread"

@@ -20,21 +20,25 @@ from pyarrow import parquet
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 MINUTES = 6 * 60_000
 """Milliseconds that a job may take where other jobs share the processor."""
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """A Chromium."""
+    """One Chromium for all tests."""
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         yield opened
         opened.close()
+
+
+_KEEPS_OUT = ("serious", "critical")
 
 
 class Phone:
@@ -68,6 +72,26 @@ class Phone:
         self.page.get_by_role("heading", name=heading, exact=True).wait_for()
         wider = self.page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert wider <= 0, heading
+        assert self.top_stays(), heading
+        assert serious(self.page) == [], heading
+
+    def top_stays(self) -> bool:
+        """Tell whether the line of stations and the strip are seen from the end of the page too."""
+        self.page.evaluate("() => window.scrollTo(0, document.documentElement.scrollHeight)")
+        seen = self.page.evaluate(
+            "() => { const strip = document.getElementById('strip')?.getBoundingClientRect();"
+            " return !strip || (strip.top >= 0 && strip.bottom <= innerHeight / 3); }"
+        )
+        self.page.evaluate("() => window.scrollTo(0, 0)")
+        return bool(seen)
+
+
+def serious(page: Any) -> list[str]:
+    """Return what axe finds that keeps people from using a page."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page, options={"preload": False}).response["violations"]  # its styles break the policy
+    return [f"{each['id']}: {each['nodes'][0]['target']}" for each in found if each["impact"] in _KEEPS_OUT]
 
 
 @pytest.fixture

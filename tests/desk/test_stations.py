@@ -50,7 +50,7 @@ def test_from_a_table_to_the_release_that_the_command_makes(
     at.post("/start/rehearse", at="decide")
     assert at.wait("rehearse").state == "done", at.desk.jobs.of_kind("rehearse")
     assert "What is not promised" in at.get("/decide")
-    at.post("/decide/write", at="decide")
+    at.post("/decide/write", at="decide", turn=at.desk.turn)
     assert at.wait("write").state == "done", at.desk.jobs.of_kind("write")
     page = at.get("/decide")
     assert "release.report.html" in page
@@ -175,7 +175,7 @@ def test_values_of_a_column_are_edited(sits_at: Callable[..., Visitor], table: P
     at.post("/roles/1", at="roles", low="18", high="90", ladder="10, 20", keep="yes")
     age = Policy.load(tmp_path / "out" / "policy.toml").column("age")
     assert (age.bounds, age.ladder, age.keep) == ((18, 90), (10, 20), True)
-    assert "width 10:" in at.words
+    assert "Width 10:" in at.words
     tree = "single,alone,any\nmarried,together,any\ndivorced,alone,any\nwidowed,alone,any\n"
     at.post("/roles/4", at="roles", tree=tree)
     assert "Level 1: 2 groups" in at.words
@@ -253,7 +253,7 @@ def test_two_releases_stand_side_by_side(
         "compare",
         at.desk._key_of("compare"),
         {
-            "source": str(table), "folder": str(tmp_path / "out"), "policy": at.desk.policy_text,
+            "source": str(table), "how": {}, "folder": str(tmp_path / "out"), "policy": at.desk.policy_text,
             "names": at.desk.names, "simulated": False, "methods": ["datafly"], "k": [2, 4], "epsilon": [],
         },
     )  # fmt: skip

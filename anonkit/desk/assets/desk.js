@@ -56,6 +56,12 @@
     const file = event.target.files?.[0];
     if (into && file) file.text().then((text) => { document.getElementById(into).value = text; });
   });
+  document.addEventListener("click", (event) => {
+    const from = document.getElementById(event.target.closest?.("[data-copy]")?.dataset.copy ?? "");
+    if (!from) return;
+    const say = (words) => { document.getElementById("copied").textContent = words; };
+    navigator.clipboard.writeText(from.innerText.trim()).then(() => say("Copied."), () => say("Copy it by hand."));
+  });
   document.addEventListener("htmx:afterSettle", remember);
   remember();
   const events = new EventSource("/events");

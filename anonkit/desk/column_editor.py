@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The editor of one column: bounds, bands, categories, and a hierarchy whose groups are made in the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anonkit.desk.edited_policy import EditedPolicy, read_tree, tree_text
+from anonkit.desk.hierarchy_grid import LONGEST, HierarchyGrid
+from anonkit.desk.release_desk import Desk
+from anonkit.desk.station_views import column_named
+from anonkit.errors import PolicyError
+
+
+def column_view(desk: Desk, at: int, typed: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return what is declared of one column, for its editor; what was typed and is not saved stays."""
+    name = column_named(desk, at)
+    spec = EditedPolicy.read(desk.policy_text).columns().get(name, {})
+    bounds = spec.get("bounds", ["", ""])
+    ladder = spec.get("ladder", [])
+    fields = {
+        "low": str(bounds[0]),
+        "high": str(bounds[1]),
+        "categories": "\n".join(map(str, spec.get("categories", []))),
+        "ladder": "none" if ladder == "none" else ", ".join(f"{width:g}" for width in ladder),
+        "tree": "",
+        "keep": "yes" if spec.get("keep") else "",
+        "group-name": "",
+        "group-level": "1",
+        **(typed or {}),
+    }
+    counts = counts_of(desk, name)
+    grid = edited_grid(desk, at, typed)
+    is_short = len(grid.values) <= LONGEST
+    if not is_short and not fields["tree"]:
+        fields["tree"] = tree_text(grid.rows()) if grid.levels else ""
+    return {
+        "name": name,
+        "number": at,
+        "fields": fields,
+        "role": spec.get("role", ""),
+        "lines": _lines_of(grid, counts, typed or {}) if is_short else [],
+        "n_levels": grid.levels,
+        "levels": _levels(grid.rows(), counts),
+        "bands": _bands(fields["ladder"], counts),
+        "has_tree": bool(_tree_of(desk, spec)),
+        "has_counts": bool(counts),
+        "is_preview": typed is not None,
+    }
+
+
+def counts_of(desk: Desk, name: str) -> list[Sequence[Any]]:
+    """Return the values of a column with their rows; none where the private table is not shown."""
+    found = [column for column in desk.result("columns") or [] if column["name"] == name]
+    return list(found[0]["counts"]) if found and not desk.is_simulated else []
+
+
+def edited_grid(desk: Desk, at: int, typed: Mapping[str, str] | None) -> HierarchyGrid:
+    """Return the hierarchy of a column as it is typed, else as it is declared, with values that it does not have yet.
+
+    Raises
+    ------
+    PolicyError
+        The form is not whole.
+    """
+    if typed is not None and any(name.startswith("value-") for name in typed):
+        return HierarchyGrid.of_fields(typed)
+    name = column_named(desk, at)
+    spec = EditedPolicy.read(desk.policy_text).columns().get(name, {})
+    values = list(map(str, spec.get("categories", []))) or [
+        str(value) for value, _ in counts_of(desk, name) if isinstance(value, str)
+    ]
+    return HierarchyGrid.of_rows(_tree_of(desk, spec), values)
+
+
+def _lines_of(grid: HierarchyGrid, counts: Sequence[Sequence[Any]], typed: Mapping[str, str]) -> list[dict[str, Any]]:
+    n = {str(value): rows for value, rows in counts}
+    return [
+        {"value": value, "rows": n.get(value, 0) if n else None, "groups": path, "ticked": f"tick-{at}" in typed}
+        for at, (value, path) in enumerate(zip(grid.values, grid.groups, strict=True))
+    ]
+
+
+def _tree_of(desk: Desk, spec: Mapping[str, Any]) -> list[list[str]]:
+    tree = spec.get("tree")
+    if isinstance(tree, list):
+        return [list(map(str, path)) for path in tree]
+    if isinstance(tree, str):
+        try:
+            return read_tree((desk.folder / tree).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, PolicyError):
+            return []
+    return []
+
+
+def tree_file(desk: Desk, at: int) -> str:
+    """Return the hierarchy of a column as CSV, to be kept elsewhere.
+
+    Raises
+    ------
+    PolicyError
+        It has none.
+    """
+    rows = _tree_of(desk, EditedPolicy.read(desk.policy_text).columns().get(column_named(desk, at), {}))
+    if not rows:
+        raise PolicyError("this column has no hierarchy", "go back to Roles")
+    return tree_text(rows)
+
+
+_SHOWN = 24
+"""Groups of a level, and bands of a width, that are listed."""
+
+
+def _levels(rows: Sequence[Sequence[str]], counts: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return the groups of every level of a hierarchy, with the rows in each where they may be counted."""
+    n = {str(value): rows_ for value, rows_ in counts}
+    levels = []
+    for level in range(len(rows[0]) if rows else 0):
+        groups: dict[str, int] = {}
+        for path in rows:
+            groups[path[level]] = groups.get(path[level], 0) + n.get(path[0], 0)
+        shown = sorted(groups.items(), key=lambda pair: -pair[1]) if n else list(groups.items())
+        smallest = min(groups.values()) if n else None
+        levels.append({"level": level, "groups": shown[:_SHOWN], "n": len(groups), "smallest": smallest})
+    return levels
+
+
+def _bands(ladder: str, counts: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return how many bands every width makes, with the rows in the smallest."""
+    values = [(float(value), n) for value, n in counts if isinstance(value, int | float)]
+    if not values or not re.fullmatch(r"[0-9.,\s]+", ladder):
+        return []
+    found = []
+    for word in re.split(r"[,\s]+", ladder.strip(", \n")):
+        width = float(word) if re.fullmatch(r"[0-9]+(\.[0-9]+)?", word) else 0.0
+        if width > 0:
+            sizes: dict[float, int] = {}
+            for value, n in values:
+                sizes[value // width] = sizes.get(value // width, 0) + n
+            shown = [
+                (f"{width * at:,g} to below {width * (at + 1):,g}", rows) for at, rows in sorted(sizes.items())[:_SHOWN]
+            ]
+            smallest = min(sizes.values())
+            found.append({"width": f"{width:g}", "n": len(sizes), "smallest": smallest, "bands": shown})
+    return found

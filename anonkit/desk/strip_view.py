@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The strip above every station: where the release is, before and after what is decided now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from anonkit.desk.background_jobs import State
+from anonkit.desk.edited_policy import EditedPolicy
+from anonkit.desk.release_desk import Desk
+from anonkit.report.wording import number
+
+
+def strip_view(desk: Desk) -> list[tuple[str, str, str]]:
+    """Return name, figure and what is to be known of it: before, and after the release as it is decided now."""
+    decisions, risk, rehearsal = desk.decisions, desk.result("risk"), desk.result("rehearse")
+    report = {} if rehearsal is None else rehearsal["report"]
+    k, epsilon = decisions.parameters.get("k"), decisions.parameters.get("epsilon")
+    k_now = _pending(desk, "risk") if risk is None else number(risk["sample"]["k"])
+    k_after = "–" if k is None else number(k)
+    spent = spending(report, epsilon, desk.policy.bookkeeping.budget)
+    return [
+        ("k", f"{'not counted' if desk.is_simulated else k_now} → {k_after}", "people alike, now → required"),
+        ("People found", f"{_found_before(desk, risk)} → {_found_after(desk, report)}", "expected, before → after"),
+        ("Usefulness", _usefulness(desk, rehearsal), "of models trained on the release"),
+        ("Columns kept", _kept(desk, report), "of those of the table"),
+        ("ε spent", "none" if spent is None else spent.words, "before + this release, of the budget of the dataset"),
+    ]
+
+
+def _pending(desk: Desk, kind: str) -> str:
+    job = desk.latest(kind)
+    if job is None:
+        return "not counted"
+    return "pending" if job.state is State.AT_WORK else str(job.state)
+
+
+def _found_before(desk: Desk, risk: Mapping[str, Any] | None) -> str:
+    if desk.is_simulated:
+        return "not counted"
+    if risk is None:
+        return _pending(desk, "risk")
+    individual = risk["population"]["individual"]
+    return f"{individual['sum'] if individual is not None else risk['classes']:,.0f}"
+
+
+def _found_after(desk: Desk, report: Mapping[str, Any]) -> str:
+    if desk.decisions.has_epsilon:
+        return "not by rows"
+    if not report:
+        return _pending(desk, "rehearse")
+    share = report.get("disclosure_risk", {}).get("marketer", {}).get("success_rate")
+    return "–" if share is None else f"{share * report['rows']['out']:,.0f}"
+
+
+def _usefulness(desk: Desk, rehearsal: Mapping[str, Any] | None) -> str:
+    if rehearsal is None:
+        return _pending(desk, "rehearse")
+    foreseen = rehearsal["report"].get("foreseen") or {}
+    prediction = foreseen.get("prediction")
+    if prediction is not None:
+        return f"{prediction['measure'].upper()} {prediction['released']:.3f}, on simulated rows"
+    told = (rehearsal["report"].get("utility") or {}).get("prediction_of_target") or {}
+    if isinstance(told, str):  # why it was not measured
+        return "not measured"
+    for measure in ("auc", "r2"):
+        if told.get(measure) is not None:
+            low, high = told.get("ci", {}).get(measure, (None, None))
+            within = "" if low is None else f" ({low:.2f} to {high:.2f})"
+            return f"{measure.upper()} {told[measure]:.3f}{within}"
+    return "nothing is predicted"
+
+
+def _kept(desk: Desk, report: Mapping[str, Any]) -> str:
+    columns = report.get("columns") or (report.get("foreseen") or {}).get("columns")
+    if not columns:
+        declared = EditedPolicy.read(desk.policy_text).columns().values()
+        released = sum(spec.get("role") not in ("identifier", "unit") for spec in declared)
+        return f"≤ {released} of {len(declared)}" if declared else "–"
+    return f"{sum(column['action'] != 'dropped' for column in columns)} of {len(columns)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spending:
+    """What a release costs, with the earlier ones of its dataset, out of which budget."""
+
+    epsilon: float
+    together: float | None
+    """With the earlier releases, between the neighbours that lose most; None: the ledger does not say."""
+    budget: float | None
+
+    @property
+    def words(self) -> str:
+        """In a few words."""
+        together = self.epsilon if self.together is None else self.together
+        before = together - self.epsilon
+        told = f"{before:g} + {self.epsilon:g}" if before > 0 else f"{self.epsilon:g}"
+        return told if self.budget is None else f"{told} of {self.budget:g}"
+
+
+def spending(report: Mapping[str, Any], epsilon: float | None, budget: float | None) -> Spending | None:
+    """Return what a release costs; None for one without noise.
+
+    Parameters
+    ----------
+    report : mapping
+        Of a release or a rehearsal of it; empty: there is none yet.
+    epsilon : float, optional
+        What is decided.
+    budget : float, optional
+        What the policy declares; the ledger's holds where the report names it.
+    """
+    if epsilon is None:
+        return None
+    ledger = report.get("ledger") or {}
+    totals = [float(total["epsilon"]) for total in ledger.get("totals") or () if total["epsilon"] is not None]
+    given = ledger.get("epsilon_budget", budget)
+    return Spending(
+        epsilon=epsilon,
+        together=max(totals) if totals else None,
+        budget=float(given) if isinstance(given, int | float) else None,
+    )

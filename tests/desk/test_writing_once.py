@@ -1,0 +1,220 @@
+"""A release is written once for every form, and two tabs that send at once do not undo each other."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from desk.visitor import Visitor, files_below, wait_for
+
+import anonkit
+from anonkit.desk.background_jobs import Job, State
+from anonkit.desk.decided_release import DecidedRelease, Decisions
+from anonkit.desk.release_desk import Desk
+from anonkit.desk.strip_view import spending
+from anonkit.errors import AnonkitError
+from anonkit.pipeline.recipe import Recipe
+from anonkit.policy.declaration import Policy
+
+
+class NoProcesses:
+    """Jobs that are noted and never done."""
+
+    def __init__(self) -> None:
+        self.started: list[Job] = []
+
+    def of_kind(self, kind: str) -> Job | None:
+        return next((job for job in reversed(self.started) if job.kind == kind), None)
+
+    def found(self, kind: str, key: str) -> Job | None:
+        job = self.of_kind(kind)
+        return job if job is not None and job.key == key else None
+
+    def start(self, kind: str, key: str, order: Any) -> Job:
+        self.started.append(Job(kind=kind, key=key))
+        return self.started[-1]
+
+    def close(self) -> None:
+        """End nothing."""
+
+    are_at_work = False
+
+    @property
+    def writes(self) -> list[Job]:
+        return [job for job in self.started if job.kind == "write"]
+
+
+@pytest.fixture
+def desk(table: Path, declared: Path, tmp_path: Path) -> Any:
+    """A desk at which noise is decided, without processes."""
+    opened = Desk(str(table), tmp_path / "out", policy=declared)
+    opened.jobs = NoProcesses()  # type: ignore[assignment]
+    opened.begin("noise")
+    opened.decide("promise", Decisions(approach="noise", method="dp-nb", parameters={"epsilon": 1}))
+    yield opened
+    opened.close()
+
+
+def test_a_button_that_is_pressed_twice_writes_once(desk: Any) -> None:
+    """Both forms are of one page; eight at a time too."""
+    turn = desk.turn
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: desk.write(turn, replace=True), range(8)))
+    assert len(desk.jobs.writes) == 1
+
+
+def test_a_form_that_is_sent_again_after_the_release_writes_nothing(desk: Any) -> None:
+    """Under noise a second draw would be charged; a page that was loaded since may ask for one."""
+    turn = desk.turn
+    desk.write(turn, replace=False)
+    desk.jobs.writes[0].state = State.DONE
+    with pytest.raises(AnonkitError, match="older than the last release"):
+        desk.write(turn, replace=True)
+    assert len(desk.jobs.writes) == 1
+    desk.write(desk.turn, replace=True)
+    assert len(desk.jobs.writes) == 2
+
+
+def test_changes_of_many_tabs_at_once_are_all_steps(desk: Any) -> None:
+    """Each has a number and a file of its own."""
+    before = len(desk.session.steps)
+    names = ["age", "occupation", "education", "marital_status"]
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(lambda name: desk.set_roles({name: "sensitive"}, one_row=True), names))
+    steps = desk.session.steps[before:]
+    assert [step.number for step in desk.session.steps] == list(range(1, len(desk.session.steps) + 1))
+    assert {name for name in names if desk.policy.column(name).role == "sensitive"} == set(names)
+    assert len(steps) == len(files_below(desk.folder / "history")) - before - 2  # beside `current` and the lock
+
+
+def test_a_tab_changes_what_was_changed_in_it_alone(desk: Any) -> None:
+    """The other roles of its form may be older than those that hold."""
+    tab = Visitor(desk)
+    number = desk.names.index("age")
+    desk.set_roles({"age": "insensitive"}, one_row=True)
+    tab.post("/roles", at="roles", one_row="yes", **{
+        f"role_{number}": "quasi_identifier", f"was_{number}": "quasi_identifier",
+        f"role_{number + 1}": "sensitive", f"was_{number + 1}": "quasi_identifier",
+    })  # fmt: skip
+    assert desk.policy.column("age").role == "insensitive"
+    assert desk.policy.column(desk.names[number + 1]).role == "sensitive"
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"delimiter": ";", "decimal": ","}, ["--delimiter ';'", "--decimal ,"]),
+        ({"sheet": 'Übersicht "1"', "header_row": 3}, ["--sheet", "--header-row 3"]),
+        ({"header": False, "names": "a,b", "skip_rows": 0}, ["--no-header", "--names a,b", "--skip-rows 0"]),
+    ],
+)
+def test_how_a_table_is_read_is_in_the_recipe_and_in_every_command(
+    tmp_path: Path, how: dict[str, Any], words: list[str]
+) -> None:
+    """As the desk was told."""
+    (tmp_path / "policy.toml").write_text("", encoding="utf-8")
+    release = DecidedRelease(source="in.csv", folder=tmp_path, decisions=Decisions(method="mondrian"), how=how)
+    (tmp_path / "recipe.toml").write_text(release.recipe(), encoding="utf-8")
+    assert Recipe.load(tmp_path / "recipe.toml").how == how
+    for station in ("table", "roles", "compare"):
+        assert all(word in release.command(station) for word in words), station
+    assert all(f"{name}={value!r}" in release.python("decide") for name, value in how.items())
+
+
+def test_the_strip_adds_up_what_a_dataset_has_spent(table: Path, declared: Path, tmp_path: Path) -> None:
+    """Earlier releases and this one, of the budget that the ledger holds."""
+    policy = Policy.load(declared)
+    policy = replace(policy, dataset="customers", bookkeeping=replace(policy.bookkeeping, budget=4.0))
+    for _ in range(2):
+        release = anonkit.release(str(table), method="dp-nb", epsilon=1.5, policy=policy, ledger=tmp_path / "ledger")
+    told = spending(release.report, 1.5, None)
+    assert told is not None
+    assert (told.together, told.budget, told.words) == (3.0, 4.0, "1.5 + 1.5 of 4")
+    nothing = spending({}, 1, None)
+    assert nothing is not None
+    assert nothing.words == "1"
+    assert spending({}, None, 4) is None
+
+
+# --- real releases ---------------------------------------------------------------------------------------------------
+
+
+def _decided(sits_at: Callable[..., Visitor], table: Path, declared: Path, folder: Path, **more: Any) -> Visitor:
+    """Return a visitor at Decide, where noise is decided and rehearsed."""
+    at = sits_at(table, folder, policy=declared, approach="noise", **more)
+    at.post("/promise", at="promise", receiver="anyone", method="rr", epsilon="8", by="hand")
+    at.post("/promise", at="promise", receiver="anyone", method="rr", epsilon="8", by="hand")
+    assert at.desk.decisions.method == "rr", at.words[:400]
+    return at
+
+
+@pytest.mark.slow
+def test_a_release_is_signed_through_the_page(
+    sits_at: Callable[..., Visitor], table: Path, declared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the key of the command: `validate` finds the signature, and a page that is sent again charges nothing."""
+    ledger = tmp_path / "ledger"
+    monkeypatch.setenv("ANONKIT_LEDGER", str(ledger))
+    key = Ed25519PrivateKey.generate()
+    (tmp_path / "owner.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    public = tmp_path / "owner.pub"
+    public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    (tmp_path / "owner.pem").chmod(0o600)
+    at = _decided(sits_at, table, declared, tmp_path / "out", sign=tmp_path / "owner.pem")
+    at.post("/start/rehearse", at="decide")
+    at.wait("rehearse")
+    assert "Write release, signed" in at.get("/decide")
+    turn = at.desk.turn
+    at.post("/decide/write", at="decide", turn=turn)
+    at.post("/decide/write", at="decide", turn=turn)
+    job = at.wait("write")
+    assert job.state is State.DONE, job
+    at.post("/decide/write", at="decide", turn=turn, replace="yes")
+    assert at.status == 422
+    made = tmp_path / "out" / "release.parquet"
+    assert "signature over all files" in at.get("/decide")
+    assert anonkit.validate(made, signed_by=public).passed
+    report = json.loads(made.with_name("release.report.json").read_text(encoding="utf-8"))
+    assert report["ledger"]["release_of_dataset"] == 1
+    assert "owner.pem" in at.desk.release().command("decide")
+
+
+@pytest.mark.slow
+def test_a_writer_that_is_killed_loses_and_charges_nothing_twice(
+    sits_at: Callable[..., Visitor], table: Path, declared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At ten moments: the job has failed, the folder has a whole release or none, and in the end one is written."""
+    monkeypatch.setenv("ANONKIT_LEDGER", str(tmp_path / "ledger"))
+    at = _decided(sits_at, table, declared, tmp_path / "out")
+    at.wait("columns")
+    steps = len(at.desk.session.steps)
+    for moment in range(10):
+        at.post("/decide/write", at="decide", turn=at.desk.turn)
+        job = at.desk.jobs.of_kind("write")
+        assert job is not None
+        share = moment / 10
+        wait_for(lambda job=job, share=share: job.share >= share or job.state is not State.AT_WORK)
+        process = at.desk.jobs._processes.get(job.handle)
+        if process is not None:
+            os.kill(process.pid, signal.SIGKILL)
+        at.wait("write")
+        assert job.state in (State.FAILED, State.DONE)
+        assert (len(at.desk.session.steps), at.get("/decide") != "") == (steps, True)
+        made = tmp_path / "out" / "release.parquet"
+        if made.exists():
+            anonkit.validate(made)
+            break
+    at.post("/decide/write", at="decide", turn=at.desk.turn, replace="yes")
+    assert at.wait("write").state is State.DONE, at.desk.jobs.of_kind("write")
+    anonkit.validate(tmp_path / "out" / "release.parquet")
+    left = [path.name for path in files_below(tmp_path / "out") if "tmp" in path.name or path.name.startswith(".")]
+    assert left == []
