@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the station Compare shows: releases by risk and usefulness, and two of them beside the source."""
+"""View of the station Compare: releases by risk and usefulness, and two of them beside the source."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class DecidedRelease:
     shown_folder: str = ""
     """The folder as it was given to the command."""
     how: Mapping[str, Any] = field(default_factory=dict)
-    """How the table is read: what is said of it, as for `release`."""
+    """Options of reading the table, as for `release`."""
 
     def recipe(self) -> str:
         """Return the text of recipe.toml; paths are relative to its folder."""
@@ -234,7 +234,7 @@ def compared_settings(decisions: Decisions) -> tuple[tuple[str, ...], tuple[int,
 
 
 def _read_words(how: Mapping[str, Any]) -> list[str]:
-    """Return how a table is read as options of a command."""
+    """Return the reading options of a table as options of a command."""
     words: list[str] = []
     for name, value in how.items():
         option = f"--{name.replace('_', '-')}"
@@ -251,7 +251,7 @@ def _typed(*words: str) -> str:
 
 
 def _toml(value: Any) -> str:
-    """Return a TOML value: a text, a whole number, a flag, or a list of texts."""
+    """Return a TOML value: a string, an integer, a flag, or a list of strings."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple | list):

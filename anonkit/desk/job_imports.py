@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the jobs of the desk need, imported once: workers begin as copies of a process that has imported this.
+"""Imports of the jobs of the desk, made once: workers begin as copies of a process that has imported this.
 
 Models, DuckDB and the page of a report take seconds to import, which each worker would pay before its first figure.
 """

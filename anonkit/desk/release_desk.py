@@ -362,7 +362,7 @@ class Desk:
     def write(self, turn: str, *, replace: bool) -> None:
         """Write the release, once for every form: a button that is pressed twice, or a form that is sent again, is one.
 
-        Under noise each writing is charged, so that it must never happen because a browser has asked twice.
+        Under noise each writing is charged, so that it must never happen because a browser has sent a form twice.
 
         Raises
         ------

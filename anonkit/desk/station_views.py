@@ -127,7 +127,7 @@ def _chart(at: int, column: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=1024)
 def _drawn(name: str, column: str, shares: tuple[tuple[str, float], ...]) -> str:
-    """Return a chart; pages of many columns are asked for again and again while others are counted."""
+    """Return a chart; pages of many columns are loaded again and again while others are counted."""
     bars = [Bar(label=label, value=share, text=percent(share)) for label, share in shares]
     return bar_chart(
         bars, name=name, title=f"Distribution of {column}", description="Shares of rows, by value or range."

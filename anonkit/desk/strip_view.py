@@ -84,7 +84,7 @@ def _kept(desk: Desk, report: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Spending:
-    """What a release costs, with the earlier ones of its dataset, out of which budget."""
+    """Cost of a release, with the earlier ones of its dataset, out of which budget."""
 
     epsilon: float
     together: float | None
