@@ -128,7 +128,7 @@ def test_from_the_question_to_a_release_by_keyboard(
         phone.press(f"Next: {station}")
         phone.see(station)
     phone.press("Save answers and recommend")
-    phone.page.locator("text=Whoever receives the table may know anything").wait_for()
+    phone.page.locator("text=Anyone who receives the table may know anything").wait_for()
     for station in ("Compare", "Decide"):
         phone.press(f"Next: {station}")
         phone.see(station)
