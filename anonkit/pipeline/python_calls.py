@@ -328,7 +328,7 @@ def apply(
         looked for in the ledger of the batch, then in one beside `params`.
     population, population_size, sampling_fraction, k_map
         As for `release`: what the groups of the batch risk in the population. A file is refused where small groups of
-        the batch show coarser labels, since no file tells who would show which.
+        the batch show coarser labels, since no file shows who would have which.
 
     Other parameters, return value and errors are those of `release`.
 

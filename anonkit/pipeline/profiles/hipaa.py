@@ -36,7 +36,7 @@ _KINDS = (
 
 
 def safe_harbor(report: Mapping[str, Any], released: ReleasedColumns) -> Profile:
-    """Return the 18 kinds of identifiers, and what is said of knowledge beside the table."""
+    """Return the 18 kinds of identifiers, and the statement on knowledge beside the table."""
     items = {item.requirement: item for item in (*_of_forms(released), *_of_places_and_dates(released))}
     return Profile(
         name="hipaa-safe-harbor",

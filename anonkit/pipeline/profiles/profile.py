@@ -14,7 +14,7 @@ NO_VERDICT = "It is evidence for a person who decides, and no verdict of law."
 
 
 class State(StrEnum):
-    """What the files of a release show of a requirement."""
+    """The evidence of a release's files on a requirement."""
 
     EVIDENCE = "evidence"
     """They speak for it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report says of protection and risk, in the words that several profiles have."""
+"""Protection and risk of a report, in the words that several profiles have."""
 
 from __future__ import annotations
 

@@ -54,24 +54,24 @@ class ReleasedColumn:
     cells: Sequence[Any]
     """Different cells, missing left out: all, or evenly spaced ones."""
     labels: Sequence[Mapping[str, Any]]
-    """How the descriptor says that its labels are read: `low`, `high`, or `values`."""
+    """Form of its labels in the descriptor: `low`, `high`, or `values`."""
     kind: Kind | None
     """The identifier that the cells look like, if any."""
     nearly_unique: bool
-    """Whether nearly every row has a value of its own."""
+    """True where nearly every row has a value of its own."""
     binary: bool
-    """Whether cells are bytes, such as pictures."""
+    """True where cells are bytes, such as pictures."""
     temporal: bool
-    """Whether cells are dates or times by their type."""
+    """True where cells are dates or times by their type."""
 
     @property
     def is_place(self) -> bool:
-        """Whether the name or the cells are those of places or postal codes."""
+        """True where the name or the cells are those of places or postal codes."""
         return self.is_postal or is_place(self.name, [str(cell) for cell in self.cells[:200]])
 
     @property
     def is_postal(self) -> bool:
-        """Whether the name is that of postal codes."""
+        """True where the name is that of postal codes."""
         return is_postal(self.name)
 
     @property
@@ -95,7 +95,7 @@ class ReleasedColumn:
 
     @property
     def shows_days_or_months(self) -> bool:
-        """Whether dates finer than years are shown: by type, by their spelling, or by bounds within one year."""
+        """True where dates finer than years are shown: by type, by their spelling, or by bounds within one year."""
         if self.temporal and self.cells:
             return any((cell.month, cell.day) != (1, 1) for cell in self.cells if hasattr(cell, "month"))
         texts = [str(cell) for cell in self.cells]
@@ -105,7 +105,7 @@ class ReleasedColumn:
 
     @property
     def may_be_time(self) -> bool:
-        """Whether the name is that of dates or births, and cells are shown that are neither labels nor years."""
+        """True where the name is that of dates or births, and cells are shown that are neither labels nor years."""
         if not (is_time(self.name) or names_birth(self.name)):
             return False
         read = {str(label.get("label")) for label in self.labels}
@@ -113,12 +113,12 @@ class ReleasedColumn:
 
     @property
     def is_age(self) -> bool:
-        """Whether the name is that of ages."""
+        """True where the name is that of ages."""
         return not _AGES.isdisjoint(words_of(self.name))
 
     @property
     def divides_old_ages(self) -> bool:
-        """Whether ages above 90 are distinguished: by a cell, or by a bound of a label."""
+        """True where ages above 90 are distinguished: by a cell, or by a bound of a label."""
         shown = {str(cell) for cell in self.cells}
         bounds = [(label.get("low"), label.get("high")) for label in self.labels if str(label.get("label")) in shown]
         return any(_is_number(value) and value > _OLDEST for value in self.shown_values) or any(
