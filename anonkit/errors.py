@@ -135,7 +135,7 @@ class AnonkitError(Exception):
         return on_command_line(message), None if hint is None else on_command_line(hint)
 
 
-def told_with(failure: Exception, fact: str) -> Exception:
+def with_note(failure: Exception, fact: str) -> Exception:
     """Return a failure that says one more fact: at the end of the message of one of ours, else in a note."""
     if isinstance(failure, AnonkitError):
         return failure.with_fact(fact)
@@ -144,7 +144,7 @@ def told_with(failure: Exception, fact: str) -> Exception:
 
 
 def facts_of(failure: BaseException) -> list[str]:
-    """Return what `told_with` has added to a failure that is none of ours; notes of others may quote cells."""
+    """Return what `with_note` has added to a failure that is none of ours; notes of others may quote cells."""
     notes = (note for note in getattr(failure, "__notes__", ()) if isinstance(note, str))
     return [note.removeprefix(_NOTED) for note in notes if note.startswith(_NOTED)]
 

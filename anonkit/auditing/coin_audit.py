@@ -76,7 +76,7 @@ def toss_again(
     """
     scene = Scene.of(report, params)
     with closing(open_engine("local")) as engine:
-        draws = Classes.told(scene, engine, None if runs is None else max(runs, _FEWEST) // 4, seed)
+        draws = Classes.collect(scene, engine, None if runs is None else max(runs, _FEWEST) // 4, seed)
         choices = list(_choices(scene, engine, None if runs is None else max(runs, _FEWEST), seed))
     samples = {
         _DRAWN: [(draws.shown_of(size, more=True), draws.shown_of(size, more=False)) for size in draws.sizes],
@@ -220,7 +220,7 @@ class Classes:
     tables: int
 
     @classmethod
-    def told(cls, scene: Scene, engine: Engine, runs: int | None, seed: int) -> Classes:
+    def collect(cls, scene: Scene, engine: Engine, runs: int | None, seed: int) -> Classes:
         """Release tables of classes and count what is shown of each."""
         sizes = _sizes(scene)
         n_classes = min(CLASSES, max(_MOST_ROWS // sizes[-1], 40))

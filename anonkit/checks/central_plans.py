@@ -197,11 +197,11 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     split = ExpectedLine(purpose="split at level {}", mechanism=FLIP, sensitivity=_width("gini", facts.n_classes, 1))
     lines: list[ExpectedLine] = []
     for level in range(levels):
-        if (0 if rule is None else rule.led) <= level < levels - 1:
+        if (0 if rule is None else rule.n_public_levels) <= level < levels - 1:
             cost = None if rule is None else rule.of_split
             lines.append(replace(split, purpose=split.purpose.format(level), level=level, cost=cost))
         cost = None if rule is None else rule.of_leaf(level)
-        left_over = 0 if rule is None else (split.sensitivity or 0) * max(level - rule.led, 0)
+        left_over = 0 if rule is None else (split.sensitivity or 0) * max(level - rule.n_public_levels, 0)
         purpose = f"class counts of a leaf at level {level}"
         lines.append(_line(purpose, level=level, ends_path=True, cost=cost, left_over=left_over))
     tables = max(1, len(facts.attributes) if rule is None else rule.asked)

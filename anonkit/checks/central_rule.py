@@ -98,7 +98,7 @@ class RebuiltRule:
         }
 
     @property
-    def led(self) -> int:
+    def n_public_levels(self) -> int:
         """Levels of the tree that are divided by the grid of a pair."""
         return 0 if self.grid is None else self.grid.levels
 
@@ -110,11 +110,11 @@ class RebuiltRule:
     @property
     def of_split(self) -> float:
         """Loss of a chosen split: the same at every level."""
-        return self.left * self.shares[0] / max(self.depth - self.led, 1)
+        return self.left * self.shares[0] / max(self.depth - self.n_public_levels, 1)
 
     def of_leaf(self, level: int) -> float:
         """Return what the counts of a leaf cost: what the path to it has not spent."""
-        return self.left * (self.shares[0] + self.shares[1]) - max(level - self.led, 0) * self.of_split
+        return self.left * (self.shares[0] + self.shares[1]) - max(level - self.n_public_levels, 0) * self.of_split
 
 
 def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule | None:
@@ -156,16 +156,16 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
     bins = facts.whole("bins", 0, 1024) or next(bins for limit, bins in _CELLS if by_cell < limit)
     pair = tuple(one for one in facts.attributes if choice is not None and one.name in choice["pair"])
     grid = LeadingGrid.of(pair, facts, bins, strength) if pair else None
-    led = 0 if grid is None else grid.levels
-    depth = max(depth, led)
-    splits = (0.16 if deep else 0.08 if weights else 0.06) if depth > led else 0.0
+    n_public_levels = 0 if grid is None else grid.levels
+    depth = max(depth, n_public_levels)
+    splits = (0.16 if deep else 0.08 if weights else 0.06) if depth > n_public_levels else 0.0
     if levels := facts.whole("depth", 0, 12):
         splits = (splits or 0.09) if levels > 1 else 0.0
         depth, regions = levels - 1, min(regions, levels - 1)
     step = 0.17 if weights else 0.0
     calibration = not weights and facts.parameters["as_"] != "cells" and strength >= 1_800 and classes <= 64
     slope = 0.75 * counts if calibration else 0.0
-    counts = 0.2 if led else counts - slope
+    counts = 0.2 if n_public_levels else counts - slope
     histograms = 1 - splits - counts - slope - step
     gaussian, rho = gaussian_histograms(facts, params, left * histograms, asked)
     return RebuiltRule(

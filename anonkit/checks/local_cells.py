@@ -232,11 +232,11 @@ def _count_numbers(cells: pa.Array, answer: Answer, counted: ColumnCount) -> Non
     how: Any = answer.transformation
     numbers = _numbers(cells)
     n_absent = int(np.isnan(numbers).sum())
-    steps = numbers if how.is_clear else numbers / how.step
+    steps = numbers if how.is_unperturbed else numbers / how.step
     with np.errstate(invalid="ignore"):  # what is missing or infinite is no multiple: its difference is no number
-        off = ~(steps - (steps if how.is_clear else np.rint(steps)) == 0)
+        off = ~(steps - (steps if how.is_unperturbed else np.rint(steps)) == 0)
     n_off = int(off.sum())
-    may_be_absent = how.is_clear or how.presence is not None
+    may_be_absent = how.is_unperturbed or how.presence is not None
     counted.impossible += n_off - (n_absent if may_be_absent else 0)
     away = numbers - how.centre
     away[off] = 0

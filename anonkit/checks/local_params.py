@@ -105,7 +105,7 @@ class Transformation:
     """Between present and missing; None where nothing may be missing."""
 
     @property
-    def is_clear(self) -> bool:
+    def is_unperturbed(self) -> bool:
         """Return whether the published number is the true one."""
         return self.multiplier[:2] == (1.0, 0.0) and self.offset[1] == 0.0
 

@@ -111,7 +111,7 @@ class Validation:
         """True when something was checked, all of it holds, and no declaration or requirement was left out."""
         return bool(self.checks) and not self.unchecked and all(check.passed for check in self.checks)
 
-    def beside(self, declared: Iterable[str], asked: Asked) -> Validation:
+    def with_declared(self, declared: Iterable[str], asked: Asked) -> Validation:
         """Return the validation with the declared and required checks that it left out.
 
         A check of a value or a column, `name:column`, answers for its name.

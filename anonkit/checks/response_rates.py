@@ -153,7 +153,7 @@ def _spread_check(answer: Answer, how: Transformation, counted: ColumnCount) -> 
     at most scale² (E[a]² + Var(a) + Var(b)) where bounds are public. A missing value shows as one at the centre.
     """
     n, _, squares = counted.moments
-    if how.is_clear or n < _FEWEST:
+    if how.is_unperturbed or n < _FEWEST:
         return
     unit = how.scale**2
     least = how.offset[1]

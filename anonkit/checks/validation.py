@@ -136,11 +136,11 @@ def validate(
             )
         with fetched_by(workers, place) as there:
             found = _validate_release(there, requested, key)
-            return found.beside(_declared(there), requested) if found.passed else found
+            return found.with_declared(_declared(there), requested) if found.passed else found
     if key is not None:
         raise ParameterError("signed_by is about releases, and this is a plain table", "name the file of a release")
     with read_by(workers):
-        return _validate_table(_as_table(table), requested, release_as_is).beside((), requested)
+        return _validate_table(_as_table(table), requested, release_as_is).with_declared((), requested)
 
 
 def _declared(place: Place) -> list[str]:

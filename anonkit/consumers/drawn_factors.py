@@ -12,7 +12,7 @@ from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.estimation import (
     Estimation,
     class_sizes,
-    is_clear,
+    is_unperturbed,
     label_channel,
     smoothed_shares,
     table_channel,
@@ -91,4 +91,4 @@ def _answers(attribute: PublishedAttribute, statistics: ClassStatistics) -> Floa
 
 def _is_noisy(attribute: PublishedAttribute, target: PublishedTarget) -> bool:
     """Return whether answers about the value or the class are randomized, in a way that moments undo."""
-    return not all(is_clear(one) for one in (attribute.mechanism, label_channel(target)))
+    return not all(is_unperturbed(one) for one in (attribute.mechanism, label_channel(target)))

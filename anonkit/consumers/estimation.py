@@ -130,7 +130,7 @@ def make_prior(statistics: ClassStatistics, estimation: Estimation) -> Prior:
     errors = np.sqrt(np.maximum(variances, 0)) / total
     probabilities = positive / positive.sum()
     expected = probabilities
-    if estimation.estimator == "shrunken" and not (target.mechanism is not None and is_clear(target.mechanism)):
+    if estimation.estimator == "shrunken" and not (target.mechanism is not None and is_unperturbed(target.mechanism)):
         rows = expected_shares(sizes / total, errors) * total + floor
         expected = rows / rows.sum()
     return Prior(probabilities=probabilities, errors=errors, expected=expected)
@@ -186,17 +186,21 @@ def make_factor(attribute: PublishedAttribute, statistics: ClassStatistics, esti
     return _shares(attribute, table_channel(attribute, target), counts, n_classes, estimation, noise)
 
 
-def is_clear(mechanism: Channel | TransformedResponse) -> bool:
+def is_unperturbed(mechanism: Channel | TransformedResponse) -> bool:
     """Return whether values, or classes, were published as they are."""
     if isinstance(mechanism, TransformedResponse):
-        return mechanism.is_clear
+        return mechanism.is_unperturbed
     return isinstance(mechanism, RandomizedResponse) and mechanism.truth_probability == 1
 
 
 def _is_exact(attribute: PublishedAttribute, target: PublishedTarget | None) -> bool:
     """Return whether numbers and labels were published as they are, so that sample variances need no repair."""
     mechanism = attribute.mechanism
-    return is_clear(label_channel(target)) and isinstance(mechanism, TransformedResponse) and is_clear(mechanism)
+    return (
+        is_unperturbed(label_channel(target))
+        and isinstance(mechanism, TransformedResponse)
+        and is_unperturbed(mechanism)
+    )
 
 
 def _may_miss(attribute: PublishedAttribute, sums: object) -> bool:

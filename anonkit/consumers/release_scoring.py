@@ -24,7 +24,7 @@ from anonkit.consumers.columns import Columns
 from anonkit.consumers.estimation import Estimation, label_channel, make_factor, make_prior
 from anonkit.consumers.factors import Factor, ShareFactor
 from anonkit.consumers.noisy_statistics import is_noisy_tables
-from anonkit.consumers.released_rows import is_clear
+from anonkit.consumers.released_rows import is_unperturbed
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import UNKNOWN, Grid
 from anonkit.errors import ParameterError, SourceError
@@ -102,7 +102,7 @@ class ReleaseScorer:
         labels = _labels(table.target, data if y is None else Columns({table.target.name: y}))
         if data.n_rows < 2:
             raise SourceError("fewer than two released rows to score on")
-        if all(is_clear(attribute) for attribute in table.attributes):
+        if all(is_unperturbed(attribute) for attribute in table.attributes):
             return self._of_clear_values(estimator, X, table, labels)
         halves = [ClassStatistics(table), ClassStatistics(table)]
         names = [

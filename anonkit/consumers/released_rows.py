@@ -61,7 +61,7 @@ def looks_released(statistics: ClassStatistics, data: Columns) -> bool:
     verdicts = [
         _verdict(published, statistics.sums[published.name], statistics, data)
         for published in present
-        if not is_clear(published) and _n_answers(statistics.sums.get(published.name)) >= _FEWEST_ANSWERS
+        if not is_unperturbed(published) and _n_answers(statistics.sums.get(published.name)) >= _FEWEST_ANSWERS
     ]
     if any(on_places for _, _, on_places in verdicts):
         return True
@@ -80,11 +80,11 @@ def _missing(data: Columns, name: str) -> BoolArray:
     return np.asarray(array.is_null(nan_is_null=True).to_numpy(zero_copy_only=False), dtype=bool)
 
 
-def is_clear(attribute: PublishedAttribute) -> bool:
+def is_unperturbed(attribute: PublishedAttribute) -> bool:
     """Return whether every published value is the true one."""
     mechanism = attribute.mechanism
     if isinstance(mechanism, TransformedResponse):
-        return mechanism.is_clear
+        return mechanism.is_unperturbed
     return bool((np.diagonal(mechanism.response_matrix()) == 1).all())
 
 

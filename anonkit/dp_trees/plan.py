@@ -62,11 +62,11 @@ class Choices:
             raise ParameterError("counts of rows need a share below 1 for each level")
         if self.threshold is not None and not self.count_shares:
             raise ParameterError("a threshold on the rows of a node needs a share of the budget for counting them")
-        if self.lead is not None and (self.rows.trees > 1 or self.count_shares or self.led >= self.levels):
+        if self.lead is not None and (self.rows.trees > 1 or self.count_shares or self.n_public_levels >= self.levels):
             raise ParameterError("a public grid leads one tree, which has more levels, and no counts of nodes")
 
     @property
-    def led(self) -> int:
+    def n_public_levels(self) -> int:
         """Levels whose splits are public."""
         return 0 if self.lead is None else len(self.lead.levels)
 
@@ -136,7 +136,7 @@ class Plan:
 
     def split_draws(self, level: int) -> tuple[Draw, ...]:
         """Return the draws of a split; none where it is public."""
-        if level < self.choices.led:
+        if level < self.choices.n_public_levels:
             return ()
         return self.choices.selection.draws(level, self.split_units(level), self.terms)
 

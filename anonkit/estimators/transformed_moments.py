@@ -71,4 +71,4 @@ def mean_error_fixed_rows(response: TransformedResponse, powers: PowerSums) -> F
 
 def _from_centre(response: TransformedResponse, powers: PowerSums) -> PowerSums:
     """Measure powers from the centre; clear numbers from wherever they were summed, which loses no digits."""
-    return powers if response.is_clear else powers.about(response.centre)
+    return powers if response.is_unperturbed else powers.about(response.centre)

@@ -82,7 +82,7 @@ class LevelledRows:
     """Rows of the table as it was."""
     n_left_out: int
 
-    def told(self, draft: Draft) -> Draft:
+    def with_contribution_note(self, draft: Draft) -> Draft:
         """Return a draft of this table whose report counts the rows that were left out before."""
         rows: JsonObject = {**draft.rows, "in": self.n_rows, "beyond_rows_per_person": self.n_left_out}
         return replace(draft, rows=rows)

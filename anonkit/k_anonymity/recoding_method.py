@@ -154,7 +154,7 @@ class RecodingMethod(AnonymityModel, ABC):
             notes=prepared.notes,
             first=mark,
         )
-        draft = draft if levelled is None else levelled.told(draft)
+        draft = draft if levelled is None else levelled.with_contribution_note(draft)
         sample = {"sample": sample_details(searched, source)} if sampled else {}
         return replace(
             draft,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from anonkit.bundle.release_place import Place
-from anonkit.errors import DatasetError, LedgerError, told_with
+from anonkit.errors import DatasetError, LedgerError, with_note
 from anonkit.ledger.account import Account
 from anonkit.ledger.guessed_targets import refuse_other_target
 from anonkit.ledger.intersection_check import JointFloor, numbers
@@ -301,7 +301,7 @@ class Spending:
         except Exception as failure:
             has_loss = self._promise.loss() is not None
             counts = _settled(ledger, number, charged=has_loss)
-            told = told_with(failure, BOOKED) if has_loss and counts else failure
+            told = with_note(failure, BOOKED) if has_loss and counts else failure
             if told is failure:
                 raise
             raise told.with_traceback(failure.__traceback__) from None

@@ -56,7 +56,7 @@ class NumberRandomizer:
             When values are missing and there is no presence bit; the message counts them.
         """
         response, numbers = self.response, np.asarray(values, dtype=np.float64)
-        if response.is_clear:
+        if response.is_unperturbed:
             return numbers.copy()
         absent = np.isnan(numbers)
         if response.presence is None and absent.any():

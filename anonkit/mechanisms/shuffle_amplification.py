@@ -134,7 +134,7 @@ class RowAnswers:
             chance=chance,
         )
 
-    def beside(self, other: RowAnswers) -> RowAnswers:
+    def compose(self, other: RowAnswers) -> RowAnswers:
         """Return a row that answers in both ways, each time with its own randomness."""
         log_u, log_v, chance = _merged(
             np.add.outer(self.log_u, other.log_u).ravel(),

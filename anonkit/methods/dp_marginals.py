@@ -16,7 +16,7 @@ from anonkit.dp_trees.marginals.column_layout import Layout
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn
 from anonkit.dp_trees.marginals.marginal_rule import MOST_SPLIT_CLASSES, ROWS_SHARE
 from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
-from anonkit.dp_trees.marginals.remaining_budget import Left
+from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.marginals.table_plan import can_hold, candidate_pairs
 from anonkit.dp_trees.marginals.view_choice import delta_may_pay
 from anonkit.dp_trees.release.coded_rows import counter_of
@@ -168,12 +168,12 @@ class DPMarginals(DeltaMethod):
         claim = (float(self.epsilon), float(self.delta)) if left.delta else (self._claim, 0.0)
         return marginals_draft(learned, accounting, policy, engine, rng.child("rows"), claim, told)
 
-    def left(self, policy: Policy, spent: int = 0) -> Left:
+    def left(self, policy: Policy, spent: int = 0) -> RemainingBudget:
         """Return what may be lost in readings, tables and choices, when a row has lost so many units.
 
         There is a delta in it only where that may pay, by public facts: what one row may lose in all, and the columns.
         """
-        whole = Left(
+        whole = RemainingBudget(
             units=self._row_units,
             delta=Fraction(self.delta),
             rows_per_unit=self.rows_per_unit,

@@ -20,7 +20,7 @@ from anonkit.checks.kept_columns import check_kept
 from anonkit.checks.unchanged_columns import look_at_unchanged
 from anonkit.drafting.published_contacts import words_on_published
 from anonkit.engines.engine_choice import Local
-from anonkit.errors import GuaranteeError, PolicyError, told_with
+from anonkit.errors import GuaranteeError, PolicyError, with_note
 from anonkit.k_anonymity.label_bounds import bounds_of_labels
 from anonkit.k_anonymity.label_entries import label_entries
 from anonkit.k_anonymity.recoded_sample import as_published, released_names
@@ -112,7 +112,7 @@ def _released(source: object, request: ReleaseRequest) -> Release:
         if account.only_new:
             opened, account = with_new_people(opened, account, workspace.private)
         spending = Spending(account, opened.promise, opened.rows, opened.name, opened.asked(request))
-        making = _Making(
+        run = _ReleaseRun(
             source=opened,
             request=request,
             workspace=workspace,
@@ -122,8 +122,8 @@ def _released(source: object, request: ReleaseRequest) -> Release:
         )
         if opened.refusal is not None:  # it discloses the draws that led to it; a dry run makes none
             spending.look()
-            raise making.charged(opened.refusal).with_traceback(opened.refusal.__traceback__) from None
-        return making.made_or_found()
+            raise run.book_failure(opened.refusal).with_traceback(opened.refusal.__traceback__) from None
+        return run.get_or_create()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -174,7 +174,7 @@ def _workspace(engine: Engine, output: Output) -> Iterator[_Workspace]:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Making:
+class _ReleaseRun:
     """A run of a release: its table, request, workspace and account."""
 
     source: DeclaredSource
@@ -184,7 +184,7 @@ class _Making:
     signer: Signer | None
     randomness: Randomness
 
-    def made_or_found(self) -> Release:
+    def get_or_create(self) -> Release:
         """Return the release that exists already, or a new one; drawn once, however often its place is taken."""
         draft, output = None, self.request.output
         if output.place is not None and not output.dry_run:
@@ -248,7 +248,7 @@ class _Making:
             drawn = drawn or (before is not None and self.randomness.draws > before)
             if not drawn or self.request.output.dry_run:
                 raise
-            charged = self.charged(failure)
+            charged = self.book_failure(failure)
             if charged is failure:
                 raise
             raise charged.with_traceback(failure.__traceback__) from None
@@ -268,11 +268,11 @@ class _Making:
             self.randomness,
         )
 
-    def charged(self, failure: Exception) -> Exception:
+    def book_failure(self, failure: Exception) -> Exception:
         """Book the draws that a failure may disclose, and return the failure with a note of the charge."""
         if not self.spending.spend(self.request.method.name):
             return failure
-        return told_with(failure, BOOKED)
+        return with_note(failure, BOOKED)
 
     def _booked(self, draft: VerifiedDraft) -> Release:
         """Publish a draft, charged to its dataset."""

@@ -70,7 +70,7 @@ def _row_answers(table: PublishedTable) -> RowAnswers:
     if table.asked_column is None:
         return RowAnswers.every([*channels, *label])
     answer = RowAnswers.one_of(channels, uniform_shares(len(channels)))
-    return answer.beside(RowAnswers.every(label)) if label else answer
+    return answer.compose(RowAnswers.every(label)) if label else answer
 
 
 def _answers(mechanism: object) -> Answers:

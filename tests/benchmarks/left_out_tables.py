@@ -165,11 +165,11 @@ def constants(candidate: tuple[float, ...]) -> Iterator[None]:
             setattr(budget_rule, name, value)
 
 
-def rule_of(table: Coded, left: float, *, independent: bool = False, led: int = 0) -> budget_rule.Rule:
+def rule_of(table: Coded, left: float, *, independent: bool = False, n_public_levels: int = 0) -> budget_rule.Rule:
     """What the rule says of what is left of epsilon."""
     return budget_rule.rule_for(
         epsilon=left, rows=table.labels.size, attributes=len(table.schema.attributes),
-        classes=table.schema.n_classes, independent=independent, led=led,
+        classes=table.schema.n_classes, independent=independent, n_public_levels=n_public_levels,
     )  # fmt: skip
 
 
@@ -186,7 +186,7 @@ def planned(table: Coded, epsilon: float, seed: int) -> StackedPlan:
     )  # fmt: skip
     schema = table.at(follow().cells)[0]
     lead = found.grid(schema, left / (1 << 52) * rows)
-    rule = follow(led=0 if lead is None else len(lead.levels))
+    rule = follow(n_public_levels=0 if lead is None else len(lead.levels))
     return StackedPlan(rule=rule, schema=schema, trees=1, epsilon=Fraction(left, 1 << 52), found=found, lead=lead)
 
 

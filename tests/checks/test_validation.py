@@ -259,6 +259,6 @@ def test_what_is_asked_and_not_looked_at_is_no_pass(small_customers: pa.Table, t
 def test_a_declared_check_that_was_not_made_is_no_pass(untouched: Path) -> None:
     """What the report says was checked is looked at again, but for what its files do not allow."""
     validation = anonkit.validate(untouched)
-    told = validation.beside(["k_anonymity", "joint_k", "unheard_of"], NOTHING_ASKED)
+    told = validation.with_declared(["k_anonymity", "joint_k", "unheard_of"], NOTHING_ASKED)
     assert (told.unchecked, told.uncountable, told.passed) == (("unheard_of",), ("joint_k",), False)
     assert validation.passed

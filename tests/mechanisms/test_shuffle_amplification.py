@@ -235,7 +235,7 @@ def test_rows_that_answer_one_way_beside_another_answer_both(epsilons: list[floa
     channels = [Answers.of(RandomizedResponse.from_epsilon(3, epsilon).weights()) for epsilon in epsilons]
     row = RowAnswers.every(channels[:1])
     for channel in channels[1:]:
-        row = row.beside(RowAnswers.every([channel]))
+        row = row.compose(RowAnswers.every([channel]))
     together = RowAnswers.every(channels)
     assert row.epsilon == pytest.approx(together.epsilon)
     assert row.blanket == pytest.approx(together.blanket)

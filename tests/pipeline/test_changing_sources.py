@@ -16,7 +16,7 @@ import anonkit
 from anonkit.engines.snapshots.whole_tables import whole_table
 from anonkit.errors import SourceError
 from anonkit.ledger import Ledger
-from anonkit.pipeline.release_path import _Making
+from anonkit.pipeline.release_path import _ReleaseRun
 
 ROWS = pa.table({"age": [20 + at % 9 for at in range(60)], "class": [str(at % 2) for at in range(60)]})
 
@@ -78,14 +78,14 @@ def test_a_file_that_changes_is_refused(
     out = tmp_path / "out" / "x.parquet"
     out.parent.mkdir()
     policy = {"columns": {"age": {"bounds": [20, 30], "type": "integer"}, "class": {"categories": ["0", "1"]}}}
-    drawn = _Making._drawn
+    drawn = _ReleaseRun._drawn
 
     def late(self: Any) -> Any:
         draft = drawn(self)
         change(file)
         return draft
 
-    monkeypatch.setattr(_Making, "_drawn", late)
+    monkeypatch.setattr(_ReleaseRun, "_drawn", late)
 
     def released() -> None:
         given = {

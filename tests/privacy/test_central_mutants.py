@@ -275,8 +275,9 @@ REFUSED: dict[str, Mutant] = {
         where=RULE + "histogram_loss", old="units=self._units[1]", new="units=sum(self._units)",
         method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
     "replaced rows of a unit lose the rho of one": Mutant(
-        where="anonkit.dp_trees.marginals.remaining_budget:Left.squared", old="changed_squared(self.rows_per_unit",
-        new="changed_squared(1", method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
+        where="anonkit.dp_trees.marginals.remaining_budget:RemainingBudget.squared",
+        old="changed_squared(self.rows_per_unit", new="changed_squared(1",
+        method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
     "Gaussian noise is drawn where Laplace noise is less": Mutant(
         where="anonkit.dp_trees.additive_model.histogram_noise:gaussian_histograms",
         old="return min(_MORE * quiet, attributes) if quiet > asked else 0", new="return attributes",

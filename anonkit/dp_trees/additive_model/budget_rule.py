@@ -102,7 +102,7 @@ class Rule:
     """Weight of the trees' evidence before anything is learned."""
     calibrated: bool
     """False where noise drowns the rows drawn from the counts: their intercepts would be noise, too."""
-    led: int = 0
+    n_public_levels: int = 0
     """Levels of the tree whose splits are those of a grid of two attributes, and cost nothing."""
 
     @property
@@ -218,7 +218,7 @@ def rule_for(
     trees: int = 1,
     in_cells: bool = False,
     independent: bool = False,
-    led: int = 0,
+    n_public_levels: int = 0,
 ) -> Rule:
     """Return the rule for public facts.
 
@@ -234,7 +234,7 @@ def rule_for(
         attributes by class have the budget, as in `dp-nb`, since a few noisy splits cost more accuracy than they add.
     independent : bool
         True where a noisy reading says that attributes depend on each other little within classes: no weights then.
-    led : int
+    n_public_levels : int
         Levels of the grid of two attributes that were chosen to lead the tree; 0 where none were.
     """
     strength = epsilon * max(rows, 1.0)
@@ -247,7 +247,7 @@ def rule_for(
     region = region if trees == 1 else 0  # the first of several trees has seen few of the rows
     deep = learned and strength >= _DEEP_FROM * classes
     depth = 3 + sum(strength >= limit for limit in _DEEPER) if learned else levels
-    depth = max(depth, _DEEP if deep else 0, led)
+    depth = max(depth, _DEEP if deep else 0, n_public_levels)
     counts = Fraction(7, 100) if learned else _counts(strength)
     sloped = not learned and not in_cells and strength >= _CALIBRATED_FROM and classes <= MOST_WEIGHED
     slope = _OF_COUNTS * counts if sloped else Fraction(0)  # the histograms keep what they have
@@ -256,14 +256,14 @@ def rule_for(
         region_depth=region,
         asked=asked,
         cells=next((cells for limit, cells in _RANGE_OF_CELLS if per_cell < limit), 64),
-        splits=Fraction(16 if deep else 8 if learned else 6, 100) if depth > led else Fraction(0),
-        counts=_LED_COUNTS if led else counts - slope,
+        splits=Fraction(16 if deep else 8 if learned else 6, 100) if depth > n_public_levels else Fraction(0),
+        counts=_LED_COUNTS if n_public_levels else counts - slope,
         weights=Fraction(17, 100) if learned else Fraction(0),
         slope=slope,
         attribute_weight=1.0 if drowned or independent else min(1.0, (6 / asked) ** _OVERLAP),
         tree_weight=1.0,
         calibrated=not drowned,
-        led=led,
+        n_public_levels=n_public_levels,
     )
 
 

@@ -16,7 +16,7 @@ from anonkit.dp_trees.additive_model.budget_rule import Rule
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts
 from anonkit.dp_trees.additive_model.count_evidence import Shares, shares_of, shares_unasked
 from anonkit.dp_trees.additive_model.leaf_evidence import evidence_of_leaves
-from anonkit.dp_trees.additive_model.synthetic_population import World
+from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
 from anonkit.dp_trees.additive_model.weighting import FEATURE_UNIT, LARGEST_WEIGHT, Bounds, Features, NoisyStep
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.published.additive_scores import UNIT, AdditiveScores, places_of, region_of_nodes, softmax
@@ -201,7 +201,7 @@ class Combination:
         return replace(self, weights=weights)
 
     def calibrated(
-        self, world: World, randomness: Randomness, optimism: FloatArray | None = None, overlap: float = 0.0
+        self, world: LeafProductModel, randomness: Randomness, optimism: FloatArray | None = None, overlap: float = 0.0
     ) -> Combination:
         """Return the combination with intercepts that predict each class as often as the world has it.
 
@@ -210,7 +210,7 @@ class Combination:
 
         Parameters
         ----------
-        world : World
+        world : LeafProductModel
         randomness : Randomness
         optimism : array, shape (n_classes, n_classes), optional
             What rows of each class (row) score too much for each class (column): the counts know their own noise.

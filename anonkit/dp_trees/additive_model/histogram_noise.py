@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 
 from anonkit.domains.array_types import IntArray
-from anonkit.dp_trees.marginals.remaining_budget import Left
+from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.mechanisms.accounting import Draw
 from anonkit.mechanisms.approximate_accounting import GaussianDraw
 from anonkit.mechanisms.discrete_gaussian import LEAST_RATE, gaussian_counts
@@ -45,7 +45,7 @@ class HistogramNoise:
         return noised(counts, self.draw.rate, words)
 
 
-def gaussian_histograms(left: Left, asked: int, attributes: int) -> int:
+def gaussian_histograms(left: RemainingBudget, asked: int, attributes: int) -> int:
     """Return the number of histograms to measure with Gaussian noise; 0 where Laplace noise is drawn.
 
     Gaussian noise is drawn where more histograms than were planned have no more of it than these have of Laplace
@@ -53,7 +53,7 @@ def gaussian_histograms(left: Left, asked: int, attributes: int) -> int:
 
     Parameters
     ----------
-    left : Left
+    left : RemainingBudget
         What a row may lose in all histograms together, and the delta.
     asked : int
         Histograms with Laplace noise, 1 or more.
@@ -64,7 +64,7 @@ def gaussian_histograms(left: Left, asked: int, attributes: int) -> int:
     return min(_MORE * quiet, attributes) if quiet > asked else 0
 
 
-def as_quiet(left: Left, histograms: int) -> int:
+def as_quiet(left: RemainingBudget, histograms: int) -> int:
     """Return how many histograms of Gaussian noise have no more of it than so many of Laplace noise; 0 where none do.
 
     Notes
@@ -78,7 +78,7 @@ def as_quiet(left: Left, histograms: int) -> int:
     return found if rho >= _MORE * found * LEAST_RATE else 0
 
 
-def delta_may_pay(left: Left, attributes: int) -> bool:
+def delta_may_pay(left: RemainingBudget, attributes: int) -> bool:
     """Return whether Gaussian noise is less were all of epsilon spent on histograms, and all attributes measured.
 
     A function of public facts alone: where it is not, no delta is spent, and none is promised.

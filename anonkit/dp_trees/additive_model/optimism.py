@@ -15,7 +15,7 @@ import numpy as np
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.dp_trees.additive_model.combination import Combination
 from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise
-from anonkit.dp_trees.additive_model.synthetic_population import World
+from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
 from anonkit.mechanisms.discrete_laplace import Words
 
 _PAIRS = 8
@@ -23,7 +23,7 @@ _PAIRS = 8
 
 
 def optimism_of(
-    described: Callable[[Sequence[IntArray]], tuple[World, Combination]],
+    described: Callable[[Sequence[IntArray]], tuple[LeafProductModel, Combination]],
     histograms: Sequence[IntArray],
     law: HistogramNoise,
     words: Words,

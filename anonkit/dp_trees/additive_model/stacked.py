@@ -29,12 +29,12 @@ from anonkit.dp_trees.additive_model.consistency import AgreedCounts, rows_by_cl
 from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise, gaussian_histograms
 from anonkit.dp_trees.additive_model.optimism import optimism_of
 from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings
-from anonkit.dp_trees.additive_model.synthetic_population import World
+from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
 from anonkit.dp_trees.additive_model.weighting import NoisyStep, Step, added_curvature, added_gradient
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.grower import Watch, grow
 from anonkit.dp_trees.leaves import NoisyClassCounts
-from anonkit.dp_trees.marginals.remaining_budget import Left
+from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.pair_grid import PairGrid
 from anonkit.dp_trees.plan import Choices, Plan
 from anonkit.dp_trees.questions import CodedBatch, Counter
@@ -102,8 +102,8 @@ class StackedPlan:
         """The plan of the trees."""
         depth, rule = self.rule.depth, self.rule
         # evenly: the first splits of an interaction inform least, and all others rest on them
-        chosen = depth - rule.led
-        weights = (*[Fraction(0)] * rule.led, *[rule.splits / max(chosen, 1)] * chosen, rule.counts)
+        chosen = depth - rule.n_public_levels
+        weights = (*[Fraction(0)] * rule.n_public_levels, *[rule.splits / max(chosen, 1)] * chosen, rule.counts)
         changes = changed_rows(self.rows_per_unit, self.adjacency)
         return Plan(
             choices=Choices(
@@ -122,9 +122,11 @@ class StackedPlan:
         )
 
     @property
-    def histogram_loss(self) -> Left:
+    def histogram_loss(self) -> RemainingBudget:
         """Remaining budget for all histograms together."""
-        return Left(units=self._units[1], delta=self.delta, rows_per_unit=self.rows_per_unit, adjacency=self.adjacency)
+        return RemainingBudget(
+            units=self._units[1], delta=self.delta, rows_per_unit=self.rows_per_unit, adjacency=self.adjacency
+        )
 
     def with_delta(self, delta: Fraction) -> StackedPlan:
         """Return the plan with Gaussian noise on the histograms, where a delta makes that less; more are measured then.
@@ -223,7 +225,7 @@ class StackedForest:
     step: NoisyStep | None
     calibration: NoisyCalibration | None
     scores: AdditiveScores
-    world: World
+    world: LeafProductModel
     """Distribution that the noisy counts describe: rows are drawn from it."""
 
     @property
@@ -308,11 +310,11 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
 
 def _evidence(
     plan: StackedPlan, forest: PublishedForest, regions: tuple[int, ...], histograms: Sequence[IntArray]
-) -> tuple[World, Combination]:
+) -> tuple[LeafProductModel, Combination]:
     """Return what noisy histograms say of the population, and the evidence made of them."""
     scale = HistogramNoise(draw=plan.histogram_draw).scale
     agreed = AgreedCounts.of(forest, regions, histograms, scale, plan.count_scale)
-    return World.of(forest, regions, agreed), Combination.of(
+    return LeafProductModel.of(forest, regions, agreed), Combination.of(
         plan.rule, forest, regions, agreed, scale, plan.count_scale
     )
 

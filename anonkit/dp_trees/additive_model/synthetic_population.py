@@ -23,7 +23,7 @@ _SMOOTH = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class World:
+class LeafProductModel:
     """The synthetic population that noisy counts describe."""
 
     weights: FloatArray
@@ -38,7 +38,7 @@ class World:
     """For each attribute how the rows of a region and class are divided, shape (n_regions, codes, n_classes)."""
 
     @classmethod
-    def of(cls, forest: PublishedForest, regions: tuple[int, ...], counts: AgreedCounts) -> World:
+    def of(cls, forest: PublishedForest, regions: tuple[int, ...], counts: AgreedCounts) -> LeafProductModel:
         """Return the world of the first tree's leaves and the histograms of its regions.
 
         Parameters
@@ -71,7 +71,7 @@ class World:
         """Number of rows, estimated from the counts."""
         return float(self.weights.sum())
 
-    def blended(self) -> World:
+    def blended(self) -> LeafProductModel:
         """Return the population with half of each class's shares taken from all classes together.
 
         For rows that a model labels anew: they lie where only the accident of the noise separates classes,
@@ -83,7 +83,7 @@ class World:
             self, shares=tuple((shares + (shares @ classes)[:, :, np.newaxis]) / 2 for shares in self.shares)
         )
 
-    def without_missing(self, attributes: Sequence[int]) -> World:
+    def without_missing(self, attributes: Sequence[int]) -> LeafProductModel:
         """Return the world in which some attributes, by number, are never missing; their mass goes to their values.
 
         Leaves that only missing leads to have no rows then, and the others as many more.

@@ -29,7 +29,7 @@ from anonkit.dp_trees.marginals.mixture_rounding import in_units, without_values
 from anonkit.dp_trees.marginals.pair_completion import Completion, expected_squares
 from anonkit.dp_trees.marginals.pair_consistency import consistent_pair
 from anonkit.dp_trees.marginals.product_mixture import Mixture, fitted_mixture
-from anonkit.dp_trees.marginals.remaining_budget import Amount, Left
+from anonkit.dp_trees.marginals.remaining_budget import Amount, RemainingBudget
 from anonkit.dp_trees.marginals.table_fit import moved_nearer, wanted_tables
 from anonkit.dp_trees.marginals.table_plan import TableDraw, TablePlan, candidate_pairs, names_of, plan_of
 from anonkit.dp_trees.marginals.tree_pairs import order_of, rows_of_tree
@@ -66,7 +66,7 @@ class LearnedMarginals:
 
 @one_thread()
 def learn(
-    layout: Layout, counter: Counter, rows: float, left: Left, whole: int, randomness: Randomness
+    layout: Layout, counter: Counter, rows: float, left: RemainingBudget, whole: int, randomness: Randomness
 ) -> LearnedMarginals:
     """Count, choose, add noise, and fit the mixture.
 
@@ -78,7 +78,7 @@ def learn(
         Holds the rows.
     rows : float
         Number of rows, public or noisy.
-    left : Left
+    left : RemainingBudget
         What may still be lost.
     whole : int
         What a row may lose in all, in units of 2**-52 of epsilon.
@@ -99,7 +99,7 @@ def learn(
 
 
 def planned(
-    layout: Layout, counter: Counter, rows: float, left: Left, whole: int, randomness: Randomness
+    layout: Layout, counter: Counter, rows: float, left: RemainingBudget, whole: int, randomness: Randomness
 ) -> tuple[TablePlan, ViewChoice, ExactTables]:
     """Count all tables, choose the view, and plan the draws of tables and pairs; parameters are those of `learn`."""
     exact = ExactTables.counted(layout, candidate_pairs(layout), counter)

@@ -37,7 +37,7 @@ class Amount:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Left:
+class RemainingBudget:
     """Remaining epsilon of a row, and the unspent delta."""
 
     units: int
@@ -47,7 +47,7 @@ class Left:
     rows_per_unit: int = 1
     adjacency: str = ADD_OR_REMOVE
 
-    def after(self, units: int) -> Left:
+    def after(self, units: int) -> RemainingBudget:
         """Return what is left when so many units of a row are spent."""
         return replace(self, units=self.units - units)
 

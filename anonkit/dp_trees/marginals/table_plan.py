@@ -10,7 +10,7 @@ from fractions import Fraction
 from anonkit.dp_trees.marginals import marginal_rule as rule
 from anonkit.dp_trees.marginals.column_layout import Layout, Pair
 from anonkit.dp_trees.marginals.dependency_tree import WIDTH
-from anonkit.dp_trees.marginals.remaining_budget import Left
+from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, Draw, rate_within, shares
 from anonkit.mechanisms.approximate_accounting import ConcentratedChoice, GaussianDraw
 from anonkit.published.noisy_tables import LAPLACE
@@ -55,7 +55,7 @@ def plan_of(
     candidates: Sequence[Pair],
     edges: int,
     further: int,
-    left: Left,
+    left: RemainingBudget,
     law: str,
     *,
     tied: bool = False,
@@ -72,7 +72,7 @@ def plan_of(
     candidates : sequence of pair
     edges, further : int
         Pairs of the forest that was forecast, and beside it: see `marginal_rule.divided`.
-    left : Left
+    left : RemainingBudget
         What may be lost in all these draws.
     law : {"discrete-laplace", "discrete-gaussian"}
         Of the noise: what is lost is epsilon, or rho.
@@ -114,7 +114,7 @@ def can_hold(layout: Layout) -> bool:
     return layout.classes * int(layout.offsets[-1]) ** 2 <= rule.MOST_VALUE_PAIRS
 
 
-def _choice(left: Left, law: str, purpose: str, units: int, times: int) -> ChoiceDraw:
+def _choice(left: RemainingBudget, law: str, purpose: str, units: int, times: int) -> ChoiceDraw:
     if law != LAPLACE:
         return left.choice(purpose, units, WIDTH, times)
     rate = rate_within(units // times, WIDTH)

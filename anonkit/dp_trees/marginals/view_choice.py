@@ -20,7 +20,7 @@ from anonkit.dp_trees.marginals.dependency_tree import STEPS, spanning_edges
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
 from anonkit.dp_trees.marginals.marginal_rule import Forecast
 from anonkit.dp_trees.marginals.noisy_readings import DEPENDENCE_WIDTH, Reading, reading_draw
-from anonkit.dp_trees.marginals.remaining_budget import Amount, Left
+from anonkit.dp_trees.marginals.remaining_budget import Amount, RemainingBudget
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 from anonkit.randomness import Randomness
@@ -54,13 +54,15 @@ class ViewChoice:
     gain: float = 0.0
     """Noisy estimate of the forest's gain, as a distance; 0 where nothing was read."""
     readings: tuple[Reading, ...]
-    left: Left
+    left: RemainingBudget
     """Remaining budget for tables and choices."""
     amount: Amount
     """The part of it that is spent: the epsilon, or the rho, whichever is less noise."""
 
 
-def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomness: Randomness) -> ViewChoice:
+def chosen_view(
+    exact: ExactTables, rows: float, left: RemainingBudget, whole: int, randomness: Randomness
+) -> ViewChoice:
     """Choose the plan.
 
     Parameters
@@ -69,7 +71,7 @@ def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomn
         Of the finest view: split by the target where it may split.
     rows : float
         Number of rows, public or noisy.
-    left : Left
+    left : RemainingBudget
         What may still be lost.
     whole : int
         What a row may lose in all, in units of 2**-52 of epsilon.
@@ -103,13 +105,13 @@ def chosen_view(exact: ExactTables, rows: float, left: Left, whole: int, randomn
     return reader.chosen(view, gain, speaks=speaks)
 
 
-def _asks_for_one_tree(pooled: _Seen, divided: _Seen, left: Left) -> bool:
+def _asks_for_one_tree(pooled: _Seen, divided: _Seen, left: RemainingBudget) -> bool:
     """Return whether one tree is read before a split: noise is Gaussian, and too much of it for a split."""
     law = pooled.forecast.quietest(pooled.spanning, left.amounts).law
     return law == GAUSSIAN and divided.quiet_distance(divided.spanning, left) > rule.GAUSSIAN_SPLIT_NOISE
 
 
-def _split_pays(pooled: _Seen, divided: _Seen, left: Left, reader: _Reader) -> tuple[bool, float, bool]:
+def _split_pays(pooled: _Seen, divided: _Seen, left: RemainingBudget, reader: _Reader) -> tuple[bool, float, bool]:
     """Return whether the target shall split the tables, what that was read to gain, and whether columns speak of it.
 
     Where nothing was read it gains 0, and they do not.
@@ -118,7 +120,7 @@ def _split_pays(pooled: _Seen, divided: _Seen, left: Left, reader: _Reader) -> t
     ----------
     pooled, divided : _Seen
         The view in which all columns are alike, and that of the split.
-    left : Left
+    left : RemainingBudget
         What was left before any reading.
     reader : _Reader
     """
@@ -155,7 +157,7 @@ class _Seen:
             spanning=spanning_edges(pairs, len(exact.columns)),
         )
 
-    def quiet_distance(self, edges: int, left: Left) -> float:
+    def quiet_distance(self, edges: int, left: RemainingBudget) -> float:
         """Return the expected distance by noise alone, under the quieter law."""
         return self.forecast.distance(edges, self.forecast.quietest(edges, left.amounts))
 
@@ -175,7 +177,7 @@ _NO_GAIN = _Gain(distance=0.0, edges=0)
 class _Reader:
     """Takes readings, and keeps what is left after them."""
 
-    def __init__(self, *, whole: int, noise: float, randomness: Randomness, left: Left) -> None:
+    def __init__(self, *, whole: int, noise: float, randomness: Randomness, left: RemainingBudget) -> None:
         self.left, self.noise, self.epsilon = left, noise, whole / (1 << 52)
         self._whole, self._randomness = whole, randomness
         self._readings: list[Reading] = []
@@ -234,7 +236,7 @@ class _Reader:
         )
 
 
-def delta_may_pay(layout: Layout, pairs: tuple[Pair, ...], left: Left) -> bool:
+def delta_may_pay(layout: Layout, pairs: tuple[Pair, ...], left: RemainingBudget) -> bool:
     """Return whether Gaussian noise is the less of both on the largest tree that there could be, were rows without end.
 
     A function of public facts alone: where it is not, no delta is spent, and none is promised.

@@ -26,7 +26,7 @@ from anonkit.dp_trees.additive_model.budget_rule import (
 from anonkit.dp_trees.additive_model.histogram_noise import delta_may_pay
 from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings, PairQuestions
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
-from anonkit.dp_trees.additive_model.synthetic_population import World
+from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
 from anonkit.dp_trees.additive_model.target_bins import (
     TargetCounts,
     TargetHistogram,
@@ -36,7 +36,7 @@ from anonkit.dp_trees.additive_model.target_bins import (
 )
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.leaf_cells import cells_of
-from anonkit.dp_trees.marginals.remaining_budget import Left
+from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.release import declared_schema
 from anonkit.dp_trees.release.coded_rows import counted, counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod
@@ -136,7 +136,7 @@ class StackedMethod(CellMethod, DeltaMethod):
 
     def _delta_may_pay(self, schema: TreeSchema) -> bool:
         """Return whether histograms may have Gaussian noise, by epsilon, delta and the number of attributes alone."""
-        left = Left(
+        left = RemainingBudget(
             units=self._row_units,
             delta=Fraction(self.delta),
             rows_per_unit=self.rows_per_unit,
@@ -190,7 +190,7 @@ class StackedMethod(CellMethod, DeltaMethod):
         schema = replace(schema_of(domains, rule.cells), classes=schema.classes)
         lead = found.grid(schema, left / (1 << 52) * max(rows, 1.0))
         if lead is not None:
-            rule = self._chosen(follow(led=len(lead.levels)))
+            rule = self._chosen(follow(n_public_levels=len(lead.levels)))
         plan = StackedPlan(
             rule=rule,
             schema=schema,
@@ -265,8 +265,16 @@ class StackedMethod(CellMethod, DeltaMethod):
         if (found := self.questions_of(plan).asked(counter, plan.row_units, rng)).units:
             coded, plan = plan.schema, self.plan(policy, rows, counting, numbers, found)
             counter = counter if plan.schema == coded else counter_of(source, engine, plan.schema, keep)
-        led, levels = plan.rule.led, plan.rule.depth + 3  # a grid that leads is grown without reading the rows
-        learned = learn(plan, counter, rng, lambda level: progress("growing", (level - led) / (levels - led)))
+        n_public_levels, levels = (
+            plan.rule.n_public_levels,
+            plan.rule.depth + 3,
+        )  # a grid that leads is grown without reading the rows
+        learned = learn(
+            plan,
+            counter,
+            rng,
+            lambda level: progress("growing", (level - n_public_levels) / (levels - n_public_levels)),
+        )
         claim = (float(self.epsilon), float(self.delta)) if self._delta_may_pay(plan.schema) else (self._claim, 0)
         return stacked_draft(learned, policy, engine, rng, self.as_, claim, self.told, numbers)
 
@@ -353,7 +361,7 @@ class StackedRows:
 
     forest: PublishedForest
     scores: AdditiveScores
-    world: World
+    world: LeafProductModel
     numbers: TargetHistogram | None = None
     """Of a numeric target: where in its bin a number is drawn."""
 

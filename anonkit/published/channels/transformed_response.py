@@ -113,7 +113,7 @@ class TransformedResponse:
         return cls(multiplier=Draw(mean=1, variance=0), offset=Draw(mean=0, variance=0), step=2.0**-1074)
 
     @property
-    def is_clear(self) -> bool:
+    def is_unperturbed(self) -> bool:
         """True when the published number is the true one."""
         return self.multiplier == Draw(mean=1, variance=0) and self.offset.variance == 0
 

@@ -8,7 +8,7 @@ import pytest
 from anonkit.dp_trees.additive_model.budget_rule import rule_for
 from anonkit.dp_trees.additive_model.combination import Combination
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts
-from anonkit.dp_trees.additive_model.synthetic_population import World
+from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
 from anonkit.dp_trees.additive_model.weighting import FEATURE_UNIT
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.published.additive_scores import places_of, softmax
@@ -46,7 +46,7 @@ def test_evidence_points_where_the_counts_do() -> None:
 
 def test_calibration_predicts_classes_as_often_as_the_world_has_them() -> None:
     """Mean probabilities over drawn rows are the shares of the noisy counts."""
-    world = World.of(FOREST, (0,), AgreedCounts.of(FOREST, (0,), HISTOGRAMS, 10.0, 10.0))
+    world = LeafProductModel.of(FOREST, (0,), AgreedCounts.of(FOREST, (0,), HISTOGRAMS, 10.0, 10.0))
     found = _combination().calibrated(world, Randomness.seeded(1))
     rows = world.draw(5000, Words(Randomness.seeded(2)))
     chances = softmax(found.scores().logarithms(places_of(FOREST, rows.codes), rows.codes))

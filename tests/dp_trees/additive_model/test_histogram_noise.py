@@ -21,7 +21,7 @@ from anonkit.dp_trees.additive_model.histogram_noise import (
     gaussian_histograms,
 )
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
-from anonkit.dp_trees.marginals.remaining_budget import Left
+from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.mechanisms.accounting import Accounting, Draw, units_of
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, GaussianDraw
@@ -90,7 +90,7 @@ def test_what_is_paid_in_epsilon_and_in_rho_comes_to_the_claim(
 @pytest.mark.parametrize("adjacency", [ADD_OR_REMOVE, REPLACE])
 def test_as_many_gaussian_histograms_have_no_more_noise_and_one_more_has(adjacency: str) -> None:
     """By the variances of both laws, at the rates that would be planned."""
-    left = Left(units=units_of(0.5), delta=Fraction(1e-6), adjacency=adjacency)
+    left = RemainingBudget(units=units_of(0.5), delta=Fraction(1e-6), adjacency=adjacency)
     for asked in (20, 35, 60):
         found = as_quiet(left, asked)
         most = noise_variance(left.table(LAPLACE, "h", left.units, asked).rate)
@@ -105,11 +105,11 @@ def test_as_many_gaussian_histograms_have_no_more_noise_and_one_more_has(adjacen
 
 def test_delta_pays_with_many_attributes_and_not_with_few() -> None:
     """By public facts alone; without a delta, and where noise would be wider than any that is drawn, never."""
-    left = Left(units=ONE, delta=Fraction(1e-6))
+    left = RemainingBudget(units=ONE, delta=Fraction(1e-6))
     paying = [delta_may_pay(left, attributes) for attributes in (0, 1, 3, 30, 60)]
     assert paying == [False, False, False, True, True]
-    assert not delta_may_pay(Left(units=ONE), 60)
-    tiny = Left(units=units_of(2e-6), delta=Fraction(1e-12))
+    assert not delta_may_pay(RemainingBudget(units=ONE), 60)
+    tiny = RemainingBudget(units=units_of(2e-6), delta=Fraction(1e-12))
     assert 0 < tiny.whole(GAUSSIAN) < LEAST_RATE * 120
     assert as_quiet(tiny, 60) == gaussian_histograms(tiny, 60, 60) == 0
 

@@ -283,11 +283,11 @@ def test_no_pair_leads_cells_nor_several_trees_nor_the_owners_depth(more: dict[s
 def test_a_rule_that_a_pair_leads_pays_for_its_leaves_and_for_what_is_chosen_below() -> None:
     """A fifth for the counts; no splits where the grid is as deep as the tree."""
     told = {"epsilon": 1.0, "rows": 20_000.0, "attributes": 10, "classes": 2}
-    before, short, long = (rule_for(**told, led=led) for led in (0, 2, 8))  # type: ignore[arg-type]
+    before, short, long = (rule_for(**told, n_public_levels=led) for led in (0, 2, 8))  # type: ignore[arg-type]
     assert (before.depth, short.depth, long.depth) == (5, 5, 8)
     assert (before.splits, short.splits, long.splits) == (Fraction(16, 100), Fraction(16, 100), 0)
     assert short.counts == long.counts == Fraction(1, 5)
-    few = rule_for(epsilon=1.0, rows=2_000.0, attributes=10, classes=2, led=4)
+    few = rule_for(epsilon=1.0, rows=2_000.0, attributes=10, classes=2, n_public_levels=4)
     assert (few.weights, few.depth, few.splits, few.counts) == (0, 4, 0, Fraction(1, 5))
 
 

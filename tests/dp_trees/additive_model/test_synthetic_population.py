@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts, rows_by_class
-from anonkit.dp_trees.additive_model.synthetic_population import World
+from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
 from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.published.additive_scores import places_of
 from anonkit.published.tree_attributes import Split
@@ -41,7 +41,7 @@ def _as_they_are(histograms: tuple[np.ndarray, ...] = HISTOGRAMS) -> AgreedCount
 
 def test_rows_are_those_of_the_noisy_counts() -> None:
     """About 1,200 rows; a class that a leaf has fewer than none of has none there; codes stay in their leaves."""
-    world = World.of(FOREST, (0,), _as_they_are())
+    world = LeafProductModel.of(FOREST, (0,), _as_they_are())
     rows = world.draw(world.rows, Words(Randomness.seeded(1)))
     assert abs(rows.labels.size - 1200) <= 2
     leaves = places_of(FOREST, rows.codes)[0]
@@ -53,7 +53,7 @@ def test_rows_are_those_of_the_noisy_counts() -> None:
 
 def test_blending_keeps_the_shares_of_all_classes_together() -> None:
     """Classes differ half as much, and the whole is as it was."""
-    world = World.of(FOREST, (0,), _as_they_are())
+    world = LeafProductModel.of(FOREST, (0,), _as_they_are())
     blended, classes = world.blended(), world.weights.sum(axis=0) / world.rows
     for before, after in zip(world.shares, blended.shares, strict=True):
         assert after @ classes == pytest.approx(before @ classes)
@@ -66,7 +66,7 @@ def test_any_noise_makes_rows_of_the_domain(seed: int, scale: float) -> None:
     """Even where all counts are negative."""
     draw = np.random.default_rng(seed)
     noisy = tuple(np.rint(one + draw.laplace(0, scale + 1e-9, one.shape)).astype(np.int64) for one in HISTOGRAMS)
-    rows = World.of(FOREST, (1, 2), _as_they_are(tuple(np.repeat(one, 2, axis=0) for one in noisy))).draw(
+    rows = LeafProductModel.of(FOREST, (1, 2), _as_they_are(tuple(np.repeat(one, 2, axis=0) for one in noisy))).draw(
         50.0, Words(Randomness.seeded(seed))
     )
     assert abs(rows.labels.size - 50) <= 2
@@ -78,7 +78,7 @@ def test_a_world_without_missing_shows_none_and_keeps_its_rows() -> None:
     """Also where a leaf has nothing but missing, or nothing but values that nobody has."""
     shares = np.array([[0.6, 1.0], [0.0, 0.0], [0.4, 0.0]])[np.newaxis]
     leads = np.array([[True, False, True], [False, True, True], [False, False, True]])
-    world = World(
+    world = LeafProductModel(
         weights=np.array([[30.0, 10.0], [4.0, 4.0], [20.0, 12.0]]),
         nodes=np.arange(3),
         region=np.zeros(3, dtype=np.int64),

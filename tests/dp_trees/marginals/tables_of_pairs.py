@@ -11,7 +11,7 @@ from anonkit.dp_trees.marginals.column_layout import Layout
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn, measured
 from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
-from anonkit.dp_trees.marginals.remaining_budget import Left
+from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.marginals.table_plan import plan_of
 from anonkit.dp_trees.marginals.view_choice import ViewChoice
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
@@ -46,9 +46,9 @@ def batch_of(codes: np.ndarray, labels: np.ndarray | None = None, first: int = 0
     return CodedBatch(codes=codes.astype(np.uint8), labels=classes, first_row=first)
 
 
-def left_of(epsilon: float, delta: float = 0.0) -> Left:
+def left_of(epsilon: float, delta: float = 0.0) -> RemainingBudget:
     """All that a row may lose."""
-    return Left(units=units_of(epsilon), delta=Fraction(delta))
+    return RemainingBudget(units=units_of(epsilon), delta=Fraction(delta))
 
 
 def learned(

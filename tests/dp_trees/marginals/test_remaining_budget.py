@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.checks.gaussian_lines import epsilon_of
 from anonkit.dp_trees.marginals.dependency_tree import WIDTH
-from anonkit.dp_trees.marginals.remaining_budget import Amount, Left
+from anonkit.dp_trees.marginals.remaining_budget import Amount, RemainingBudget
 from anonkit.dp_trees.marginals.table_plan import plan_of
 from anonkit.dp_trees.marginals.view_choice import delta_may_pay
 from anonkit.errors import ParameterError
@@ -45,7 +45,7 @@ def test_a_plan_in_rho_comes_to_no_more_than_epsilon_and_delta(
 ) -> None:
     """Tables and choices of the whole, for every unit and both kinds of neighbours; and hardly less."""
     changed = rows * (2 if adjacency == REPLACE else 1)
-    left = Left(
+    left = RemainingBudget(
         units=units_of(Fraction(epsilon) / changed), delta=Fraction(delta), rows_per_unit=rows, adjacency=adjacency
     )
     plan = plan_of(LAYOUT, LAYOUT.pairs, edges, 4 if edges == 13 else 0, left, GAUSSIAN)
@@ -59,7 +59,9 @@ def test_a_plan_in_rho_comes_to_no_more_than_epsilon_and_delta(
 def test_a_choice_costs_the_square_of_its_range() -> None:
     """By the formula, with each of two replaced rows twice: sixteen times the price of one row that comes."""
     one, sixteen = (
-        Left(units=ONE, delta=Fraction(1e-6), rows_per_unit=rows, adjacency=adjacency).choice("c", 1 << 44, WIDTH, 3)
+        RemainingBudget(units=ONE, delta=Fraction(1e-6), rows_per_unit=rows, adjacency=adjacency).choice(
+            "c", 1 << 44, WIDTH, 3
+        )
         for rows, adjacency in ((1, ADD_OR_REMOVE), (2, REPLACE))
     )
     assert one.exact_rho == 3 * Fraction(one.rate * WIDTH, ONE) ** 2 / 8
@@ -73,8 +75,8 @@ def test_a_choice_costs_the_square_of_its_range() -> None:
 
 def test_without_a_delta_there_is_epsilon_alone() -> None:
     """And with one, both; what is spent is gone from both."""
-    assert [amount.law for amount in Left(units=ONE).amounts] == [LAPLACE]
-    left = Left(units=ONE, delta=Fraction(1e-6))
+    assert [amount.law for amount in RemainingBudget(units=ONE).amounts] == [LAPLACE]
+    left = RemainingBudget(units=ONE, delta=Fraction(1e-6))
     (pure, rho), (less, fewer) = left.amounts, left.after(ONE // 2).amounts
     assert (pure.law, rho.law) == (LAPLACE, GAUSSIAN)
     assert less.loss == pure.loss / 2
@@ -92,7 +94,7 @@ def test_the_mean_noise_that_the_rule_reckons_with_is_that_of_the_law(law: str) 
 
 def test_delta_pays_with_many_columns_and_not_with_few() -> None:
     """Fourteen columns and their tree, or three: by public facts alone."""
-    left = Left(units=ONE, delta=Fraction(1e-9))
+    left = RemainingBudget(units=ONE, delta=Fraction(1e-9))
     assert delta_may_pay(LAYOUT, LAYOUT.pairs, left)
     few = layout_of([4, 3, 5])
     assert not delta_may_pay(few, few.pairs, left)
@@ -141,7 +143,7 @@ def test_the_gaussian_noise_of_a_tiny_table_has_the_planned_law() -> None:
 def test_an_audit_of_a_plan_in_rho_stays_below_epsilon() -> None:
     """The only row of a table of six columns, there or not: 50,000 draws of all its tables show some of the claim."""
     epsilon, delta = 3.0, 1e-3
-    left = Left(units=units_of(epsilon), delta=Fraction(delta))
+    left = RemainingBudget(units=units_of(epsilon), delta=Fraction(delta))
     layout = layout_of([2] * 6)
     rates = [draw.rate for draw in plan_of(layout, layout.pairs, 0, 0, left, GAUSSIAN).one_ways]
 
