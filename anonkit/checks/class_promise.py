@@ -78,7 +78,7 @@ def validate_classes(evidence: Evidence) -> Validation:
     if given is None:
         counted += figure_checks(report, disclosure, promise, params)
         counted.append(
-            prediction_check(data, schema, report, promise.quasi_identifiers, by_people=promise.unit is not None)
+            prediction_check(data, schema, report, promise.quasi_identifiers, several_rows=_several_rows(disclosure))
         )
         counted += verification_checks(report, [*made, *kept, *evidence.repeated], uncountable)
         if promise.candidates or promise.independent_rows or "candidates" in params:
@@ -94,6 +94,11 @@ def validate_classes(evidence: Evidence) -> Validation:
     more = [check for check in requested.checks(disclosure, watched, promise.unit) if check not in promised]
     checks = (*evidence.checks, *budget_checks(report), *promised, *counted, *more)
     return Validation(checks=checks, disclosure=disclosure, population=population.block, notes=population.notes)
+
+
+def _several_rows(disclosure: Disclosure) -> bool:
+    """Return whether a person has several rows, by the counts of people."""
+    return disclosure.counts is not None and int(disclosure.counts.classes.sum()) != disclosure.rows
 
 
 def _of_own(disclosure: Disclosure, evidence: Evidence, promise: KAnonymity, given: Sequence[str] | None) -> Disclosure:

@@ -156,7 +156,7 @@ def measure(
     target : str, optional
         Column whose value is compared within each class: `Disclosure.uniform`, in rows also where people are counted.
     listed : sequence of str
-        Columns whose values are looked at one by one: `Disclosure.by_value`.
+        Columns whose values are looked at one by one, in people where they are counted: `Disclosure.by_value`.
     beside : KnownBeside, optional
         What may be known beside the quasi-identifiers: `Disclosure.clear`.
     reading : ReadValues
@@ -164,23 +164,26 @@ def measure(
         widths from the table.
     """
     reading = reading.reading(sensitive)
+    by_people = [] if unit is None and people is None else [name for name in listed if name not in sensitive]
+    valued = (*sensitive, *by_people)
     known = () if beside is None else (*beside.columns, *beside.sensitive)
     columns = (*quasi_identifiers, *sensitive, *(name for name in (unit, target) if name is not None), *listed, *known)
     with few_combined(table, columns) as lines:
         if isinstance(lines, Lines):
             as_they_stand = counted_alike(lines, columns)
             lines = read_lines(as_they_stand, [name for name in reading.columns if name in columns], reading)
-            rows, everybody, numbered = number_classes(lines, quasi_identifiers, sensitive, unit)
+            rows, everybody, numbered = number_classes(lines, quasi_identifiers, valued, unit)
             values = (
                 ClassValues.of(numbered, f"s{at}", rows, name in missing_is_value, units=unit is not None)
-                for at, name in enumerate(sensitive)
+                for at, name in enumerate(valued)
             )
             look = _Look(
-                lines={name: as_they_stand for name in sensitive if name in listed},
+                lines={name: as_they_stand for name in valued if name in listed},
                 reading=reading,
                 missing_is_value=missing_is_value,
+                diverse=sensitive,
             )
-            of_values = _of_values(rows, everybody, zip(sensitive, values, strict=True), people, recursive, look)
+            of_values = _of_values(rows, everybody, zip(valued, values, strict=True), people, recursive, look)
             uniform = None if target is None else uniform_classes(lines, quasi_identifiers, target)
             by_value = {
                 name: value_confidence(
@@ -199,9 +202,9 @@ def measure(
         return _disclosure(
             found.rows, sensitive=found.sensitive, uniform=found.uniform, by_value=confidence.by_value, clear=clear
         )
-    there = people_in_spread(lines, quasi_identifiers, sensitive, missing_is_value, unit, reading)
-    with cells_in_spread(lines, [name for name in sensitive if name in listed]) as cells:
-        look = _Look(lines=cells, reading=reading, missing_is_value=missing_is_value)
+    there = people_in_spread(lines, quasi_identifiers, valued, missing_is_value, unit, reading)
+    with cells_in_spread(lines, [name for name in valued if name in listed]) as cells:
+        look = _Look(lines=cells, reading=reading, missing_is_value=missing_is_value, diverse=sensitive)
         of_values = _of_values(there.rows, there.people, there.values.items(), people, recursive, look)
     of_values["by_value"] = {name: of_values["by_value"].get(name, own) for name, own in confidence.by_value.items()}
     uniform = None if target is None else measure(table, quasi_identifiers, target=target, reading=reading).uniform
@@ -231,6 +234,8 @@ class _Look:
     """By column whose values are looked at: the table, or its different cells."""
     reading: ReadValues
     missing_is_value: Sequence[str]
+    diverse: Sequence[str]
+    """Columns whose diversity is measured."""
 
     def at(
         self, name: str, own: ClassValues | CountedValues, everybody: Counts, held: HeldByPeople
@@ -265,7 +270,8 @@ def _of_values(
     Parameters
     ----------
     values : iterable
-        Sensitive columns with their values, each counted before the next one is read.
+        Sensitive columns with their values, and the target where people are counted, each counted before the next one
+        is read.
     """
     checks: list[Check] = []
     if people is not None:
@@ -281,7 +287,8 @@ def _of_values(
                 held[name] = people.sensitive[name]
         elif everybody is not None:
             held[name] = own.held(everybody)
-        diversity[name] = own.diversity(name, look.reading, everybody, held.get(name), recursive)
+        if name in look.diverse:
+            diversity[name] = own.diversity(name, look.reading, everybody, held.get(name), recursive)
         if name in held and name in look.lines and everybody is not None:
             by_value[name] = look.at(name, own, everybody, held[name])
     return {

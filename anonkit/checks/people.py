@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published counts of people per class and per sensitive value, which cannot be recounted without the unit column.
+"""Published counts of people per class and per value of a secret, which cannot be recounted without the unit column.
 
 The unit column is not in the table. What a validation needs of it is in `params.json`: counts, in
 the order of the classes and values of the table itself, without any of their cells.
@@ -28,7 +28,7 @@ _NEVER_ALONE = 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HeldByPeople:
-    """The holders of the values of one sensitive attribute."""
+    """The holders of the values of one sensitive attribute, or of the target."""
 
     values: Counts
     """People with each value in each class, ascending by class and value."""
@@ -46,14 +46,16 @@ class PeopleCounts:
 
     Privacy
     -------
-    Of every class: how many people share it, at least k in a release. Of every sensitive value in a class: how many
-    hold it, where one person with several such rows is published as two, and so is one person with a value among others
-    without. No count of rows is in it; how many rows one of several people has does not follow from it.
+    Of every class: how many people share it, at least k in a release. Of every value in a class of a sensitive column
+    or the target: how many hold it, where one person with several such rows is published as two, and so is one person
+    with a value among others without. No count of rows is in it; how many rows one of several people has does not
+    follow from it.
     """
 
     classes: Counts
     """People in each class, ascending by its cells, missing last."""
     sensitive: Mapping[str, HeldByPeople] = field(default_factory=dict)
+    """By column: the target's values are told like those of sensitive columns."""
     parts: Sequence[Sequence[Sequence[int]]] = ()
     """Of parts of the classes, which other columns make: how many have so many rows, people, rows that are alike with
     theirs, and people who have one of these (`anonkit.checks.clear_parts`)."""

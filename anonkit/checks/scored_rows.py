@@ -70,7 +70,7 @@ def prediction_of_first_rows(
 
 
 def prediction_check(
-    data: Path, schema: pa.Schema, report: Mapping[str, Any], quasi_identifiers: Sequence[str], *, by_people: bool
+    data: Path, schema: pa.Schema, report: Mapping[str, Any], quasi_identifiers: Sequence[str], *, several_rows: bool
 ) -> Check:
     """Check the figures of prediction in a report against the rows of the release.
 
@@ -78,9 +78,9 @@ def prediction_check(
     ----------
     data : path
         The release with labels; `schema` is its own.
-    by_people : bool
-        Whether the promise is about people: then there are no such figures, since the order of the rows would disclose
-        which rows are of one person.
+    several_rows : bool
+        Whether a person has several rows: then there are no such figures, since the order of the rows would disclose
+        which rows are not of one person.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def prediction_check(
         return none_of(PREDICTION, int(scored is not None))
     target = next((column["name"] for column in report["columns"] if column["role"] == "target"), None)
     features = features_of(schema, quasi_identifiers)
-    if by_people or not isinstance(target, str) or target not in schema.names:
+    if several_rows or not isinstance(target, str) or target not in schema.names:
         return none_of(PREDICTION, 1)
     if isinstance(scored, bool) or not isinstance(scored, int):
         return none_of(PREDICTION, 1)

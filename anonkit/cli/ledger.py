@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.errors import LedgerError, ParameterError, did_you_mean
 
 if TYPE_CHECKING:
+    from anonkit.ledger import Ledger
     from anonkit.ledger.ledger_place import LedgerPlace
     from anonkit.ledger.standing import Entry, Standing, State
 
@@ -77,19 +79,20 @@ def command(
         raise WrongUsage("one ledger is shown at a time", "WHERE, --ledger PLACE or --policy FILE")
     place = _place(where[0] if where else ledger, policy)
     if not place.may_be_there:
-        raise LedgerError(f"{str(place)!r} does not exist", "anonkit ledger WHERE: a ledger, a folder or a release")
+        raise _not_there(place, where[0] if where else None, withdraw)
     opened = Ledger(place)
+    if dataset is not None:  # before anything is changed
+        names = [standing.dataset for standing in opened.datasets()]
+        if dataset not in names:
+            raise ParameterError(f"dataset {dataset!r} is not in the ledger", did_you_mean(dataset, names))
     if withdraw is not None:
+        if dataset is not None:
+            _refuse_another(withdraw, dataset, opened)
         opened.withdraw(withdraw)
     if forget is not None:
         opened.forget(forget)
     ended = [_ended(entry, state) for entry, state in opened.settle()] if settle else []
-    datasets = opened.datasets()
-    if dataset is not None:
-        names = [standing.dataset for standing in datasets]
-        if dataset not in names:
-            raise ParameterError(f"dataset {dataset!r} is not in the ledger", did_you_mean(dataset, names))
-        datasets = [standing for standing in datasets if standing.dataset == dataset]
+    datasets = [standing for standing in opened.datasets() if dataset in (None, standing.dataset)]
     text = "\n\n".join(_dataset_text(standing) for standing in datasets) or "Nothing was released yet."
     forgotten = opened.forgotten
     return Outcome(
@@ -101,6 +104,35 @@ def command(
         },
         notes=[*ended, *([] if forgotten is None else [f"{forgotten.message}. {forgotten.hint}"])],
     )
+
+
+def _not_there(place: LedgerPlace, where: str | None, withdraw: int | None) -> LedgerError:
+    """Return the error for a place without a ledger; where it is the name of a dataset, it says how to name one."""
+    from anonkit.ledger import Ledger
+
+    usual = _place(None, None)
+    if where is not None and usual.may_be_there:
+        known = {standing.dataset for standing in Ledger(usual).datasets()}
+        if where in known:
+            more = "" if withdraw is None else f" --withdraw {withdraw}"
+            return LedgerError(
+                f"{where!r} is no ledger, folder or release: it is a dataset of the ledger {str(usual)!r}",
+                f"anonkit ledger --dataset {shlex.quote(where)}{more}",
+            )
+    return LedgerError(
+        f"{str(place)!r} does not exist",
+        "anonkit ledger WHERE: a ledger, a folder or a release; --dataset NAME is one dataset of it",
+    )
+
+
+def _refuse_another(number: int, dataset: str, opened: Ledger) -> None:
+    """Refuse to withdraw a release of another dataset than the one that is named."""
+    of = {entry.number: standing.dataset for standing in opened.datasets() for entry in standing.entries}
+    if number in of and of[number] != dataset:
+        raise LedgerError(
+            f"release {number} is one of dataset {of[number]!r}, not of {dataset!r}",
+            f"anonkit ledger --dataset {shlex.quote(of[number])} --withdraw {number}",
+        )
 
 
 def _ended(entry: Entry, state: State) -> str:

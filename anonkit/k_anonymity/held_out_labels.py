@@ -9,11 +9,14 @@ first in the released file.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from anonkit.k_anonymity.contribution_bounds import KeysOfUsable
+from anonkit.k_anonymity.violating_classes import WithValue
 from anonkit.parameters import parameter
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
@@ -37,6 +40,29 @@ def all_labels_parameter() -> bool:
     return declared
 
 
+def one_row_each(source: Source, unit: str | None, engine: Engine, needed: Sequence[str] = ()) -> bool:
+    """Return whether no person has two rows; without a unit rows are independent.
+
+    Parameters
+    ----------
+    unit : str, optional
+        Column whose distinct values are people.
+    needed : sequence of str
+        Columns whose missing cells drop their row, which then counts for nobody.
+
+    Privacy
+    -------
+    The answer is public: a figure of prediction is stated where it is yes.
+    """
+    if unit is None:
+        return True
+    keys = KeysOfUsable(unit=unit, needed=needed)
+    schema = pa.schema([(unit, pa.string())])
+    people = engine.map_batches(source, keys, schema, same_rows=True)
+    sizes = engine.class_sizes(engine.map_batches(people, WithValue(unit), schema), (unit,), 1)
+    return all(size == 1 for size, _ in sizes.histogram)
+
+
 def held_out_labels(source: Source, policy: Policy, engine: Engine, randomness: Randomness) -> tuple[Source, str]:
     """Mark the rows whose labels the search does not see; return the table with the column of marks, and its name.
 
@@ -49,7 +75,8 @@ def held_out_labels(source: Source, policy: Policy, engine: Engine, randomness: 
     -------
     Whether a row is marked depends on the secret key and on its number alone: on no cell of it or of another row. The
     order of the released file shows which rows were marked, which discloses nothing of a row. Where a person has
-    several rows, as many marks as rows are independent of each other: the order connects no two rows.
+    several rows and nobody says so, as many marks as rows are independent of each other: the order connects no two
+    rows.
     """
     mark = "held out"
     while mark in source.schema.names or mark in policy.columns:

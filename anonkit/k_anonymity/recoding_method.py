@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from anonkit.errors import ChoiceError, GuaranteeError, PolicyError, option
 from anonkit.k_anonymity.contribution_bounds import bounded_contributions
-from anonkit.k_anonymity.held_out_labels import LEAST, held_out_labels
+from anonkit.k_anonymity.held_out_labels import LEAST, held_out_labels, one_row_each
 from anonkit.k_anonymity.preparing import Preparation, Prepared, prepare
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_draft import draft_recoded, unkept
@@ -132,8 +132,8 @@ class RecodingMethod(AnonymityModel, ABC):
         if policy.sensitive:
             usable = replace(usable, rules=settled_rules(self, source, policy, engine, usable.needed))
         guided, mark = self.preparation.guided and policy.target is not None, None
-        sees_all = policy.unit is not None or getattr(self, "all_labels", False)
-        if guided and not sees_all and usable.n_usable >= LEAST:
+        sees_all = getattr(self, "all_labels", False) or usable.n_usable < LEAST
+        if guided and not sees_all and one_row_each(source, policy.unit, engine, usable.needed):
             source, mark = held_out_labels(source, policy, engine, rng)
         searched = searched_rows(source, engine, rng, progress)
         sampled = searched is not source

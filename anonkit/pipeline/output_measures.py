@@ -24,7 +24,7 @@ from anonkit.checks.read_values import ReadValues
 from anonkit.checks.scored_rows import KEY, PREDICTION, features_of, prediction_of_first_rows, rows_to_score
 from anonkit.checks.utility import SAMPLE, RowsAsReleased, prediction_for_all_rows
 from anonkit.errors import GuaranteeError, InternalError, ReleaseFormatError
-from anonkit.k_anonymity.held_out_labels import held_out_labels
+from anonkit.k_anonymity.held_out_labels import held_out_labels, one_row_each
 from anonkit.k_anonymity.recoded_sample import has_classes, people_of, recoded_sample
 from anonkit.methods import METHODS
 from anonkit.pipeline.suppression_by_class import CountedTable, by_quarter, left_out_by_class
@@ -129,13 +129,13 @@ def answer_checks(
 
 
 def release_utility(
-    spool: Path, schema: pa.Schema, policy: Policy, counted: Disclosure | None, draft: Draft | None
+    spool: Path, schema: pa.Schema, policy: Policy, counted: Disclosure | None, draft: Draft | None, files: Engine
 ) -> dict[str, Any]:
     """Measure the utility of the released table, from the released table alone.
 
-    No figure of prediction is stated where the search has seen the labels of all rows, nor where the promise is about
-    people: the first rows could only be those of some people, all of each, and their order would then disclose which
-    rows are of one person.
+    No figure of prediction is stated where the search has seen the labels of all rows, nor where a person has several
+    rows: the first rows could only be those of some people, all of each, and their order would then disclose which
+    rows are not of one person (`anonkit.k_anonymity.held_out_labels`).
 
     Parameters
     ----------
@@ -145,6 +145,8 @@ def release_utility(
         Columns that are counted or released; those of one value are not.
     draft : Draft, optional
         Says which rows come first; without it no model is trained.
+    files : Engine
+        Reads the draft.
     """
     if counted is None:
         return {}
@@ -154,7 +156,7 @@ def release_utility(
     }
     if policy.target is None or policy.target not in schema.names:
         return out
-    if draft is None or draft.labels_seen or policy.unit is not None:
+    if draft is None or draft.labels_seen or not one_row_each(files.scan(spool, Policy()), policy.unit, files):
         return {**out, PREDICTION: NOT_MEASURED}
     scored = rows_to_score(count_rows(spool)) if draft.first is None else _rows_marked(spool, draft.first)
     is_number = policy.task is Task.REGRESSION

@@ -413,6 +413,7 @@ def _recounted(
             replace(policy, task=task_of_params(as_drafted)),
             counted,
             draft if request.utility else None,
+            files,
         ),
         owner={**draft.owner, **expected_suppression(draft, counted, classes)},
         notes=[

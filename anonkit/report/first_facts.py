@@ -409,7 +409,7 @@ def _secret(name: str, values: Sequence[Json], risk: Json, promise: Json, *, is_
     told = max(values, key=lambda each: (each["highest_confidence"], each["lift"]), default=None)
     if told is None:
         return
-    records = "people" if is_sensitive and risk.get("counted") == "people" else "rows"
+    records = "people" if risk.get("counted") == "people" else "rows"
     is_bad = is_sensitive and told["highest_confidence"] >= _SURE and told["lift"] >= _TELLING
     yield [
         Phrase(name, is_name=True, is_bad=is_bad),

@@ -56,8 +56,8 @@ def _stated(data: Path, target: str = "y", scored: int = 300) -> dict[str, Any]:
     return _report(target, scored, found)
 
 
-def _passes(data: Path, report: dict[str, Any], *, by_people: bool = False) -> bool:
-    return prediction_check(data, pq.read_schema(data), report, NAMES, by_people=by_people).passed
+def _passes(data: Path, report: dict[str, Any], *, several_rows: bool = False) -> bool:
+    return prediction_check(data, pq.read_schema(data), report, NAMES, several_rows=several_rows).passed
 
 
 @pytest.mark.parametrize("target", ["y", "amount"])
@@ -134,12 +134,12 @@ def test_a_promise_about_people_or_a_search_of_all_labels_states_no_figures(tmp_
     """There figures are refused, right as they may be; without them nothing is found wrong."""
     data = _written(_rows(700), tmp_path / "one.parquet")
     report = _stated(data)
-    assert not _passes(data, report, by_people=True)
+    assert not _passes(data, report, several_rows=True)
     assert not no_prediction(report).passed
     assert not no_prediction({"utility": {"scored_rows": 300}}).passed
     for utility in ({}, {"prediction_of_target": "not measured"}):
         assert no_prediction({"utility": utility}).passed
-        assert _passes(data, {**report, "utility": utility}, by_people=True)
+        assert _passes(data, {**report, "utility": utility}, several_rows=True)
 
 
 def test_small_files_and_files_without_features_have_no_figures(tmp_path: Path) -> None:

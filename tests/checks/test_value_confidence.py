@@ -162,11 +162,15 @@ def test_nothing_is_told_of_no_rows_and_of_no_value() -> None:
     ),
     is_text=st.booleans(),
     missing_is_value=st.booleans(),
+    is_sensitive=st.booleans(),
 )
 def test_people_are_told_as_a_count_by_hand_has_them(
-    rows: list[tuple[str, int | None, str]], is_text: bool, missing_is_value: bool
+    rows: list[tuple[str, int | None, str]], is_text: bool, missing_is_value: bool, is_sensitive: bool
 ) -> None:
-    """Each person once in a class and value, one of several rows as two, those of a band together; so when told too."""
+    """Each person once in a class and value, one of several rows as two, those of a band together; so when told too.
+
+    A target that nobody declared sensitive is told in the same way, and its diversity is not.
+    """
     cells = [None if s is None else (f"v{s:02}" if is_text else s) for _, s, _ in rows]
     table = pa.table(
         {
@@ -176,8 +180,10 @@ def test_people_are_told_as_a_count_by_hand_has_them(
         }
     )
     declared = ["s"] if missing_is_value else []
-    asked: dict[str, Any] = {"sensitive": ["s"], "missing_is_value": declared, "listed": ["s"]}
+    sensitive = ["s"] if is_sensitive else []
+    asked: dict[str, Any] = {"sensitive": sensitive, "missing_is_value": declared, "listed": ["s"]}
     found = measure(table, ["q"], unit="u", **asked)
+    assert list(found.sensitive) == sensitive
     assert found.counts is not None
     again = measure(table.drop_columns(["u"]), ["q"], people=found.counts, **asked)
     assert again.by_value == found.by_value

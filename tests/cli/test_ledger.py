@@ -65,6 +65,23 @@ def test_a_release_can_be_withdrawn(cli: Any, released: Path) -> None:
     assert "no release 1" in ran.err
 
 
+def test_the_name_of_a_dataset_is_no_place(cli: Any, table: Path, released: Path, quick: tuple[str, ...]) -> None:
+    """It is said to be one, with the line that is meant; nothing is withdrawn by a wrong name or another's number."""
+    assert cli("release", table, released.with_name("b.parquet"), *quick, "--dataset", "a b", "--quiet").code == 0
+    ran = cli("ledger", "a b", "--withdraw", "2")
+    assert ran.code == 3
+    assert "'a b' is no ledger, folder or release: it is a dataset of the ledger" in ran.err
+    assert "Hint: anonkit ledger --dataset 'a b' --withdraw 2" in ran.err
+    assert "does not exist" in cli("ledger", "nowhere", "--withdraw", "2").err
+    another = cli("ledger", "--dataset", "in", "--withdraw", "2")
+    assert another.code == 3
+    assert "release 2 is one of dataset 'a b', not of 'in'" in another.err
+    assert cli("ledger", "--dataset", "inn", "--withdraw", "1").code == 2
+    states = [entry["state"] for one in cli("ledger", "--json").document["datasets"] for entry in one["releases"]]
+    assert states == ["committed", "committed"]
+    assert cli("ledger", "--dataset", "a b", "--withdraw", "2").code == 0
+
+
 @pytest.fixture
 def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
     """Let somebody sit at a terminal who gives one answer; return what is asked."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -149,9 +150,11 @@ def test_marks_are_of_the_key_and_the_row_number_alone() -> None:
 
 @pytest.mark.parametrize("options", [{"all_labels": True}, {"unit": "number"}], ids=["all labels", "people"])
 def test_where_the_search_sees_all_labels_nothing_is_public(options: dict[str, Any], tmp_path: Path) -> None:
-    """No figure and no rows to score; the owner's comparison says that the search may have seen the labels."""
+    """No figure and no rows to score, a person having several; the owner's comparison says what may have been seen."""
     policy = {"columns": {name: how for name, how in POLICY["columns"].items() if name != "number"}}
     table = _table()
+    if "unit" in options:
+        table = table.set_column(0, "number", pa.array([*range(N_ROWS - 1), 0]))
     asked = {"policy": policy if "unit" in options else POLICY, **options}
     release = _released(table, output=tmp_path / "out.parquet", seed=None, **asked)
     assert release.report["utility"]["prediction_of_target"] == "not measured"
@@ -161,6 +164,54 @@ def test_where_the_search_sees_all_labels_nothing_is_public(options: dict[str, A
     assert anonkit.validate(tmp_path / "out.parquet").passed
     parameters = release.report["method"]["parameters"]
     assert parameters.get("all_labels", False) is ("all_labels" in options)
+
+
+OF_PEOPLE = {"columns": {name: how for name, how in POLICY["columns"].items() if name != "number"}}
+
+
+@pytest.mark.quick_cases("mondrian", "datafly")
+@pytest.mark.parametrize("method", [*METHODS, *UNGUIDED])
+def test_of_people_with_one_row_each_a_fifth_is_scored(method: str, tmp_path: Path) -> None:
+    """Rows of nobody do not count; the figure is found again, and no label of the first rows moved anything."""
+    table = _table().append_column("serial", pa.array(range(N_ROWS)))
+    table = table.set_column(0, "number", pa.array([None, None, *range(2, N_ROWS)]))
+    shown = {"columns": {**OF_PEOPLE["columns"], "serial": POLICY["columns"]["number"]}}
+    release = _released(table, method, unit="number", policy=shown)
+    scored, rows = release.report["utility"]["scored_rows"], release.to_arrow()
+    assert 300 <= scored <= 500
+    assert isinstance(release.report["utility"]["prediction_of_target"], dict)
+    written = _released(table, method, unit="number", policy=shown, seed=None, output=tmp_path / "out.parquet")
+    assert anonkit.validate(tmp_path / "out.parquet").passed
+    assert written.report["utility"]["scored_rows"] > 0
+    first = set(rows.column("serial").to_pylist()[:scored])
+    labels = table.column("y").to_pylist()
+    turned = [{"yes": "no", "no": "yes"}[label] if at in first else label for at, label in enumerate(labels)]
+    again = _released(table.set_column(3, "y", pa.array(turned)), method, unit="number", policy=shown, utility=False)
+    assert again.params["recoding"] == release.params["recoding"]
+
+
+@pytest.mark.parametrize("method", UNGUIDED)
+def test_of_people_with_several_rows_no_rows_are_scored(method: str) -> None:
+    """Not where no search reads labels either: a model may not learn from other rows of those it is asked about."""
+    table = _table().set_column(0, "number", pa.array([*range(N_ROWS - 1), 0]))
+    utility = _released(table, method, unit="number", policy=OF_PEOPLE).report["utility"]
+    assert utility["prediction_of_target"] == "not measured"
+    assert "scored_rows" not in utility
+
+
+def test_marks_of_whole_people_would_leave_fewer_than_k() -> None:
+    """Why several rows have no figure: all ways to mark six people who have rows in two classes, k = 3.
+
+    Whoever knows that a person has a row in each class sees on which side of the file the rows of each class stand, and
+    keeps the people of the first class on whose side the second class has rows too.
+    """
+    first, second = (0, 1, 2), (0, 3, 4, 5)  # whose rows stand in each class; person 0 is looked for
+    left = []
+    for marked in itertools.product((False, True), repeat=6):
+        sides = {marked[person] for person in second}
+        left.append(sum(marked[person] in sides for person in first))
+    assert max(left) == 3
+    assert min(left) == 1
 
 
 def test_small_tables_are_searched_with_all_their_labels() -> None:

@@ -11,7 +11,9 @@ SIGMOD 2005).
 
 from __future__ import annotations
 
+import heapq
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -19,7 +21,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from anonkit.domains.array_types import BoolArray, FloatArray
+from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.errors import ParameterError
 from anonkit.k_anonymity.search.distinct_rows import DistinctRows
@@ -98,6 +100,8 @@ class Lattice:
         """Return the classes of a node, and which entries would have to go; identical rows are one entry."""
         partition = self.rows.whole
         for column, levels, level in zip(self.rows.columns, self.levels, node, strict=True):
+            if partition.n_classes == partition.classes.size:
+                break  # every entry is alone
             if level < len(levels):
                 partition = partition.refine(levels[level][column.codes])
         return partition, suppressed_rows(partition, self.rows.requirements)
@@ -149,7 +153,8 @@ def _levels(ladder: Ladder) -> tuple[Groups, ...]:
 def datafly(lattice: Lattice) -> Node:
     """Generalize the column with most distinct values by one level until few enough rows are left out.
 
-    Of a column with a weight its number of values counts divided by it.
+    Of a column with a weight its number of values counts divided by it. Which column comes next depends on the levels
+    alone. So where the requirements are monotone, the first node that meets them is found by bisection.
 
     Returns
     -------
@@ -157,17 +162,39 @@ def datafly(lattice: Lattice) -> Node:
         A node that meets the requirements, not always a minimal one; the top, whether or not it does, if none below
         on the way did. Of columns with equally many values the first by name is generalized.
     """
-    node = lattice.bottom
-    while not (lattice.meets(node) and lattice.shows_kept(node)) and node != lattice.heights:
-        n_values = [
-            (int(levels[level].max()) + 1) / weight if level < height else 0.0
-            for levels, level, height, weight in zip(
-                lattice.levels, node, lattice.heights, lattice.weights, strict=True
-            )
-        ]
-        widest = int(np.argmax(n_values))
-        node = (*node[:widest], node[widest] + 1, *node[widest + 1 :])
-    return node
+    steps = _climb(lattice)
+    first = 0
+    if lattice.is_monotone:
+        first = bisect_left(range(len(steps)), True, key=lambda n_steps: lattice.meets(_after(lattice, steps, n_steps)))
+    for n_steps in range(first, len(steps)):
+        node = _after(lattice, steps, n_steps)
+        if lattice.meets(node) and lattice.shows_kept(node):
+            return node
+    return lattice.heights
+
+
+def _climb(lattice: Lattice) -> IntArray:
+    """Return the column that each step from the bottom to the top generalizes, shape (n_steps,)."""
+    values = [
+        [(int(levels[level].max()) + 1) / weight for level in range(height)]
+        for levels, height, weight in zip(lattice.levels, lattice.heights, lattice.weights, strict=True)
+    ]
+    widest = [(-own[0], at, 0) for at, own in enumerate(values) if own]
+    heapq.heapify(widest)
+    steps = []
+    while widest:
+        _, at, level = widest[0]
+        steps.append(at)
+        if level + 1 < len(values[at]):
+            heapq.heapreplace(widest, (-values[at][level + 1], at, level + 1))
+        else:
+            heapq.heappop(widest)
+    return np.array(steps, dtype=np.int64)
+
+
+def _after(lattice: Lattice, steps: IntArray, n_steps: int) -> Node:
+    """Return the node that some of the first steps lead to."""
+    return tuple(np.bincount(steps[:n_steps], minlength=len(lattice.columns)).tolist())
 
 
 # --- Incognito -----------------------------------------------------------------------------------------------------
