@@ -94,9 +94,9 @@ def command(
     PARAMS is the params.json of the earlier release, NEW a table with the same columns. k is counted in the new
     batch alone: batches of the same people can be combined, so that a ledger has to know the earlier release.
     """
-    from anonkit.cli.arrays import without_pandas
     from anonkit.cli.summary import release_outcome
     from anonkit.engines.snapshots.addresses import source_at
+    from anonkit.pipeline.arrays import without_pandas
     from anonkit.pipeline.earlier_recoding import applied_recoding, batch_policy, earlier_recoding
     from anonkit.pipeline.release_path import release_table
     from anonkit.pipeline.release_request import ReleaseRequest

@@ -109,10 +109,10 @@ def command(
     quasi-identifiers: known to an attacker.
     """
     refuse_seed_alone(seed, not_for_release)
-    from anonkit.cli.arrays import without_pandas
     from anonkit.cli.summary import foresees, release_outcome
     from anonkit.engines.snapshots.addresses import source_at
     from anonkit.methods import default_method, make_method
+    from anonkit.pipeline.arrays import without_pandas
     from anonkit.pipeline.owner_files import OWNER_REPORT
     from anonkit.pipeline.release_path import release_table
     from anonkit.pipeline.release_request import ReleaseRequest

@@ -219,9 +219,9 @@ def command(
     from anonkit.checks.junit import junit_xml
     from anonkit.checks.requirements import cannot_be_repeated
     from anonkit.checks.validation import validate
-    from anonkit.cli.arrays import without_pandas
     from anonkit.cli.summary import check_line
     from anonkit.engines.snapshots.whole_tables import whole_table
+    from anonkit.pipeline.arrays import without_pandas
     from anonkit.pipeline.exporting import validate_export
     from anonkit.pipeline.population_file import PopulationFile
     from anonkit.report.population_words import population_sentences

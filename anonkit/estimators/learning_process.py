@@ -189,12 +189,16 @@ def serve(imports: Imports) -> None:
 class KeptOut(MetaPathFinder):
     """Finds no module of these names, as if they were not installed."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], *, thread: int | None = None) -> None:
         self.names = frozenset(names)
+        self.thread = thread  # where they are refused; None: everywhere
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
         """Refuse these names; others are for other finders."""
-        if fullname in self.names:  # an entry of None among the modules is no module either, but some look there first
+        here = self.thread in (None, threading.get_ident())
+        if (
+            here and fullname in self.names
+        ):  # an entry of None among the modules is no module either, but some look there first
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 

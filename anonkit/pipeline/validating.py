@@ -12,6 +12,7 @@ from anonkit.bundle.stored_release import Release
 from anonkit.checks.against_population import AgainstPopulation
 from anonkit.checks.requirements import Validation
 from anonkit.checks.validation import validate as validated
+from anonkit.pipeline.arrays import without_pandas
 from anonkit.pipeline.population_file import PopulationFile
 
 
@@ -85,6 +86,8 @@ def validate(
     ChoiceError
         A column is not there, and the first line of the file looks like a record.
     """
+    if isinstance(table, str | Path) and (population is None or isinstance(population, str | Path)):
+        without_pandas()
     against = AgainstPopulation.known(
         population=population, population_size=population_size, sampling_fraction=sampling_fraction, k_map=k_map
     )

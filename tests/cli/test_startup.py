@@ -7,6 +7,8 @@ import json
 import re
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 
@@ -95,27 +97,39 @@ def test_commands_that_read_files_import_no_pandas(tmp_path: Path) -> None:
 
 
 def test_whoever_validates_imports_no_machine_learning(tmp_path: Path) -> None:
-    """A receiver recounts a release of each kind of promise without scikit-learn, scipy and pandas."""
+    """A receiver recounts a release of each kind of promise without scikit-learn, scipy and pandas, from Python too."""
     table = bank_customers(200, seed=1)
     policy = bank_customers_policy()
     releases = {"mondrian": {"k": 5}, "rr": {"epsilon": 4.0}, "ppnb": {"p_keep": 0.5}, "dp-nb": {"epsilon": 4.0}}
     paths = [str(tmp_path / f"{method}.parquet") for method in releases]
     for (method, parameters), path in zip(releases.items(), paths, strict=True):
         anonkit.release(table, method=method, policy=policy, output=path, utility=False, ledger=None, **parameters)
-    script = (
-        "import sys\nfrom anonkit.cli import anonkit\n"
-        "for path in sys.argv[1:]:\n"
-        "    anonkit(['validate', '--quiet', path], standalone_mode=False)\n"
-        "print({name.split('.')[0] for name in sys.modules} & {'sklearn', 'scipy', 'pandas', 'matplotlib'})"
-    )
-    done = subprocess.run([sys.executable, "-c", script, *paths], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "set()"
+    said = "print({name.split('.')[0] for name in sys.modules} & {'sklearn', 'scipy', 'pandas', 'matplotlib'})"
+    validates = {
+        "from anonkit.cli import anonkit": "anonkit(['validate', '--quiet', path], standalone_mode=False)",
+        "import anonkit": "assert anonkit.validate(path).passed",
+    }
+    for first, each in validates.items():
+        script = f"import sys\n{first}\nfor path in sys.argv[1:]:\n    {each}\n{said}"
+        done = subprocess.run([sys.executable, "-c", script, *paths], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == "set()", first
+
+
+def test_other_threads_find_pandas_while_it_is_kept_out_of_one() -> None:
+    """A finder of one thread refuses there alone."""
+    from anonkit.estimators.learning_process import KeptOut
+
+    here = KeptOut(("pandas",), thread=threading.get_ident())
+    with pytest.raises(ModuleNotFoundError):
+        here.find_spec("pandas")
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(here.find_spec, "pandas").result() is None
 
 
 def test_a_data_frame_is_made_after_pyarrow_has_found_no_pandas() -> None:
     """What is kept away from the first array is there for whoever asks for it, and finders are as before."""
     script = (
-        "import sys\nfrom anonkit.cli.arrays import without_pandas\n"
+        "import sys\nfrom anonkit.pipeline.arrays import without_pandas\n"
         "without_pandas()\nimport pyarrow as pa\ncolumn = pa.array([1, 2])\n"
         "kept_out = [finder for finder in sys.meta_path if type(finder).__name__ == 'KeptOut']\n"
         "print(kept_out, 'pandas' in sys.modules, column.to_pandas().sum())\n"
