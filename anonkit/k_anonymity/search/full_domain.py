@@ -223,12 +223,12 @@ def satisfying_nodes(lattice: Lattice) -> list[Node]:
         _refuse_many(lattice, n_seen)
         met = {node for node in candidates if lattice.meets(node)}
         satisfying |= met
-        candidates = {
-            finer
-            for node in met
-            for finer in _one_step(node, -1, lattice)
-            if satisfying.issuperset(_one_step(finer, 1, lattice))
-        }
+        candidates = set()
+        for node in met:
+            for finer in _one_step(node, -1, lattice):
+                if finer not in candidates and satisfying.issuperset(_one_step(finer, 1, lattice)):
+                    candidates.add(finer)
+                    _refuse_many(lattice, n_seen + len(candidates))  # before there are as many as fill the memory
     return sorted(satisfying)
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from k_anonymity.search.coded_tables import arrays, coded, holds, requirements, tables
 
 from anonkit.errors import ParameterError
+from anonkit.k_anonymity.search import full_domain
 from anonkit.k_anonymity.search.distinct_rows import NumberedRows
 from anonkit.k_anonymity.search.equivalence import AlphaK, AtLeastK, DistinctL, TCloseness
 from anonkit.k_anonymity.search.full_domain import (
@@ -223,3 +224,16 @@ def test_few_nodes_of_many_columns_are_looked_at(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Lattice, "suppressed", lambda own, node: looked.append(node) or suppressed(own, node))
     assert lattice.meets(datafly(lattice))
     assert len(looked) <= 16
+
+
+def test_nodes_of_many_columns_are_refused_before_they_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of 400 columns are finer in 79,800 nodes: the first hundred are enough to know."""
+    monkeypatch.setattr("anonkit.k_anonymity.search.full_domain.MAX_NODES", 500)
+    columns = [coded(f"c{at:03}", [0, 0, 1, 1]) for at in range(400)]
+    ladders = {column.name: _ladder(column.name, [0, 1]) for column in columns}
+    lattice, made = Lattice(columns, ladders, [AtLeastK(1)], 0), []
+    step = full_domain._one_step
+    monkeypatch.setattr(full_domain, "_one_step", lambda *given: made.append(given) or step(*given))
+    with pytest.raises(ParameterError, match="more than 500 combinations"):
+        satisfying_nodes(lattice)
+    assert len(made) < 2_000
