@@ -55,7 +55,7 @@ class PeopleCounts:
     classes: Counts
     """People in each class, ascending by its cells, missing last."""
     sensitive: Mapping[str, HeldByPeople] = field(default_factory=dict)
-    """By column: the target's values are told like those of sensitive columns."""
+    """By column; the target's values are published like those of sensitive columns."""
     parts: Sequence[Sequence[Sequence[int]]] = ()
     """Of parts of the classes, which other columns make: how many have so many rows, people, rows that are alike with
     theirs, and people who have one of these (`anonkit.checks.clear_parts`)."""

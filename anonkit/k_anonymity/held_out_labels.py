@@ -75,7 +75,7 @@ def held_out_labels(source: Source, policy: Policy, engine: Engine, randomness: 
     -------
     Whether a row is marked depends on the secret key and on its number alone: on no cell of it or of another row. The
     order of the released file shows which rows were marked, which discloses nothing of a row. Where a person has
-    several rows and nobody says so, as many marks as rows are independent of each other: the order connects no two
+    several rows and no unit is declared, as many marks as rows are independent of each other: the order connects no two
     rows.
     """
     mark = "held out"
