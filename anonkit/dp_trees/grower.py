@@ -20,7 +20,7 @@ from anonkit.dp_trees.plan import Plan
 from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, Counter, Question, ask_for
 from anonkit.dp_trees.split_selection import Chosen, Tables
 from anonkit.mechanisms.accounting import PathAccount
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.published.tree_attributes import MOST_ROUTES
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
@@ -66,7 +66,7 @@ class _Grower:
         self.counter = counter
         # separate children: the assignment of rows to trees does not depend on how much noise was drawn before
         self.key = randomness.key("rows of trees")
-        self.words = Words(randomness.child("noise of trees"))
+        self.words = UniformStream(randomness.child("noise of trees"))
         self.codes = [attribute.codes for attribute in self.schema.attributes]
         widths = [int(attribute.n_children.max(initial=0)) for attribute in self.schema.attributes]
         self.widths = np.array([*widths, 0], dtype=np.int64)  # -1, no attribute, takes the last

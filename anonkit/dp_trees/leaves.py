@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 
 from anonkit.domains.array_types import IntArray
 from anonkit.mechanisms.accounting import LAPLACE, PERMUTE_AND_FLIP, Draw, rate_within
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.published.tree_attributes import TreeSchema
 from anonkit.published.tree_model import LeafContent
@@ -42,7 +42,7 @@ class Leaf(Protocol):
         """Return what is drawn in a leaf of this level when it may cost `units`, each with `ends_path`."""
         ...
 
-    def fill(self, leaves: Leaves, words: Words) -> Sequence[LeafContent]:
+    def fill(self, leaves: Leaves, words: UniformStream) -> Sequence[LeafContent]:
         """Draw the contents, at the rates of `draws`."""
         ...
 
@@ -59,7 +59,7 @@ class NoisyClassCounts:
         purpose = f"class counts of a leaf at level {level}"
         return (Draw(purpose=purpose, mechanism=LAPLACE, rate=rate, sensitivity=1, level=level, ends_path=True),)
 
-    def fill(self, leaves: Leaves, words: Words) -> Sequence[LeafContent]:
+    def fill(self, leaves: Leaves, words: UniformStream) -> Sequence[LeafContent]:
         """Noise the counts."""
         rate = self.draws(leaves.level, leaves.units, leaves.schema)[0].rate
         return [LeafContent(counts=tuple(row)) for row in noisy_counts(leaves.totals, rate, words).tolist()]
@@ -81,7 +81,7 @@ class LabelOnly:
             Draw(purpose=purpose, mechanism=PERMUTE_AND_FLIP, rate=rate, sensitivity=1, level=level, ends_path=True),
         )
 
-    def fill(self, leaves: Leaves, words: Words) -> Sequence[LeafContent]:
+    def fill(self, leaves: Leaves, words: UniformStream) -> Sequence[LeafContent]:
         """Choose the labels."""
         rate = self.draws(leaves.level, leaves.units, leaves.schema)[0].rate
         return [LeafContent(label=label) for label in permute_and_flip(leaves.totals, rate, words).tolist()]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.dp_trees.leaf_cells import Cells
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.randomness import Randomness
 
 
@@ -24,7 +24,7 @@ class DrawnRows:
     """Shape (n_rows,)."""
 
 
-def rows_by_cell(cells: Cells, share: float, words: Words) -> IntArray:
+def rows_by_cell(cells: Cells, share: float, words: UniformStream) -> IntArray:
     """Return the number of rows to draw of each leaf and class, one after another, shape (n_leaves * n_classes,).
 
     Parameters
@@ -32,7 +32,7 @@ def rows_by_cell(cells: Cells, share: float, words: Words) -> IntArray:
     cells : Cells
     share : float
         Share of the rows of a cell that is drawn: 1 / trees where every tree represents the whole table.
-    words : Words
+    words : UniformStream
 
     Returns
     -------
@@ -63,7 +63,7 @@ class UniformRows:
 
     def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
         """Return the labels and the codes of each attribute for so many rows of each leaf and class."""
-        words = Words(randomness)
+        words = UniformStream(randomness)
         leaves, labels = np.divmod(np.repeat(np.arange(numbers.size), numbers), self.n_classes)
         return [labels, *(_uniform(allowed, leaves, words) for allowed in self.allowed)]
 
@@ -81,14 +81,14 @@ def consistent(counts: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(counts - surplus[last], 0.0)) if total > 0 else np.zeros_like(counts)
 
 
-def rounded(weights: FloatArray, words: Words) -> IntArray:
+def rounded(weights: FloatArray, words: UniformStream) -> IntArray:
     """Return integers near weights, with the same mean and, up to one, the same sum (systematic sampling)."""
     offset = float(words.fractions(1)[0]) / (1 << 52)
     ends = np.floor(np.cumsum(weights) + offset).astype(np.int64)
     return np.diff(ends, prepend=0)
 
 
-def _uniform(allowed: NDArray[np.bool_], leaves: IntArray, words: Words) -> IntArray:
+def _uniform(allowed: NDArray[np.bool_], leaves: IntArray, words: UniformStream) -> IntArray:
     """Return for each row an allowed code of its leaf, all equally likely, shape (n_rows,)."""
     order = np.argsort(~allowed, axis=1, kind="stable")
     sizes = allowed.sum(axis=1, dtype=np.int64)

@@ -16,7 +16,7 @@ import numpy as np
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.dp_trees.scores import GINI, Score
 from anonkit.mechanisms.accounting import EXPONENTIAL, LAPLACE, PERMUTE_AND_FLIP, Draw, rate_within
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
 from anonkit.published.tree_attributes import Attribute, Split
 
@@ -77,7 +77,7 @@ class Selection(Protocol):
         """Return what is drawn on a path at this level when it may cost `units`."""
         ...
 
-    def choose(self, tables: Tables, units: int, terms: Terms, words: Words) -> Chosen:
+    def choose(self, tables: Tables, units: int, terms: Terms, words: UniformStream) -> Chosen:
         """Choose one split a node."""
         ...
 
@@ -104,7 +104,7 @@ class JointSelection:
             ),
         )
 
-    def choose(self, tables: Tables, units: int, terms: Terms, words: Words) -> Chosen:
+    def choose(self, tables: Tables, units: int, terms: Terms, words: UniformStream) -> Chosen:
         """Score all splits and choose."""
         columns = np.cumsum([0, *(attribute.n_splits for attribute in tables.attributes)])
         scores = np.zeros((tables.nodes, columns[-1]), dtype=np.int64)
@@ -150,7 +150,7 @@ class CutThenAttribute:
             level=level,
         )
 
-    def choose(self, tables: Tables, units: int, terms: Terms, words: Words) -> Chosen:
+    def choose(self, tables: Tables, units: int, terms: Terms, words: UniformStream) -> Chosen:
         """Choose cuts, then attributes; nodes with the same number of numbers share a rate."""
         cut_first = [attribute.split is Split.CUT for attribute in tables.attributes]
         # one value against the rest: all values are candidates of the one draw, beside the other attributes
@@ -223,7 +223,7 @@ class NoisyCounts:
             ),
         )
 
-    def choose(self, tables: Tables, units: int, terms: Terms, words: Words) -> Chosen:
+    def choose(self, tables: Tables, units: int, terms: Terms, words: UniformStream) -> Chosen:
         """Noise the tables and choose by the measure: the best split, the first of equals, or one drawn."""
         rate = self.draws(0, units, terms)[0].rate
         columns = np.cumsum([0, *(attribute.n_splits for attribute in tables.attributes)])
@@ -242,7 +242,7 @@ class NoisyCounts:
         found = None if self.separate_totals else _rows_of_children(attribute, split, rows)
         return Chosen(attribute=attribute, split=split, rows=found)
 
-    def _drawn(self, scores: FloatArray, units: int, words: Words) -> IntArray:
+    def _drawn(self, scores: FloatArray, units: int, words: UniformStream) -> IntArray:
         """Draw splits with probability proportional to exp(epsilon q / 2), q in [0, 1] from noisy counts."""
         allowed = np.isfinite(scores)
         steps = np.rint(np.clip(np.where(allowed, scores, 0.0), 0.0, 1.0) * _STEPS).astype(np.int64)

@@ -25,7 +25,7 @@ from anonkit.dp_trees.split_selection import Chosen
 from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import EXPONENTIAL, LAPLACE, Accounting, Draw, PathAccount, rate_within, units_of
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, changed_rows
 from anonkit.published.tree_attributes import MOST_ROUTES, Attribute, Split, TreeSchema
@@ -136,7 +136,7 @@ class _Specializer:
         self.plan, self.counter = plan, counter
         self.attributes: Sequence[Attribute] = plan.schema.attributes
         self.key = randomness.key("rows of trees")
-        self.words = Words(randomness.child("noise of trees"))
+        self.words = UniformStream(randomness.child("noise of trees"))
         self.forest = GrowingForest.roots(1, plan.schema.most_codes)
         self.account = PathAccount(plan.path_units, 1)
         self.tables = self._marginals()

@@ -23,7 +23,7 @@ import numpy as np
 
 from anonkit.domains.array_types import IntArray
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.discrete_laplace import Words, bernoulli_exp_exactly, discrete_laplace
+from anonkit.mechanisms.discrete_laplace import UniformStream, bernoulli_exp_exactly, discrete_laplace
 from anonkit.published.exact_losses import RATE_BITS
 
 LEAST_RATE = 1 << 12
@@ -31,7 +31,7 @@ LEAST_RATE = 1 << 12
 RATE_LIMIT = 1 << 57
 
 
-def discrete_gaussian(n: int, rate: int, words: Words) -> IntArray:
+def discrete_gaussian(n: int, rate: int, words: UniformStream) -> IntArray:
     """Draw `n` integers with P(y) proportional to exp(-y**2 * rate / 2**52).
 
     Parameters
@@ -39,7 +39,7 @@ def discrete_gaussian(n: int, rate: int, words: Words) -> IntArray:
     n : int
     rate : int
         In units of 2**-52, in [2**12, 2**57).
-    words : Words
+    words : UniformStream
 
     Returns
     -------
@@ -74,7 +74,7 @@ def discrete_gaussian(n: int, rate: int, words: Words) -> IntArray:
     return out
 
 
-def gaussian_counts(counts: IntArray, rate: int, words: Words) -> IntArray:
+def gaussian_counts(counts: IntArray, rate: int, words: UniformStream) -> IntArray:
     """Return counts with independent discrete Gaussian noise, same shape.
 
     Privacy

@@ -29,7 +29,7 @@ _LARGEST_STEPS = 1 << 36
 _BUFFER = 1 << 12
 
 
-class Words:
+class UniformStream:
     """Uniform integers from a secure stream, read ahead in blocks so that small draws stay cheap."""
 
     __slots__ = ("_block", "_rng", "_used")
@@ -70,7 +70,7 @@ class Words:
         return (words % limits).astype(np.int64)
 
 
-def bernoulli_exp(steps: IntArray, rate: int, words: Words) -> BoolArray:
+def bernoulli_exp(steps: IntArray, rate: int, words: UniformStream) -> BoolArray:
     """Draw Bernoulli(exp(-steps * rate / 2**52)) for each entry.
 
     Parameters
@@ -79,7 +79,7 @@ def bernoulli_exp(steps: IntArray, rate: int, words: Words) -> BoolArray:
         Each in [0, 2**63). Exponents from 2**28 on are drawn as 2**28, which no draw can distinguish from them.
     rate : int
         In units of 2**-52 per step; below 2**58.
-    words : Words
+    words : UniformStream
 
     Returns
     -------
@@ -95,7 +95,7 @@ def bernoulli_exp(steps: IntArray, rate: int, words: Words) -> BoolArray:
     return _coins(carried >> _HALF_BITS, fraction, words).reshape(steps.shape)
 
 
-def bernoulli_exp_exactly(steps: IntArray, rate: int, words: Words) -> BoolArray:
+def bernoulli_exp_exactly(steps: IntArray, rate: int, words: UniformStream) -> BoolArray:
     """Draw Bernoulli(exp(-steps * rate / 2**52)) for each entry, however many steps there are.
 
     The same law as `bernoulli_exp`, without its largest exponent: for noise, whose tail has to be the formula's, where
@@ -107,7 +107,7 @@ def bernoulli_exp_exactly(steps: IntArray, rate: int, words: Words) -> BoolArray
         Each in [0, 2**63).
     rate : int
         In units of 2**-52 per step; below 2**58.
-    words : Words
+    words : UniformStream
 
     Returns
     -------
@@ -128,7 +128,7 @@ def bernoulli_exp_exactly(steps: IntArray, rate: int, words: Words) -> BoolArray
     return _coins(whole, (bottom & np.uint64(_ONE - 1)).astype(np.int64), words)
 
 
-def _coins(whole: IntArray, fraction: IntArray, words: Words) -> BoolArray:
+def _coins(whole: IntArray, fraction: IntArray, words: UniformStream) -> BoolArray:
     """Draw Bernoulli(exp(-(whole + fraction / 2**52))) for each entry."""
     # exp(-(w + f)) = exp(-1)**w exp(-f): a success needs the fractional coin and then w coins of exp(-1) in a row
     alive = np.flatnonzero(_exp_fraction(fraction, words))
@@ -143,7 +143,7 @@ def _coins(whole: IntArray, fraction: IntArray, words: Words) -> BoolArray:
     return result
 
 
-def _exp_fraction(fraction: IntArray, words: Words) -> BoolArray:
+def _exp_fraction(fraction: IntArray, words: UniformStream) -> BoolArray:
     """Draw Bernoulli(exp(-f)) for f = fraction / 2**52 in [0, 1]: von Neumann's alternating series."""
     # coin k succeeds with probability f / k, so the first n all succeed with probability f**n / n!, and the first
     # failure comes at an odd k with probability 1 - f + f**2 / 2! - ... = exp(-f)
@@ -160,7 +160,7 @@ def _exp_fraction(fraction: IntArray, words: Words) -> BoolArray:
     return odd
 
 
-def _run_lengths(n: int, words: Words) -> IntArray:
+def _run_lengths(n: int, words: UniformStream) -> IntArray:
     """Count how often Bernoulli(1/e) succeeds in a row: P(v) = (1 - 1/e) exp(-v)."""
     length = np.zeros(n, dtype=np.int64)
     alive = np.arange(n)
@@ -170,7 +170,7 @@ def _run_lengths(n: int, words: Words) -> IntArray:
     return length
 
 
-def geometric(n: int, rate: int, words: Words) -> IntArray:
+def geometric(n: int, rate: int, words: UniformStream) -> IntArray:
     """Draw `n` integers y >= 0 with P(y) proportional to exp(-y * rate / 2**52).
 
     A uniform offset is kept with probability exp(-offset) and a run of whole steps is added; dividing the sum by
@@ -186,7 +186,7 @@ def geometric(n: int, rate: int, words: Words) -> IntArray:
     return (out + _ONE * _run_lengths(n, words)) // rate
 
 
-def discrete_laplace(n: int, rate: int, words: Words) -> IntArray:
+def discrete_laplace(n: int, rate: int, words: UniformStream) -> IntArray:
     """Draw `n` integers with P(y) proportional to exp(-|y| * rate / 2**52).
 
     Parameters
@@ -194,7 +194,7 @@ def discrete_laplace(n: int, rate: int, words: Words) -> IntArray:
     n : int
     rate : int
         epsilon / sensitivity in units of 2**-52, as made by `accounting.rate_within`; below 2**58.
-    words : Words
+    words : UniformStream
 
     Returns
     -------
@@ -218,7 +218,7 @@ def discrete_laplace(n: int, rate: int, words: Words) -> IntArray:
     return out
 
 
-def noisy_counts(counts: IntArray, rate: int, words: Words) -> IntArray:
+def noisy_counts(counts: IntArray, rate: int, words: UniformStream) -> IntArray:
     """Return counts with independent discrete Laplace noise, same shape.
 
     Privacy

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.array_types import IntArray
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.published.exact_losses import RATE_BITS
 
 THRESHOLDED = "thresholded-laplace"
@@ -76,7 +76,7 @@ def threshold_within(delta: Fraction, rate: int, rows: int, *, replaced: bool) -
     return high
 
 
-def common_values(counts: IntArray, rate: int, threshold: int, words: Words) -> IntArray:
+def common_values(counts: IntArray, rate: int, threshold: int, words: UniformStream) -> IntArray:
     """Return the positions of the values whose noisy count reaches a threshold.
 
     Parameters
@@ -85,7 +85,7 @@ def common_values(counts: IntArray, rate: int, threshold: int, words: Words) -> 
         Rows of each value that occurs; values without rows are left out, and in an order that does not depend on the
         rows.
     rate, threshold : int
-    words : Words
+    words : UniformStream
 
     Privacy
     -------
@@ -125,7 +125,7 @@ def standing_out(noisy: IntArray, rate: int) -> tuple[int, int] | None:
 
 
 def found_bounds(
-    numbers: NDArray[np.float64], rows: IntArray, rates: tuple[int, int], words: Words
+    numbers: NDArray[np.float64], rows: IntArray, rates: tuple[int, int], words: UniformStream
 ) -> tuple[float, float] | None:
     """Return bounds within which most of the numbers lie; None where nothing exceeds the noise.
 
@@ -137,7 +137,7 @@ def found_bounds(
         Rows of each.
     rates : (int, int)
         Of the noise of sizes, and of that of the finer cells, in units of 2**-52.
-    words : Words
+    words : UniformStream
 
     Privacy
     -------
@@ -161,7 +161,7 @@ def found_bounds(
     return float(edges[within[0]]), float(edges[within[1] + 1])
 
 
-def holds_numbers(texts: int, rate: int, words: Words) -> bool:
+def holds_numbers(texts: int, rate: int, words: UniformStream) -> bool:
     """Return whether a column of strings holds numbers: by a noisy count whether few cells are something else.
 
     Privacy

@@ -17,7 +17,7 @@ from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.estimators.consistent_counts import consistent_counts
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.published.exact_losses import RATE_BITS
 from anonkit.published.faint_missing import MISSING_ABOVE, is_faint
 from anonkit.published.noisy_tables import LAPLACE, NoisyTable, NoisyTables
@@ -71,7 +71,7 @@ def noisy_tables(
     Each table costs one row that comes or goes its rate, since the row changes one cell by one; the rates add up: to
     epsilon under Laplace noise, to rho under Gaussian noise.
     """
-    words = Words(randomness)
+    words = UniformStream(randomness)
     noised = noisy_counts if law == LAPLACE else gaussian_counts
     # one stream for all tables in the order given: the order is part of what a seed reproduces
     name, classes, counts, rate = target
@@ -99,7 +99,7 @@ class DrawnTable:
     """Per attribute, shape (n_rows,)."""
 
 
-def rows_by_class(tables: NoisyTables, words: Words) -> IntArray:
+def rows_by_class(tables: NoisyTables, words: UniformStream) -> IntArray:
     """Return the number of rows of each class in the tables together, shape (n_classes,)."""
     return _whole(np.maximum(tables.class_sizes[0], 0), words)
 
@@ -113,7 +113,7 @@ def rows_of(tables: NoisyTables, numbers: IntArray, randomness: Randomness) -> D
     -------
     Post-processing of noisy counts: no privacy loss.
     """
-    words = Words(randomness)
+    words = UniformStream(randomness)
     codes: list[list[IntArray]] = [[] for _ in tables.tables]
     by_class = [consistent_counts(tables, table) for table in tables.tables]
     for label, n_rows in enumerate(numbers):
@@ -138,7 +138,7 @@ def _evenly(tables: NoisyTables, at: int) -> FloatArray:
     return weights
 
 
-def _whole(weights: FloatArray, words: Words, total: int | None = None) -> IntArray:
+def _whole(weights: FloatArray, words: UniformStream, total: int | None = None) -> IntArray:
     """Return integers near weights with the same mean (systematic sampling), adding up to the total when given."""
     offset = float(words.fractions(1)[0]) / (1 << RATE_BITS)
     ends = np.floor(np.cumsum(weights) + offset).astype(np.int64)

@@ -16,13 +16,13 @@ import numpy as np
 
 from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.discrete_laplace import Words, bernoulli_exp
+from anonkit.mechanisms.discrete_laplace import UniformStream, bernoulli_exp
 
 _LARGEST_BLOCK = 1 << 6
 _CELLS_AT_ONCE = 1 << 22
 
 
-def permute_and_flip(scores: IntArray, rate: int, words: Words, allowed: BoolArray | None = None) -> IntArray:
+def permute_and_flip(scores: IntArray, rate: int, words: UniformStream, allowed: BoolArray | None = None) -> IntArray:
     """Choose one candidate per row (McKenna & Sheldon 2020, arXiv 2010.12603, algorithm 1).
 
     The paper visits candidates in random order and takes the first whose coin of probability
@@ -34,7 +34,7 @@ def permute_and_flip(scores: IntArray, rate: int, words: Words, allowed: BoolArr
     scores : int64 array, shape (n_choices, n_candidates)
     rate : int
         Weight lost per step of score below the best, in units of 2**-52, as made by `accounting.rate_within`.
-    words : Words
+    words : UniformStream
     allowed : bool array, shape (n_choices, n_candidates), optional
         The candidates of each choice, at least one each; must not depend on the data. All by default.
 
@@ -57,7 +57,7 @@ def permute_and_flip(scores: IntArray, rate: int, words: Words, allowed: BoolArr
 
 
 def exponential_mechanism(
-    scores: IntArray, rate: int, words: Words, allowed: BoolArray | None = None, weights: IntArray | None = None
+    scores: IntArray, rate: int, words: UniformStream, allowed: BoolArray | None = None, weights: IntArray | None = None
 ) -> IntArray:
     """Choose one candidate per row: probability proportional to weight * exp(rate * score) (McSherry & Talwar 2007).
 
@@ -116,7 +116,7 @@ def _below_best(scores: IntArray, mask: BoolArray) -> IntArray:
     return np.asarray(np.where(mask, best - scores, 0), dtype=np.int64)
 
 
-def _uniform_member(heads: BoolArray, words: Words) -> IntArray:
+def _uniform_member(heads: BoolArray, words: UniformStream) -> IntArray:
     """Return the position of a uniform one of the True entries of each row."""
     rank = words.below(heads.sum(axis=1, dtype=np.int64))
     return np.asarray((np.cumsum(heads, axis=1) <= rank[:, np.newaxis]).sum(axis=1), dtype=np.int64)

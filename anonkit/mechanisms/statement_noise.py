@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from anonkit.domains.array_types import IntArray
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
 from anonkit.published.statements.noise_statement import Draw, Statement, Value
 from anonkit.published.statements.queries import EXPONENTIAL, PERMUTE_AND_FLIP, ModeScore, RankScore
 
 
-def noisy_values(statement: Statement, answers: Sequence[IntArray], words: Words) -> tuple[Value, ...]:
+def noisy_values(statement: Statement, answers: Sequence[IntArray], words: UniformStream) -> tuple[Value, ...]:
     """Return the values that a statement publishes.
 
     Parameters
@@ -22,7 +22,7 @@ def noisy_values(statement: Statement, answers: Sequence[IntArray], words: Words
     statement : Statement
     answers : sequence of int64 arrays
         Exact answer of each draw: the numbers of a table, or the scores of all candidates.
-    words : Words
+    words : UniformStream
         Secret randomness; one stream for all draws, in their order.
 
     Privacy
@@ -35,7 +35,7 @@ def noisy_values(statement: Statement, answers: Sequence[IntArray], words: Words
     )
 
 
-def _drawn(draw: Draw, answer: IntArray, words: Words) -> tuple[int, ...]:
+def _drawn(draw: Draw, answer: IntArray, words: UniformStream) -> tuple[int, ...]:
     if draw.law == PERMUTE_AND_FLIP:
         return (int(permute_and_flip(answer[np.newaxis], draw.rate, words)[0]),)
     if draw.law == EXPONENTIAL:

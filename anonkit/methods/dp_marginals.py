@@ -26,7 +26,7 @@ from anonkit.dp_trees.release.drawn_rows import DrawnPiece
 from anonkit.dp_trees.release.synthesized import column_entries, expense
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, ConcentratedChoice, GaussianDraw
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import NumericAttribute, conditions_of, numeric_target, public_domains
@@ -156,7 +156,7 @@ class DPMarginals(DeltaMethod):
         counting, rows = self._counting, float(self.n_rows)
         if counting is not None:
             exact = source.n_rows if keep is None else int(keep.sum())
-            words = Words(rng.child("number of rows"))
+            words = UniformStream(rng.child("number of rows"))
             rows = float(noisy_counts(np.array([exact]), counting.rate, words)[0])
         layout = self.finest_view(policy)
         counts = () if counting is None else (counting,)
@@ -214,7 +214,7 @@ def marginals_draft(
     schema = mixtures.schema
     rows = DrawnPiece(
         rows=MixtureRows(mixtures),
-        numbers=rows_of_components(mixtures, Words(randomness)),
+        numbers=rows_of_components(mixtures, UniformStream(randomness)),
         domains=schema.domains,
         policy=policy,
         randomness=randomness,

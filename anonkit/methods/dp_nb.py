@@ -24,7 +24,7 @@ from anonkit.dp_trees.release.drawn_rows import DrawnPiece
 from anonkit.dp_trees.release.synthesized import column_entries, domains_budget, expense
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, GaussianDraw, gaussian_draws, row_rho_units
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.noisy_histograms import gaussian_pays, noisy_tables, rows_by_class, rows_of, table_weights
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
@@ -200,7 +200,7 @@ def tables_draft(
     """Return the draft of noisy tables: rows drawn from them, the counts as params. No true count is in it."""
     rows = DrawnPiece(
         rows=ClassRows(noisy),
-        numbers=rows_by_class(noisy, Words(randomness)),
+        numbers=rows_by_class(noisy, UniformStream(randomness)),
         domains={noisy.target: shown_classes(noisy.classes)} | {table.name: table.domain for table in noisy.tables},
         policy=policy,
         randomness=randomness,

@@ -16,7 +16,7 @@ from anonkit.dp_trees.aggregates.tidy_tables import column_entries, described_co
 from anonkit.dp_trees.release.declared_schema import CentralMethod, bins_parameter
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import Accounting, units_of
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.public_domains import conditions_of, without_whole_types
@@ -124,7 +124,7 @@ class DPTables(CentralMethod):
         plan = self.plan(policy)
         accounting = self._account_of(plan)
         sums = cell_sums(source, engine, plan, self.used_rows(source, policy, engine, rng))
-        words = Words(rng.child("noise"))
+        words = UniformStream(rng.child("noise"))
         aggregates = Aggregates(
             columns=plan.columns,
             numbers=plan.numbers,

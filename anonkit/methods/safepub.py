@@ -18,7 +18,7 @@ from anonkit.k_anonymity.public_levels import PublicLevels, Scheme, schemes_of
 from anonkit.k_anonymity.sampled_rows import CodePublic, DrawRows, LeaveOut, ShownAsReleased, one_row_of_each
 from anonkit.k_anonymity.scheme_scores import scores_of, width_of_scores
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, Draw, rate_within, rounded_up, units_of
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.mechanisms.sampling_threshold import WORD_BITS, best_sample, class_size, delta_of
 from anonkit.parameters import check_integer, check_number, parameter, settle_numbers
@@ -287,7 +287,7 @@ def _chosen(
     schemes = schemes_of(levels, SCHEMES, may_show_nothing=domains.target is not None)
     codes = np.stack(columns[:-1])
     scores = scores_of(schemes, levels, codes, None if domains.target is None else columns[-1], counts, needed)
-    place = permute_and_flip(scores[np.newaxis], choice.rate, Words(rng.child("choice")))
+    place = permute_and_flip(scores[np.newaxis], choice.rate, UniformStream(rng.child("choice")))
     return schemes[int(place[0])]
 
 

@@ -24,7 +24,7 @@ _OFFSET_BITS = 62
 """Bits of the offset of a deal whose weights are larger than a word."""
 
 
-class Words(Protocol):
+class UniformWords(Protocol):
     """Random words, secret or not."""
 
     def take(self, n: int) -> NDArray[np.uint64]:
@@ -36,14 +36,14 @@ class Words(Protocol):
         ...
 
 
-def rows_of_components(mixtures: ProductMixtures, words: Words) -> IntArray:
+def rows_of_components(mixtures: ProductMixtures, words: UniformWords) -> IntArray:
     """Return how many rows are drawn of each component, class by class; in a class as many as it has rows."""
     return np.concatenate(
         [systematic(own.weights[np.newaxis], WEIGHT_UNITS, np.array([own.rows]), words)[0] for own in mixtures.classes]
     )
 
 
-def dealt(weights: Sequence[int], rows: int, words: Words) -> IntArray:
+def dealt(weights: Sequence[int], rows: int, words: UniformWords) -> IntArray:
     """Return how so many rows are dealt in proportion to whole weights of any size, up to one, with that mean.
 
     Parameters
@@ -51,7 +51,7 @@ def dealt(weights: Sequence[int], rows: int, words: Words) -> IntArray:
     weights : sequence of int
         At least 0, and not all 0.
     rows : int
-    words : Words
+    words : UniformWords
 
     Returns
     -------
@@ -67,7 +67,7 @@ def dealt(weights: Sequence[int], rows: int, words: Words) -> IntArray:
 
 
 def codes_of_rows(
-    mixtures: ProductMixtures, numbers: IntArray, words: Words, allowed: Mapping[str, BoolArray] | None = None
+    mixtures: ProductMixtures, numbers: IntArray, words: UniformWords, allowed: Mapping[str, BoolArray] | None = None
 ) -> list[IntArray]:
     """Draw rows of components.
 
@@ -76,7 +76,7 @@ def codes_of_rows(
     mixtures : ProductMixtures
     numbers : int64 array, shape (components of all classes,)
         Rows of each component; 0 where a component has none of the allowed values of a column.
-    words : Words
+    words : UniformWords
     allowed : mapping of str to bool array, optional
         Which values a column may have, shape (values,); all of them where it is not named. A target that splits the
         tables is determined by `numbers` alone.
@@ -109,7 +109,7 @@ def codes_of_rows(
     return [drawn[name] for name in mixtures.schema.domains]
 
 
-def systematic(weights: IntArray, units: int | IntArray, totals: IntArray, words: Words) -> IntArray:
+def systematic(weights: IntArray, units: int | IntArray, totals: IntArray, words: UniformWords) -> IntArray:
     """Return integers in proportion to weights, up to one, with that mean: one random offset a row.
 
     Parameters
@@ -119,7 +119,7 @@ def systematic(weights: IntArray, units: int | IntArray, totals: IntArray, words
         What the weights of each row add up to, up to 2**24.
     totals : int64 array, shape (n,)
         What each row shall add up to, below 2**36.
-    words : Words
+    words : UniformWords
 
     Returns
     -------

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from anonkit.checks.central_noise import Difference, _tail, _together, noise_checks
 from anonkit.checks.central_params import facts_of
 from anonkit.checks.noise_laws import Noise, far_tail, law_of_noise
-from anonkit.mechanisms.discrete_laplace import Words, discrete_laplace, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, discrete_laplace, noisy_counts
 from anonkit.randomness import Randomness
 
 ONE = 1 << 52
@@ -86,7 +86,7 @@ def test_chances_are_put_together_as_fisher_does() -> None:
 
 def tables(rates: int, stated: int, seed: int) -> dict[str, Any]:
     """The params of noisy tables of 12 attributes and 3 classes, drawn at a rate and stated at another."""
-    words, codes = Words(Randomness.seeded(seed)), [2, 3, 5, 9] * 3
+    words, codes = UniformStream(Randomness.seeded(seed)), [2, 3, 5, 9] * 3
     rng = np.random.default_rng(seed)
     classes = np.array([200, 50, 0])
     shown = [rng.multinomial(1, np.ones(size) / size, classes.sum()).sum(axis=0) for size in codes]
@@ -145,7 +145,7 @@ def test_tables_of_other_rows_are_told_whichever_pairs_agree() -> None:
 def test_the_law_is_that_of_the_sampler() -> None:
     """Sums of five draws, against the tabulated law."""
     rate = ONE // 3
-    drawn = np.abs(discrete_laplace(5 * 20_000, rate, Words(Randomness.seeded(3))).reshape(-1, 5).sum(axis=1))
+    drawn = np.abs(discrete_laplace(5 * 20_000, rate, UniformStream(Randomness.seeded(3))).reshape(-1, 5).sum(axis=1))
     found = law_of_noise((Noise(rate, 5),))
     assert found is not None
     for reach in (0, 2, 5, 10, 20):

@@ -12,7 +12,7 @@ from anonkit.checks import noise_e_values
 from anonkit.checks.noise_e_values import Following, SameRows, chance_of_so_little
 from anonkit.checks.noise_laws import Noise, kept_within, law_of_noise
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.randomness import Randomness
 
 ONE = 1 << 52
@@ -79,7 +79,7 @@ def test_three_counts_have_a_mean_of_at_most_one(
 def test_true_counts_are_refused_as_rarely_as_is_said(gaussian: bool) -> None:
     """Of 400 releases of the stated noise no more than a share p has a chance below p, whichever kind of e-value."""
     rates, draw = ([ONE // 9, ONE // 7], noisy_counts) if not gaussian else ([ONE // 90, ONE // 70], gaussian_counts)
-    words, true = Words(Randomness.seeded(5)), np.full((400, 3, 4), 50)
+    words, true = UniformStream(Randomness.seeded(5)), np.full((400, 3, 4), 50)
     first, second = (draw(true, rate, words) for rate in rates)
     parts = [(Noise(rate, 1, gaussian),) for rate in rates]
     found = []
@@ -104,7 +104,7 @@ def test_less_noise_than_stated_is_told(gaussian: bool) -> None:
     """A quarter of the deviation, 40 differences."""
     stated, smaller = (ONE // 10, ONE // 10 * 4) if not gaussian else (ONE // 200, ONE // 200 * 16)
     draw = gaussian_counts if gaussian else noisy_counts
-    values = draw(np.zeros((8, 6), dtype=np.int64), smaller, Words(Randomness.seeded(1))).tolist()
+    values = draw(np.zeros((8, 6), dtype=np.int64), smaller, UniformStream(Randomness.seeded(1))).tolist()
     parts = (Noise(stated, 1, gaussian),)
     assert chance_of_so_little([SameRows(values=tuple(row), noise=(parts,) * 6) for row in values]) < 1e-6
     following = [

@@ -22,7 +22,7 @@ from anonkit.consumers.marginal_intervals import NoisyCells, answer
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 from anonkit.published.product_mixtures import SHARE_UNITS, WEIGHT_UNITS
 from anonkit.randomness import Randomness
@@ -180,7 +180,7 @@ def test_intervals_hold_the_true_count_as_often_as_they_say(law: str) -> None:
 
     @cache
     def tables(seed: int) -> tuple[list[NoisyCells], list[NoisyCells]]:
-        words = Words(Randomness.seeded(seed))
+        words = UniformStream(Randomness.seeded(seed))
         first, second = noised(true.sum(2), rate, words), noised(true.sum(1), rate, words)
         both = noised(merged, rate, words)
         return [

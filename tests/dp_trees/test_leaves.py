@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from anonkit.dp_trees.leaves import LEAVES, LabelOnly, Leaf, Leaves, NoisyClassCounts
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import MIXED
 
@@ -19,7 +19,7 @@ def filled(leaf: Leaf, totals: list[list[int]], units: int) -> list:  # type: ig
         level=1, units=units, schema=MIXED, nodes=np.arange(len(totals)), totals=np.array(totals),
         histograms=lambda nodes, attributes: [],
     )  # fmt: skip
-    return list(leaf.fill(leaves, Words(Randomness.seeded(1))))
+    return list(leaf.fill(leaves, UniformStream(Randomness.seeded(1))))
 
 
 @pytest.mark.parametrize("name", LEAVES)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from anonkit.dp_trees.leaf_cells import ROWS_WITHOUT_COUNTS, cells_of, label_of
 from anonkit.dp_trees.microdata import UniformRows, consistent, rounded, rows_by_cell
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.tree_attributes import Split
 from anonkit.published.tree_model import LeafContent, Node, PublishedForest
 from anonkit.randomness import Randomness
@@ -44,7 +44,7 @@ def test_cells_are_the_codes_that_lead_to_a_leaf() -> None:
 def test_rows_lie_in_their_cells_and_are_as_many_as_the_counts_say() -> None:
     """75 rows in sum; none in a class that the noise made negative."""
     cells, randomness = cells_of(COUNTED), Randomness.seeded(1)
-    numbers = rows_by_cell(cells, 1.0, Words(randomness))
+    numbers = rows_by_cell(cells, 1.0, UniformStream(randomness))
     labels, _, codes = UniformRows(allowed=cells.allowed, n_classes=2)(numbers, randomness)
     assert abs(labels.size - 75) <= 1
     left = codes <= 1
@@ -56,7 +56,7 @@ def test_rows_lie_in_their_cells_and_are_as_many_as_the_counts_say() -> None:
 def test_labels_without_counts_stand_for_a_public_number_of_rows() -> None:
     """Spread evenly over the domain."""
     cells = cells_of(forest_of(*(LeafContent(label=label) for label in (0, 1, 1, 0))))
-    by_class = rows_by_cell(cells, 0.1, Words(Randomness.seeded(2))).reshape(-1, 2).sum(axis=0)
+    by_class = rows_by_cell(cells, 0.1, UniformStream(Randomness.seeded(2))).reshape(-1, 2).sum(axis=0)
     assert abs(by_class.sum() - ROWS_WITHOUT_COUNTS / 10) <= 1
     assert by_class[1] / by_class.sum() == pytest.approx(3 / 5 * 2 / 3, abs=0.01)
 
@@ -74,7 +74,7 @@ def test_consistent_counts_keep_the_sum_and_are_not_negative(counts: list[int]) 
 @given(st.lists(st.floats(0, 20), min_size=1, max_size=40))
 def test_rounding_keeps_each_weight_and_the_sum_within_one(weights: list[float]) -> None:
     """Systematic sampling."""
-    found = rounded(np.array(weights), Words(Randomness.seeded(3)))
+    found = rounded(np.array(weights), UniformStream(Randomness.seeded(3)))
     assert (np.abs(found - np.array(weights)) < 1 + 1e-6).all()
     assert abs(found.sum() - sum(weights)) < 1 + 1e-6
 
@@ -82,4 +82,4 @@ def test_rounding_keeps_each_weight_and_the_sum_within_one(weights: list[float])
 def test_no_rows_at_all_is_an_answer() -> None:
     """A forest whose noisy total is not positive stands for an empty table."""
     cells = cells_of(forest_of(*(LeafContent(counts=(-5, 1)) for _ in range(4))))
-    assert rows_by_cell(cells, 1.0, Words(Randomness.seeded(4))).sum() == 0
+    assert rows_by_cell(cells, 1.0, UniformStream(Randomness.seeded(4))).sum() == 0

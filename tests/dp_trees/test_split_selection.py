@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 from anonkit.dp_trees.scores import MAX_CLASS, noisy_information_gain, sulq_information
 from anonkit.dp_trees.split_selection import CutThenAttribute, JointSelection, NoisyCounts, Selection, Tables, Terms
 from anonkit.mechanisms.accounting import EXPONENTIAL, PERMUTE_AND_FLIP
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.tree_attributes import Split
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import attribute
@@ -56,7 +56,7 @@ def test_the_draws_cost_at_most_what_they_may(name: str, units: int) -> None:
 def test_a_joint_choice_has_the_law_of_its_mechanism(mechanism: str, law) -> None:  # type: ignore[no-untyped-def]
     """Over all splits of all attributes at once: max-class sums by hand."""
     chosen = JointSelection(score=MAX_CLASS, mechanism=mechanism).choose(
-        tables(CHOICES), ONE, TERMS, Words(Randomness.seeded(1))
+        tables(CHOICES), ONE, TERMS, UniformStream(Randomness.seeded(1))
     )
     scores = [6, 6, 7, 5]  # a; n cut after 0, 1, 2
     scores[1:] = [2 + 3, 4 + 3, 4 + 1]
@@ -66,7 +66,7 @@ def test_a_joint_choice_has_the_law_of_its_mechanism(mechanism: str, law) -> Non
 
 def test_cut_then_attribute_is_two_choices_at_half_the_rate() -> None:
     """The law is the product: the cut among cuts, then the attribute against it."""
-    chosen = CutThenAttribute(score=MAX_CLASS).choose(tables(CHOICES), ONE, TERMS, Words(Randomness.seeded(2)))
+    chosen = CutThenAttribute(score=MAX_CLASS).choose(tables(CHOICES), ONE, TERMS, UniformStream(Randomness.seeded(2)))
     cuts = [5, 7, 5]
     of_cut = law_of_exponential(cuts, 0.5)
     expected = np.zeros(4)
@@ -84,7 +84,7 @@ def test_values_against_the_rest_stand_beside_the_attributes_of_the_second_choic
     everyone = np.arange(CHOICES)
     counts = [(at, everyone, np.tile(block, (CHOICES, 1, 1))) for at, block in enumerate((A, N, A))]
     chosen = CutThenAttribute(score=MAX_CLASS).choose(
-        Tables(attributes=attributes, nodes=CHOICES, counts=counts), ONE, TERMS, Words(Randomness.seeded(6))
+        Tables(attributes=attributes, nodes=CHOICES, counts=counts), ONE, TERMS, UniformStream(Randomness.seeded(6))
     )
     cuts, values = [5, 7, 5], [3 + 3, 2 + 3, 1 + 4]  # the values: 3 0 | 1 3, then 1 2 | 3 1, then 0 1 | 4 2
     expected = np.zeros(7)
@@ -103,7 +103,7 @@ def test_a_noisy_measure_may_be_drawn_by_the_exponential_mechanism() -> None:
         return np.tile([0.25] if children.shape[2] == 3 else [-3.0, 0.5, 7.0], (children.shape[0], 1))
 
     selection = NoisyCounts(measure=told, undivided=True, exponential=True)
-    chosen = selection.choose(tables(CHOICES), 3 * ONE, TERMS, Words(Randomness.seeded(5)))
+    chosen = selection.choose(tables(CHOICES), 3 * ONE, TERMS, UniformStream(Randomness.seeded(5)))
     found = np.bincount(np.where(chosen.attribute == 0, 0, 1 + chosen.split), minlength=4)
     assert chisquare(found, law_of_exponential([1, 0, 2, 4], 3 / 8) * CHOICES).pvalue > 1e-3
 
@@ -122,17 +122,17 @@ def test_undivided_counts_cost_their_number() -> None:
 def test_the_rows_of_children_are_those_of_the_noisy_counts() -> None:
     """With hardly any noise they are the true ones; totals that were asked for apart tell of none."""
     selection = NoisyCounts(measure=noisy_information_gain)
-    chosen = selection.choose(tables(3), 60 * ONE, TERMS, Words(Randomness.seeded(6)))
+    chosen = selection.choose(tables(3), 60 * ONE, TERMS, UniformStream(Randomness.seeded(6)))
     assert chosen.rows is not None
     assert chosen.rows.tolist() == [[4, 3, 0]] * 3  # cut in the middle
     apart = NoisyCounts(measure=sulq_information, separate_totals=True)
-    assert apart.choose(tables(3), ONE, TERMS, Words(Randomness.seeded(6))).rows is None
+    assert apart.choose(tables(3), ONE, TERMS, UniformStream(Randomness.seeded(6))).rows is None
 
 
 @pytest.mark.parametrize("name", SELECTIONS)
 def test_what_is_no_candidate_is_never_chosen(name: str) -> None:
     """Whatever the noise."""
-    chosen = SELECTIONS[name].choose(tables(500, second=False), ONE // 100, TERMS, Words(Randomness.seeded(3)))
+    chosen = SELECTIONS[name].choose(tables(500, second=False), ONE // 100, TERMS, UniformStream(Randomness.seeded(3)))
     assert not chosen.attribute.any()
     assert not chosen.split.any()
 
@@ -142,5 +142,5 @@ def test_much_budget_takes_the_best_split() -> None:
     for name, selection in SELECTIONS.items():
         if name == "counts, drawn":
             continue  # its measure is cut to [0, 1], where both splits are as good
-        chosen = selection.choose(tables(50), 30 * ONE, TERMS, Words(Randomness.seeded(4)))
+        chosen = selection.choose(tables(50), 30 * ONE, TERMS, UniformStream(Randomness.seeded(4)))
         assert np.mean((chosen.attribute == 1) & (chosen.split == 1)) > 0.9

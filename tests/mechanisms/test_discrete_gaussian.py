@@ -14,7 +14,7 @@ from anonkit.errors import ParameterError
 from anonkit.mechanisms import discrete_gaussian as gaussian
 from anonkit.mechanisms import discrete_laplace as noise
 from anonkit.mechanisms.discrete_gaussian import discrete_gaussian, gaussian_counts
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.randomness import Randomness
 from tests.mechanisms.test_discrete_laplace import agrees, words
 from tests.mechanisms.test_exact_laws import Script, enumerated
@@ -55,14 +55,14 @@ def test_the_code_of_the_sampler_has_its_law(deviation: float, monkeypatch: pyte
     def run(script: Script) -> int | None:
         asked: list[int] = []
 
-        def proposals(n: int, own: int, words_: Words) -> np.ndarray:
+        def proposals(n: int, own: int, words_: UniformStream) -> np.ndarray:
             if asked:
                 return np.full(n, 99)
             asked.append(own)
             masses = [math.exp(-own / ONE * abs(y)) for y in range(-reach, reach + 1)]
             return np.full(n, script.one_of([mass / sum(masses) for mass in masses]) - reach)
 
-        def coins(steps: np.ndarray, own: int, words_: Words) -> np.ndarray:
+        def coins(steps: np.ndarray, own: int, words_: UniformStream) -> np.ndarray:
             assert own == rate
             if len(asked) == 2:
                 return np.ones(steps.size, dtype=bool)
@@ -90,7 +90,7 @@ def test_the_coins_of_any_exponent_add_up_to_it_exactly(data: st.DataObject) -> 
     steps = data.draw(st.integers(0, (1 << 63) - 1) | st.integers(0, 1 << 20))
     seen: list[tuple[int, int]] = []
 
-    def coins(whole: np.ndarray, fraction: np.ndarray, words_: Words) -> np.ndarray:
+    def coins(whole: np.ndarray, fraction: np.ndarray, words_: UniformStream) -> np.ndarray:
         seen.append((int(whole[0]), int(fraction[0])))
         return np.ones(1, dtype=bool)
 
@@ -123,7 +123,7 @@ def test_a_rate_outside_its_range_is_refused() -> None:
 def test_counts_keep_their_shape_and_their_mean() -> None:
     """Noise is added cell by cell, and a seed draws the same again."""
     counts = np.arange(12_000).reshape(3, 4_000)
-    first, again = (gaussian_counts(counts, rate_of(3.0), Words(Randomness.seeded(2))) for _ in range(2))
+    first, again = (gaussian_counts(counts, rate_of(3.0), UniformStream(Randomness.seeded(2))) for _ in range(2))
     assert first.shape == counts.shape
     assert (first == again).all()
     assert abs((first - counts).mean()) < 4 * 3 / math.sqrt(counts.size)

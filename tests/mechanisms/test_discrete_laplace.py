@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from anonkit.mechanisms.discrete_laplace import Words, bernoulli_exp, discrete_laplace, geometric, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, bernoulli_exp, discrete_laplace, geometric, noisy_counts
 from anonkit.randomness import Randomness
 
 ONE = 1 << 52
 ALPHA = 1e-3
 
 
-def words(seed: int = 1) -> Words:
+def words(seed: int = 1) -> UniformStream:
     """A reproducible stream."""
-    return Words(Randomness.seeded(seed))
+    return UniformStream(Randomness.seeded(seed))
 
 
 def agrees(drawn: np.ndarray, law: Callable[[int], float], low: int, high: int) -> bool:
@@ -98,13 +98,13 @@ def test_neighbouring_counts_have_the_same_support() -> None:
 def test_two_streams_made_in_one_moment_differ_and_so_do_forked_workers() -> None:
     """Every release keys its own stream from the operating system: no clock, no inherited state."""
     rate = ONE // 100
-    first, second = (discrete_laplace(50, rate, Words(Randomness.secure())) for _ in range(2))
+    first, second = (discrete_laplace(50, rate, UniformStream(Randomness.secure())) for _ in range(2))
     assert not np.array_equal(first, second)
     drawn = []
     for _ in range(2):
         readable, writable = os.pipe()
         if (child := os.fork()) == 0:
-            os.write(writable, discrete_laplace(50, rate, Words(Randomness.secure())).tobytes())
+            os.write(writable, discrete_laplace(50, rate, UniformStream(Randomness.secure())).tobytes())
             os._exit(0)
         os.waitpid(child, 0)
         os.close(writable)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from anonkit.checks.finding_lines import finding_delta
 from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms import domain_finding as finding
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.domain_finding import (
     N_SIZES,
     common_values,
@@ -30,9 +30,9 @@ from anonkit.randomness import Randomness
 ONE = 1 << 52
 
 
-def words(seed: int = 1) -> Words:
+def words(seed: int = 1) -> UniformStream:
     """A reproducible stream."""
-    return Words(Randomness.seeded(seed))
+    return UniformStream(Randomness.seeded(seed))
 
 
 def passing(count: int, rate: float, threshold: int) -> float:
@@ -136,7 +136,7 @@ def test_a_column_in_which_nothing_stands_out_has_no_bounds(monkeypatch: pytest.
     asked: list[int] = []
     real = finding.noisy_counts
 
-    def noisy(counts: np.ndarray, rate: int, words_: Words) -> np.ndarray:
+    def noisy(counts: np.ndarray, rate: int, words_: UniformStream) -> np.ndarray:
         asked.append(counts.size)
         return real(counts, rate, words_)
 

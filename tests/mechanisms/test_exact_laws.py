@@ -21,7 +21,7 @@ from anonkit.dp_trees import tree_rows
 from anonkit.dp_trees.tree_rows import PoissonBootstrap
 from anonkit.mechanisms import discrete_laplace as noise
 from anonkit.mechanisms import private_selection
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.randomness import Randomness
 from tests.mechanisms.test_private_selection import law_of_exponential, law_of_permute_and_flip
 
@@ -35,7 +35,7 @@ class _OpenError(Exception):
         self.chances = chances
 
 
-class Script(Words):
+class Script(UniformStream):
     """Words that come from a script, one draw an entry; a draw beyond it is told to the enumerator."""
 
     def __init__(self, script: tuple[int, ...], steps: int) -> None:
@@ -96,7 +96,7 @@ def test_the_coins_of_an_exponent_add_up_to_it_exactly(data: st.DataObject) -> N
     steps = data.draw(st.integers(0, min(1 << 36, 20 * ONE // rate)))
     seen: list[int] = []
 
-    def heads(fraction: np.ndarray, words: Words) -> np.ndarray:
+    def heads(fraction: np.ndarray, words: UniformStream) -> np.ndarray:
         seen.extend(fraction.tolist())
         return np.ones(fraction.size, dtype=bool)
 
@@ -114,7 +114,7 @@ def test_exponents_beyond_the_largest_are_those_of_the_largest(steps: int, rate:
     capped = min(steps, 1 << 36, (ONE << 28) // rate)
     seen: list[int] = []
 
-    def tails(fraction: np.ndarray, words: Words) -> np.ndarray:
+    def tails(fraction: np.ndarray, words: UniformStream) -> np.ndarray:
         seen.extend(fraction.tolist())
         return np.zeros(fraction.size, dtype=bool)
 
@@ -130,7 +130,7 @@ def test_a_geometric_number_is_an_offset_and_a_run_divided_by_the_rate(offset: i
     """The offset is kept by the coin of its own exponent, the run lengthened by coins of exponent 1."""
     coins: list[np.ndarray] = []
 
-    def coin(fraction: np.ndarray, words: Words) -> np.ndarray:
+    def coin(fraction: np.ndarray, words: UniformStream) -> np.ndarray:
         coins.append(fraction)
         return np.full(fraction.size, len(coins) <= runs + 1)
 
@@ -156,13 +156,13 @@ def test_every_size_and_sign_is_one_integer_but_minus_zero() -> None:
     def drawn(script: Script) -> int:
         pairs: list[tuple[int, int]] = []
 
-        def sizes(n: int, rate: int, words: Words) -> np.ndarray:
+        def sizes(n: int, rate: int, words: UniformStream) -> np.ndarray:
             pairs.append((script.below_one(4), script.below_one(2)))
             return np.full(n, pairs[-1][0], dtype=np.int64)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(noise, "geometric", sizes)
-            patch.setattr(Words, "take", lambda self, n: np.full(n, pairs[-1][1], dtype=np.uint64))
+            patch.setattr(UniformStream, "take", lambda self, n: np.full(n, pairs[-1][1], dtype=np.uint64))
             return int(noise.discrete_laplace(1, ONE, script)[0])
 
     found = enumerated(drawn, draws=2)
@@ -176,26 +176,26 @@ def test_integers_below_a_bound_have_as_many_words_each(bound: int) -> None:
     ceiling = (1 << 64) - (1 << 64) % bound
     given_: list[int] = []
 
-    def take(self: Words, n: int) -> np.ndarray:
+    def take(self: UniformStream, n: int) -> np.ndarray:
         return np.array([given_.pop(0) for _ in range(n)], dtype=np.uint64)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Words, "take", take)
+        patch.setattr(UniformStream, "take", take)
         for words, wanted in (([0], 0), ([ceiling - 1], bound - 1), ([ceiling, 5], 5 % bound), ([(1 << 64) - 1, 0], 0)):
             if words[0] == ceiling == 1 << 64 or (len(words) == 2 and ceiling == 1 << 64):
                 continue
             given_[:] = words
-            assert Words(Randomness.seeded(0)).below(np.array([bound])).tolist() == [wanted]
+            assert UniformStream(Randomness.seeded(0)).below(np.array([bound])).tolist() == [wanted]
             assert given_ == []
 
 
 SCORES = [[0, 0], [2, 0, 1], [0, 3, 3], [-1, -1, -4], [5, 1, 0, 2]]
 
 
-def _coins(script: Script, rate: float) -> Callable[[np.ndarray, int, Words], np.ndarray]:
+def _coins(script: Script, rate: float) -> Callable[[np.ndarray, int, UniformStream], np.ndarray]:
     """Coins of exp(-gap * rate), each outcome with its chance."""
 
-    def coins(gap: np.ndarray, rate_units: int, words: Words) -> np.ndarray:
+    def coins(gap: np.ndarray, rate_units: int, words: UniformStream) -> np.ndarray:
         assert rate_units == round(rate * ONE)
         chances = [math.exp(-rate * one) for one in gap.reshape(-1).tolist()]
         return np.array([script.one_of([1 - p, p]) for p in chances], dtype=bool).reshape(gap.shape)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from anonkit.estimators.consistent_counts import consistent_counts
 from anonkit.mechanisms.accounting import units_of
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.noisy_histograms import noisy_tables, rows_by_class, rows_of, table_weights
 from anonkit.randomness import Randomness
 from tests.published.jobs_and_ages import CLASSES, JOBS, jobs_and_ages
@@ -27,7 +27,7 @@ def test_drawn_rows_have_the_tables_they_are_drawn_from(seed: int) -> None:
     """Every cell of class x attribute is met within one row of the consistent counts, rounding of the sizes apart."""
     tables = jobs_and_ages(seed)
     randomness = Randomness.seeded(seed)
-    drawn = rows_of(tables, rows_by_class(tables, Words(randomness)), randomness)
+    drawn = rows_of(tables, rows_by_class(tables, UniformStream(randomness)), randomness)
     for table, codes in zip(tables.tables, drawn.codes, strict=True):
         found = np.zeros(table.counts.shape)
         np.add.at(found, (drawn.labels, codes), 1)
@@ -42,4 +42,4 @@ def test_nothing_to_count_draws_nothing_or_what_the_noise_says() -> None:
         [("job", JOBS, np.zeros((2, 4), dtype=np.int64), units_of(0.5))],
         Randomness.seeded(3),
     )
-    assert rows_by_class(empty, Words(Randomness.seeded(3))).sum() < 60
+    assert rows_by_class(empty, UniformStream(Randomness.seeded(3))).sum() < 60

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
 from anonkit.randomness import Randomness
 
@@ -91,14 +91,14 @@ def test_the_sampler_has_the_law(scores, choose, law) -> None:  # type: ignore[n
     table = np.tile(np.array([*scores, 99]), (n, 1))
     allowed = np.ones(table.shape, dtype=bool)
     allowed[:, -1] = False
-    chosen = choose(table, int(rate * ONE), Words(Randomness.seeded(1)), allowed)
+    chosen = choose(table, int(rate * ONE), UniformStream(Randomness.seeded(1)), allowed)
     assert chosen.max() < len(scores)
     assert chisquare(np.bincount(chosen, minlength=len(scores)), law(scores, rate) * n).pvalue > 1e-3
 
 
 def test_a_choice_without_candidates_is_refused() -> None:
     """Nothing to choose from is a bug of the caller, not a row of zeros."""
-    stream = Words(Randomness.seeded(1))
+    stream = UniformStream(Randomness.seeded(1))
     for choose in (permute_and_flip, exponential_mechanism):
         with pytest.raises(ParameterError, match="allowed"):
             choose(np.zeros((2, 2), dtype=np.int64), ONE, stream, np.array([[True, False], [False, False]]))
@@ -135,7 +135,7 @@ def test_weighted_candidates_are_drawn_by_weight_and_score() -> None:
     scores, weights, rate = [0, 2, 1, 5], np.array([8, 1, 3, 100]), 0.5
     allowed = np.array([[True, True, True, False]])
     many = np.tile(np.array([scores]), (6_000, 1))
-    words = Words(Randomness.seeded(3))
+    words = UniformStream(Randomness.seeded(3))
     drawn = exponential_mechanism(many, round(rate * ONE), words, np.broadcast_to(allowed, many.shape), weights)
     law = weights[:3] * np.exp(rate * np.array(scores[:3]))
     found = np.bincount(drawn, minlength=4)

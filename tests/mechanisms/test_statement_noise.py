@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mechanisms.stated_tables import COLUMNS, drawing, of_choice, stating
 
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.statement_noise import noisy_values, scores_of
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE
 from anonkit.published.statements.noise_statement import Draw, Statement, ValueLines
@@ -18,8 +18,8 @@ from anonkit.randomness import Randomness
 _RUNS = 1000
 
 
-def _words(seed: int) -> Words:
-    return Words(Randomness.seeded(seed))
+def _words(seed: int) -> UniformStream:
+    return UniformStream(Randomness.seeded(seed))
 
 
 def test_scores_of_a_quantile_are_distances_from_its_rank() -> None:

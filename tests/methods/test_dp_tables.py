@@ -20,7 +20,7 @@ from anonkit.dp_trees.aggregates.cell_sums import CellSums
 from anonkit.engines import open_engine
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.mechanisms.accounting import LARGEST_EPSILON
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.methods.dp_tables import DPTables
 from anonkit.pipeline.recipe import run_recipe
 from anonkit.policy.column_declarations import Column, Missing, Role
@@ -291,7 +291,7 @@ def test_an_audit_of_a_row_finds_most_of_epsilon_and_no_more(epsilon: float) -> 
     moves = [[1], [grid.steps // 3, grid.steps - grid.steps // 3], [1]]
 
     def ratios(more: int) -> np.ndarray:  # type: ignore[type-arg]
-        total, words = np.zeros(50_000), Words(Randomness.seeded(more))
+        total, words = np.zeros(50_000), UniformStream(Randomness.seeded(more))
         for own, draw in zip(moves, draws, strict=True):
             for move in own:
                 noise = noisy_counts(np.full(50_000, more * move), draw.rate, words).astype(np.float64)

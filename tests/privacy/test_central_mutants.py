@@ -554,7 +554,8 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
         sensitivities),
     "the histogram of a target has no noise": (
         Mutant(where="anonkit.dp_trees.release.stacked_trees:StackedMethod._numbers",
-               old="noisy = noisy_counts(np.array(cells), draw.rate, Words(rng.child(\"values of the target\")))",
+               old=("noisy = noisy_counts(np.array(cells), draw.rate, UniformStream(rng.child("
+                    "\"values of the target\")))"),
                new="noisy = np.array(cells)"), bins.test_the_histogram_of_a_release_has_the_noise_of_its_rate),
     "numbers are drawn in the lower half of their bins": (
         Mutant(where="anonkit.dp_trees.additive_model.target_bins:TargetHistogram.cells_of",

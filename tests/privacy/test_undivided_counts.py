@@ -23,7 +23,7 @@ from anonkit.dp_trees.leaves import Leaves
 from anonkit.dp_trees.plan import Plan
 from anonkit.dp_trees.release.tree_releases import GrownTrees
 from anonkit.dp_trees.split_selection import Chosen, NoisyCounts, Tables, Terms
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.methods import make_method
 from anonkit.published.tree_attributes import TreeSchema
 from anonkit.randomness import Randomness
@@ -54,7 +54,7 @@ class Told:
         """Those of the selection."""
         return self.selection.draws(level, units, terms)
 
-    def choose(self, tables: Tables, units: int, terms: Terms, words: Words) -> Chosen:
+    def choose(self, tables: Tables, units: int, terms: Terms, words: UniformStream) -> Chosen:
         """Take the first attribute of the order that every node still has."""
         level = len(self.seen)
         self.seen.append(np.concatenate([counts.ravel() for _, _, counts in tables.counts]))
@@ -69,7 +69,7 @@ def exact_counts(plan: Plan, rows: Sequence[tuple[int, ...]], order: Sequence[in
 
     @dataclass(frozen=True, kw_only=True)
     class Seen(type(plan.choices.leaf)):  # type: ignore[misc]
-        def fill(self, at: Leaves, words: Words) -> Any:
+        def fill(self, at: Leaves, words: UniformStream) -> Any:
             leaves.append(at.totals.ravel())
             return super().fill(at, words)
 
@@ -121,7 +121,7 @@ def cells_of_the_row(plan: Plan, *, there: bool, seed: int) -> np.ndarray:
     counts = np.zeros((DRAWN, 2, 2), dtype=np.int64)
     counts[:, 1, 0] = int(there)
     everywhere = [(at, np.arange(DRAWN), counts) for at in range(len(plan.schema.attributes))]
-    words = Words(Randomness.seeded(seed))
+    words = UniformStream(Randomness.seeded(seed))
     selection.choose(  # type: ignore[attr-defined]
         Tables(attributes=plan.schema.attributes, nodes=DRAWN, counts=everywhere),
         plan.split_units(0),

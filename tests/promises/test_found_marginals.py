@@ -25,7 +25,7 @@ from anonkit.errors import PolicyError
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.store import Ledger
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.methods.dp_marginals import DPMarginals
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
@@ -242,7 +242,7 @@ def test_an_audit_of_search_and_tables_together_stays_below_the_claim() -> None:
     assert {line["mechanism"] for line in lines} >= {"discrete-gaussian", "thresholded-laplace", "discrete-laplace"}
 
     def ratios(extra: int) -> np.ndarray:  # type: ignore[type-arg]
-        words, total = Words(Randomness.seeded(extra)), np.zeros(n)
+        words, total = UniformStream(Randomness.seeded(extra)), np.zeros(n)
         for one in lines:
             rate = one["rate"] / ONE
             if one["mechanism"] == "discrete-gaussian":

@@ -40,7 +40,8 @@ MUTANTS: dict[str, Mutant] = {
         where=NOISE + "discrete_laplace", old="~(negative & (size == 0))", new="size >= 0",
         refused_by=LAWS + "test_every_size_and_sign_is_one_integer_but_minus_zero"),
     "the first word beyond the last multiple is taken": Mutant(
-        where=NOISE + "Words.below", old="np.flatnonzero((words >= ceilings)", new="np.flatnonzero((words > ceilings)",
+        where=NOISE + "UniformStream.below",
+        old="np.flatnonzero((words >= ceilings)", new="np.flatnonzero((words > ceilings)",
         refused_by=LAWS + "test_integers_below_a_bound_have_as_many_words_each"),
     "a candidate one step below always has head": Mutant(
         where=CHOICE + "permute_and_flip", old="mask & bernoulli_exp(gap, rate, words)",

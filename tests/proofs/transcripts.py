@@ -37,7 +37,7 @@ from anonkit.bundle.stored_release import Release
 from anonkit.dp_trees import split_selection
 from anonkit.mechanisms import discrete_laplace, private_selection
 from anonkit.mechanisms.accounting import EXPONENTIAL, PERMUTE_AND_FLIP
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.randomness import Randomness
 from anonkit.report import document
 
@@ -71,7 +71,7 @@ class Transcript:
     replayed: list[Drawn] = field(default_factory=list)
     adversary: random.Random | None = None
     """Makes private choices while recording, all candidates alike; None while replaying."""
-    noise: Words = field(default_factory=lambda: Words(Randomness.seeded(0)))
+    noise: UniformStream = field(default_factory=lambda: UniformStream(Randomness.seeded(0)))
     """Of the noise while recording."""
 
     def outcome(self, kind: str, public: tuple[Any, ...], exact: np.ndarray, any_of: Callable[[], Any]) -> np.ndarray:
@@ -230,7 +230,9 @@ def replay(tables: tuple[pa.Table, pa.Table], seed: int, /, **request: Any) -> R
     seed : int
         Of the outcomes, and of what is drawn without a look at the rows.
     """
-    transcript = Transcript(adversary=random.Random(seed), noise=Words(Randomness.seeded(seed).child("outcomes")))
+    transcript = Transcript(
+        adversary=random.Random(seed), noise=UniformStream(Randomness.seeded(seed).child("outcomes"))
+    )
     made, messages = [], []
     for table in tables:
         with standing_clock(), met(transcript), _heard() as said:

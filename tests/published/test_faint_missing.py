@@ -13,7 +13,7 @@ from anonkit.dp_trees.marginals.mixture_rounding import without_values
 from anonkit.dp_trees.marginals.product_mixture import Mixture
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.estimators.consistent_counts import consistent_counts
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.noisy_histograms import rows_of
 from anonkit.methods import make_method
 from anonkit.policy.declaration import Policy
@@ -119,6 +119,6 @@ def test_a_column_shows_missing_as_often_as_the_table(method: str) -> None:
 @pytest.mark.parametrize("cells", [1, 2, 20])
 def test_noise_alone_shows_missing_in_less_than_one_of_100_columns(cells: int) -> None:
     """Of columns without missing cells, whatever the number of classes: by the law of their noise, not by a few."""
-    noise = noisy_counts(np.zeros((5_000, cells), dtype=np.int64), 1 << 46, Words(Randomness.seeded(3)))
+    noise = noisy_counts(np.zeros((5_000, cells), dtype=np.int64), 1 << 46, UniformStream(Randomness.seeded(3)))
     variance = noise_variance(1 << 46)
     assert sum(not is_faint([(own, variance)], 3) for own in noise) < 50

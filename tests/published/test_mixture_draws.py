@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.mixture_draws import codes_of_rows, dealt, systematic
 from anonkit.published.product_mixtures import SHARE_UNITS, WEIGHT_UNITS, ClassMixture, ProductMixtures
 from anonkit.randomness import Randomness
@@ -37,7 +37,7 @@ def mixtures_of(sizes: list[int], classes: int = 0, components: int = 3, rows: i
 def test_dealt_rows_add_up_and_are_off_by_less_than_one(weights: list[int], rows: int, seed: int) -> None:
     """Of weights far beyond a word, too; a weight of 0 gets none."""
     weights[0] += 1
-    found = dealt(weights, rows, Words(Randomness.seeded(seed)))
+    found = dealt(weights, rows, UniformStream(Randomness.seeded(seed)))
     assert found.sum() == rows
     pairs = list(zip(weights, found.tolist(), strict=True))
     assert all(abs(Fraction(weight * rows, sum(weights)) - own) < 1 for weight, own in pairs)
@@ -47,7 +47,7 @@ def test_dealt_rows_add_up_and_are_off_by_less_than_one(weights: list[int], rows
 def test_dealt_rows_have_the_exact_mean() -> None:
     """Over offsets that lie evenly: 7 rows by weights 1, 2, 5."""
 
-    class Even(Words):
+    class Even(UniformStream):
         at = 0
 
         def below(self, bounds: np.ndarray) -> np.ndarray:
@@ -61,7 +61,9 @@ def test_dealt_rows_have_the_exact_mean() -> None:
 
 def test_systematic_numbers_may_have_units_of_their_own() -> None:
     """Each row in proportion to its own sum."""
-    found = systematic(np.array([[1, 3], [2, 0]]), np.array([4, 2]), np.array([400, 9]), Words(Randomness.seeded(1)))
+    found = systematic(
+        np.array([[1, 3], [2, 0]]), np.array([4, 2]), np.array([400, 9]), UniformStream(Randomness.seeded(1))
+    )
     assert found.tolist() == [[100, 300], [9, 0]]
 
 
@@ -69,7 +71,7 @@ def test_rows_with_allowed_values_have_no_others_and_the_right_shares() -> None:
     """In each component the allowed values keep their proportion; other columns keep theirs."""
     mixtures = mixtures_of([3, 4], components=1)
     allowed = {"c0": np.array([True, False, True])}
-    first, second = codes_of_rows(mixtures, np.array([10_000]), Words(Randomness.seeded(3)), allowed)
+    first, second = codes_of_rows(mixtures, np.array([10_000]), UniformStream(Randomness.seeded(3)), allowed)
     shares = mixtures.classes[0].shares[0]
     kept = shares[[0, 2]] / shares[[0, 2]].sum()
     assert np.abs(np.bincount(first, minlength=3)[[0, 2]] - 10_000 * kept).max() <= 1

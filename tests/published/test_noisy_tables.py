@@ -9,7 +9,7 @@ import pytest
 
 from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms.accounting import units_of
-from anonkit.mechanisms.discrete_laplace import Words, discrete_laplace
+from anonkit.mechanisms.discrete_laplace import UniformStream, discrete_laplace
 from anonkit.published.noisy_tables import NoisyTable, NoisyTables, noise_variance
 from anonkit.randomness import Randomness
 from tests.published.jobs_and_ages import jobs_and_ages
@@ -19,7 +19,7 @@ from tests.published.jobs_and_ages import jobs_and_ages
 def test_the_variance_is_that_of_the_noise(epsilon: float) -> None:
     """200,000 draws: within 5 % of 2 q / (1 - q)²."""
     rate = units_of(epsilon)
-    drawn = discrete_laplace(200_000, rate, Words(Randomness.seeded(1)))
+    drawn = discrete_laplace(200_000, rate, UniformStream(Randomness.seeded(1)))
     assert drawn.var() == pytest.approx(noise_variance(rate), rel=0.05)
 
 

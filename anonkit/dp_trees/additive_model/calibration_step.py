@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.dp_trees.additive_model.weighting import FEATURE_UNIT, PROBABILITY_UNIT, Features, probabilities
 from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 
 CALIBRATION_BOUND = FEATURE_UNIT * PROBABILITY_UNIT // 2
 """Sensitivity of the gradient to a row, in absolute sum: half a natural logarithm times a probability."""
@@ -77,7 +77,7 @@ class CalibrationStep:
             sensitivity=CALIBRATION_BOUND,
         )
 
-    def noisy(self, gradient: IntArray, words: Words) -> NoisyCalibration:
+    def noisy(self, gradient: IntArray, words: UniformStream) -> NoisyCalibration:
         """Noise the sums."""
         return NoisyCalibration(step=self, gradient=noisy_counts(gradient, self.draw.rate, words))
 

@@ -20,7 +20,7 @@ from anonkit.dp_trees.marginals.dependency_tree import STEPS
 from anonkit.dp_trees.marginals.exact_tables import error_of_independence
 from anonkit.dp_trees.marginals.noisy_readings import Reading, reading_draw
 from anonkit.mechanisms.accounting import Draw
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.randomness import Randomness
 
 PURPOSE = "dependence within classes"
@@ -71,4 +71,4 @@ class ClassDependence(ClassPairs):
 
     def read(self, draw: Draw, tables: Mapping[Pair, IntArray], randomness: Randomness) -> Reading:
         """Return the distance with the noise of a draw."""
-        return Reading.of(draw, self.distance(tables), Words(randomness.child(PURPOSE)))
+        return Reading.of(draw, self.distance(tables), UniformStream(randomness.child(PURPOSE)))

@@ -18,7 +18,7 @@ from anonkit.dp_trees.additive_model.count_evidence import Shares, shares_of, sh
 from anonkit.dp_trees.additive_model.leaf_evidence import evidence_of_leaves
 from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
 from anonkit.dp_trees.additive_model.weighting import FEATURE_UNIT, LARGEST_WEIGHT, Bounds, Features, NoisyStep
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.additive_scores import UNIT, AdditiveScores, places_of, region_of_nodes, softmax
 from anonkit.published.tree_model import Node, PublishedForest
 from anonkit.randomness import Randomness
@@ -218,7 +218,7 @@ class Combination:
             In [0, 1): how much of what attributes say they say in common. Rows of the world have independent ones:
             scores of true rows are spread the more about the mean of their class.
         """
-        rows = world.draw(_CALIBRATION_ROWS, Words(randomness))
+        rows = world.draw(_CALIBRATION_ROWS, UniformStream(randomness))
         if not rows.labels.size:
             return self
         scores = self._logarithms(rows.codes)

@@ -17,7 +17,7 @@ from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.mechanisms.accounting import Draw
 from anonkit.mechanisms.approximate_accounting import GaussianDraw
 from anonkit.mechanisms.discrete_gaussian import LEAST_RATE, gaussian_counts
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.published.exact_losses import RATE_BITS
 from anonkit.published.noisy_tables import GAUSSIAN
 
@@ -39,7 +39,7 @@ class HistogramNoise:
             return math.sqrt(_ONE / self.draw.rate) / 2  # 2 scale**2 = sigma**2 = 1 / (2 rho)
         return float(_ONE) / self.draw.rate
 
-    def added(self, counts: IntArray, words: Words) -> IntArray:
+    def added(self, counts: IntArray, words: UniformStream) -> IntArray:
         """Return counts with noise, same shape."""
         noised = gaussian_counts if isinstance(self.draw, GaussianDraw) else noisy_counts
         return noised(counts, self.draw.rate, words)

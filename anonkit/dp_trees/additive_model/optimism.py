@@ -16,7 +16,7 @@ from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.dp_trees.additive_model.combination import Combination
 from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise
 from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 
 _PAIRS = 8
 """Perturbations, each added and taken away; the intercepts no longer change with more."""
@@ -26,7 +26,7 @@ def optimism_of(
     described: Callable[[Sequence[IntArray]], tuple[LeafProductModel, Combination]],
     histograms: Sequence[IntArray],
     law: HistogramNoise,
-    words: Words,
+    words: UniformStream,
 ) -> FloatArray:
     """Return by how much rows drawn from noisy histograms score better than true rows, on average.
 
@@ -37,7 +37,7 @@ def optimism_of(
     histograms : sequence of int64 arrays, shapes (1, codes, n_classes)
     law : HistogramNoise
         Their noise.
-    words : Words
+    words : UniformStream
 
     Returns
     -------

@@ -23,7 +23,7 @@ from anonkit.dp_trees.additive_model.class_pairs import MOST_CELLS, ClassPairs, 
 from anonkit.dp_trees.marginals.column_layout import Pair
 from anonkit.dp_trees.pair_grid import PairGrid, steps_to_one
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, Draw, rate_within
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.published.tree_attributes import MOST_ROUTES, TreeSchema
 from anonkit.randomness import Randomness
@@ -95,7 +95,7 @@ class PairInteraction(ClassPairs):
 
     def choose(self, draw: Draw, tables: Mapping[Pair, IntArray], randomness: Randomness) -> Interaction:
         """Choose by permute-and-flip, at the rate of a draw, among no pair and the candidates."""
-        words, scores = Words(randomness.child(PURPOSE)), np.append(self.least_gain(draw), self.gains(tables))
+        words, scores = UniformStream(randomness.child(PURPOSE)), np.append(self.least_gain(draw), self.gains(tables))
         (at,) = permute_and_flip(scores[np.newaxis], draw.rate, words).tolist()
         return Interaction(draw=draw, pair=self.candidates[at - 1] if at else None)
 

@@ -42,7 +42,7 @@ from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rounded_up, shares, units_of
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, GaussianDraw
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, changed_rows
 from anonkit.published.additive_scores import AdditiveScores, places_of, region_of_nodes
 from anonkit.published.faint_missing import MISSING_ABOVE, is_faint
@@ -265,7 +265,7 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
     forest = grow(plan.trees_plan, counter, randomness.child("trees"), watch)
     plan = plan.for_classes(forest)
     regions = regions_of(forest, plan.rule.region_depth)
-    words = Words(randomness.child("noise of evidence"))
+    words = UniformStream(randomness.child("noise of evidence"))
     asked = asked_attributes(len(plan.schema.attributes), plan.rule.asked, randomness.child("attributes asked"))
     sums = HistogramSums(forest=forest, regions=regions, asked=asked)
     exact = counter.sum_up(sums)
@@ -280,7 +280,7 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
         overlap = 0.0 if plan.weight_units >= _FEWEST_UNITS else 1 - plan.rule.attribute_weight
         optimism = None
         if overlap > 0:  # else the step corrects the intercepts by true rows
-            again = Words(randomness.child("noise of the noise"))
+            again = UniformStream(randomness.child("noise of the noise"))
             optimism = overlap * optimism_of(evidence, histograms, noise, again)
         combination = combination.calibrated(world, randomness.child("rows of the world"), optimism, overlap)
     step = None
@@ -293,7 +293,7 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
     if plan.slope_units >= _FEWEST_UNITS:
         slope_sums = CalibrationSums(combination=combination)
         calibration = CalibrationStep(units=plan.slope_units).noisy(counter.sum_up(slope_sums), words)
-        drawn = world.draw(_CALIBRATION_ROWS, Words(randomness.child("rows of the calibration"))).codes
+        drawn = world.draw(_CALIBRATION_ROWS, UniformStream(randomness.child("rows of the calibration"))).codes
         curvature = expected_curvature(combination.calibration_features(places_of(forest, drawn), drawn))
         combination = combination.sloped(*calibration.change(curvature, world.rows))
     return StackedForest(
@@ -323,7 +323,7 @@ def asked_attributes(attributes: int, asked: int, randomness: Randomness) -> tup
     """Return the measured attributes, in order: a random choice without a look at the data, all where as many are."""
     if asked >= attributes:
         return tuple(range(attributes))
-    lots = Words(randomness).take(attributes)
+    lots = UniformStream(randomness).take(attributes)
     return tuple(sorted(np.argsort(lots, kind="stable")[:asked].tolist()))
 
 

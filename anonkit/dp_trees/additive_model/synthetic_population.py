@@ -15,7 +15,7 @@ from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts
 from anonkit.dp_trees.leaf_cells import cells_of
 from anonkit.dp_trees.microdata import DrawnRows, consistent, rounded
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.additive_scores import region_of_nodes
 from anonkit.published.tree_model import PublishedForest
 
@@ -98,7 +98,7 @@ class LeafProductModel:
         kept = float(weights.sum())
         return replace(self, weights=weights * (self.rows / kept if kept > 0 else 1.0), shares=tuple(shares))
 
-    def draw(self, rows: float, words: Words) -> DrawnRows:
+    def draw(self, rows: float, words: UniformStream) -> DrawnRows:
         """Draw about so many rows.
 
         Leaves and classes get their share by systematic sampling. The codes of an attribute are those shares too, in
@@ -106,12 +106,12 @@ class LeafProductModel:
         """
         return self.rows_of(self.numbers(rows, words), words)
 
-    def numbers(self, rows: float, words: Words) -> IntArray:
+    def numbers(self, rows: float, words: UniformStream) -> IntArray:
         """Return how many of about so many rows are in each leaf and class, shape (n_leaves * n_classes,)."""
         weights = self.weights if self.rows > 0 else np.ones_like(self.weights)
         return rounded(weights.reshape(-1) * (rows / weights.sum()), words)
 
-    def rows_of(self, numbers: IntArray, words: Words) -> DrawnRows:
+    def rows_of(self, numbers: IntArray, words: UniformStream) -> DrawnRows:
         """Draw so many rows of each leaf and class."""
         cell = np.repeat(np.arange(numbers.size), numbers)
         leaves, labels = np.divmod(cell, self.weights.shape[1])
@@ -120,7 +120,9 @@ class LeafProductModel:
             codes[at] = self._codes(at, leaves, labels, cell, words)
         return DrawnRows(codes=codes, labels=labels)
 
-    def _codes(self, attribute: int, leaves: IntArray, labels: IntArray, cell: IntArray, words: Words) -> IntArray:
+    def _codes(
+        self, attribute: int, leaves: IntArray, labels: IntArray, cell: IntArray, words: UniformStream
+    ) -> IntArray:
         """Return a code of an attribute for each row, sampled evenly in each leaf and class, in random order."""
         shares, allowed = self.shares[attribute], self.allowed[attribute]
         ends = np.cumsum(np.where(allowed[:, :, np.newaxis], shares[self.region], 0.0), axis=1)

@@ -21,7 +21,7 @@ from anonkit.domains.attribute_domains import Grid
 from anonkit.domains.number_bins import NumberBins
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.noisy_tables import noise_variance
 from anonkit.published.tree_attributes import TreeSchema
 
@@ -107,7 +107,7 @@ class TargetHistogram:
         means = np.where(rows > 0, sums / np.where(rows > 0, rows, 1.0), between)
         return NumberBins.of(self.grid, ends.tolist(), means.tolist())
 
-    def cells_of(self, labels: IntArray, words: Words) -> IntArray:
+    def cells_of(self, labels: IntArray, words: UniformStream) -> IntArray:
         """Draw a cell of its bin for each label, by the rows of the histogram; missing stays missing, shape (n,)."""
         ends = np.array(self.classes.ends)
         starts = np.append(0, ends[:-1])

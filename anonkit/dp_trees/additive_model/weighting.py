@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 
 FEATURE_UNIT = 64
 """Features are in units of 1/64 of a natural logarithm."""
@@ -145,7 +145,7 @@ class Step:
             _line("curvature of the weights", curvature, self.bounds.curvature),
         )
 
-    def noisy(self, gradient: IntArray, curvature: IntArray, words: Words) -> NoisyStep:
+    def noisy(self, gradient: IntArray, curvature: IntArray, words: UniformStream) -> NoisyStep:
         """Noise the sums, the curvature's triangle once."""
         first, second = self.draws
         upper = np.triu_indices(self.features)

@@ -14,14 +14,14 @@ import numpy as np
 
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.dp_trees.marginals.column_layout import Pair
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
 
 STEPS = 256
 """Steps of a score in a row."""
 WIDTH = 2 * STEPS
 """Width of the range in which one row moves all scores: it may raise one and lower another."""
-Chooser = Callable[[IntArray, int, Words, BoolArray], IntArray]
+Chooser = Callable[[IntArray, int, UniformStream, BoolArray], IntArray]
 """A private choice: `permute_and_flip` or `exponential_mechanism`."""
 
 
@@ -57,7 +57,7 @@ def private_tree(
     scores: Mapping[Pair, int],
     n_columns: int,
     rate: int,
-    words: Words,
+    words: UniformStream,
     number: int | None = None,
     choose: Chooser = permute_and_flip,
     joined: int | None = None,
@@ -71,7 +71,7 @@ def private_tree(
     n_columns : int
     rate : int
         Of each choice, per step.
-    words : Words
+    words : UniformStream
     number : int, optional
         Edges of a forest; by default those of a spanning one.
     choose : callable
@@ -104,7 +104,7 @@ def private_tree(
 
 
 def private_best(
-    scores: Mapping[Pair, int], number: int, rate: int, words: Words, choose: Chooser = permute_and_flip
+    scores: Mapping[Pair, int], number: int, rate: int, words: UniformStream, choose: Chooser = permute_and_flip
 ) -> list[Pair]:
     """Choose so many different pairs of high score, one after another, privately.
 

@@ -38,7 +38,7 @@ from anonkit.dp_trees.questions import Counter
 from anonkit.mechanisms.accounting import Draw
 from anonkit.mechanisms.approximate_accounting import ConcentratedChoice, GaussianDraw
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
 from anonkit.published.faint_missing import MISSING_ABOVE, is_faint
 from anonkit.published.marginal_tables import OneWayTable, PairTable
@@ -137,7 +137,7 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
     if plan.edges is not None and plan.tree is not None:
         grouped = {pair: exact.grouped(pair, groups) for pair in plan.candidates}
         models = {pair: margins.independent(pair) for pair in plan.candidates}
-        words = Words(randomness.child("pairs of the tree"))
+        words = UniformStream(randomness.child("pairs of the tree"))
         scores = _scores(grouped, models, _explained(models, plan.tree, plan.law))
         choose = permute_and_flip if plan.law == LAPLACE else exponential_mechanism
         last = len(layout.sizes) - 1
@@ -154,7 +154,7 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
         for number, pair in enumerate(edges):
             known[pair] = _noisy(grouped[pair], plan.tree, noisy.child(f"table {number}"), plan.law)
         if plan.choices is not None and plan.pairs is not None:
-            words = Words(randomness.child("further pairs"))
+            words = UniformStream(randomness.child("further pairs"))
             noisy = randomness.child("tables of further pairs")
             completion = _completion(layout, refined(margins, one_ways, known), known)
             explained = _explained(models, plan.pairs, plan.law)
@@ -192,7 +192,7 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
 
 def _noisy(counts: IntArray, draw: TableDraw, randomness: Randomness, law: str) -> Measured:
     noised = noisy_counts if law == LAPLACE else gaussian_counts
-    noisy = noised(counts, draw.rate, Words(randomness))
+    noisy = noised(counts, draw.rate, UniformStream(randomness))
     return Measured(counts=noisy, variance=noise_variance(draw.rate, law), rate=draw.rate)
 
 

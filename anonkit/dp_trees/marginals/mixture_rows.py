@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from anonkit.domains.array_types import IntArray
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.mixture_draws import codes_of_rows
 from anonkit.published.product_mixtures import ProductMixtures
 from anonkit.randomness import Randomness
@@ -23,4 +23,4 @@ class MixtureRows:
 
     def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
         """Return the codes of each released column, the target first where there is one."""
-        return codes_of_rows(self.mixtures, numbers, Words(randomness))
+        return codes_of_rows(self.mixtures, numbers, UniformStream(randomness))

@@ -13,7 +13,7 @@ import numpy as np
 
 from anonkit.dp_trees.marginals.dependency_tree import STEPS
 from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 
 DEPENDENCE_WIDTH = 2 * STEPS + 2
 """Steps by which one row moves the reading of a dependence: 2 rows, and rounding."""
@@ -41,7 +41,7 @@ class Reading:
     """Value of the reading, in steps."""
 
     @classmethod
-    def of(cls, draw: Draw, value: float, words: Words) -> Self:
+    def of(cls, draw: Draw, value: float, words: UniformStream) -> Self:
         """Read a number of rows, which one row moves by the sensitivity of the draw at most, less the rounding."""
         exactly = np.array([round(value * STEPS)], dtype=np.int64)
         return cls(draw=draw, steps=int(noisy_counts(exactly, draw.rate, words)[0]))

@@ -21,7 +21,7 @@ from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
 from anonkit.dp_trees.marginals.marginal_rule import Forecast
 from anonkit.dp_trees.marginals.noisy_readings import DEPENDENCE_WIDTH, Reading, reading_draw
 from anonkit.dp_trees.marginals.remaining_budget import Amount, RemainingBudget
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 from anonkit.randomness import Randomness
 
@@ -186,7 +186,7 @@ class _Reader:
         """Charge a reading that one row moves by so many steps, draw it, and return it in rows."""
         draw = reading_draw(purpose, int(self._whole * Fraction(share)), width)
         self.left = self.left.after(draw.units)
-        reading = Reading.of(draw, value, Words(self._randomness.child(purpose)))
+        reading = Reading.of(draw, value, UniformStream(self._randomness.child(purpose)))
         self._readings.append(reading)
         return reading.rows
 

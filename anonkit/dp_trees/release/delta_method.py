@@ -13,7 +13,7 @@ from anonkit.dp_trees.release.declared_schema import CentralMethod
 from anonkit.dp_trees.release.private_domains import FINDING_SHARE, DomainSearch, undeclared_columns
 from anonkit.dp_trees.release.synthesized import domains_budget
 from anonkit.mechanisms.accounting import units_of
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.parameters import check_number, parameter
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import public_assumptions
@@ -63,7 +63,7 @@ class DeltaMethod(CentralMethod):
             delta=Fraction(self.delta) / 2,
             rows_per_unit=self.rows_per_unit,
             replaced=self.neighbours == REPLACE,
-            words=Words(rng.child("domains")),
+            words=UniformStream(rng.child("domains")),
         )
         return search.found(policy)
 

@@ -23,7 +23,7 @@ from anonkit.domains.exact_decimals import key_of_text, number_of_text
 from anonkit.domains.found_domains import FindingLine, FoundDomains
 from anonkit.errors import PolicyError
 from anonkit.mechanisms.accounting import LAPLACE, rate_within
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.domain_finding import (
     THRESHOLDED,
     common_values,
@@ -72,7 +72,7 @@ class DomainSearch:
         For the unit of privacy, in all columns together.
     rows_per_unit : int
     replaced : bool
-    words : Words
+    words : UniformStream
 
     Privacy
     -------
@@ -90,7 +90,7 @@ class DomainSearch:
         delta: Fraction,
         rows_per_unit: int,
         replaced: bool,
-        words: Words,
+        words: UniformStream,
     ) -> None:
         self._source, self._engine, self._used, self._words = source, engine, used, words
         self._row_units, self._delta = row_units, delta

@@ -46,7 +46,7 @@ from anonkit.dp_trees.release.synthesized import column_entries
 from anonkit.dp_trees.release.tree_releases import generalized, per_level
 from anonkit.dp_trees.scores import LARGEST_TABLE
 from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import (
@@ -241,7 +241,7 @@ class StackedMethod(CellMethod, DeltaMethod):
         schema = TreeSchema(attributes=(), target=target.name, classes=NumberBins.equal(grid))
         *cells, used = counted(source, engine, schema, keep, TargetCounts(schema=schema), grid.size + 1).tolist()
         refuse_other_totals("values of the target", sum(cells), used)
-        noisy = noisy_counts(np.array(cells), draw.rate, Words(rng.child("values of the target")))
+        noisy = noisy_counts(np.array(cells), draw.rate, UniformStream(rng.child("values of the target")))
         return TargetHistogram(grid=grid, counts=noisy, draw=draw, bins=bins_for(epsilon, rows))
 
     def release(
@@ -257,7 +257,7 @@ class StackedMethod(CellMethod, DeltaMethod):
         counting, rows = self._counting, float(self.n_rows)
         if counting is not None:
             exact = source.n_rows if keep is None else int(keep.sum())
-            words = Words(rng.child("number of rows"))
+            words = UniformStream(rng.child("number of rows"))
             rows = float(noisy_counts(np.array([exact]), counting.rate, words)[0])
         numbers = self._numbers(source, policy, engine, rng, keep, rows)
         plan = self.plan(policy, rows, counting, numbers)
@@ -367,14 +367,14 @@ class StackedRows:
 
     def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
         """Return the labels and the codes of each attribute for so many rows of each leaf and class."""
-        words = Words(randomness)
+        words = UniformStream(randomness)
         codes = self.world.rows_of(numbers, words).codes
         labels = self._labels(codes, words)
         if self.numbers is not None:
             labels = self.numbers.cells_of(labels, words)
         return [labels, *map(self._within, self.forest.schema.attributes, codes, repeat(words))]
 
-    def _labels(self, codes: IntArray, words: Words) -> IntArray:
+    def _labels(self, codes: IntArray, words: UniformStream) -> IntArray:
         """Return a class for each row, drawn with the probabilities of the published scores."""
         n_rows = codes.shape[1]
         uniform, labels = words.fractions(n_rows) / (1 << 52), np.empty(n_rows, dtype=np.int64)
@@ -386,7 +386,7 @@ class StackedRows:
         return labels
 
     @staticmethod
-    def _within(attribute: Attribute, codes: IntArray, words: Words) -> IntArray:
+    def _within(attribute: Attribute, codes: IntArray, words: UniformStream) -> IntArray:
         """Return codes of the released domain: numbers at one of the places of their cell."""
         domain = attribute.domain
         if not isinstance(domain, Grid):
@@ -410,7 +410,7 @@ def microdata_of(
     domains = {name: domain if name == schema.target else _finer(domain) for name, domain in schema.domains.items()}
     return DrawnPiece(
         rows=StackedRows(forest=learned.forest, scores=learned.scores, world=world, numbers=numbers),
-        numbers=world.numbers(world.rows, Words(rng)),
+        numbers=world.numbers(world.rows, UniformStream(rng)),
         domains=domains,
         policy=policy,
         randomness=rng,

@@ -27,7 +27,7 @@ from anonkit.dp_trees.release.synthesized import COUNT_COLUMN, column_entries, d
 from anonkit.errors import PolicyError
 from anonkit.mechanisms.accounting import Accounting, Draw
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import conditions_of, public_assumptions, public_domains
@@ -268,7 +268,7 @@ def _microdata(forest: PublishedForest, cells: Cells, policy: Policy, rng: Rando
     allowed = tuple(_without_missing(attribute, leads) for attribute, leads in attributes)
     return DrawnPiece(
         rows=UniformRows(allowed=allowed, n_classes=schema.n_classes),
-        numbers=rows_by_cell(cells, forest.share_of_rows, Words(rng)),
+        numbers=rows_by_cell(cells, forest.share_of_rows, UniformStream(rng)),
         domains=schema.domains,
         policy=policy,
         randomness=rng,

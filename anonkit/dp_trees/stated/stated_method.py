@@ -16,7 +16,7 @@ from anonkit.dp_trees.stated.row_answers import exact_answers
 from anonkit.dp_trees.stated.stated_draft import refuse_reserved, stated_draft
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.mechanisms.accounting import rate_within
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.statement_loss import epsilon_of, row_units, sensitivity_of
 from anonkit.mechanisms.statement_noise import noisy_values
 from anonkit.policy.declaration import Policy
@@ -178,7 +178,7 @@ class StatedMethod(CentralMethod, ABC):
         progress("counting", 0.0)
         statement = self.checked_statement(policy)
         answers = exact_answers(source, engine, statement, policy.target, self.used_rows(source, policy, engine, rng))
-        values = noisy_values(statement, answers, Words(rng.child("noise")))
+        values = noisy_values(statement, answers, UniformStream(rng.child("noise")))
         return stated_draft(statement, values, policy, engine, rng.child("rows"), self.told)
 
 

@@ -20,7 +20,7 @@ from anonkit.dp_trees.additive_model.calibration_step import (
     row_calibrations,
 )
 from anonkit.dp_trees.additive_model.weighting import FEATURE_UNIT, PROBABILITY_UNIT, Features, probabilities
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.randomness import Randomness
 
 UNIT = FEATURE_UNIT * PROBABILITY_UNIT
@@ -47,7 +47,7 @@ def _found(slope: float, units: int, *, n: int = 20_000, seed: int = 1, move: fl
     """What a step of so many units says of such rows."""
     features, labels = _rows(slope, n, seed, move)
     noisy = CalibrationStep(units=units).noisy(
-        row_calibrations(features, labels).sum(axis=1), Words(Randomness.seeded(seed))
+        row_calibrations(features, labels).sum(axis=1), UniformStream(Randomness.seeded(seed))
     )
     return noisy.change(expected_curvature(features), n)
 
@@ -132,7 +132,7 @@ def test_the_account_of_the_step_stays_within_its_units() -> None:
 
 def test_an_audit_finds_most_of_what_the_step_spends_and_no_more() -> None:
     """Sums with and without a row at its bound: epsilon is shown to be above 0.7 of the claim, never above it."""
-    draw, words = CalibrationStep(units=1 << 52).draw, Words(Randomness.seeded(7))
+    draw, words = CalibrationStep(units=1 << 52).draw, UniformStream(Randomness.seeded(7))
     features = _features(np.array([[-8.0], [8.0]]))
     surprise = int(np.abs(row_calibrations(features, np.array([0]))[0, 0]))
     assert 0.9 * CALIBRATION_BOUND < surprise <= CALIBRATION_BOUND

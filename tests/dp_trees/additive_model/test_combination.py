@@ -10,7 +10,7 @@ from anonkit.dp_trees.additive_model.combination import Combination
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts
 from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
 from anonkit.dp_trees.additive_model.weighting import FEATURE_UNIT
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.additive_scores import places_of, softmax
 from anonkit.randomness import Randomness
 from tests.dp_trees.additive_model.test_synthetic_population import FOREST, HISTOGRAMS
@@ -48,7 +48,7 @@ def test_calibration_predicts_classes_as_often_as_the_world_has_them() -> None:
     """Mean probabilities over drawn rows are the shares of the noisy counts."""
     world = LeafProductModel.of(FOREST, (0,), AgreedCounts.of(FOREST, (0,), HISTOGRAMS, 10.0, 10.0))
     found = _combination().calibrated(world, Randomness.seeded(1))
-    rows = world.draw(5000, Words(Randomness.seeded(2)))
+    rows = world.draw(5000, UniformStream(Randomness.seeded(2)))
     chances = softmax(found.scores().logarithms(places_of(FOREST, rows.codes), rows.codes))
     assert chances[:, 1].mean() == pytest.approx(rows.labels.mean(), abs=0.03)
 

@@ -26,7 +26,7 @@ from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.mechanisms.accounting import Accounting, Draw, units_of
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, GaussianDraw
 from anonkit.mechanisms.discrete_gaussian import LEAST_RATE
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE
 from anonkit.published.additive_scores import places_of
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, noise_variance
@@ -139,7 +139,7 @@ def test_what_is_made_of_the_counts_is_told_the_variance_of_their_noise(rate: in
     """Laplace noise of the scale told has the variance of the Gaussian noise that is drawn."""
     noise = HistogramNoise(draw=GaussianDraw(purpose="h", rate=rate))
     assert 2 * noise.scale**2 == pytest.approx(noise_variance(rate, GAUSSIAN), rel=1e-9)
-    drawn = noise.added(np.zeros((50, 400), dtype=np.int64), Words(Randomness.seeded(1)))
+    drawn = noise.added(np.zeros((50, 400), dtype=np.int64), UniformStream(Randomness.seeded(1)))
     assert drawn.shape == (50, 400)
     assert drawn.var() == pytest.approx(2 * noise.scale**2, rel=0.05)
 
@@ -170,7 +170,7 @@ def test_an_audit_at_delta_stays_below_epsilon() -> None:
     noise = HistogramNoise(draw=draw)
 
     def ratios(extra: int) -> np.ndarray:
-        words = Words(Randomness.seeded(extra))
+        words = UniformStream(Randomness.seeded(extra))
         cells = noise.added(np.full((draw.times, 40_000), extra), words)
         leaf = HistogramNoise(draw=counts).added(np.full(40_000, extra), words)
         told = (cells.astype(np.float64) ** 2 - (cells - 1.0) ** 2).sum(axis=0) * draw.rate

@@ -17,7 +17,7 @@ from anonkit.consumers.forest import Forest
 from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise
 from anonkit.dp_trees.additive_model.optimism import optimism_of
 from anonkit.mechanisms.accounting import Draw
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
@@ -48,7 +48,7 @@ def test_of_linear_scores_it_is_the_variance_of_the_noise() -> None:
     variance = 2 * ratio / (1 - ratio) ** 2
     cells = 5_000
     histograms = [np.zeros((1, cells, 2), dtype=np.int64), np.full((1, cells, 2), 1_000, dtype=np.int64)]
-    found = optimism_of(_linear, histograms, NOISE, Words(Randomness.seeded(1)))
+    found = optimism_of(_linear, histograms, NOISE, UniformStream(Randomness.seeded(1)))
     assert found / (2 * cells * 2 * variance) == pytest.approx(np.eye(2), abs=0.05)
 
 
@@ -59,7 +59,7 @@ def test_scores_that_do_not_depend_on_the_counts_have_none() -> None:
         world, _ = _linear(tables)
         return world, _Linear((np.ones((1, 6, 2)),))
 
-    found = optimism_of(deaf, [np.zeros((1, 6, 2), dtype=np.int64)], NOISE, Words(Randomness.seeded(1)))
+    found = optimism_of(deaf, [np.zeros((1, 6, 2), dtype=np.int64)], NOISE, UniformStream(Randomness.seeded(1)))
     assert (found == 0).all()
 
 

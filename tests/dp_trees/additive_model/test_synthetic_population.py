@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts, rows_by_class
 from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.additive_scores import places_of
 from anonkit.published.tree_attributes import Split
 from anonkit.published.tree_model import LeafContent, Node, PublishedForest
@@ -42,7 +42,7 @@ def _as_they_are(histograms: tuple[np.ndarray, ...] = HISTOGRAMS) -> AgreedCount
 def test_rows_are_those_of_the_noisy_counts() -> None:
     """About 1,200 rows; a class that a leaf has fewer than none of has none there; codes stay in their leaves."""
     world = LeafProductModel.of(FOREST, (0,), _as_they_are())
-    rows = world.draw(world.rows, Words(Randomness.seeded(1)))
+    rows = world.draw(world.rows, UniformStream(Randomness.seeded(1)))
     assert abs(rows.labels.size - 1200) <= 2
     leaves = places_of(FOREST, rows.codes)[0]
     assert ((rows.codes[1] > 1) + 1 == leaves).all()
@@ -67,7 +67,7 @@ def test_any_noise_makes_rows_of_the_domain(seed: int, scale: float) -> None:
     draw = np.random.default_rng(seed)
     noisy = tuple(np.rint(one + draw.laplace(0, scale + 1e-9, one.shape)).astype(np.int64) for one in HISTOGRAMS)
     rows = LeafProductModel.of(FOREST, (1, 2), _as_they_are(tuple(np.repeat(one, 2, axis=0) for one in noisy))).draw(
-        50.0, Words(Randomness.seeded(seed))
+        50.0, UniformStream(Randomness.seeded(seed))
     )
     assert abs(rows.labels.size - 50) <= 2
     for at, one in enumerate(SCHEMA.attributes):
@@ -88,6 +88,6 @@ def test_a_world_without_missing_shows_none_and_keeps_its_rows() -> None:
     without = world.without_missing([0])
     assert without.rows == pytest.approx(world.rows)
     assert without.weights[2].tolist() == [0, 0]
-    rows = without.draw(8_000.0, Words(Randomness.seeded(4).child("rows")))
+    rows = without.draw(8_000.0, UniformStream(Randomness.seeded(4).child("rows")))
     assert set(rows.codes[0].tolist()) == {0, 1}
     assert world.without_missing([]).shares[0] is shares

@@ -29,7 +29,7 @@ from anonkit.dp_trees.additive_model.target_bins import (
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.engines import open_engine
 from anonkit.mechanisms.accounting import units_of
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.methods.dp_forest import DPForest
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
@@ -85,7 +85,7 @@ def test_the_noise_of_the_histogram_shows_no_more_than_its_epsilon() -> None:
     """A lower bound on ε from 20,000 histograms of two neighbouring tables, with confidence 0.999: below, and not 0."""
     draw = histogram_draw(units_of(20.0))
     drawn = [
-        noisy_counts(np.full(20_000, exact), draw.rate, Words(Randomness.seeded(exact).child("audit")))
+        noisy_counts(np.full(20_000, exact), draw.rate, UniformStream(Randomness.seeded(exact).child("audit")))
         for exact in (3, 4)
     ]
     found = lower_bound(*drawn, alpha=1e-3).lower_bound
@@ -113,7 +113,7 @@ def test_the_histogram_of_a_release_has_the_noise_of_its_rate() -> None:
 def test_numbers_are_drawn_by_the_rows_of_the_histogram() -> None:
     """20,000 numbers of each bin: the shares of its cells, within four standard errors; missing stays missing."""
     told = histogram([0, 400, 0, 100, 300, 50, 50, 100])
-    words = Words(Randomness.seeded(3).child("cells"))
+    words = UniformStream(Randomness.seeded(3).child("cells"))
     for label, (first, last) in enumerate(itertools.pairwise((0, *told.classes.ends))):
         cells = told.cells_of(np.full(20_000, label), words)
         shares = told.rows[first:last] / told.rows[first:last].sum()
@@ -146,7 +146,7 @@ def test_empty_bounds_get_no_rows() -> None:
     exact = np.zeros(1024, dtype=np.int64)
     exact[:8] = 2_000
     draw = histogram_draw(units_of(1.0))
-    noisy = noisy_counts(exact, draw.rate, Words(Randomness.seeded(1).child("x")))
+    noisy = noisy_counts(exact, draw.rate, UniformStream(Randomness.seeded(1).child("x")))
     told = TargetHistogram(grid=Grid(lower=0.0, upper=1e6, cells=1024), counts=noisy, draw=draw, bins=4)
     assert told.rows[:8].sum() > 0.9 * told.rows.sum()
     assert (np.maximum(noisy, 0)[8:].sum()) > 0.2 * exact.sum()  # what clipping alone would have left

@@ -18,7 +18,7 @@ from anonkit.dp_trees.additive_model.weighting import (
     added_gradient,
     probabilities,
 )
-from anonkit.mechanisms.discrete_laplace import Words, noisy_counts
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.randomness import Randomness
 
 
@@ -74,7 +74,7 @@ def test_a_step_with_little_noise_finds_the_weights() -> None:
     features = Features(values=values, scores=np.rint(values.sum(axis=0) * 0.6).astype(np.int64))
     step = Step(units=1 << 52, bounds=Bounds.of(np.full(3, 2.0)), features=3)
     sums = added_gradient(features, labels, step.bounds.gradient), added_curvature(features, step.bounds.curvature)
-    noisy = step.noisy(*sums, Words(Randomness.seeded(1)))
+    noisy = step.noisy(*sums, UniformStream(Randomness.seeded(1)))
     assert 0.6 + noisy.change(np.full(3, 0.5)) == pytest.approx([0.5, 1.0, 0.0], abs=0.12)
 
 
@@ -87,7 +87,7 @@ def test_the_account_of_a_step_stays_within_its_units() -> None:
 def test_an_audit_finds_most_of_what_a_step_spends_and_no_more() -> None:
     """Sums with and without a row at its bounds: epsilon is shown to be above 0.7 of the claim, never above it."""
     step = Step(units=1 << 52, bounds=Bounds(gradient=1000, curvature=10**6), features=1)
-    words = Words(Randomness.seeded(7))
+    words = UniformStream(Randomness.seeded(7))
 
     def seen(*sums: int) -> np.ndarray:
         drawn = [

@@ -16,7 +16,7 @@ from anonkit.dp_trees.marginals.table_plan import plan_of
 from anonkit.dp_trees.marginals.view_choice import ViewChoice
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.mechanisms.accounting import units_of
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.marginal_tables import MarginalSchema
 from anonkit.published.mixture_draws import rows_of_components
 from anonkit.published.tree_attributes import Attribute, Split
@@ -73,7 +73,7 @@ def forced(
 def drawn(found: LearnedMarginals, seed: int = 1) -> np.ndarray:
     """Rows of what was learned, the target first where there is one, shape (n_columns, n_rows)."""
     rng = Randomness.seeded(seed)
-    numbers = rows_of_components(found.mixtures, Words(rng.child("numbers")))
+    numbers = rows_of_components(found.mixtures, UniformStream(rng.child("numbers")))
     return np.stack(MixtureRows(found.mixtures)(numbers, rng.child("rows")))
 
 

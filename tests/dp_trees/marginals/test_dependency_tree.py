@@ -20,7 +20,7 @@ from anonkit.dp_trees.marginals.dependency_tree import (
     private_tree,
     spanning_edges,
 )
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.randomness import Randomness
 from tests.mechanisms.test_private_selection import law_of_permute_and_flip
@@ -54,7 +54,7 @@ def test_a_row_raises_one_error_and_lowers_another() -> None:
 def test_a_tree_joins_all_columns_without_a_circle(columns: int) -> None:
     """One edge less than columns; a forest where pairs are missing."""
     pairs = list(itertools.combinations(range(columns), 2))
-    edges = private_tree(dict.fromkeys(pairs, 0), columns, ONE, Words(Randomness.seeded(1)))
+    edges = private_tree(dict.fromkeys(pairs, 0), columns, ONE, UniformStream(Randomness.seeded(1)))
     assert len(edges) == spanning_edges(pairs, columns) == columns - 1
     parts = [{column} for column in range(columns)]
     for first, second in edges:
@@ -68,9 +68,13 @@ def test_a_tree_joins_all_columns_without_a_circle(columns: int) -> None:
 def test_the_tree_is_the_heaviest_where_noise_is_small() -> None:
     """Kruskal's tree, edge after edge."""
     scores = {(0, 1): 90, (0, 2): 80, (1, 2): 70, (0, 3): 1, (1, 3): 5, (2, 3): 3}
-    edges = private_tree({pair: score * STEPS for pair, score in scores.items()}, 4, ONE, Words(Randomness.seeded(2)))
+    edges = private_tree(
+        {pair: score * STEPS for pair, score in scores.items()}, 4, ONE, UniformStream(Randomness.seeded(2))
+    )
     assert edges == [(0, 1), (0, 2), (1, 3)]
-    best = private_best({pair: score * STEPS for pair, score in scores.items()}, 2, ONE, Words(Randomness.seeded(2)))
+    best = private_best(
+        {pair: score * STEPS for pair, score in scores.items()}, 2, ONE, UniformStream(Randomness.seeded(2))
+    )
     assert best == [(0, 1), (0, 2)]
 
 
@@ -89,7 +93,7 @@ def law_of_tree(scores: dict[tuple[int, int], int], rate: float) -> dict[tuple[t
 def test_the_edges_of_three_columns_have_the_law_of_enumeration() -> None:
     """Both edges together, against the formula: 1,500 trees."""
     scores, rate = {(0, 1): 3, (0, 2): 1, (1, 2): 0}, 0.5
-    words = Words(Randomness.seeded(3))
+    words = UniformStream(Randomness.seeded(3))
     draws = 1_500
     seen = Counter(tuple(private_tree(scores, 3, int(rate * ONE), words)) for _ in range(draws))
     for edges, chance in law_of_tree(scores, rate).items():
@@ -128,7 +132,7 @@ def test_an_audit_of_the_choices_stays_below_their_price() -> None:
 
     def chosen(scores: list[int], seed: int) -> np.ndarray:
         many = np.repeat([[score * STEPS for score in scores]], 20_000, axis=0)
-        return permute_and_flip(many, rate, Words(Randomness.seeded(seed)))
+        return permute_and_flip(many, rate, UniformStream(Randomness.seeded(seed)))
 
     near, far = chosen([3, 1], 1), chosen([2, 2], 2)
     found = lower_bound(near, far)

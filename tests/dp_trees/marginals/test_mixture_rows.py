@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.mixture_draws import rows_of_components, systematic
 from anonkit.published.product_mixtures import SHARE_UNITS, WEIGHT_UNITS, ClassMixture, ProductMixtures
 from anonkit.randomness import Randomness
@@ -21,7 +21,7 @@ def test_systematic_numbers_add_up_and_are_off_by_less_than_one(seed: int, total
     """For any weights and any offset."""
     cuts = np.sort(np.random.default_rng(seed).integers(0, 1025, 6))
     weights = np.diff(cuts, prepend=0, append=1024)[np.newaxis]
-    found = systematic(weights, 1024, np.array([total]), Words(Randomness.seeded(seed)))
+    found = systematic(weights, 1024, np.array([total]), UniformStream(Randomness.seeded(seed)))
     assert found.sum() == total
     assert (np.abs(found - weights * total / 1024) < 1).all()
 
@@ -29,7 +29,7 @@ def test_systematic_numbers_add_up_and_are_off_by_less_than_one(seed: int, total
 def test_systematic_numbers_have_the_exact_mean() -> None:
     """Over all offsets there are: by enumeration with a generator that gives each once."""
 
-    class Offsets(Words):
+    class Offsets(UniformStream):
         def below(self, bounds: np.ndarray) -> np.ndarray:
             return np.arange(bounds.size) % bounds
 
@@ -53,7 +53,7 @@ def test_independent_children_of_one_parent_stay_uncorrelated() -> None:
     """20,000 rows: |r| below .03 given the parent, where rows in the order of their codes have .997."""
     mixtures = fork(20_000)
     rng = Randomness.seeded(4)
-    parent, first, second = MixtureRows(mixtures)(rows_of_components(mixtures, Words(rng)), rng)
+    parent, first, second = MixtureRows(mixtures)(rows_of_components(mixtures, UniformStream(rng)), rng)
     for value in (0, 1):
         given_parent = parent == value
         assert abs(np.corrcoef(first[given_parent], second[given_parent])[0, 1]) < 0.03
@@ -72,7 +72,7 @@ def test_the_rows_are_the_mixture_up_to_a_row_a_component() -> None:
         classes.append(ClassMixture(rows=rows, weights=weights, shares=shares))
     mixtures = ProductMixtures(schema=layout.schema, anchored=True, classes=tuple(classes))
     rng = Randomness.seeded(2)
-    labels, first, second = MixtureRows(mixtures)(rows_of_components(mixtures, Words(rng)), rng)
+    labels, first, second = MixtureRows(mixtures)(rows_of_components(mixtures, UniformStream(rng)), rng)
     assert np.bincount(labels).tolist() == [500, 41]
     for name, column, size in (("c0", first, 3), ("c1", second, 2)):
         seen = np.bincount(labels * size + column, minlength=2 * size).reshape(2, size)
@@ -85,5 +85,5 @@ def test_no_row_is_a_table_without_rows() -> None:
     """Columns are there, and empty."""
     mixtures = fork(0)
     rng = Randomness.seeded(2)
-    drawn = MixtureRows(mixtures)(rows_of_components(mixtures, Words(rng)), rng)
+    drawn = MixtureRows(mixtures)(rows_of_components(mixtures, UniformStream(rng)), rng)
     assert [column.size for column in drawn] == [0, 0, 0]

@@ -21,7 +21,7 @@ from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import Draw, units_of
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, ConcentratedChoice, GaussianDraw
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE, noise_variance
 from anonkit.randomness import Randomness
@@ -148,7 +148,7 @@ def test_an_audit_of_a_plan_in_rho_stays_below_epsilon() -> None:
     rates = [draw.rate for draw in plan_of(layout, layout.pairs, 0, 0, left, GAUSSIAN).one_ways]
 
     def ratios(extra: int) -> np.ndarray:
-        words = Words(Randomness.seeded(extra))
+        words = UniformStream(Randomness.seeded(extra))
         cells = [gaussian_counts(np.full(50_000, extra), rate, words) for rate in rates]
         terms = [
             (cell.astype(np.float64) ** 2 - (cell - 1.0) ** 2) * rate for cell, rate in zip(cells, rates, strict=True)

@@ -14,7 +14,7 @@ from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.dp_trees.release import row_pieces as pieces
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
 from anonkit.engines import LocalEngine
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.policy.column_declarations import Column
 from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
@@ -27,7 +27,7 @@ class Coins:
     def __call__(self, numbers: IntArray, randomness: Randomness) -> Sequence[IntArray]:
         """Return three columns."""
         cell = np.repeat(np.arange(numbers.size), numbers)
-        return [cell, Words(randomness).below(np.full(cell.size, 5)), 2 - cell]
+        return [cell, UniformStream(randomness).below(np.full(cell.size, 5)), 2 - cell]
 
 
 DOMAINS = {
