@@ -40,6 +40,7 @@ from anonkit.checks.central_rule import rebuilt_rule, rule_checks
 from anonkit.checks.central_target import target_checks
 from anonkit.checks.finding_lines import model_lines
 from anonkit.checks.number_cells import NumberCells, fewest, finer, is_as_written, multiples_of
+from anonkit.checks.row_rules import row_rule_checks, rules_of
 from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check
 
@@ -102,7 +103,13 @@ def _all_checks(
     domains = {str(column["name"]): column for column in params["columns"]}
     sound = True
     claims = _promise_checks(params, guarantee, facts) if is_promised else _no_account(params)
-    for check in (*claims, *target_checks(params, facts), *_column_checks(params, facts)):
+    found = (
+        *claims,
+        *target_checks(params, facts),
+        *_column_checks(params, facts),
+        *row_rule_checks(data, params, facts),
+    )
+    for check in found:
         sound = sound and check.passed
         yield check
     for check in domain_checks(data, domains):
@@ -156,7 +163,7 @@ def _column_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Ch
     counted = {attribute.name: attribute for attribute in facts.columns}
     listed = {str(attribute["name"]): attribute for attribute in params["columns"]}
     in_cells = facts.parameters.get("as_") == "cells"
-    names = set(counted) | ({"count"} if in_cells else set())
+    names = set(counted) | ({"count"} if in_cells else set()) | set(rules_of(params).determined)
     wrong = len(names ^ set(listed)) + len(params["columns"]) - len(listed) + len(facts.columns) - len(counted)
     wrong += sum(
         not _same_domain(listed[name], column, facts, generalized=in_cells and column is not facts.target)

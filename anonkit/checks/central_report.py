@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +15,7 @@ from anonkit.checks.central_params import EXPONENTIAL, PublicFacts
 from anonkit.checks.central_target import STACKED
 from anonkit.checks.finding_lines import finding_lines, model_lines
 from anonkit.checks.histogram_law import histograms_may_be_gaussian
+from anonkit.checks.row_rules import determined_columns
 from anonkit.checks.sameness import same
 from anonkit.promises.guarantee import LOOKED_AT, Check
 
@@ -38,6 +40,9 @@ def report_checks(
     is_promised : bool
         False where nothing is promised: then nothing was spent, either.
     """
+    following = determined_columns(params).values()
+    stepped = [column.name for column in following if column.domain.multiples is not None]
+    facts = replace(facts, added_multiples=(*facts.added_multiples, *stepped))
     method, stated = report["method"], (facts.method, dict(facts.parameters))
     repeated = (method["name"], method["parameters"]) == stated and _alike(method["parameters"], facts.parameters)
     yield Check(name="parameters", passed=repeated, observed=str(method["name"]), required=facts.method)
@@ -50,7 +55,8 @@ def report_checks(
     yield Check(
         name="columns_of_params", passed=synthesized == released, observed=len(synthesized), required=len(released)
     )
-    sizes = {column.name: column.domain.size for column in facts.columns}
+    every = [*facts.columns, *following]
+    sizes = {column.name: column.domain.size for column in every}
     wrong = [name for name, size in sizes.items() if columns.get(name, {}).get("released_values") != size]
     yield Check(name="released_values", passed=not wrong, observed=len(wrong), required=0)
     units = [name for name, column in columns.items() if column["role"] == "unit"]

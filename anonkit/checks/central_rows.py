@@ -29,6 +29,7 @@ from anonkit.checks.central_params import TAXONOMY, BoolArray, PublicColumn, Pub
 from anonkit.checks.central_target import rows_of_cells
 from anonkit.checks.gaussian_lines import gaussian_variance
 from anonkit.checks.missing_cells import forest_checks, is_none, is_thresholded
+from anonkit.checks.row_rules import changed_at_most, forbidden_classes, masks_of, rules_of
 from anonkit.promises.guarantee import Check
 
 IntArray = NDArray[np.int64]
@@ -212,15 +213,19 @@ def _counted_tables(data: Path, params: Mapping[str, Any], facts: PublicFacts) -
     together = _rows_together(len(facts.columns))
     pieces = np.minimum(by_class // together + 2, max(-(-int(by_class.sum()) // together), 1))
     thresholded, gaussian = is_thresholded(params), facts.is_gaussian(params)
-    for at, (column, table, rows) in enumerate(zip(facts.attributes, tables, counts, strict=True)):
+    shares_of: dict[str, FloatArray] = {facts.target.name: np.eye(facts.n_classes)}
+    for at, (column, table) in enumerate(zip(facts.attributes, tables, strict=True)):
         rate = params["attributes"][at]["rate"]
         if thresholded and column.domain.has_missing and is_none([(table[:, -1], rate)], gaussian=gaussian):
             of_values = np.stack([_share(own, size) for own, size in zip(table[:, :-1], sizes, strict=True)])
-            shares = np.column_stack([of_values, np.zeros(len(table))])
+            shares_of[column.name] = np.column_stack([of_values, np.zeros(len(table))])
         else:
-            shares = np.stack([_share(own, size) for own, size in zip(table, sizes, strict=True)])
-        expected = shares * by_class[:, np.newaxis]
-        allowed = np.broadcast_to(pieces[:, np.newaxis], rows.shape).astype(np.float64)
+            shares_of[column.name] = np.stack([_share(own, size) for own, size in zip(table, sizes, strict=True)])
+    changed = changed_at_most(masks_of(params, facts), by_class.astype(np.float64), shares_of)
+    ruled = rules_of(params).columns
+    for column, rows in zip(facts.attributes, counts, strict=True):
+        expected = shares_of[column.name] * by_class[:, np.newaxis]
+        allowed = np.broadcast_to(pieces[:, np.newaxis], rows.shape) + (changed if column.name in ruled else 0.0)
         yield _Compared(name=column.name, found=rows, expected=expected, allowed=allowed, drawn=False)
 
 
@@ -256,10 +261,34 @@ def _rows_of_mixtures(data: Path, params: Mapping[str, Any], facts: PublicFacts)
     exact = np.zeros((rows.size, 1))
     name = split.target.name or "all rows"
     yield _Compared(name=name, found=by_class[:, np.newaxis], expected=rows[:, np.newaxis], allowed=exact, drawn=False)
+    ruled, changed = rules_of(params).columns, _changed_of_mixtures(params, split, facts)
     for column, found, (expected, allowed) in zip(
         split.attributes, counts, expected_values(params, split, _rows_together(len(facts.columns))), strict=True
     ):
+        allowed = allowed + (changed if column.name in ruled else 0.0)
         yield _Compared(name=column.name, found=found, expected=expected, allowed=allowed, drawn=False)
+
+
+def _changed_of_mixtures(params: Mapping[str, Any], split: PublicFacts, facts: PublicFacts) -> float:
+    """Return how many rows of the mixtures break a public rule, but for a chance."""
+    masks = masks_of(params, facts)
+    if not masks:
+        return 0.0
+    ends = np.cumsum([column.domain.size for column in split.attributes])
+    rows, every, classes = [], [], []
+    for at, own in enumerate(params["mixtures"]):
+        weights = np.array(own["weights"], dtype=np.float64)
+        rows.append(own["rows"] * weights / weights.sum())
+        every.append(np.array(own["shares"], dtype=np.float64).reshape(weights.size, -1))
+        classes.append(np.full(weights.size, at))
+    parts = np.split(np.concatenate(every), ends[:-1], axis=1)
+    shares = {
+        column.name: part / part.sum(axis=1, keepdims=True)
+        for column, part in zip(split.attributes, parts, strict=True)
+    }
+    if split.has_target:
+        shares[split.target.name] = np.eye(split.n_classes)[np.concatenate(classes)]
+    return changed_at_most(masks, np.concatenate(rows), shares)
 
 
 # --- trees -------------------------------------------------------------------------------------------------------
@@ -378,7 +407,8 @@ def _labels_by_scores(data: Path, params: Mapping[str, Any], facts: PublicFacts)
         for at in range(len(facts.attributes))
     ]
 
-    chances = _Chances(trees=params["trees"], facts=facts, regions=regions, leaves=leaves, tables=tables)
+    masks = [rule for rule in masks_of(params, facts, _STEPS_IN_A_CELL) if facts.target.name in rule]
+    chances = _Chances(trees=params["trees"], facts=facts, regions=regions, leaves=leaves, tables=tables, masks=masks)
     _, counts, sums = _tally(data, facts, chances, _STEPS_IN_A_CELL)
     for column, rows, mean in zip(facts.attributes, counts, sums, strict=True):
         yield _Compared(name=column.name, found=rows, expected=mean, allowed=np.zeros(rows.shape))
@@ -427,6 +457,8 @@ class _Chances:
     """Scores of the nodes of each tree, shape (n_nodes, n_classes)."""
     tables: Sequence[IntArray]
     """Scores of the codes of each attribute in each region, shape (n_regions, codes, n_classes)."""
+    masks: Sequence[Mapping[str, BoolArray]] = ()
+    """Of each public rule that names the classes the codes that must not meet."""
 
     def __call__(self, codes: list[IntArray]) -> FloatArray:
         """Return the probabilities, shape (n_rows, n_classes)."""
@@ -436,6 +468,9 @@ class _Chances:
         total = total + sum((table[region, own] for table, own in zip(self.tables, codes, strict=True)), np.zeros(()))
         total = np.asarray(total * _SCORE_UNIT, dtype=np.float64)
         raised = np.exp(total - total.max(axis=1, keepdims=True))
+        if self.masks and len(raised):
+            by_name = {own.name: one for own, one in zip(self.facts.attributes, codes, strict=True)}
+            raised = np.where(forbidden_classes(self.masks, by_name, self.facts.target), 0.0, raised)
         return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 

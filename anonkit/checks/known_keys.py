@@ -138,7 +138,7 @@ _PARAMS: Shape = {
     **dict.fromkeys(
         (
             "method_parameters", "parameters", "treatment", "model", "people", "places", "binned", "account", "trees",
-            "rule", "calibration", "vote", "draw", "choice", "statement", "values", "keys",
+            "rule", "calibration", "vote", "draw", "choice", "statement", "values", "keys", "constraints",
         ), ANY,
     ),
     "weight": {"column": _text, "shows": _text, "digits": _plain, "step": _figure},

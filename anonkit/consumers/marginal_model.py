@@ -19,7 +19,9 @@ from anonkit.consumers.release_files import read_params
 from anonkit.consumers.row_conditions import RowCondition, row_condition
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.public_rules import PublicRules
 from anonkit.errors import ParameterError, refusing_damage
+from anonkit.published.kept_rules import KeptRules
 from anonkit.published.marginal_tables import OneWayTable, PairTable
 from anonkit.published.mixture_draws import codes_of_rows, dealt
 from anonkit.published.product_mixtures import FORMATS, ProductMixtures
@@ -34,6 +36,8 @@ BATCH_ROWS = 1 << 20
 _MOST_ROWS = 1 << 40
 _PARTS = ("format", "target", "attributes", "anchored", "mixtures", "tables", "pairs", "columns")
 """Params that make the model."""
+_RULES = "constraints"
+"""And the public rules that its rows keep, where there are some."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -112,10 +116,21 @@ class MarginalModel:
             pairs = [PairTable.from_params(one, self._mixtures.law) for one in params["pairs"]]
             self.columns = tuple(str(one["name"]) for one in params["columns"])
             self._tables, self._pairs = noisy_cells(self._mixtures, tables, pairs)
-            if set(self.columns) != set(self.domains):
+            self._rules = PublicRules.from_params(params.get(_RULES, ()))
+            stated = {str(one["name"]): one["domain"] for one in params["columns"]}
+            following = {name: stated[name] for name in self._rules.determined}
+            self._following = {
+                name: Grid.from_params(raw) if "bounds" in raw else Categories.from_params(raw)
+                for name, raw in following.items()
+            }
+            if set(self.columns) != {*self.domains, *following}:
                 raise ParameterError("the columns are not those of the mixture")
+            every = {**self.domains, **self._following}
+            self._codes_of = {
+                name: rule.codes(every[rule.of], every[name]) for name, rule in self._rules.determined.items()
+            }
         self._conditions: dict[str, RowCondition] = {}
-        self._params = {name: params[name] for name in _PARTS}
+        self._params = {name: params[name] for name in (*_PARTS, *([_RULES] if _RULES in params else []))}
 
     @classmethod
     def from_release(cls, path: str | Path) -> Self:
@@ -195,7 +210,7 @@ class MarginalModel:
         found.__dict__.update(self.__dict__, _conditions=self.conditions)
         for name, condition in conditions.items():
             if name not in self.domains:
-                raise ParameterError(f"{name!r} is not a column of the release", which_column(name, self.domains))
+                raise self._unknown(name)
             read, before = row_condition(name, self.domains[name], condition), self._conditions.get(name)
             found._conditions[name] = read if before is None else before.and_of(read)
         if found.rows <= 0:
@@ -220,6 +235,9 @@ class MarginalModel:
         """
         if not 0 < level < 1:
             raise ParameterError(f"level ({level}) must be in (0, 1)")
+        for name in names:
+            if name in self._rules.determined:
+                raise self._unknown(name)
         expected = self._mixtures.rows_expected(names, self._allowed)
         told = answer(self._tables, self._pairs, names, self._allowed, level)
         domains = [self.domains[name] for name in names]
@@ -241,6 +259,15 @@ class MarginalModel:
             basis=told.basis,
             level=level,
         )
+
+    def _unknown(self, name: str) -> ParameterError:
+        """Return the refusal of a column that the mixture does not have."""
+        rule = self._rules.determined.get(name)
+        if rule is not None:
+            return ParameterError(
+                f"column {name!r} was not counted: it follows from {rule.of!r}", f"ask for {rule.of!r}"
+            )
+        return ParameterError(f"{name!r} is not a column of the release", which_column(name, self.domains))
 
     def draw(self, n_rows: int | None = None, *, seed: int | None = None) -> pa.Table:
         """Draw rows, in random order, with the columns and types of the release.
@@ -286,8 +313,13 @@ class MarginalModel:
     def _batch(self, weights: Sequence[int], n_rows: int, words: _Words) -> pa.RecordBatch:
         numbers = dealt(weights, n_rows, words) if n_rows else np.zeros(len(weights), dtype=np.int64)
         drawn = dict(zip(self.domains, codes_of_rows(self._mixtures, numbers, words, self._allowed), strict=True))
-        order = words.order(n_rows)
-        cells = [cells_of_codes(drawn[name][order], self.domains[name]) for name in self.columns]
+        if self._rules.never:
+            kept = KeptRules.of(self._rules, {**self.domains, **self._following}, self.target, allowed=self._allowed)
+            classes = np.zeros(n_rows, dtype=np.int64) if self.target is None else drawn[self.target]
+            drawn = kept.kept(drawn, classes, words)
+        drawn |= {name: own[drawn[self._rules.determined[name].of]] for name, own in self._codes_of.items()}
+        order, domains = words.order(n_rows), {**self.domains, **self._following}
+        cells = [cells_of_codes(drawn[name][order], domains[name]) for name in self.columns]
         return pa.RecordBatch.from_arrays(cells, names=list(self.columns))
 
 

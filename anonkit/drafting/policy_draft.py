@@ -22,6 +22,7 @@ import numpy as np
 from anonkit.domains.exact_decimals import number_of_text
 from anonkit.drafting.drafted_calendars import calendar_lines, place_sections
 from anonkit.drafting.found_forms import FoundForms, read_by_forms
+from anonkit.drafting.found_rules import rule_lines
 from anonkit.drafting.guessed_target import TargetGuess, guess_target
 from anonkit.drafting.identifying.header_words import vocabulary, words_of
 from anonkit.drafting.identifying.topic_words import looks_like_secret
@@ -171,6 +172,9 @@ def _drafted(
         *(_section(each, guess, answers, forms) for each in guesses),
         *place_sections(profiles),
     ]
+    few = [each.profile.name for each in guesses if each.role is not Role.UNIT and each.has_few_values]
+    rules = rule_lines(engine, source, few, _most_of_one(engine, source, roles))
+    blocks += [rules] if rules else []
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
@@ -189,6 +193,12 @@ class _Guess:
     """True when these are all values of the column."""
     words: Sequence[str] = ()
     """Of a column of numbers but for some strings: those strings that many rows hold."""
+
+    @property
+    def has_few_values(self) -> bool:
+        """True of texts and whole numbers that are released and of which there are few."""
+        kind = self.profile.kind in (ValueKind.TEXT, ValueKind.WHOLE)
+        return kind and self.role is not Role.IDENTIFIER and 1 < self.profile.distinct <= _LISTED
 
     @property
     def may_be_codes(self) -> bool:
@@ -255,11 +265,15 @@ def _guess_roles(profiles: Sequence[ColumnProfile], label: str | None, unit: str
     return roles
 
 
+def _most_of_one(engine: Engine, source: Source, roles: Mapping[str, Role]) -> int:
+    """Return how many rows one person has at most: 1 without a unit."""
+    unit = next((name for name, role in roles.items() if role is Role.UNIT), None)
+    return 1 if unit is None else engine.class_sizes(source, [unit], 1).histogram[-1][0]
+
+
 def _safe_rows(engine: Engine, source: Source, roles: Mapping[str, Role]) -> int:
     """Return how many rows must hold a value for it to be shown: with a unit, so many that enough people do."""
-    unit = next((name for name, role in roles.items() if role is Role.UNIT), None)
-    most = 1 if unit is None else engine.class_sizes(source, [unit], 1).histogram[-1][0]
-    return most * max(SAFE_ROWS, math.ceil(SAFE_SHARE * source.n_rows))
+    return _most_of_one(engine, source, roles) * max(SAFE_ROWS, math.ceil(SAFE_SHARE * source.n_rows))
 
 
 def _guess(engine: Engine, source: Source, profile: ColumnProfile, role: Role, safe: int) -> _Guess:

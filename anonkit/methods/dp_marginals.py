@@ -23,6 +23,7 @@ from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import bins_parameter
 from anonkit.dp_trees.release.delta_method import DeltaMethod
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
+from anonkit.dp_trees.release.ruled_rows import RuledRows
 from anonkit.dp_trees.release.synthesized import column_entries, expense
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, ConcentratedChoice, GaussianDraw
@@ -98,9 +99,14 @@ class DPMarginals(DeltaMethod):
         rate = rate_within(int(self._row_units * ROWS_SHARE), 1)
         return Draw(purpose="number of rows", mechanism=LAPLACE, rate=rate, sensitivity=1)
 
+    @property
+    def keeps_rules(self) -> bool:
+        """True: every row keeps the public rules of the policy."""
+        return True
+
     def schema(self, policy: Policy) -> MarginalSchema:
         """Return the columns, from public domains alone; a target that is a number has as many bins as others."""
-        domains, number = public_domains(policy), numeric_target(policy)
+        domains, number = public_domains(policy, ruled=True), numeric_target(policy)
         classes = None if domains.target is None else domains.target.domain
         return MarginalSchema(
             attributes=tuple(
@@ -121,7 +127,7 @@ class DPMarginals(DeltaMethod):
         Which noise is drawn is known when the rows are counted: a promise that waits for it would be no promise. Where
         domains were found in the table, the thresholds have spent a part of delta in any case.
         """
-        self.schema(policy)
+        RuledRows.of(policy, self.schema(policy).domains, policy.target)
         self.check_unit(policy)
         if policy.found_domains is not None or self.left(policy).delta:
             return self.approximate_promise(policy)
@@ -212,12 +218,14 @@ def marginals_draft(
     """
     mixtures = learned.mixtures
     schema = mixtures.schema
+    ruled = RuledRows.of(policy, schema.domains, schema.target)
     rows = DrawnPiece(
         rows=MixtureRows(mixtures),
         numbers=rows_of_components(mixtures, UniformStream(randomness)),
         domains=schema.domains,
         policy=policy,
         randomness=randomness,
+        ruled=ruled,
     )
     params = {
         **told,
@@ -228,12 +236,14 @@ def marginals_draft(
         "pairs": [table.to_params() for table in learned.pairs],
         **accounting.to_params(),
         "columns": rows.described(),
+        **ruled.to_params(),
         **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
     }
     return Draft(
         data=rows.source(engine),
         params=params,
-        columns=column_entries(policy, schema.sizes, list(schema.domains)),
+        columns=column_entries(policy, {**schema.sizes, **ruled.sizes}, [*schema.domains, *ruled.sizes]),
+        notes=ruled.notes,
         details={
             "budget": {
                 "epsilon": claim[0],

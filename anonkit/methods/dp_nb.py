@@ -21,6 +21,7 @@ from anonkit.dp_trees.release.coded_rows import counted
 from anonkit.dp_trees.release.declared_schema import bins_parameter, schema_of
 from anonkit.dp_trees.release.delta_method import DeltaMethod
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
+from anonkit.dp_trees.release.ruled_rows import RuledRows
 from anonkit.dp_trees.release.synthesized import column_entries, domains_budget, expense
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, GaussianDraw, gaussian_draws, row_rho_units
@@ -77,10 +78,18 @@ class DPNB(DeltaMethod):
         super().__post_init__()
         check_integer("bins", self.bins, 2, 1024)
 
+    @property
+    def keeps_rules(self) -> bool:
+        """True: every row keeps the public rules of the policy."""
+        return True
+
     def schema(self, policy: Policy) -> TreeSchema:
         """Return attributes and classes, from public domains alone."""
         return schema_of(
-            public_domains(policy, target_required=True), self.bins, number=Split.MULTIWAY, category=Split.MULTIWAY
+            public_domains(policy, target_required=True, ruled=True),
+            self.bins,
+            number=Split.MULTIWAY,
+            category=Split.MULTIWAY,
         )
 
     def account(self, policy: Policy) -> Accounting | ApproximateAccounting:
@@ -132,6 +141,8 @@ class DPNB(DeltaMethod):
 
     def guarantee(self, policy: Policy) -> CentralDP | ApproximateDP:
         """State the promise: the composition of the planned draws, never above the given epsilon and delta."""
+        schema = self.schema(policy)
+        RuledRows.of(policy, schema.domains, schema.target)
         account = self.account(policy)
         if isinstance(account, ApproximateAccounting):
             return self.approximate_promise(policy)
@@ -198,26 +209,35 @@ def tables_draft(
     told: Mapping[str, Any],
 ) -> Draft:
     """Return the draft of noisy tables: rows drawn from them, the counts as params. No true count is in it."""
+    domains = {noisy.target: shown_classes(noisy.classes)} | {table.name: table.domain for table in noisy.tables}
+    ruled = RuledRows.of(policy, domains, noisy.target)
     rows = DrawnPiece(
         rows=ClassRows(noisy),
+<<<<<<< HEAD
         numbers=rows_by_class(noisy, UniformStream(randomness)),
         domains={noisy.target: shown_classes(noisy.classes)} | {table.name: table.domain for table in noisy.tables},
+=======
+        numbers=rows_by_class(noisy, Words(randomness)),
+        domains=domains,
+>>>>>>> 5f00dc19 (Public rules: what a policy says of every row is kept by drawn rows, checked by validate, and costs no epsilon)
         policy=policy,
         randomness=randomness,
+        ruled=ruled,
     )
     params = {
         **told,
         **noisy.to_params(),
         **accounting.to_params(),
         "columns": rows.described(),
+        **ruled.to_params(),
         **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
     }
     sizes = {noisy.target: noisy.classes.size} | {table.name: table.domain.size for table in noisy.tables}
     return Draft(
         data=rows.source(engine),
         params=params,
-        columns=column_entries(policy, sizes, list(sizes)),
-        notes=notes_on_bins(noisy.target, noisy.classes),
+        columns=column_entries(policy, {**sizes, **ruled.sizes}, [*sizes, *ruled.sizes]),
+        notes=(*notes_on_bins(noisy.target, noisy.classes), *ruled.notes),
         details={
             "budget": {
                 "epsilon": accounting.epsilon,

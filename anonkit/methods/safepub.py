@@ -155,7 +155,7 @@ class SafePub:
             quasi_identifiers=tuple(attribute.name for attribute in domains.attributes),
             unit=policy.unit,
             assumptions=public_assumptions(policy),
-            conditional=policy.domains_from_data,
+            conditional=policy.conditional_columns,
             identifiers_from_data=policy.identifiers_from_data,
         )
 

@@ -125,7 +125,7 @@ class TRR(NumberNoise, RandomizedMethod):
             reason=NO_GUARANTEE.removeprefix("No formal guarantee: ").capitalize(),
             parameters={"transformed": names, "clear": [] if table.target is None else [table.target.name]},
             assumptions=public_assumptions(policy),
-            conditional=policy.domains_from_data,
+            conditional=policy.conditional_columns,
         )
 
     def notes_of(self, table: PublishedTable, domains: PublicDomains, n_rows: int) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle.private_files import PrivateFolder
+from anonkit.domains.public_rules import PublicRules
 from anonkit.drafting.clear_columns import ClearColumns, look_at_clear
 from anonkit.drafting.found_forms import FoundForms, read_by_forms
 from anonkit.drafting.guessed_target import TargetGuess, guess_target
@@ -26,6 +27,7 @@ from anonkit.errors import AnonkitError, ChoiceError, ParameterError, PolicyErro
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.ledger.repeated_requests import Asked
 from anonkit.ledger.source_rows import SourceRows
+from anonkit.pipeline.broken_rules import broken_rules
 from anonkit.pipeline.flat_view import FlatView, flat_view
 from anonkit.pipeline.output_measures import ReleasedRows, SourceCounts, owner_measures
 from anonkit.pipeline.release_request import ReleaseRequest
@@ -34,6 +36,7 @@ from anonkit.pipeline.search_for_keys import draft_for_keys
 from anonkit.pipeline.several_tables import SeveralTables
 from anonkit.pipeline.whole_types import with_whole_types
 from anonkit.policy.column_declarations import Role
+from anonkit.policy.constraints import refuse_strange_constraints
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.key_combinations import refuse_strange_keys
 from anonkit.policy.places import outlines
@@ -183,6 +186,11 @@ class DeclaredSource:
             **self._declared[1],
             **({"reading_notes": reading} if reading else {}),
             **of_method,
+            **(
+                {"rows_breaking_rules": broken}
+                if (broken := broken_rules(self.table, self.policy, self.engine))
+                else {}
+            ),
             **owner_measures(self.promise, self.table, self.engine, self.policy, released, counts),
         }
 
@@ -248,6 +256,8 @@ def declared_source(
         policy = replace(policy, candidates=candidates_for_person(table, policy, undeclared, engine, earlier))
     if asks_whose and unknown and not policy.candidates:
         policy = replace(policy, rows_in_runs=come_in_runs(table, policy, engine))
+    refuse_strange_constraints(policy.constraints, policy.columns)
+    rules, policy = policy.constraints, _with_rules(policy, method)
     refuse_strange_keys(policy.keys, [*columns, *policy.columns], policy.quasi_identifiers)
     if min_people is not None:
         policy = replace(policy, identifiers_from_data=tuple(undeclared.taken))
@@ -290,7 +300,13 @@ def declared_source(
         columns=schema,
         promise=promise,
         undeclared=undeclared,
-        notes=[*forms.notes(), *_target_notes(guess, policy), *undeclared.notes(policy), *_finding_notes(policy)],
+        notes=[
+            *forms.notes(),
+            *_target_notes(guess, policy),
+            *_rules_left(rules, policy),
+            *undeclared.notes(policy),
+            *_finding_notes(policy),
+        ],
         joined={} if view is None else view.owner,
         reading_notes=snapshot.notes if view is None else view.reading_notes,
         grouped=snapshot.grouped_by(declared) if view is None else view.grouped,
@@ -320,6 +336,18 @@ def refuse_unknown_columns(source: object, request: ReleaseRequest) -> None:
     except AnonkitError:
         return
     request.policy.refuse_unknown(names)
+
+
+def _with_rules(policy: Policy, method: Method) -> Policy:
+    """Return the policy without its rules on rows where the method does not draw rows by them."""
+    return policy if getattr(method, "keeps_rules", False) else replace(policy, constraints=PublicRules())
+
+
+def _rules_left(rules: PublicRules, policy: Policy) -> tuple[str, ...]:
+    """Say that rules of the policy are not kept, where noise makes rows that are nobody's."""
+    if not rules or policy.constraints or not policy.cell_by_cell:
+        return ()
+    return ("Rows may break the [[constraints]] of the policy: dp-marginals, dp-forest and dp-nb keep them.",)
 
 
 def _promised(method: Method, policy: Policy) -> tuple[Policy, Guarantee]:

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from anonkit.domains.found_domains import FoundDomains
+from anonkit.domains.public_rules import FROM_DATA, PublicRules
 from anonkit.errors import ChoiceError, PolicyError, did_you_mean, option
 from anonkit.policy.bookkeeping import KEYS as BOOKKEEPING_KEYS
 from anonkit.policy.bookkeeping import Bookkeeping, bookkeeping_of, joint_floor_of
 from anonkit.policy.column_declarations import Column, Missing, Role, column_of, place_of, refuse_place
+from anonkit.policy.constraints import constraints_of
 from anonkit.policy.encodings import POINT, UTF8, declared_decimal, declared_encoding
 from anonkit.policy.key_combinations import KeyCombination, key_combinations_of
 from anonkit.policy.person_candidates import Candidate, joined_name
@@ -156,6 +158,8 @@ class Policy:
     """Tables to publish, a line each, for a method that publishes tables and is given none."""
     keys: tuple[KeyCombination, ...] = ()
     """Combinations of quasi-identifiers with a k of their own, beside the k of all of them."""
+    constraints: PublicRules = field(default_factory=PublicRules)
+    """Rules that every drawn row keeps, for the methods that draw rows from a model of all columns."""
     optional: frozenset[str] = frozenset()
     """Declared columns that a table may lack; set by `anonkit apply`, not from a file."""
     domains_from_data: tuple[str, ...] = ()
@@ -232,7 +236,7 @@ class Policy:
         """Build a policy from the parsed TOML document."""
         known = (
             "dataset", "columns", "missing", "missing_values", "encoding", "decimal", "declared_by", "license",
-            "joint_k", "places", "publication", "aggregates", "unit", "looked_at_table", "keys",
+            "joint_k", "places", "publication", "aggregates", "unit", "looked_at_table", "keys", "constraints",
         )  # fmt: skip
         refuse_unknown("policy", raw, (*known, *BOOKKEEPING_KEYS, *TARGET_KEYS))
         specs = expect("policy", "columns", raw.get("columns", {}), dict)
@@ -266,6 +270,7 @@ class Policy:
             publication=declared_publication(raw),
             aggregates=named_lines("policy", "aggregates", raw.get("aggregates", {})),
             keys=key_combinations_of(raw),
+            constraints=constraints_of(raw, columns, folder, encoding),
         )
 
     def column(self, name: str) -> Column:
@@ -301,8 +306,25 @@ class Policy:
 
     @property
     def is_conditional(self) -> bool:
-        """True when a domain, or which columns are identifiers, was read from the table."""
-        return bool(self.domains_from_data or self.identifiers_from_data)
+        """True when a domain or a rule, or which columns are identifiers, was read from the table."""
+        return bool(self.conditional_columns or self.identifiers_from_data)
+
+    @property
+    def constraints_from_data(self) -> PublicRules:
+        """The rules that were found in the table, as the owner says."""
+        rules = self.constraints
+        return PublicRules(
+            follows=tuple(rule for rule in rules.follows if rule.source == FROM_DATA),
+            never=tuple(rule for rule in rules.never if rule.source == FROM_DATA),
+        )
+
+    @property
+    def conditional_columns(self) -> tuple[str, ...]:
+        """Columns of which a domain or a rule was read from the table: a claim that rests on it is conditional."""
+        found = self.constraints_from_data
+        named = [name for rule in found.follows for name in (rule.of, rule.name)]
+        named += [name for rule in found.never for name in rule.values]
+        return tuple(dict.fromkeys((*self.domains_from_data, *named)))
 
     @property
     def missing_is_value(self) -> tuple[str, ...]:

@@ -126,7 +126,7 @@ class PublicDomains:
         }
 
 
-def public_domains(policy: Policy, *, target_required: bool = False) -> PublicDomains:
+def public_domains(policy: Policy, *, target_required: bool = False, ruled: bool = False) -> PublicDomains:
     """Return the public domains that a policy declares.
 
     A column that does not say what missing means gets the policy's own `missing`, if the policy has one; the target
@@ -137,6 +137,8 @@ def public_domains(policy: Policy, *, target_required: bool = False) -> PublicDo
     policy : Policy
     target_required : bool
         Refuse a policy without a target.
+    ruled : bool
+        Leave out the columns that follow from others by a rule of the policy: they need not be counted.
 
     Raises
     ------
@@ -147,6 +149,7 @@ def public_domains(policy: Policy, *, target_required: bool = False) -> PublicDo
     if target_required and policy.target is None:
         raise without_target()
     names = sorted(policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE))
+    names = [name for name in names if not ruled or name not in policy.constraints.determined]
     if not names:
         raise PolicyError("noise needs the possible values of each column, and the policy declares none", _INIT_HINT)
     attributes = tuple(public_attribute(policy.column(name), policy.missing) for name in names)
@@ -275,6 +278,9 @@ def conditions_of(policy: Policy) -> tuple[str, ...]:
     """Return the conditions of what was read from the table instead of being declared; nothing when nothing was."""
     if not policy.is_conditional:
         return ()
+    rules = _conditions_of_rules(policy)
+    if not policy.domains_from_data and not policy.identifiers_from_data:
+        return rules
     least, who = policy.domains_min_people, "rows" if policy.unit is None else "people"
     names = ", ".join(policy.domains_from_data) or "no column"
     taken = ", ".join(policy.identifiers_from_data) or "none"
@@ -286,6 +292,14 @@ def conditions_of(policy: Policy) -> tuple[str, ...]:
         f"CONDITIONAL: which undeclared columns are identifiers was decided by their cells; left out as identifiers: "
         f"{taken}. The claim holds only if that is public knowledge.",
         *_condition_on_whole_numbers(policy),
+        *rules,
+    )
+
+
+def _conditions_of_rules(policy: Policy) -> tuple[str, ...]:
+    return tuple(
+        f'CONDITIONAL: the rule "{words}" was found in the table. The claim holds only if it is public knowledge.'
+        for words in policy.constraints_from_data.words
     )
 
 

@@ -97,7 +97,7 @@ def local_promise(table: PublishedTable, policy: Policy) -> LocalDP:
         transformed=tuple(transformed),
         hidden_with=target.name if table.joint and target is not None else None,
         assumptions=assumptions_of(table, policy),
-        conditional=policy.domains_from_data,
+        conditional=policy.conditional_columns,
         identifiers_from_data=policy.identifiers_from_data,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from anonkit.report.wording import number, percent, words
 
-IN_WORDS = ("rows_left_out", "prediction_for_all_rows", "mondrian_preview")
+IN_WORDS = ("rows_left_out", "prediction_for_all_rows", "mondrian_preview", "rows_breaking_rules")
 """Keys of the owner's measures that `owner_lines` puts into words."""
 _LISTED = 12
 
@@ -26,6 +26,10 @@ def owner_lines(owner: Mapping[str, Any]) -> list[str]:
         *([] if not preview else preview_lines(preview)),
         *([] if not left_out else left_out_lines(left_out)),
         *([] if not predicted else prediction_lines(predicted)),
+        *(
+            f'rows of the source that break the public rule "{rule}": {number(rows)}; they were counted as they are'
+            for rule, rows in owner.get("rows_breaking_rules", {}).items()
+        ),
     ]
 
 

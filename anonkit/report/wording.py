@@ -185,6 +185,8 @@ _CHECKS = {
     "shuffle_claim": ("Statements about the shuffled file follow from its parameters", "exactly"),
     "shuffle_epsilon": ("Privacy loss of the shuffled file, computed again", ""),
     "noise_spread": ("Standard errors between the spread of ‘{}’ and that of its stated noise", "at most"),
+    "constraints": ("Public rules that the columns or conditions contradict", "exactly"),
+    "public_rules": ("Rows that break a public rule", "exactly"),
     "domain": ("Cells of ‘{}’ outside its published domain", "exactly"),
     "kept_columns": ("Columns to be kept of which fewer than two values, ranges or groups are shown", "exactly"),
     "identifiers_in_clear": ("Unchanged columns whose cells look like identifiers", "exactly"),

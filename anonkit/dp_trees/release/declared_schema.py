@@ -94,6 +94,11 @@ class CentralMethod:
         """True when rows are drawn, about as many as noisy counts say."""
         return True
 
+    @property
+    def keeps_rules(self) -> bool:
+        """True when every row keeps the public rules of the policy."""
+        return False
+
     def check_rows(self) -> None:
         """Refuse an epsilon at which far more rows would be drawn than a table has, for the noise of their number.
 
@@ -174,7 +179,7 @@ class CentralMethod:
             rows_per_unit=self.rows_per_unit,
             published_claim=published_claim,
             assumptions=(*public_assumptions(policy), *bounds),
-            conditional=policy.domains_from_data,
+            conditional=policy.conditional_columns,
             identifiers_from_data=policy.identifiers_from_data,
         )
 

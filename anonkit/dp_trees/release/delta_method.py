@@ -123,6 +123,6 @@ class DeltaMethod(CentralMethod):
                 *bounds,
                 *(() if policy.found_domains is None else PUBLIC_COLUMNS),
             ),
-            conditional=policy.domains_from_data,
+            conditional=policy.conditional_columns,
             identifiers_from_data=policy.identifiers_from_data,
         )

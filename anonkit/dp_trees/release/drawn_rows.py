@@ -16,7 +16,9 @@ import pyarrow as pa
 from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.dp_trees.release.row_pieces import piece_sizes, rows_of_piece
+from anonkit.dp_trees.release.ruled_rows import RuledRows
 from anonkit.dp_trees.release.synthesized import described
+from anonkit.mechanisms.discrete_laplace import Words
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
 from anonkit.published.released_cells import cells_of_codes
@@ -48,6 +50,8 @@ class DrawnPiece:
     policy: Policy
     """Orders the columns."""
     randomness: Randomness = field(repr=False)
+    ruled: RuledRows | None = None
+    """The public rules that rows keep, and the columns that follow from others."""
 
     def __call__(self, piece: int) -> pa.RecordBatch:
         """Return the rows of a piece."""
@@ -62,16 +66,23 @@ class DrawnPiece:
     def _batch(self, numbers: IntArray, randomness: Randomness) -> pa.RecordBatch:
         drawn = self.rows(numbers, randomness)
         codes = dict(zip(self.domains, drawn, strict=True))
-        columns = [cells_of_codes(codes[name], self.domains[name]) for name in self._names]
+        if self.ruled is not None:
+            codes = self.ruled.complete(codes, Words(randomness.child("public rules")))
+        columns = [cells_of_codes(codes[name], self._released[name]) for name in self._names]
         return pa.RecordBatch.from_arrays(columns, names=self._names)
 
     @property
     def _names(self) -> list[str]:
-        return [name for name in self.policy.columns if name in self.domains]
+        return [name for name in self.policy.columns if name in self._released]
+
+    @property
+    def _released(self) -> Mapping[str, Categories | Grid]:
+        """The domains of all columns, those that follow from others too."""
+        return self.domains if self.ruled is None else {**self.domains, **self.ruled.determined}
 
     def described(self) -> list[dict[str, Any]]:
         """Return the description of the columns, for the params."""
-        return [described(name, self.domains[name]) for name in self._names]
+        return [described(name, self._released[name]) for name in self._names]
 
     def source(self, engine: Engine) -> Source:
         """Return the table."""

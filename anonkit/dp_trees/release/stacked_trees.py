@@ -42,6 +42,7 @@ from anonkit.dp_trees.release.coded_rows import counted, counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod
 from anonkit.dp_trees.release.delta_method import DeltaMethod
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
+from anonkit.dp_trees.release.ruled_rows import RuledRows
 from anonkit.dp_trees.release.synthesized import column_entries
 from anonkit.dp_trees.release.tree_releases import generalized, per_level
 from anonkit.dp_trees.scores import LARGEST_TABLE
@@ -60,6 +61,7 @@ from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.additive_scores import AdditiveScores, places_of
 from anonkit.published.faint_missing import KEY, MISSING_ABOVE
+from anonkit.published.kept_rules import KeptRules
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
@@ -115,6 +117,15 @@ class StackedMethod(CellMethod, DeltaMethod):
         return 1
 
     @property
+    def keeps_rules(self) -> bool:
+        """True where rows are drawn: each keeps the public rules of the policy."""
+        return self.draws_rows
+
+    def _public(self, policy: Policy) -> PublicDomains:
+        """Return the domains of the columns that are counted: none that follows from others, where rows are drawn."""
+        return public_domains(policy, target_required=True, ruled=self.keeps_rules)
+
+    @property
     def _counting(self) -> Draw | None:
         """The draw of the number of rows, where it is not public."""
         if self.n_rows:
@@ -124,7 +135,9 @@ class StackedMethod(CellMethod, DeltaMethod):
 
     def guarantee(self, policy: Policy) -> Guarantee:
         """State the promise: epsilon, in whole units, whatever the rule divides it into."""
-        schema = schema_of(public_domains(policy, target_required=True), 2)
+        schema = schema_of(self._public(policy), 2)
+        if self.keeps_rules:
+            ruled_cells(policy, schema_of(self._public(policy), _STEPS_IN_A_CELL))
         self.check_unit(policy)
         if policy.found_domains is not None or self._delta_may_pay(schema):
             return self.approximate_promise(policy)
@@ -170,7 +183,7 @@ class StackedMethod(CellMethod, DeltaMethod):
         found : PairFindings, optional
             What was read and chosen of pairs of attributes.
         """
-        domains = public_domains(policy, target_required=True)
+        domains = self._public(policy)
         drawn = tuple(draw for draw in (counting, None if numbers is None else numbers.draw) if draw is not None)
         left = self._row_units - sum(draw.units for draw in drawn)
         found = found or PairFindings()
@@ -318,8 +331,9 @@ def stacked_draft(
     -------
     Post-processing: nothing in the draft depends on a count of the source but through its noisy value.
     """
-    if form == "microdata":
-        rows = microdata_of(learned, policy, rng, numbers)
+    ruled = ruled_cells(policy, learned.plan.schema) if form == "microdata" else None
+    if ruled is not None:
+        rows = microdata_of(learned, policy, rng, numbers, ruled)
         data, columns = rows.source(engine), rows.described()
     else:
         table, columns = generalized(cells_of(learned.forest), policy)
@@ -327,8 +341,9 @@ def stacked_draft(
     accounting, rule = learned.accounting, learned.plan.rule
     params = {**told, "rule": learned.plan.stated_rule(), **learned.to_params(), **accounting.to_params()}
     params["columns"] = columns
-    if form == "microdata":
+    if ruled is not None:
         params[KEY] = MISSING_ABOVE
+        params |= ruled.to_params()
     if numbers is not None:
         params["target"] = {**params["target"], "histogram": numbers.to_params()}
     if policy.is_conditional:
@@ -336,8 +351,13 @@ def stacked_draft(
     return Draft(
         data=data,
         params=params,
-        columns=column_entries(policy, learned.plan.schema.sizes, data.schema.names),
-        notes=notes_on_bins(learned.plan.schema.target, learned.plan.schema.classes),
+        columns=column_entries(
+            policy, {**learned.plan.schema.sizes, **({} if ruled is None else ruled.sizes)}, data.schema.names
+        ),
+        notes=(
+            *notes_on_bins(learned.plan.schema.target, learned.plan.schema.classes),
+            *(() if ruled is None else ruled.notes),
+        ),
         details={
             "budget": {"epsilon": claim[0], "delta": claim[1], "per_level": per_level(accounting)},
             "forest": {
@@ -364,11 +384,22 @@ class StackedRows:
     world: LeafProductModel
     numbers: TargetHistogram | None = None
     """Of a numeric target: where in its bin a number is drawn."""
+    kept: KeptRules | None = None
+    """The public rules over cells: rows are changed before they get a class, and get one that they may have."""
 
     def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
         """Return the labels and the codes of each attribute for so many rows of each leaf and class."""
+<<<<<<< HEAD
         words = UniformStream(randomness)
         codes = self.world.rows_of(numbers, words).codes
+=======
+        words = Words(randomness)
+        drawn = self.world.rows_of(numbers, words)
+        codes = drawn.codes
+        if self.kept is not None and self.kept.masks:
+            names = [attribute.name for attribute in self.forest.schema.attributes]
+            codes = np.stack([*self.kept.kept(dict(zip(names, codes, strict=True)), drawn.labels, words).values()])
+>>>>>>> 5f00dc19 (Public rules: what a policy says of every row is kept by drawn rows, checked by validate, and costs no epsilon)
         labels = self._labels(codes, words)
         if self.numbers is not None:
             labels = self.numbers.cells_of(labels, words)
@@ -382,6 +413,9 @@ class StackedRows:
         for start in range(0, n_rows, rows):  # rows times classes are never in memory
             part = slice(start, start + rows)
             chances = self.scores.probabilities(places_of(self.forest, codes[:, part]), codes[:, part])
+            if self.kept is not None and self.kept.names_label:
+                names = [attribute.name for attribute in self.forest.schema.attributes]
+                chances = self.kept.chances(chances, dict(zip(names, codes[:, part], strict=True)))
             labels[part] = (np.cumsum(chances, axis=1)[:, :-1] <= uniform[part, np.newaxis]).sum(axis=1)
         return labels
 
@@ -401,20 +435,38 @@ class StackedRows:
 
 
 def microdata_of(
-    learned: StackedForest, policy: Policy, rng: Randomness, numbers: TargetHistogram | None = None
+    learned: StackedForest,
+    policy: Policy,
+    rng: Randomness,
+    numbers: TargetHistogram | None = None,
+    ruled: RuledRows | None = None,
 ) -> DrawnPiece:
     """Return the function that draws the synthetic rows; post-processing, at no privacy loss."""
+    ruled = ruled_cells(policy, learned.plan.schema) if ruled is None else ruled
     schema, rng = learned.plan.schema, rng.child("released rows")
     world = learned.world if learned.step is not None else learned.world.blended()
     world = world.without_missing(learned.faint_missing)
     domains = {name: domain if name == schema.target else _finer(domain) for name, domain in schema.domains.items()}
     return DrawnPiece(
+<<<<<<< HEAD
         rows=StackedRows(forest=learned.forest, scores=learned.scores, world=world, numbers=numbers),
         numbers=world.numbers(world.rows, UniformStream(rng)),
+=======
+        rows=StackedRows(forest=learned.forest, scores=learned.scores, world=world, numbers=numbers, kept=ruled.kept),
+        numbers=world.numbers(world.rows, Words(rng)),
+>>>>>>> 5f00dc19 (Public rules: what a policy says of every row is kept by drawn rows, checked by validate, and costs no epsilon)
         domains=domains,
         policy=policy,
         randomness=rng,
+        ruled=ruled.settled(),
     )
+
+
+def ruled_cells(policy: Policy, schema: TreeSchema) -> RuledRows:
+    """Return the public rules over the cells of a model, in each of which a number may be shown at several places."""
+    finer = {attribute.name: _STEPS_IN_A_CELL for attribute in schema.attributes}
+    domains = {**schema.domains, schema.target: schema.classes}
+    return RuledRows.of(policy, domains, schema.target, finer=finer)
 
 
 def _finer(domain: Categories | Grid) -> Categories | Grid:

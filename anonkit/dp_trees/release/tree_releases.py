@@ -133,7 +133,9 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         if reason is not None:
             drawn = f"Without looks that have no noise, what is drawn loses epsilon = {plan.accounting.epsilon:.4g}."
             return NoGuarantee(
-                reason=f"{reason} {drawn}", assumptions=public_assumptions(policy), conditional=policy.domains_from_data
+                reason=f"{reason} {drawn}",
+                assumptions=public_assumptions(policy),
+                conditional=policy.conditional_columns,
             )
         claim = self.published_claim()
         return self.promise(policy, plan.accounting.epsilon, published_claim=claim)

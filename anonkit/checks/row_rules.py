@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Public rules that every row of a noisy release keeps: read from its params, and counted in its cells.
+
+Rows that would break one have changed places with others: how many did follows from the model, and that far the rows
+may be from it in the columns of the rules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anonkit.bundle.data_files import iter_batches, parts_of
+from anonkit.bundle.part_workers import each_part
+from anonkit.checks.central_params import BoolArray, PublicColumn, PublicDomain, PublicFacts, domain_of
+from anonkit.checks.number_cells import NumberCells, finer
+from anonkit.errors import ReleaseFormatError
+from anonkit.promises.guarantee import Check
+
+_BATCH_ROWS = 1 << 16
+_FALSE_ALARM = 1e-9
+_FOUND = 'CONDITIONAL: the rule "'
+_SOURCES = ("policy", "data")
+
+Masks = Mapping[str, BoolArray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Following:
+    """A column that another one determines."""
+
+    name: str
+    of: str
+    cells: Mapping[Any, Any]
+    """Its cell for each cell of the other column that is listed; None for missing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """The rules that the params of a release state."""
+
+    following: tuple[Following, ...]
+    apart: tuple[Mapping[str, Any], ...]
+    """Of each rule by column: the categories, or both ends of the range, that never meet."""
+    from_data: int
+    """How many of them were found in the table."""
+
+    @property
+    def determined(self) -> dict[str, Following]:
+        """The columns that follow from others."""
+        return {one.name: one for one in self.following}
+
+    @property
+    def columns(self) -> set[str]:
+        """The columns in which values must not meet, and those that they follow from."""
+        of = self.determined
+        return {of[name].of if name in of else name for rule in self.apart for name in rule}
+
+
+def rules_of(params: Mapping[str, Any]) -> Rules:
+    """Read the rules of a release; there are none in most.
+
+    Raises
+    ------
+    ReleaseFormatError
+        One is none that anonkit writes.
+    """
+    following, apart, found = [], [], 0
+    for rule in params.get("constraints", []):
+        kinds = set(rule) - {"source"}
+        if len(rule) != 2 or kinds not in ({"determines"}, {"never"}) or rule["source"] not in _SOURCES:
+            raise _odd()
+        found += rule["source"] == "data"
+        if "never" in rule:
+            if len(rule["never"]) < 2 or not all(map(_is_choice, rule["never"].values())):
+                raise _odd()
+            apart.append({str(name): own for name, own in rule["never"].items()})
+            continue
+        stated = rule["determines"]
+        cells = dict(stated["map"])
+        if set(stated) != {"from", "to", "map"} or len(cells) != len(stated["map"]) or stated["from"] == stated["to"]:
+            raise _odd()
+        following.append(Following(name=str(stated["to"]), of=str(stated["from"]), cells=cells))
+    if len({one.name for one in following}) < len(following):
+        raise _odd()
+    return Rules(following=tuple(following), apart=tuple(apart), from_data=found)
+
+
+def _odd() -> ReleaseFormatError:
+    return ReleaseFormatError("the params state a rule on rows that anonkit does not write")
+
+
+def _is_choice(own: object) -> bool:
+    if not isinstance(own, list) or not own:
+        return False
+    if all(isinstance(one, str) for one in own):
+        return len(set(own)) == len(own)
+    return len(own) == 2 and all(type(one) in (int, float) for one in own) and own[0] <= own[1]
+
+
+def determined_columns(params: Mapping[str, Any]) -> dict[str, PublicColumn]:
+    """Return the released columns that were not counted, since they follow from others."""
+    names = rules_of(params).determined
+    listed = {str(one["name"]): one for one in params["columns"]}
+    return {
+        name: PublicColumn(name=name, domain=domain_of(listed[name]["domain"], listed[name]["type"]))
+        for name in names
+        if name in listed
+    }
+
+
+def row_rule_checks(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
+    """Check that the rules fit the columns, and count the rows that break one.
+
+    Raises
+    ------
+    ReleaseFormatError
+        A rule is none that anonkit writes.
+    """
+    if "constraints" not in params:
+        return
+    rules = rules_of(params)
+    own = {**{column.name: column for column in facts.columns}, **determined_columns(params)}
+    wrong = _contradictions(rules, own, facts)
+    conditions = [text for text in params.get("conditions", []) if str(text).startswith(_FOUND)]
+    wrong += abs(len(conditions) - rules.from_data) + (not params["constraints"])
+    yield Check(name="constraints", passed=wrong == 0, observed=wrong, required=0)
+    if not wrong:
+        broken = sum(each_part(partial(_broken_of_part, rules=rules, own=own), parts_of(data)))
+        yield Check(name="public_rules", passed=broken == 0, observed=broken, required=0)
+
+
+def _contradictions(rules: Rules, own: Mapping[str, PublicColumn], facts: PublicFacts) -> int:
+    """Count the rules that do not fit the columns of the release."""
+    counted, wrong = {column.name for column in facts.columns}, 0
+    for one in rules.following:
+        if one.of not in counted or one.name in counted or one.name not in own:
+            wrong += 1
+            continue
+        of, to = own[one.of].domain, own[one.name].domain
+        labels = [*(of.categories or ()), *([None] if of.has_missing else [])]
+        wrong += of.categories is None or not all(label in one.cells or to.has_missing for label in labels)
+        wrong += sum(not _holds(to, one.cells[label]) for label in labels if label in one.cells)
+        wrong += to.categories is None and (to.multiples is None or to.cells != to.multiples.number)
+    for rule in rules.apart:
+        for name, values in rule.items():
+            if name not in own:
+                wrong += 1
+                continue
+            categories = own[name].domain.categories if own[name].domain.bounds is None else None
+            names = isinstance(values[0], str)
+            wrong += names != (categories is not None) or (names and not set(values) <= set(categories or ()))
+    return int(wrong)
+
+
+def _holds(domain: PublicDomain, cell: object) -> bool:
+    """Tell whether a domain has a cell."""
+    if cell is None:
+        return domain.has_missing
+    if domain.categories is not None:
+        return cell in domain.categories
+    return type(cell) in (int, float) and bool((domain.grid.middles == cell).any())
+
+
+def _broken_of_part(part: Path, rules: Rules, own: Mapping[str, PublicColumn]) -> int:
+    """Count the rows of one file that break a rule."""
+    names = sorted(
+        {name for rule in rules.apart for name in rule}
+        | {name for one in rules.following for name in (one.name, one.of)}
+    )
+    broken = 0
+    for batch in iter_batches(part, names, batch_rows=_BATCH_ROWS):
+        cells = {name: _plain(batch.column(name)) for name in names}
+        bad = np.zeros(batch.num_rows, dtype=bool)
+        for one in rules.following:
+            bad |= _follows_wrongly(cells[one.of], cells[one.name], one, own[one.name].domain)
+        for rule in rules.apart:
+            met = [_is_meant(cells[name], values) for name, values in rule.items()]
+            bad |= np.all(met, axis=0)
+        broken += int(bad.sum())
+    return broken
+
+
+def _plain(cells: pa.Array) -> pa.Array:
+    return cells.dictionary_decode() if isinstance(cells, pa.DictionaryArray) else cells
+
+
+def _follows_wrongly(first: pa.Array, second: pa.Array, one: Following, domain: PublicDomain) -> BoolArray:
+    """Return which cells of the second column are not what those of the first determine."""
+    listed = list(one.cells)
+    places = pc.index_in(first.cast(pa.string()), value_set=pa.array(listed, pa.string()))
+    known = np.asarray(pc.fill_null(places, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+    expected = np.array([*(one.cells[label] for label in listed), None], dtype=object)[known]
+    kind = pa.float64() if domain.categories is None else pa.string()
+    right = pc.equal(second.cast(kind), pa.array(expected.tolist(), kind))
+    both = pc.and_(second.is_null(), pa.array([cell is None for cell in expected.tolist()], pa.bool_()))
+    return ~np.asarray(pc.or_(pc.fill_null(right, False), both).to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _is_meant(cells: pa.Array, values: Sequence[Any]) -> BoolArray:
+    """Return which cells are among the categories, or within the range, of a rule."""
+    if isinstance(values[0], str):
+        found = pc.is_in(cells.cast(pa.string()), value_set=pa.array(list(values), pa.string()))
+        return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+    numbers = np.asarray(pc.fill_null(cells.cast(pa.float64()), math.nan).to_numpy(zero_copy_only=False))
+    return np.asarray((numbers >= values[0]) & (numbers <= values[1]), dtype=bool)
+
+
+# --- what rules do to the rows of a model ------------------------------------------------------------------------
+
+
+def masks_of(params: Mapping[str, Any], facts: PublicFacts, parts: int = 1) -> list[dict[str, BoolArray]]:
+    """Return for each rule the codes of the counted columns that must not meet, the target by its classes.
+
+    Parameters
+    ----------
+    params, facts
+        Whose rules fit the columns.
+    parts : int
+        Places in a cell of a number at which it may be shown.
+    """
+    rules = rules_of(params)
+    own = {**{column.name: column for column in facts.columns}, **determined_columns(params)}
+    out = []
+    for rule in rules.apart:
+        masks: dict[str, BoolArray] = {}
+        for name, values in rule.items():
+            one = rules.determined.get(name)
+            if one is None:
+                of, mask = name, _mask(own[name].domain, values, 1 if name == facts.target.name else parts)
+            else:
+                of = one.of
+                mask = np.array([_meant(one.cells.get(label), values) for label in own[of].domain.labels()], dtype=bool)
+            masks[of] = masks[of] & mask if of in masks else mask
+        out.append(masks)
+    return out
+
+
+def _mask(domain: PublicDomain, values: Sequence[Any], parts: int) -> BoolArray:
+    """Return which codes of a column are meant: of numbers cells of which any place at which they are shown is."""
+    out = np.zeros(domain.size, dtype=bool)
+    if domain.bounds is None:
+        for at, label in enumerate(domain.labels()):
+            out[at] = label in values
+        return out
+    grid = domain.grid
+    places = finer(grid.cells, parts, grid.multiples)
+    shown = NumberCells(low=grid.low, high=grid.high, cells=places, multiples=grid.multiples).middles
+    cells = np.searchsorted(grid.edges[1:-1], shown, side="right")
+    if domain.fine:
+        cells = np.searchsorted(np.array(domain.ends), cells, side="right")
+    out[np.unique(cells[(shown >= values[0]) & (shown <= values[1])])] = True
+    return out
+
+
+def _meant(cell: Any, values: Sequence[Any]) -> bool:
+    if isinstance(values[0], str) or cell is None:
+        return cell in values
+    return bool(values[0] <= cell <= values[1])
+
+
+def changed_at_most(
+    masks: Iterable[Masks], rows: NDArray[np.float64], shares: Mapping[str, NDArray[np.float64]]
+) -> float:
+    """Return how many rows of independent columns break a rule, but for a chance of one in a billion.
+
+    Parameters
+    ----------
+    masks : iterable of mapping
+        Of each rule the codes that must not meet.
+    rows : float array, shape (groups,)
+        Rows of each group in which columns are independent.
+    shares : mapping of str to float array
+        For each column of a rule the shares of its codes in each group, shape (groups, codes).
+    """
+    expected = 0.0
+    for rule in masks:
+        chance = np.ones(rows.size)
+        for name, mask in rule.items():
+            chance = chance * (shares[name] @ mask)
+        expected += float(rows @ chance)
+    size = math.log(2 / _FALSE_ALARM)
+    return expected + size / 3 + math.sqrt(size * size / 9 + 2 * expected * size) if expected else 0.0
+
+
+def forbidden_classes(
+    masks: Iterable[Masks], codes: Mapping[str, NDArray[np.int64]], target: PublicColumn
+) -> BoolArray:
+    """Return which classes rows must not have, shape (n_rows, n_classes)."""
+    n_rows = next(iter(codes.values())).size
+    out = np.zeros((n_rows, target.domain.size), dtype=bool)
+    for rule in masks:
+        met = np.ones(n_rows, dtype=bool)
+        for name, mask in rule.items():
+            if name != target.name:
+                met &= mask[codes[name]]
+        out |= met[:, np.newaxis] & rule.get(target.name, np.ones(target.domain.size, dtype=bool))
+    return out

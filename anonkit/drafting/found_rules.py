@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules on rows that a table seems to keep, as comments of a drafted policy: their adoption makes a claim conditional.
+
+A rule is proposed where many people hold every value that it names, so that it tells of none of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, permutations
+
+import numpy as np
+import pyarrow as pa
+
+from anonkit.domains.array_types import IntArray
+from anonkit.protocols import COUNT, Engine, Source
+
+FEWEST = 30
+"""People on every value that a rule names."""
+_MOST_VALUES, _MOST_COLUMNS, _MOST_RULES = 60, 40, 8
+_LINE = "# found in the table: adopting it is conditional on its being public"
+
+Values = tuple[object, ...]
+Counts = tuple[Values, Values, IntArray]
+"""The values of two columns, and how many rows have each two of them."""
+
+
+def rule_lines(engine: Engine, source: Source, names: Sequence[str], rows_of_one: int = 1) -> list[str]:
+    """Return the commented-out `[[constraints]]` of a draft.
+
+    Parameters
+    ----------
+    engine, source
+        The rows.
+    names : sequence of str
+        Columns of few values that are released; of many columns the first are looked at.
+    rows_of_one : int
+        Rows that a person has at most.
+
+    Privacy
+    -------
+    A draft is the owner's. Of each value that a rule names at least `FEWEST` rows are there.
+    """
+    looked_at = list(names)[:_MOST_COLUMNS]
+    pairs = list(combinations(looked_at, 2))
+    tables = dict(zip(pairs, map(_table, engine.count_sets(source, pairs), pairs), strict=True)) if pairs else {}
+    fewest = FEWEST * rows_of_one
+    found = [*_determined(tables, fewest), *_never(tables, fewest)]
+    if not found:
+        return []
+    return ["# Rules that every row of the table keeps. Uncomment what everybody knows without it.", *found]
+
+
+def _table(counted: pa.Table, pair: tuple[str, str]) -> Counts:
+    """Return the values of two columns, and how many rows have each two of them, missing ones left out."""
+    first, second = (counted.column(name).to_pylist() for name in pair)
+    rows = counted.column(COUNT).to_pylist()
+    known = [(a, b, n) for a, b, n in zip(first, second, rows, strict=True) if a is not None and b is not None]
+    ones, others = sorted({a for a, _, _ in known}, key=str), sorted({b for _, b, _ in known}, key=str)
+    if max(len(ones), len(others), 1) > _MOST_VALUES:
+        return (), (), np.zeros((0, 0), dtype=np.int64)
+    place_of, other_of = {a: at for at, a in enumerate(ones)}, {b: at for at, b in enumerate(others)}
+    table = np.zeros((len(ones), len(others)), dtype=np.int64)
+    for a, b, n in known:
+        table[place_of[a], other_of[b]] += n
+    return tuple(ones), tuple(others), table
+
+
+def _determined(tables: Mapping[tuple[str, str], Counts], fewest: int) -> Iterator[str]:
+    """Yield the rules by which one column of texts says another one; each column follows from one at most."""
+    done: set[str] = set()
+    for pair in tables:
+        for of, to in permutations(pair):
+            ones, others, table = tables[pair] if (of, to) == pair else _turned(tables[pair])
+            enough = len(others) > 1 and len(ones) >= len(others) and bool((table.sum(axis=1) >= fewest).all())
+            texts = all(isinstance(one, str) for one in ones)
+            if not enough or not texts or of in done or to in done or ((table > 0).sum(axis=1) != 1).any():
+                continue
+            done.add(to)
+            listed = [[one, others[at]] for one, at in zip(ones, table.argmax(axis=1).tolist(), strict=True)]
+            inside = (
+                f"from = {_text(of)}, to = {_text(to)}, map = {json.dumps(listed, ensure_ascii=False, default=str)}"
+            )
+            yield from ("#", _LINE, "# [[constraints]]", f"# determines = {{ {inside} }}", '# source = "data"')
+
+
+def _never(tables: Mapping[tuple[str, str], Counts], fewest: int) -> Iterator[str]:
+    """Yield pairs of values that no row has although many would by chance, those of which most would first."""
+    found: list[tuple[float, str]] = []
+    for (one, other), (ones, others, table) in tables.items():
+        if not table.size or ((table > 0).sum(axis=1) == 1).all() or ((table > 0).sum(axis=0) == 1).all():
+            continue  # of these the map says more
+        rows, columns = table.sum(axis=1), table.sum(axis=0)
+        by_chance = np.outer(rows, columns) / max(int(table.sum()), 1)
+        for at, of in np.argwhere((table == 0) & (by_chance >= fewest)).tolist():
+            if rows[at] >= fewest and columns[of] >= fewest:
+                inside = f"{_text(one)} = {_value(ones[at])}, {_text(other)} = {_value(others[of])}"
+                found.append((-float(by_chance[at, of]), inside))
+    for _, inside in sorted(found)[:_MOST_RULES]:
+        yield from ("#", _LINE, "# [[constraints]]", f"# never = {{ {inside} }}", '# source = "data"')
+
+
+def _turned(table: Counts) -> Counts:
+    ones, others, counts = table
+    return others, ones, counts.T
+
+
+def _text(text: object) -> str:
+    return json.dumps(str(text), ensure_ascii=False)
+
+
+def _value(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, int | float) else _text(value)

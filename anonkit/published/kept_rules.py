@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drawn rows changed as little as public rules ask: values that never meet change places with those of other rows.
+
+A model that knows pairs of columns at best draws some rows that cannot be. Such a row gives one of its values to
+another row of its class and takes that row's, where both keep the rules then: how often each value is drawn stays as it
+was. Only where no such row is left it becomes like another row in the columns of the rules. Owner and receiver draw by
+the same rule, with words of their own; nothing of a table is in it, so that it costs no privacy loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
+from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.public_rules import PublicRules, met_together, possible_row
+from anonkit.errors import ParameterError
+
+_LEAST = 1e-12
+"""Chance of a class at least, so that what is left of them adds up to more than 0."""
+_ROUNDS = 60
+"""Times that rows which break a rule look for another one; half of them within their class."""
+
+
+class Words(Protocol):
+    """Random words, secret or not."""
+
+    def below(self, bounds: IntArray) -> IntArray:
+        """Return, for each bound, a uniform integer in [0, bound)."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KeptRules:
+    """The rules of a table over the codes in which its rows are drawn.
+
+    Raises
+    ------
+    ParameterError
+        The rules leave no row possible.
+    """
+
+    masks: Sequence[Mapping[str, BoolArray]]
+    """For each rule the codes that must not meet."""
+    may_be: Mapping[str, BoolArray]
+    """The codes that each of its columns may have."""
+    label: str | None = None
+    """A column that is never changed: the class."""
+
+    @classmethod
+    def of(
+        cls,
+        rules: PublicRules,
+        domains: Mapping[str, Categories | Grid],
+        label: str | None,
+        *,
+        allowed: Mapping[str, BoolArray] | None = None,
+        finer: Mapping[str, int] | None = None,
+    ) -> KeptRules:
+        """Return the rules over domains.
+
+        Parameters
+        ----------
+        rules : PublicRules
+        domains : mapping of str to domain
+            Of all columns, those that follow from others too.
+        label : str, optional
+            The class.
+        allowed : mapping of str to bool array, optional
+            Codes that a column may have, where not all of them are meant.
+        finer : mapping of str to int, optional
+            Parts of a cell of a column, each of which may be shown.
+        """
+        may_be = {}
+        for name in rules.columns:
+            own = np.ones(domains[name].size, dtype=bool)
+            own[-1] = not domains[name].has_missing or own.size == 1
+            may_be[name] = own if allowed is None or name not in allowed else allowed[name]
+        return cls(masks=rules.masks(domains, finer), may_be=may_be, label=label)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that the rules name, without those that follow from others."""
+        return list(self.may_be)
+
+    def check(self) -> None:
+        """Refuse rules that leave no row possible, or none of a class."""
+        classes = self.may_be[self.label].size if self.label in self.may_be else 1  # type: ignore[index]
+        for at in range(classes if self.masks else 0):
+            if possible_row(self.masks, self._of_class(at)) is None:
+                raise ParameterError("the rules on values that never meet leave no row possible, or none of a class")
+
+    def _of_class(self, code: int) -> dict[str, BoolArray]:
+        """Return the codes that each column may have in rows of a class."""
+        if self.label is None or self.label not in self.may_be:
+            return dict(self.may_be)
+        return {**self.may_be, self.label: np.arange(self.may_be[self.label].size) == code}
+
+    @property
+    def names_label(self) -> bool:
+        """True where a rule names the class."""
+        return self.label in self.may_be
+
+    def chances(self, chances: FloatArray, codes: Mapping[str, IntArray]) -> FloatArray:
+        """Return the chances of the classes of rows, none for those that a row must not have, shape (n_rows, classes).
+
+        Each row has a class that it may have, since the rules were kept before.
+        """
+        may = ~self.forbidden(codes, chances.shape[1])
+        left = np.where(may, np.maximum(chances, _LEAST), 0.0)
+        return np.asarray(left / np.maximum(left.sum(axis=1, keepdims=True), _LEAST), dtype=np.float64)
+
+    def forbidden(self, codes: Mapping[str, IntArray], n_classes: int) -> BoolArray:
+        """Return which classes each row must not have, shape (n_rows, n_classes)."""
+        n_rows = next(iter(codes.values())).size
+        out = np.zeros((n_rows, n_classes), dtype=bool)
+        for rule in self.masks:
+            others = {name: mask for name, mask in rule.items() if name != self.label}
+            classes = next((rule[name] for name in rule if name == self.label), np.ones(n_classes, dtype=bool))
+            out |= met_together([others], codes)[:, np.newaxis] & classes if others else classes[np.newaxis]
+        return out
+
+    def kept(self, codes: Mapping[str, IntArray], classes: IntArray, words: Words) -> dict[str, IntArray]:
+        """Return the codes of rows that keep the rules.
+
+        Parameters
+        ----------
+        codes : mapping of str to int64 array
+            Codes of all columns, shape (n_rows,) each. Where the class is among them it is kept as it is; where it is
+            not yet drawn, each row is left a class that it may have.
+        classes : int64 array, shape (n_rows,)
+            Rows of one number change places with each other first.
+        words : Words
+        """
+        out = dict(codes)
+        if not self.masks or not classes.size:
+            return out
+        names = [name for name in self.columns if name in codes]
+        has_label = self.label in codes
+        broken = self._breaks(has_label)
+        for name in names:
+            out[name] = codes[name].copy()
+        moved = [name for name in names if name != self.label]
+        order = np.argsort(classes, kind="stable")
+        starts = np.searchsorted(classes[order], classes, side="left")
+        sizes = np.searchsorted(classes[order], classes, side="right") - starts
+        bad = broken({name: out[name] for name in names})
+        for turn in range(_ROUNDS):
+            rows = np.flatnonzero(bad)
+            if not rows.size:
+                return out
+            if turn < _ROUNDS // 2:
+                others = order[starts[rows] + words.below(sizes[rows])]
+            else:
+                others = words.below(np.full(rows.size, bad.size, dtype=np.int64))
+            chosen = words.below(np.full(rows.size, len(moved), dtype=np.int64))
+            alone = ~bad[others]
+            alone[alone] = _firsts(others[alone])
+            for at, name in enumerate(moved):
+                use = alone & (chosen == at)
+                self._exchange(out, bad, names, name, rows[use], others[use], broken)
+        self._copied(out, bad, names, moved, classes, words)
+        return out
+
+    def _breaks(self, has_label: bool) -> Callable[[Mapping[str, IntArray]], BoolArray]:
+        """Return what tells which rows break a rule; without a class those for which each class does."""
+        if has_label or self.label not in self.may_be:
+            return lambda codes: met_together(self.masks, codes)
+        n_classes = self.may_be[self.label].size if self.label is not None else 0
+        return lambda codes: np.asarray(self.forbidden(codes, n_classes).all(axis=1), dtype=bool)
+
+    @staticmethod
+    def _exchange(
+        out: dict[str, IntArray],
+        bad: BoolArray,
+        names: Sequence[str],
+        name: str,
+        rows: IntArray,
+        others: IntArray,
+        broken: Callable[[Mapping[str, IntArray]], BoolArray],
+    ) -> None:
+        """Let rows and others change places in a column where both keep the rules then."""
+        if not rows.size:
+            return
+        there = {each: out[each][rows] for each in names}
+        here = {each: out[each][others] for each in names}
+        there[name], here[name] = here[name], there[name]
+        fine = ~broken(there) & ~broken(here)
+        rows, others = rows[fine], others[fine]
+        out[name][rows], out[name][others] = there[name][fine], here[name][fine]
+        bad[rows] = False
+
+    def _copied(
+        self,
+        out: dict[str, IntArray],
+        bad: BoolArray,
+        names: Sequence[str],
+        moved: Sequence[str],
+        classes: IntArray,
+        words: Words,
+    ) -> None:
+        """Make rows that found no other one like a row of their class, or a possible one, in the columns of rules."""
+        for own in np.unique(classes[bad]).tolist():
+            rows = np.flatnonzero(bad & (classes == own))
+            like = np.flatnonzero(~bad & (classes == own))
+            if like.size:
+                taken = like[words.below(np.full(rows.size, like.size, dtype=np.int64))]
+                for name in moved:
+                    out[name][rows] = out[name][taken]
+                continue
+            by_label = rows * 0 if self.label is None or self.label not in names else out[self.label][rows]
+            for label in np.unique(by_label).tolist():
+                found = possible_row(self.masks, self._of_class(label) if self.label in names else self.may_be)
+                if found is None:  # under conditions of a receiver; without any it was checked before
+                    raise ParameterError("under these conditions the public rules leave no row possible")
+                for name in moved:
+                    out[name][rows[by_label == label]] = found[name]
+
+
+def _firsts(numbers: IntArray) -> BoolArray:
+    """Return which numbers stand there for the first time, shape (n,)."""
+    out = np.zeros(numbers.size, dtype=bool)
+    out[np.unique(numbers, return_index=True)[1]] = True
+    return out

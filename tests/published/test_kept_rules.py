@@ -1,0 +1,120 @@
+"""Drawn rows that keep public rules: none is left that breaks one, and no more is changed than that needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonkit.domains.attribute_domains import Categories
+from anonkit.domains.public_rules import Never, PublicRules, met_together, possible_row
+from anonkit.errors import ParameterError
+from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.published.kept_rules import KeptRules
+from anonkit.randomness import Randomness
+
+DOMAINS = {name: Categories(values=("0", "1", "2"), has_missing=name == "a") for name in "abcy"}
+RULES = PublicRules(never=(Never(values={"a": ("0",), "b": ("1",)}), Never(values={"b": ("2",), "c": ("2",)})))
+
+
+def words() -> Words:
+    """Words of a seed."""
+    return Words(Randomness.seeded(5))
+
+
+def rows(n: int, seed: int = 0) -> dict[str, Any]:
+    """Rows of four columns without relations."""
+    rng = np.random.default_rng(seed)
+    return {name: rng.integers(0, 3, n) for name in "abcy"}
+
+
+def test_values_change_places_and_stay_as_many() -> None:
+    """Within each class; columns that no rule names, and the class, are as they were."""
+    codes = rows(4000)
+    kept = KeptRules.of(RULES, DOMAINS, "y")
+    out = kept.kept(codes, codes["y"], words())
+    assert not met_together(kept.masks, out).any()
+    assert met_together(kept.masks, codes).mean() > 0.15
+    assert (out["y"] == codes["y"]).all()
+    for label in range(3):
+        for name in "abc":
+            of_class = codes["y"] == label
+            assert np.bincount(out[name][of_class]).tolist() == np.bincount(codes[name][of_class]).tolist()
+    unbroken = ~met_together(kept.masks, codes)
+    assert np.mean([(out[name] == codes[name])[unbroken].mean() for name in "abc"]) > 0.85
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_whatever_the_rules_and_rows_no_rule_is_broken(data: st.DataObject) -> None:
+    """Where a row of each class is possible; else that is said before."""
+    masks = data.draw(
+        st.lists(
+            st.dictionaries(
+                st.sampled_from("abcy"), st.lists(st.booleans(), min_size=3, max_size=3).map(np.array), min_size=2
+            ),
+            max_size=4,
+        )
+    )
+    label = data.draw(st.sampled_from(["y", None]))
+    names = sorted({name for rule in masks for name in rule})
+    kept = KeptRules(masks=masks, may_be={name: np.ones(3, dtype=bool) for name in names}, label=label)
+    try:
+        kept.check()
+    except ParameterError:
+        by_class = [
+            possible_row(masks, {**kept.may_be, **({"y": np.arange(3) == at} if label and "y" in names else {})})
+            for at in range(3)
+        ]
+        assert None in by_class
+        return
+    codes = rows(data.draw(st.integers(0, 60)), data.draw(st.integers(0, 99)))
+    out = kept.kept(codes, codes["y"], words())
+    assert not met_together(masks, out).any()
+    assert label is None or (out["y"] == codes["y"]).all()
+
+
+def test_a_row_that_finds_no_other_becomes_like_one_of_its_class() -> None:
+    """Where all rows have one of the two values, and where no row of the class keeps the rules, like a possible one."""
+    kept = KeptRules.of(RULES, DOMAINS, "y")
+    zeros = np.zeros(6, dtype=np.int64)
+    codes = {"a": zeros, "b": np.array([1, 1, 1, 1, 1, 0]), "c": zeros, "y": np.array([0, 0, 0, 1, 1, 1])}
+    out = kept.kept(codes, codes["y"], words())
+    assert not met_together(kept.masks, out).any()
+    assert out["b"].tolist()[3:] == [0, 0, 0]
+    held = KeptRules.of(
+        PublicRules(never=(*RULES.never, Never(values={"a": ("1", "2"), "y": ("0",)}))),
+        DOMAINS,
+        "y",
+        allowed={"a": np.array([True, False, False, False]), "b": np.array([False, True, False])},
+    )
+    with pytest.raises(ParameterError, match="leave no row possible"):
+        held.check()
+    with pytest.raises(ParameterError, match="under these conditions"):
+        held.kept(codes, codes["y"], words())
+
+
+def test_classes_that_are_drawn_later_are_those_a_row_may_have() -> None:
+    """Rows that each class forbids are changed before; others get no chance of a class that they must not have."""
+    rules = PublicRules(
+        never=(
+            Never(values={"a": ("0",), "y": ("0", "1")}),
+            Never(values={"b": ("0",), "y": ("2",)}),
+            Never(values={"b": ("1",), "c": ("1",)}),
+        )
+    )
+    kept = KeptRules.of(rules, DOMAINS, "y")
+    drawn = rows(2000)
+    classes = drawn.pop("y")
+    codes = kept.kept(drawn, classes, words())
+    forbidden = kept.forbidden(codes, 3)
+    assert kept.forbidden(drawn, 3).all(axis=1).any()
+    assert not forbidden.all(axis=1).any()
+    chances = kept.chances(np.full((2000, 3), 1 / 3), codes)
+    assert (chances[forbidden] == 0).all()
+    assert np.allclose(chances.sum(axis=1), 1)
+    assert kept.names_label
+    assert KeptRules(masks=(), may_be={}).kept(codes, classes, words()) == codes
