@@ -213,13 +213,8 @@ def tables_draft(
     ruled = RuledRows.of(policy, domains, noisy.target)
     rows = DrawnPiece(
         rows=ClassRows(noisy),
-<<<<<<< HEAD
         numbers=rows_by_class(noisy, UniformStream(randomness)),
-        domains={noisy.target: shown_classes(noisy.classes)} | {table.name: table.domain for table in noisy.tables},
-=======
-        numbers=rows_by_class(noisy, Words(randomness)),
         domains=domains,
->>>>>>> 5f00dc19 (Public rules: what a policy says of every row is kept by drawn rows, checked by validate, and costs no epsilon)
         policy=policy,
         randomness=randomness,
         ruled=ruled,

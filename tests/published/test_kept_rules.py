@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from anonkit.domains.attribute_domains import Categories
 from anonkit.domains.public_rules import Never, PublicRules, met_together, possible_row
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.kept_rules import KeptRules
 from anonkit.randomness import Randomness
 
@@ -20,9 +20,9 @@ DOMAINS = {name: Categories(values=("0", "1", "2"), has_missing=name == "a") for
 RULES = PublicRules(never=(Never(values={"a": ("0",), "b": ("1",)}), Never(values={"b": ("2",), "c": ("2",)})))
 
 
-def words() -> Words:
+def words() -> UniformStream:
     """Words of a seed."""
-    return Words(Randomness.seeded(5))
+    return UniformStream(Randomness.seeded(5))
 
 
 def rows(n: int, seed: int = 0) -> dict[str, Any]:

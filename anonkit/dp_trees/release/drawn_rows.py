@@ -18,7 +18,7 @@ from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.dp_trees.release.row_pieces import piece_sizes, rows_of_piece
 from anonkit.dp_trees.release.ruled_rows import RuledRows
 from anonkit.dp_trees.release.synthesized import described
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
 from anonkit.published.released_cells import cells_of_codes
@@ -67,7 +67,7 @@ class DrawnPiece:
         drawn = self.rows(numbers, randomness)
         codes = dict(zip(self.domains, drawn, strict=True))
         if self.ruled is not None:
-            codes = self.ruled.complete(codes, Words(randomness.child("public rules")))
+            codes = self.ruled.complete(codes, UniformStream(randomness.child("public rules")))
         columns = [cells_of_codes(codes[name], self._released[name]) for name in self._names]
         return pa.RecordBatch.from_arrays(columns, names=self._names)
 

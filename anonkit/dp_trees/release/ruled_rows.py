@@ -14,7 +14,7 @@ from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.public_rules import PublicRules
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.mechanisms.discrete_laplace import Words
+from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.policy.constraints import refuse_strange_constraints
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import NumericAttribute, public_attribute
@@ -69,7 +69,7 @@ class RuledRows:
             raise PolicyError(f"policy: constraints: {error.message}", error.hint or "mend the rule") from None
         return cls(rules=rules, determined=determined, codes_of=codes, kept=kept, label=label)
 
-    def complete(self, codes: Mapping[str, IntArray], words: Words) -> dict[str, IntArray]:
+    def complete(self, codes: Mapping[str, IntArray], words: UniformStream) -> dict[str, IntArray]:
         """Return the codes of all columns, changed where values would meet, with those that follow from others."""
         if self.kept.masks:
             first = next(iter(codes.values()))

@@ -389,17 +389,12 @@ class StackedRows:
 
     def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
         """Return the labels and the codes of each attribute for so many rows of each leaf and class."""
-<<<<<<< HEAD
         words = UniformStream(randomness)
-        codes = self.world.rows_of(numbers, words).codes
-=======
-        words = Words(randomness)
         drawn = self.world.rows_of(numbers, words)
         codes = drawn.codes
         if self.kept is not None and self.kept.masks:
             names = [attribute.name for attribute in self.forest.schema.attributes]
             codes = np.stack([*self.kept.kept(dict(zip(names, codes, strict=True)), drawn.labels, words).values()])
->>>>>>> 5f00dc19 (Public rules: what a policy says of every row is kept by drawn rows, checked by validate, and costs no epsilon)
         labels = self._labels(codes, words)
         if self.numbers is not None:
             labels = self.numbers.cells_of(labels, words)
@@ -448,13 +443,8 @@ def microdata_of(
     world = world.without_missing(learned.faint_missing)
     domains = {name: domain if name == schema.target else _finer(domain) for name, domain in schema.domains.items()}
     return DrawnPiece(
-<<<<<<< HEAD
-        rows=StackedRows(forest=learned.forest, scores=learned.scores, world=world, numbers=numbers),
-        numbers=world.numbers(world.rows, UniformStream(rng)),
-=======
         rows=StackedRows(forest=learned.forest, scores=learned.scores, world=world, numbers=numbers, kept=ruled.kept),
-        numbers=world.numbers(world.rows, Words(rng)),
->>>>>>> 5f00dc19 (Public rules: what a policy says of every row is kept by drawn rows, checked by validate, and costs no epsilon)
+        numbers=world.numbers(world.rows, UniformStream(rng)),
         domains=domains,
         policy=policy,
         randomness=rng,
