@@ -190,7 +190,8 @@ def _policy(params: Mapping[str, Any], unit: str | None) -> Policy:
         if "bounds" in domain:
             low, high = (float(bound) for bound in domain["bounds"])
             step = domain.get("step")
-            columns[name] = Column(name=name, role=role, bounds=(low, high), step=step, missing=missing)
+            spikes = tuple(float(spike) for spike in domain.get("spikes", ()))
+            columns[name] = Column(name=name, role=role, bounds=(low, high), step=step, spikes=spikes, missing=missing)
         else:
             values = Categories.from_params(domain).values
             columns[name] = Column(name=name, role=role, categories=values, missing=missing)

@@ -39,7 +39,7 @@ from anonkit.checks.central_rows import row_checks
 from anonkit.checks.central_rule import rebuilt_rule, rule_checks
 from anonkit.checks.central_target import target_checks
 from anonkit.checks.finding_lines import model_lines
-from anonkit.checks.number_cells import NumberCells, fewest, finer, is_as_written, multiples_of
+from anonkit.checks.number_cells import NumberCells, fewest, is_as_written, multiples_of
 from anonkit.checks.row_rules import row_rule_checks, rules_of
 from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check
@@ -188,14 +188,17 @@ def _same_domain(listed: Mapping[str, Any], column: PublicColumn, facts: PublicF
         return domain.categories is not None
     steps = 16 if own.bounds is not None and facts.method in ("dp-forest", "dp-tree") else 1
     bins = facts.parameters.get("bins", 0)
-    right = own.bounds is None or fewest(bins, own.multiples) in (0, own.cells)
+    right = own.bounds is None or not bins or fewest(bins, own.multiples) == own.cells
     same = (domain.categories, domain.bounds, domain.multiples, domain.has_missing) == (
         own.categories,
         own.bounds,
         own.multiples,
         own.has_missing,
     )
-    return right and same and domain.cells == finer(own.cells, steps, own.multiples)
+    if own.bounds is None:
+        return right and same and domain.cells == own.cells
+    divided = own.grid.divided(steps)
+    return right and same and (domain.cells, domain.bins) == (divided.cells, divided.bins)
 
 
 def domain_checks(data: Path, domains: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
@@ -252,7 +255,8 @@ def _outside(cells: pa.Array, described: Mapping[str, Any]) -> int:
     elif "step" in domain:
         low, high = (float(bound) for bound in domain["bounds"])
         multiples = multiples_of(domain, (low, high))
-        grid = NumberCells(low=low, high=high, cells=int(domain["cells"]), multiples=multiples)
+        bins = int(domain.get("bins", 0))
+        grid = NumberCells(low=low, high=high, cells=int(domain["cells"]), multiples=multiples, bins=bins)
         known = grid.codes_of_shown(_numbers(values)) >= 0
         known &= is_as_written(values.type, multiples)
     else:

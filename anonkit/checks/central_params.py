@@ -45,12 +45,14 @@ class PublicDomain:
     """For each of these bins the cell after its last one."""
     multiples: Multiples | None = None
     """The numbers that the column holds, where it does not hold any."""
+    bins: int = 0
+    """Where some of them are cells of their own: the equal cells that these divide; else 0."""
 
     @property
     def grid(self) -> NumberCells:
-        """The equal cells of numbers; of a numeric target those that its bins are runs of."""
+        """The cells of numbers; of a numeric target those that its bins are runs of."""
         low, high = self.bounds or (math.nan, math.nan)
-        return NumberCells(low=low, high=high, cells=self.fine or self.cells, multiples=self.multiples)
+        return NumberCells(low=low, high=high, cells=self.fine or self.cells, multiples=self.multiples, bins=self.bins)
 
     @property
     def size(self) -> int:
@@ -245,9 +247,16 @@ def domain_of(raw: Mapping[str, Any], kind: str) -> PublicDomain:
         raise ReleaseFormatError("a domain of the params has no cells")
     bounds = (float(low), float(high))
     multiples = multiples_of(raw, bounds)
-    if fewest(cells, multiples) != cells:
+    bins = 0
+    if multiples is not None and multiples.alone:
+        (bins,) = integers([raw["bins"]])
+        if not 1 <= bins <= multiples.number:
+            raise ReleaseFormatError("a domain of the params has more cells than numbers")
+    if fewest(bins or cells, multiples) != cells:
         raise ReleaseFormatError("a domain of the params has more cells than numbers")
-    return PublicDomain(categories=None, bounds=bounds, cells=cells, has_missing=has_missing, multiples=multiples)
+    return PublicDomain(
+        categories=None, bounds=bounds, cells=cells, has_missing=has_missing, multiples=multiples, bins=bins
+    )
 
 
 def integers(values: Sequence[Any]) -> list[int]:

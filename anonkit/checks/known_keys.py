@@ -90,7 +90,7 @@ OWN = frozenset(
 
 _DOMAIN = {
     "bounds": _ends, "categories": _categories, "has_missing": _flag, "texts_alone": _flag, "outside": _text,
-    "cells": _plain, "step": _plain, "fine": _plain, "ends": _plain, "means": _plain,
+    "cells": _plain, "step": _plain, "spikes": _plain, "bins": _plain, "fine": _plain, "ends": _plain, "means": _plain,
 }  # fmt: skip
 _WRITTEN = {"decimal": _text, "thousands": _text, "percent": _flag, "currency": _text}
 _COLUMN = {

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from anonkit.errors import ReleaseFormatError
 
 FloatArray = NDArray[np.float64]
+_LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,8 @@ class Multiples:
     number: int
     """Number of multiples."""
     step: Fraction
+    alone: tuple[int, ...] = ()
+    """Those that are cells of their own, in steps above the first, ascending."""
 
     def at(self, halves: int) -> float:
         """Return so many half steps above the first, in the unit of the column."""
@@ -56,7 +59,24 @@ def multiples_of(raw: Mapping[str, Any], bounds: tuple[float, float]) -> Multipl
     first, last = (Fraction(repr(float(bound))) / exact for bound in bounds)
     if first.denominator != 1 or last.denominator != 1 or not first < last:
         raise ReleaseFormatError("a domain of the params has bounds that are no multiples of its step")
-    return Multiples(first=first.numerator, number=(last - first).numerator + 1, step=exact)
+    return Multiples(
+        first=first.numerator,
+        number=(last - first).numerator + 1,
+        step=exact,
+        alone=tuple(_alone(raw.get("spikes", []), first, last, exact)),
+    )
+
+
+def _alone(raw: Any, first: Fraction, last: Fraction, step: Fraction) -> list[int]:
+    """Read which multiples are cells of their own, in steps above the first."""
+    if not isinstance(raw, list) or any(type(one) not in (int, float) or not abs(one) <= _LARGEST for one in raw):
+        raise ReleaseFormatError("a domain of the params has spikes that are no numbers")
+    places = [Fraction(repr(float(one))) / step - first for one in raw]
+    if any(place.denominator != 1 or not 0 <= place <= last - first for place in places) or places != sorted(
+        set(places)
+    ):
+        raise ReleaseFormatError("a domain of the params has spikes that are no different values of it")
+    return [place.numerator for place in places]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,16 +89,26 @@ class NumberCells:
     multiples: Multiples | None = None
     beyond: int = 0
     """Half cells below the lower bound, and as many above the upper one."""
+    bins: int = 0
+    """Where some multiples are cells of their own: the equal cells that these divide; else 0."""
 
     @property
     def begins(self) -> list[int]:
         """The first multiple of each cell, in steps above the lower bound, and the one after the last cell."""
         assert self.multiples is not None  # noqa: S101 - whoever asks has looked
-        n = self.multiples.number
-        span = n if self.cells == n else n - 1  # each multiple is a cell, or the last one closes the last cell
-        places = range(-self.beyond, 2 * self.cells + self.beyond + 1, 2)
-        found = [-(-place * span // (2 * self.cells)) for place in places]
-        return found if self.beyond else [*found[:-1], n]
+        n, equal = self.multiples.number, self.bins or self.cells
+        span = n if equal == n else n - 1  # each multiple is a cell, or the last one closes the last cell
+        places = range(-self.beyond, 2 * equal + self.beyond + 1, 2)
+        found = [-(-place * span // (2 * equal)) for place in places]
+        if self.beyond:
+            return found
+        apart = [end for one in self.multiples.alone for end in (one, one + 1)]
+        return sorted({*found[:-1], *apart, n})
+
+    def divided(self, parts: int) -> NumberCells:
+        """Return the cells when each equal one is divided into parts, as far as it holds so many multiples."""
+        equal = (self.bins or self.cells) * parts
+        return over(self.low, self.high, equal, self.multiples)
 
     @cached_property
     def edges(self) -> FloatArray:
@@ -129,11 +159,29 @@ def is_as_written(kind: pa.DataType, multiples: Multiples | None) -> bool:
     return bool(pa.types.is_int64(kind) if whole else pa.types.is_floating(kind))
 
 
+def over(low: float, high: float, equal: int, multiples: Multiples | None) -> NumberCells:
+    """Return so many equal cells: of multiples no more than there are, and those of their own besides."""
+    if multiples is None:
+        return NumberCells(low=low, high=high, cells=equal)
+    bins = min(equal, multiples.number)
+    return NumberCells(
+        low=low,
+        high=high,
+        cells=fewest(equal, multiples),
+        multiples=multiples,
+        bins=bins if multiples.alone else 0,
+    )
+
+
 def fewest(cells: int, multiples: Multiples | None) -> int:
-    """Return the number of cells of a column: of multiples no more than there are."""
-    return cells if multiples is None else min(cells, multiples.number)
+    """Return the number of cells of a column that has so many equal ones, 1 or more.
 
-
-def finer(cells: int, parts: int, multiples: Multiples | None) -> int:
-    """Return how many cells there are when each is divided into parts, as far as it holds so many multiples."""
-    return cells * parts if multiples is None else min(cells * parts, multiples.number)
+    Of multiples no more than there are; and those that are cells of their own divide the equal ones.
+    """
+    if multiples is None:
+        return cells
+    equal = min(cells, multiples.number)
+    if not multiples.alone:
+        return equal
+    low, high = multiples.at(0), multiples.at(2 * multiples.number - 2)
+    return len(NumberCells(low=low, high=high, cells=equal, multiples=multiples, bins=equal).begins) - 1

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from anonkit.bundle.data_files import iter_batches, parts_of
 from anonkit.bundle.part_workers import each_part
 from anonkit.checks.central_params import BoolArray, PublicColumn, PublicDomain, PublicFacts, domain_of
-from anonkit.checks.number_cells import NumberCells, finer
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
@@ -253,8 +252,7 @@ def _mask(domain: PublicDomain, values: Sequence[Any], parts: int) -> BoolArray:
             out[at] = label in values
         return out
     grid = domain.grid
-    places = finer(grid.cells, parts, grid.multiples)
-    shown = NumberCells(low=grid.low, high=grid.high, cells=places, multiples=grid.multiples).middles
+    shown = grid.divided(parts).middles
     cells = np.searchsorted(grid.edges[1:-1], shown, side="right")
     if domain.fine:
         cells = np.searchsorted(np.array(domain.ends), cells, side="right")

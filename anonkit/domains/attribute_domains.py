@@ -87,6 +87,8 @@ class Grid:
     """The multiples of a step that the column holds; None for any numbers."""
     beyond: int = 0
     """Of these: half cells added below the first and above the last value, so many each (`widened`)."""
+    bins: int = 0
+    """Where some values are cells of their own: the equal cells that these divide; else 0."""
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.lower) and math.isfinite(self.upper) and self.lower < self.upper):
@@ -97,11 +99,19 @@ class Grid:
             raise ParameterError("the bounds of a column of multiples must be the first and the last of them")
         if self.values is not None and self.cells - self.beyond > self.values.size:
             raise ParameterError("a column of multiples has no more cells than there are of them")
+        odd = bool(self.bins) != (self.values is not None and bool(self.values.spikes)) or self.bins < 0
+        if self.values is not None and self.bins and not odd:
+            odd = self.bins > self.values.size or self.beyond > 0 or self.cells != self.values.cells_of(self.bins)
+        if odd:
+            raise ParameterError("cells of single values divide so many equal ones")
 
     @classmethod
     def over(cls, bounds: tuple[float, float], cells: int, *, has_missing: bool, values: WholeValues | None) -> Grid:
-        """Return equal cells over bounds, or over the multiples within them."""
+        """Return equal cells over bounds, or over the multiples within them; spikes among these divide them further."""
         lower, upper = bounds if values is None else values.bounds
+        if values is not None and values.spikes:
+            own = values.cells_of(cells)
+            return cls(lower=lower, upper=upper, cells=own, has_missing=has_missing, values=values, bins=cells)
         return cls(lower=lower, upper=upper, cells=cells, has_missing=has_missing, values=values)
 
     @property
@@ -110,10 +120,15 @@ class Grid:
         return self.cells + self.has_missing
 
     @property
+    def _equal(self) -> int:
+        """How many equal cells there are within the bounds, before single values divide them."""
+        return self.bins or self.cells - self.beyond
+
+    @property
     def width(self) -> float:
-        """Width of a cell, in the unit of the attribute; of multiples on average."""
+        """Width of a cell, in the unit of the attribute; of multiples on average, single values apart."""
         if self.values is not None:
-            return float(self.values.width(self.cells - self.beyond) * self.values.step)
+            return float(self.values.width(self._equal) * self.values.step)
         return (self.upper - self.lower) / self.cells
 
     @property
@@ -124,13 +139,13 @@ class Grid:
     def midpoints(self) -> FloatArray:
         """Return the representative number of each cell, its middle or of multiples a middle one, shape (cells,)."""
         if self.values is not None:
-            return self.values.shown(self.cells - self.beyond, self.beyond)
+            return self.values.shown(self._equal, self.beyond)
         return np.asarray(self.lower + (np.arange(self.cells) + 0.5) * self.width, dtype=np.float64)
 
     def edges(self) -> FloatArray:
         """Return the ends of the cells, shape (cells + 1,); a number at one of them is in the upper cell."""
         if self.values is not None:
-            return self.values.edges(self.cells - self.beyond, self.beyond)
+            return self.values.edges(self._equal, self.beyond)
         return np.asarray(np.linspace(self.lower, self.upper, self.cells + 1), dtype=np.float64)
 
     def encode(self, values: FloatArray) -> NDArray[np.int32]:
@@ -172,12 +187,17 @@ class Grid:
 
     def finer(self, parts: int) -> Grid:
         """Return the grid in which each cell has so many parts; of multiples no more cells than there are."""
+        if self.bins and self.values is not None:
+            bins = min(self.bins * parts, self.values.size)
+            return replace(self, cells=self.values.cells_of(bins), bins=bins)
         cells = self.cells * parts
         return replace(self, cells=cells if self.values is None else min(cells, self.values.size))
 
     def to_params(self) -> dict[str, Any]:
         """Return the domain, ready for JSON."""
-        step = {} if self.values is None else {"step": written_step(self.values.step)}
+        step: dict[str, Any] = {} if self.values is None else {"step": written_step(self.values.step)}
+        if self.values is not None and self.bins:
+            step |= {"spikes": list(self.values.own_cells), "bins": self.bins}
         return {"bounds": [self.lower, self.upper], "cells": self.cells, **step, "has_missing": self.has_missing}
 
     @classmethod
@@ -186,13 +206,15 @@ class Grid:
         with refusing_damage("a grid must have bounds, cells and has_missing"):
             lower, upper = (float(bound) for bound in params["bounds"])
             step = params.get("step")
-            values = None if step is None else WholeValues.within(lower, upper, exact_step(step))
+            spikes = [float(spike) for spike in params.get("spikes", ())]
+            values = None if step is None else WholeValues.within(lower, upper, exact_step(step), spikes)
             return cls(
                 lower=lower,
                 upper=upper,
                 cells=int(params["cells"]),
                 has_missing=bool(params["has_missing"]),
                 values=values,
+                bins=int(params.get("bins", 0)),
             )
 
 

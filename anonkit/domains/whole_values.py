@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -34,20 +35,36 @@ class WholeValues:
     """The first value, in steps."""
     high: int
     """The last value, in steps."""
+    spikes: tuple[int, ...] = ()
+    """Values that are cells of their own however few cells there are, in steps, ascending."""
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
             raise ParameterError("there are no two multiples of the step between the bounds")
+        inside = all(self.low <= spike <= self.high for spike in self.spikes)
+        if not inside or list(self.spikes) != sorted(set(self.spikes)):
+            raise ParameterError("spikes must be different values of the column within its bounds")
         reach = max(abs(self.low), abs(self.high))
         if (2 * reach + 1) * self.step.numerator > _EXACT or 2 * self.step.denominator > _EXACT:
             raise ParameterError("the bounds are too large for the step: doubles do not tell halves of a step apart")
 
     @classmethod
-    def within(cls, lower: float, upper: float, step: float | Fraction) -> WholeValues:
-        """Return the multiples of a step within bounds; bounds and step are the decimals they are written as."""
+    def within(cls, lower: float, upper: float, step: float | Fraction, spikes: Sequence[float] = ()) -> WholeValues:
+        """Return the multiples of a step within bounds; all numbers are the decimals they are written as.
+
+        Raises
+        ------
+        ParameterError
+            A spike is no multiple of the step, too.
+        """
         exact = exact_step(step)
         low, high = (Fraction(str(float(bound))) / exact for bound in (lower, upper))
-        return cls(step=exact, low=math.ceil(low), high=math.floor(high))
+        own = sorted(Fraction(str(float(spike))) / exact for spike in spikes)
+        if any(spike.denominator != 1 for spike in own):
+            raise ParameterError("spikes must be different values of the column within its bounds")
+        return cls(
+            step=exact, low=math.ceil(low), high=math.floor(high), spikes=tuple(spike.numerator for spike in own)
+        )
 
     @property
     def size(self) -> int:
@@ -82,6 +99,15 @@ class WholeValues:
         """The first and the last value, in the unit of the column."""
         return self.number(self.low), self.number(self.high)
 
+    @property
+    def own_cells(self) -> tuple[float, ...]:
+        """The values that are cells of their own, in the unit of the column."""
+        return tuple(self.number(spike) for spike in self.spikes)
+
+    def cells_of(self, bins: int) -> int:
+        """Return how many cells there are when so many equal ones are divided by the values of their own."""
+        return len(_firsts(self, bins, 0)) - 1
+
     def width(self, cells: int) -> Fraction:
         """Return the width of equal cells over the values, in steps; 1 where each value is a cell."""
         return Fraction(1) if cells == self.size else Fraction(self.size - 1, cells)
@@ -93,7 +119,7 @@ class WholeValues:
         ----------
         cells : int
             Equal cells over the values, from 1 to their number. A cell holds the values from its real beginning up to
-            the next.
+            the next. Spikes divide them further.
         beyond : int
             Half cells that are added below the first value, and as many above the last.
         """
@@ -128,7 +154,8 @@ def _firsts(values: WholeValues, cells: int, beyond: int) -> tuple[int, ...]:
     width, half = values.width(cells), Fraction(beyond, 2)
     firsts = [math.ceil((at - half) * width) for at in range(cells + beyond)]
     end = values.size if not beyond else math.ceil((cells + half) * width)
-    return (*firsts, end)
+    own = {place - values.low + after for place in values.spikes for after in (0, 1)}
+    return (*sorted({*firsts, *own} - {end}), end)
 
 
 @lru_cache(maxsize=4096)

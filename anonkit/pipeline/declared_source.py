@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle.private_files import PrivateFolder
-from anonkit.domains.public_rules import PublicRules
+from anonkit.drafting.broken_rules import broken_rules
 from anonkit.drafting.clear_columns import ClearColumns, look_at_clear
 from anonkit.drafting.found_forms import FoundForms, read_by_forms
 from anonkit.drafting.guessed_target import TargetGuess, guess_target
@@ -27,7 +27,6 @@ from anonkit.errors import AnonkitError, ChoiceError, ParameterError, PolicyErro
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.ledger.repeated_requests import Asked
 from anonkit.ledger.source_rows import SourceRows
-from anonkit.pipeline.broken_rules import broken_rules
 from anonkit.pipeline.flat_view import FlatView, flat_view
 from anonkit.pipeline.output_measures import ReleasedRows, SourceCounts, owner_measures
 from anonkit.pipeline.release_request import ReleaseRequest
@@ -256,8 +255,7 @@ def declared_source(
         policy = replace(policy, candidates=candidates_for_person(table, policy, undeclared, engine, earlier))
     if asks_whose and unknown and not policy.candidates:
         policy = replace(policy, rows_in_runs=come_in_runs(table, policy, engine))
-    refuse_strange_constraints(policy.constraints, policy.columns)
-    rules, policy = policy.constraints, _with_rules(policy, method)
+    refuse_strange_constraints(request.policy.constraints, policy.columns)
     refuse_strange_keys(policy.keys, [*columns, *policy.columns], policy.quasi_identifiers)
     if min_people is not None:
         policy = replace(policy, identifiers_from_data=tuple(undeclared.taken))
@@ -303,7 +301,7 @@ def declared_source(
         notes=[
             *forms.notes(),
             *_target_notes(guess, policy),
-            *_rules_left(rules, policy),
+            *_rules_left(request.policy, policy),
             *undeclared.notes(policy),
             *_finding_notes(policy),
         ],
@@ -338,16 +336,16 @@ def refuse_unknown_columns(source: object, request: ReleaseRequest) -> None:
     request.policy.refuse_unknown(names)
 
 
-def _with_rules(policy: Policy, method: Method) -> Policy:
-    """Return the policy without its rules on rows where the method does not draw rows by them."""
-    return policy if getattr(method, "keeps_rules", False) else replace(policy, constraints=PublicRules())
-
-
-def _rules_left(rules: PublicRules, policy: Policy) -> tuple[str, ...]:
-    """Say that rules of the policy are not kept, where noise makes rows that are nobody's."""
-    if not rules or policy.constraints or not policy.cell_by_cell:
-        return ()
-    return ("Rows may break the [[constraints]] of the policy: dp-marginals, dp-forest and dp-nb keep them.",)
+def _rules_left(declared: Policy, policy: Policy) -> Iterator[str]:
+    """Say that rules and spikes of the policy are not kept, where noise makes rows that are nobody's."""
+    if not policy.cell_by_cell:
+        return
+    if declared.constraints and not policy.constraints:
+        yield "Rows may break the [[constraints]] of the policy: dp-marginals, dp-forest and dp-nb keep them."
+    lost = [name for name, column in declared.columns.items() if column.spikes and not policy.column(name).spikes]
+    if lost:
+        names = ", ".join(lost)
+        yield f"The spikes of {names} are no cells of their own here: dp-marginals, dp-forest and dp-nb have them."
 
 
 def _promised(method: Method, policy: Policy) -> tuple[Policy, Guarantee]:

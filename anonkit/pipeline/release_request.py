@@ -64,7 +64,8 @@ class ReleaseRequest:
         """Return the policy by which the source is read, and refuse what cannot be promised for any table.
 
         Where the promise counts every cell by itself (`Guarantee.cell_by_cell`), the policy states so: then no cell
-        is read by the type of its column, and no column is judged by its cells.
+        is read by the type of its column, and no column is judged by its cells. Rules on rows, and spikes, are left to
+        methods that draw rows by them.
 
         Raises
         ------
@@ -75,8 +76,10 @@ class ReleaseRequest:
             self._refuse_undeclared_target()
         if hasattr(self.method, "check_rows"):
             self.method.check_rows()
+        draws_by_rules = getattr(self.method, "keeps_rules", False)
+        policy = self.policy if draws_by_rules else self.policy.without_rules()
         declares_all = self.domains_min_people is None  # else the promise is known when the domains are
-        return replace(self.policy, cell_by_cell=declares_all and self.method.guarantee(self.policy).cell_by_cell)
+        return replace(policy, cell_by_cell=declares_all and self.method.guarantee(policy).cell_by_cell)
 
     def _refuse_undeclared_target(self) -> None:
         """Refuse to take a column for the target of a method under which its label leaves unchanged."""

@@ -133,6 +133,8 @@ class Column:
     """The public bounds of a numeric column, inclusive."""
     step: float | None = None
     """Step between the numbers of a column, above 0, such as 1 or 0.01; None: 1 where the type is integer."""
+    spikes: tuple[float, ...] = ()
+    """Numbers that many may hold, such as 0: each is a cell of its own under central differential privacy."""
     is_whole_by_type: bool = False
     """True when the source's type, and no policy, declares integers; not from a file."""
     ladder: tuple[float, ...] | None = None
@@ -254,11 +256,12 @@ class Column:
         if step is None or self.bounds is None:
             return None
         try:
-            return WholeValues.within(*self.bounds, step)
+            return WholeValues.within(*self.bounds, step, self.spikes)
         except ParameterError as error:
-            if self.is_whole_by_type:
+            if self.is_whole_by_type and not self.spikes:
                 return None
-            raise PolicyError(f"column {self.name!r}: {error.message}", "bounds = [0, 100]; step = 0.01") from None
+            hint = "spikes = [0, 99999]" if error.message.startswith("spikes") else "bounds = [0, 100]; step = 0.01"
+            raise PolicyError(f"column {self.name!r}: {error.message}", hint) from None
 
     def __post_init__(self) -> None:
         where = f"column {self.name!r}"
@@ -282,6 +285,7 @@ class Column:
         if self.bounds is not None:
             _check_resolution(where, *self.bounds)
         self._check_step(where)
+        self._check_spikes(where)
         if self.categories is not None and len(set(self.categories)) != len(self.categories):
             raise PolicyError(f"{where}: categories must be distinct")
         if self.categories is not None and not self.categories:
@@ -326,6 +330,17 @@ class Column:
             raise PolicyError(f"{where}: a step is for numbers", 'type = "number"')
         if self.type is ColumnType.INTEGER and not float(self.step).is_integer():
             raise PolicyError(f"{where}: the step of whole numbers is a whole number", 'type = "number" for decimals')
+        _ = self.whole_values
+
+    def _check_spikes(self, where: str) -> None:
+        """Refuse spikes of what has no bounds, of the target, or too many of them."""
+        if not self.spikes:
+            return
+        if self.bounds is None or self.role is Role.TARGET or len(self.spikes) > _MOST_SPIKES:
+            raise PolicyError(
+                f"{where}: spikes are up to {_MOST_SPIKES} numbers of a column with bounds that is not the target",
+                "spikes = [0, 99999]",
+            )
         _ = self.whole_values
 
     def _check_weight(self, where: str) -> None:
@@ -390,6 +405,7 @@ class Column:
             raise PolicyError(f"{where}: accept_outside needs declared categories or bounds", "declare them")
 
 
+_MOST_SPIKES = 50
 _FEWEST_STEPS = 1 << 20
 """Doubles that there must be between bounds: a column has up to 16,384 cells, and each its middle."""
 _HALVES_APART = 2.0**50
@@ -467,6 +483,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
         *_FORM_KEYS,
         "step",
         "weights",
+        "spikes",
     )
     refuse_unknown(where, spec, known)
     kind = None if "type" not in spec else member(ColumnType, where, "type", spec["type"])
@@ -499,6 +516,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
         categories=None if categories is None else tuple(texts(where, "categories", categories)),
         bounds=bounds,
         step=spec.get("step"),
+        spikes=tuple(numbers(where, "spikes", spec.get("spikes", []))),
         ladder=widths,
         tree=declared_tree(where, name, spec["tree"], folder, encoding) if "tree" in spec else None,
         generalize=ladder != "none",

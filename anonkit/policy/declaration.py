@@ -309,6 +309,11 @@ class Policy:
         """True when a domain or a rule, or which columns are identifiers, was read from the table."""
         return bool(self.conditional_columns or self.identifiers_from_data)
 
+    def without_rules(self) -> Policy:
+        """Return the policy without rules on rows and without spikes, for methods that do not draw rows by them."""
+        columns = {name: replace(column, spikes=()) for name, column in self.columns.items()}
+        return replace(self, constraints=PublicRules(), columns=columns)
+
     @property
     def constraints_from_data(self) -> PublicRules:
         """The rules that were found in the table, as the owner says."""

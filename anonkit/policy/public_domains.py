@@ -235,6 +235,11 @@ def public_attribute(column: Column, policy_missing: Missing | None = None) -> P
         has_missing = missing is not Missing.FIRST
     if bounds is not None:
         whole = column.whole_values
+        if column.spikes and whole is None:
+            raise PolicyError(
+                f"column {column.name!r}: spikes are for columns of whole numbers, or with a step",
+                'type = "integer", or step = 0.01',
+            )
         return NumericAttribute(
             name=column.name,
             bounds=bounds if whole is None else whole.bounds,

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.checks.number_cells import NumberCells, finer, is_as_written, multiples_of
+from anonkit.checks.number_cells import NumberCells, fewest, is_as_written, multiples_of
 from anonkit.domains.attribute_domains import Grid
 from anonkit.domains.whole_values import WholeValues
 from anonkit.errors import ReleaseFormatError
@@ -38,7 +38,7 @@ def test_cells_are_those_of_the_methods(values: WholeValues, cells: int, band: i
     rebuilt = NumberCells(low=low, high=high, cells=grid.cells, multiples=multiples)
     widened = NumberCells(low=low, high=high, cells=grid.cells, multiples=multiples, beyond=band - 1)
     divided = grid.finer(parts)
-    assert divided.cells == finer(grid.cells, parts, multiples)
+    assert divided.cells == rebuilt.divided(parts).cells
     for own, other in ((grid, rebuilt), (grid.widened(band), widened)):
         assert own.edges().tolist() == other.edges.tolist()
         assert own.midpoints().tolist() == other.middles.tolist()
@@ -47,6 +47,51 @@ def test_cells_are_those_of_the_methods(values: WholeValues, cells: int, band: i
         assert np.array_equal(other.codes_of_multiples(own.midpoints()), codes)
     shown = divided.midpoints()
     assert np.array_equal(rebuilt.codes_of_multiples(shown), grid.encode(shown))
+
+
+SPIKED = st.builds(
+    lambda values, places: WholeValues(
+        step=values.step,
+        low=values.low,
+        high=values.high,
+        spikes=tuple(sorted({values.low + place % values.size for place in places})),
+    ),
+    VALUES,
+    st.lists(st.integers(0, 300), min_size=1, max_size=5),
+)
+
+
+@given(SPIKED, st.integers(1, 90), st.integers(1, 20))
+def test_values_that_are_cells_of_their_own_are_so_in_both_codes(values: WholeValues, bins: int, parts: int) -> None:
+    """Whatever the equal cells: a spike is shown as itself and is alone in its cell; the others are parts of cells."""
+    grid = Grid.over(values.bounds, min(bins, values.size), has_missing=True, values=values)
+    assert Grid.from_params(grid.to_params()) == grid
+    multiples = multiples_of(grid.to_params(), values.bounds)
+    low, high = values.bounds
+    rebuilt = NumberCells(low=low, high=high, cells=grid.cells, multiples=multiples, bins=grid.bins)
+    assert fewest(grid.bins, multiples) == grid.cells
+    own = np.array(values.own_cells)
+    every = np.array([values.number(at) for at in range(values.low, values.high + 1)])
+    codes = grid.encode(every)
+    assert np.array_equal(grid.decode(grid.encode(own)), own)
+    assert (np.bincount(codes, minlength=grid.cells)[grid.encode(own)] == 1).all()
+    assert (np.bincount(codes, minlength=grid.cells) > 0).all()
+    assert (np.diff(codes) >= 0).all()
+    plain = Grid.over(values.bounds, grid.bins, has_missing=True, values=WholeValues.within(low, high, values.step))
+    together = [set(plain.encode(every[codes == code]).tolist()) for code in range(grid.cells)]
+    assert all(len(one) == 1 for one in together)
+    for mine, theirs in ((grid, rebuilt), (grid.finer(parts), rebuilt.divided(parts))):
+        assert mine.edges().tolist() == theirs.edges.tolist()
+        assert mine.midpoints().tolist() == theirs.middles.tolist()
+        assert (mine.cells, mine.bins) == (theirs.cells, theirs.bins)
+        assert np.array_equal(theirs.codes_of_multiples(every), mine.encode(every))
+
+
+@pytest.mark.parametrize("spikes", [[0.5], [10], [-1], [3, 2], [2, 2], "0", ["0"], [True], [float("inf")], [None]])
+def test_spikes_that_no_method_writes_are_refused(spikes: Any) -> None:
+    """No different multiples within the bounds, ascending."""
+    with pytest.raises(ReleaseFormatError):
+        multiples_of({"step": 1, "spikes": spikes}, (0, 9))
 
 
 def test_what_is_no_multiple_has_no_cell() -> None:
@@ -58,7 +103,8 @@ def test_what_is_no_multiple_has_no_cell() -> None:
     plain = NumberCells(low=0, high=9, cells=3)
     assert plain.edges.tolist() == [0, 3, 6, 9]
     assert plain.middles.tolist() == [1.5, 4.5, 7.5]
-    assert finer(4, 16, None) == 64
+    assert plain.divided(16).cells == 48
+    assert fewest(7, None) == 7
 
 
 def test_whole_numbers_are_written_as_such() -> None:
