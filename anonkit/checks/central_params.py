@@ -46,7 +46,7 @@ class PublicDomain:
     multiples: Multiples | None = None
     """The numbers that the column holds, where it does not hold any."""
     bins: int = 0
-    """Where some of them are cells of their own: the equal cells that these divide; else 0."""
+    """Number of equal cells that single values divide; 0 where none is a cell of its own."""
 
     @property
     def grid(self) -> NumberCells:

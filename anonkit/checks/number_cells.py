@@ -90,7 +90,7 @@ class NumberCells:
     beyond: int = 0
     """Half cells below the lower bound, and as many above the upper one."""
     bins: int = 0
-    """Where some multiples are cells of their own: the equal cells that these divide; else 0."""
+    """Number of equal cells that single multiples divide; 0 where none is a cell of its own."""
 
     @property
     def begins(self) -> list[int]:

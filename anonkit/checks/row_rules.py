@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Public rules that every row of a noisy release keeps: read from its params, and counted in its cells.
 
-Rows that would break one have changed places with others: how many did follows from the model, and that far the rows
+Rows that would break one have changed places with others: their number follows from the model, and that far the rows
 may be from it in the columns of the rules.
 """
 
@@ -51,7 +51,7 @@ class Rules:
     apart: tuple[Mapping[str, Any], ...]
     """Of each rule by column: the categories, or both ends of the range, that never meet."""
     from_data: int
-    """How many of them were found in the table."""
+    """Number of them that were found in the table."""
 
     @property
     def determined(self) -> dict[str, Following]:
@@ -162,7 +162,7 @@ def _contradictions(rules: Rules, own: Mapping[str, PublicColumn], facts: Public
 
 
 def _holds(domain: PublicDomain, cell: object) -> bool:
-    """Tell whether a domain has a cell."""
+    """Return whether a domain has a cell."""
     if cell is None:
         return domain.has_missing
     if domain.categories is not None:

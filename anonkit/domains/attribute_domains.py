@@ -88,7 +88,7 @@ class Grid:
     beyond: int = 0
     """Of these: half cells added below the first and above the last value, so many each (`widened`)."""
     bins: int = 0
-    """Where some values are cells of their own: the equal cells that these divide; else 0."""
+    """Number of equal cells that single values divide; 0 where no value is a cell of its own."""
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.lower) and math.isfinite(self.upper) and self.lower < self.upper):
@@ -121,7 +121,7 @@ class Grid:
 
     @property
     def _equal(self) -> int:
-        """How many equal cells there are within the bounds, before single values divide them."""
+        """Number of equal cells within the bounds, before single values divide them."""
         return self.bins or self.cells - self.beyond
 
     @property

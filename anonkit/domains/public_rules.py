@@ -189,7 +189,7 @@ class PublicRules:
     ) -> list[dict[str, BoolArray]]:
         """Return for each `Never` which codes of which columns must not meet.
 
-        A column that follows from another one is told by that one.
+        A column that follows from another one is represented by that one.
 
         Parameters
         ----------

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many rows of the source break each public rule of the policy: for the owner alone, no row is refused for it."""
+"""Counts of the source rows that break each public rule of the policy: for the owner alone, no row is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,9 @@ from anonkit.domains.domain_codes import codes_of_cells, numbers_of_cells
 from anonkit.domains.public_rules import PublicRules
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import NumericAttribute, public_attribute
-from anonkit.protocols import Engine, Source
+from anonkit.protocols import BatchCount
+
+AddUp = Callable[[BatchCount, Sequence[str], int], IntArray]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +55,14 @@ class CountBroken:
         return np.array(out, dtype=np.int64)
 
 
-def broken_rules(table: Source, policy: Policy, engine: Engine) -> dict[str, int]:
-    """Return how many rows of the source break each rule, those that break none left out.
+def broken_rules(policy: Policy, add_up: AddUp) -> dict[str, int]:
+    """Return the number of source rows that break each rule, rules that no row breaks left out.
+
+    Parameters
+    ----------
+    policy : Policy
+    add_up : callable
+        Sums the counts of the batches of the source (`Engine.add_up`, its first argument given).
 
     Privacy
     -------
@@ -74,5 +82,5 @@ def broken_rules(table: Source, policy: Policy, engine: Engine) -> dict[str, int
     }
     domains = {name: own.domain for name, own in attributes.items() if not isinstance(own, NumericAttribute)}
     count = CountBroken(rules=rules.completed({**domains, **grids}), domains=domains, grids=grids)
-    counts = engine.add_up(table, count, count.names, len(rules.words)).tolist()
+    counts = add_up(count, count.names, len(rules.words)).tolist()
     return {words: broken for words, broken in zip(rules.words, counts, strict=True) if broken}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules on rows that a table seems to keep, as comments of a drafted policy: their adoption makes a claim conditional.
 
-A rule is proposed where many people hold every value that it names, so that it tells of none of them.
+A rule is proposed where many people hold every value that it names, so that it discloses none of them.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ def _table(counted: pa.Table, pair: tuple[str, str]) -> Counts:
 
 
 def _determined(tables: Mapping[tuple[str, str], Counts], fewest: int) -> Iterator[str]:
-    """Yield the rules by which one column of texts says another one; each column follows from one at most."""
+    """Yield the rules by which one column of strings determines another one; each column follows from one at most."""
     done: set[str] = set()
     for pair in tables:
         for of, to in permutations(pair):
             ones, others, table = tables[pair] if (of, to) == pair else _turned(tables[pair])
             enough = len(others) > 1 and len(ones) >= len(others) and bool((table.sum(axis=1) >= fewest).all())
-            texts = all(isinstance(one, str) for one in ones)
-            if not enough or not texts or of in done or to in done or ((table > 0).sum(axis=1) != 1).any():
+            are_names = all(isinstance(one, str) for one in ones)
+            if not enough or not are_names or of in done or to in done or ((table > 0).sum(axis=1) != 1).any():
                 continue
             done.add(to)
             listed = [[one, others[at]] for one, at in zip(ones, table.argmax(axis=1).tolist(), strict=True)]

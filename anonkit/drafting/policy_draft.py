@@ -196,7 +196,7 @@ class _Guess:
 
     @property
     def has_few_values(self) -> bool:
-        """True of texts and whole numbers that are released and of which there are few."""
+        """True of released columns of strings or integers with few values."""
         kind = self.profile.kind in (ValueKind.TEXT, ValueKind.WHOLE)
         return kind and self.role is not Role.IDENTIFIER and 1 < self.profile.distinct <= _LISTED
 

@@ -337,7 +337,7 @@ def refuse_unknown_columns(source: object, request: ReleaseRequest) -> None:
 
 
 def _rules_left(declared: Policy, policy: Policy) -> Iterator[str]:
-    """Say that rules and spikes of the policy are not kept, where noise makes rows that are nobody's."""
+    """Yield a note on rules and spikes of the policy that a noise method does not keep."""
     if not policy.cell_by_cell:
         return
     if declared.constraints and not policy.constraints:

@@ -101,7 +101,7 @@ def _of_file(of: str, name: str, location: str, folder: Path | None, encoding: s
 
 
 def _category(cell: Label) -> Label:
-    """Return what a cell of a map says of a column of categories, whose names are texts."""
+    """Return a cell of a map as the name of a category, which is a string."""
     return str(cell) if isinstance(cell, int | float) else cell
 
 
@@ -159,7 +159,7 @@ def refuse_strange_constraints(rules: PublicRules, columns: Mapping[str, Column]
         own = columns[rule.name]
         if own.has_bins or (own.bounds is not None and own.whole_values is None):
             raise PolicyError(
-                f"{_WHERE}: column {rule.name!r} must have categories, whole numbers or a step, to follow from another",
+                f"{_WHERE}: column {rule.name!r} must have categories, integers or a step, to follow from another",
                 'type = "integer"',
             )
         if own.whole_values is not None and own.whole_values.size > MOST_NUMBERS:

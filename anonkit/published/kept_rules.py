@@ -167,7 +167,7 @@ class KeptRules:
         return out
 
     def _breaks(self, has_label: bool) -> Callable[[Mapping[str, IntArray]], BoolArray]:
-        """Return what tells which rows break a rule; without a class those for which each class does."""
+        """Return the function that finds the rows that break a rule, with every class where none is drawn yet."""
         if has_label or self.label not in self.may_be:
             return lambda codes: met_together(self.masks, codes)
         n_classes = self.may_be[self.label].size if self.label is not None else 0
@@ -222,7 +222,7 @@ class KeptRules:
 
 
 def _firsts(numbers: IntArray) -> BoolArray:
-    """Return which numbers stand there for the first time, shape (n,)."""
+    """Return a mask of the first occurrence of each number, shape (n,)."""
     out = np.zeros(numbers.size, dtype=bool)
     out[np.unique(numbers, return_index=True)[1]] = True
     return out

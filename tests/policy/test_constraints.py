@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +112,7 @@ def test_files_of_other_columns_are_refused(tmp_path: Path) -> None:
         ([{"never": {"wage": "x", "land": "west"}}], "range of numbers"),
         ([determines("city", "ill", map=[["Bonn", "no"], ["Ulm", "yes"]])], "target"),
         ([determines("floor", "city", map=[["1", "Bonn"]])], "must have categories"),
-        ([determines("city", "wage", map=MAP)], "whole numbers or a step"),
+        ([determines("city", "wage", map=MAP)], "integers or a step"),
         ([determines("city", "floor", map=MAP[:1])], "each value"),
         ([determines("city", "floor", map=[["Bonn", 1.5], ["Ulm", 4]])], "not in its domain"),
         ([{"never": {"city": ["Bonn", "Ulm"], "ill": "no"}}], "no row possible"),
@@ -198,3 +200,14 @@ def test_receivers_draw_rows_by_the_same_rules(tmp_path: Path) -> None:
         model.given({"floor": 1})
     with pytest.raises(AnonkitError, match="no row possible"):
         model.given({"sex": "f", "city": "Bonn"}).draw(10, seed=1)
+
+
+def test_the_rules_of_the_page_are_read() -> None:
+    """The example of the reference."""
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "policy.md").read_text()
+    (block,) = re.findall(r"```toml\n(\[\[constraints\]\]\n.*?)```", page, re.DOTALL)
+    columns = {"education": {"categories": ["Bachelors", "Masters"]}, "education-num": {"type": "integer"}}
+    read = Policy.from_dict({**tomllib.loads(block), "columns": columns})
+    assert read.constraints.words == (
+        "education determines education-num", "never relationship Husband with sex Female",
+    )  # fmt: skip

@@ -88,21 +88,21 @@ class RuledRows:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many values the columns that follow from others have, missing included."""
+        """Number of values of the columns that follow from others, missing included."""
         return {name: domain.size for name, domain in self.determined.items()}
 
     def to_params(self) -> dict[str, Any]:
-        """Return what params tell of the rules; nothing where there are none."""
+        """Return the entry of the rules for the params; empty without rules."""
         return {"constraints": self.rules.to_params()} if self.rules else {}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know of the rules."""
+        """The notes of the report on the rules."""
         return tuple(f"Every row keeps the public rule: {words}." for words in self.rules.words)
 
 
 def domain_of_determined(policy: Policy, name: str) -> Categories | Grid:
-    """Return the domain of a column that follows from another; each of its whole numbers is a cell of its own."""
+    """Return the domain of a column that follows from another; each of its integers is a cell of its own."""
     attribute = public_attribute(policy.column(name), policy.missing)
     if not isinstance(attribute, NumericAttribute):
         return attribute.domain

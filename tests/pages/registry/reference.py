@@ -42,6 +42,7 @@ PAGES = {
             "[columns]": "anonkit release --method errph --p-keep 0.5 --no-target --budget inf "
             "--policy answers.toml answers.csv a.parquet",
         },
+        covered={"[[constraints]]*": "tests/policy/test_constraints.py::test_the_rules_of_the_page_are_read"},
         quick=True,
     ),
     "docs/reference/python.md": Page(covered={"def *": WRITTEN, "class *": WRITTEN, ">>> *": WRITTEN}),
