@@ -179,17 +179,14 @@ class DeclaredSource:
         -------
         Covered by no promise: for the owner alone.
         """
+        broken = broken_rules(self.policy, partial(self.engine.add_up, self.table))
         reading = [*self.reading_notes, *self._declared[1].get("reading_notes", ())]
         return {
             **self.joined,
             **self._declared[1],
             **({"reading_notes": reading} if reading else {}),
             **of_method,
-            **(
-                {"rows_breaking_rules": broken}
-                if (broken := broken_rules(self.table, self.policy, self.engine))
-                else {}
-            ),
+            **({"rows_breaking_rules": broken} if broken else {}),
             **owner_measures(self.promise, self.table, self.engine, self.policy, released, counts),
         }
 
