@@ -78,6 +78,8 @@ _BOOSTING = ("sklearn.ensemble", "sklearn.tree")
 """Imports of a release that trains forests, and of nothing else in it."""
 _SCORING = ("pyarrow.compute", "sklearn.model_selection", "anonkit.checks.utility")
 """Imports of scoring a table's use, after its recoding was found."""
+_MEASURING = "anonkit.comparing.train_test_halves"
+"""Imports of the models and attacks of a comparison."""
 _NO_FORESTS = ("pandas", "psutil", "rich")
 """Optional imports of these, which no forest needs."""
 _HARDLY_CALLED = (
@@ -111,12 +113,21 @@ def _needed_later() -> None:
     make_ready()
 
 
+def _measuring_beside() -> AbstractContextManager[None]:
+    """Have a process that measures each release of a comparison while the next is made."""
+    from anonkit.estimators.learning_process import Imports, learning_beside
+
+    return learning_beside(Imports(first=(_MEASURING,)))
+
+
 def _forests_beside(args: Sequence[str]) -> AbstractContextManager[None]:
     """Have a process ready for the forests of a k-anonymous release, before anything about it has been imported.
 
     What the words say is a guess: no release needs the process, and one that has it for nothing ends it.
     """
     words = [part for arg in args for part in arg.split("=", 1)]
+    if args[0] == "compare" and not {"--help", "-h"} & set(words):
+        return _measuring_beside()
     forests = "--k" in words or any(method in words for method in _GUIDED_BY_FORESTS)
     asked = args[0] == "release" and forests and not {"--help", "-h"} & set(words)
     if not asked:

@@ -38,7 +38,7 @@ _WIDTH = 100
 @click.option("--target", metavar="COLUMN", help="What models predict, a class or a number; default: the policy's.")
 @task_option
 @click.option("--methods", metavar="A,B", required=True, help="Methods to compare: `anonkit methods` lists them.")
-@click.option("--k", "k_", metavar="A,B", default="2,5,10,50", show_default=True, help="Values of k.")
+@click.option("--k", "k_", metavar="A,B", default="5,10,50", show_default=True, help="Values of k.")
 @click.option("--epsilon", metavar="A,B", default="0.5,1,2,4", show_default=True, help="Values of epsilon.")
 @reading_options
 @click.option("--policy", metavar="FILE", help="What the owner declares (TOML).")

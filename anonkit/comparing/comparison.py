@@ -19,6 +19,7 @@ from anonkit.comparing.advice import advice
 from anonkit.comparing.frontier import comparison_fragment
 from anonkit.comparing.frontier_plot import Figure
 from anonkit.comparing.frontier_points import Point, best_scores, loss_of
+from anonkit.comparing.measured_in_turn import measured_in_turn
 from anonkit.comparing.model_scores import MEASURE
 from anonkit.comparing.train_test_halves import Halves, halves_of
 from anonkit.domains.arrow_values import is_ordered
@@ -120,7 +121,7 @@ def compare(
     target: str | None = None,
     task: str | None = None,
     methods: Sequence[str],
-    k: Sequence[int] = (2, 5, 10, 50),
+    k: Sequence[int] = (5, 10, 50),
     epsilon: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
     policy: Policy | Mapping[str, Any] | str | Path | None = None,
     identifiers: Sequence[str] = (),
@@ -209,17 +210,23 @@ def compare(
         ledger=Where.NOWHERE if charge is None else charge, dataset=dataset, budget=budget, budget_delta=budget_delta
     )
     settings = [setting for name in methods for setting in _settings(name, k, epsilon)]
-    points, unfit, looked = [], [], []
-    for number, setting in enumerate(settings):
-        progress(setting.step, number / len(settings))
-        is_free = setting.parameter == "k"  # no epsilon is looked at, and no domain is needed
-        of_account = Account(ledger=Where.NOWHERE, dataset=dataset) if is_free else account
-        people = domains_min_people if domains_from_data and not is_free else None
-        outcome = setting.outcome(first, declared, of_account, people)
-        unfit += [outcome] if isinstance(outcome, PolicyError) else []
-        points.append(halves.point(setting.method, setting.parameter, setting.value, outcome))
-        seen(points[-1])
-        looked.append(setting.value if _is_of_draws(setting, outcome) else loss_of(points[-1]))
+    unfit, draws = [], []
+    with measured_in_turn(halves, seen) as measured:
+        for number, setting in enumerate(settings):
+            progress(setting.step, number / len(settings))
+            is_free = setting.parameter == "k"  # no epsilon is looked at, and no domain is needed
+            of_account = Account(ledger=Where.NOWHERE, dataset=dataset) if is_free else account
+            people = domains_min_people if domains_from_data and not is_free else None
+            outcome = setting.outcome(first, declared, of_account, people, seed)
+            unfit += [outcome] if isinstance(outcome, PolicyError) else []
+            draws.append(_is_of_draws(setting, outcome))
+            measured.add(setting.method, setting.parameter, setting.value, outcome)
+        progress("measuring the last release", 1.0)
+        points = measured.points()
+    looked = [
+        setting.value if is_of_draws else loss_of(point)
+        for setting, is_of_draws, point in zip(settings, draws, points, strict=True)
+    ]
     if len(unfit) == len(settings):
         raise unfit[0]
     dropped = [name for name in first.column_names if not declared.column(name).is_released]
@@ -229,7 +236,7 @@ def compare(
         table_rows=table_rows,
         raw=halves.scores_of_rows(dropped),
         task=found,
-        points=tuple(points),
+        points=points,
         epsilon_looked_at=total(looked),
         charged=charge is not None,
         public=public is not None,
@@ -264,7 +271,7 @@ class _Setting:
         return self.method if self.value is None else f"{self.method} {self.value}"
 
     def outcome(
-        self, rows: pa.Table, policy: Policy, account: Account, domains_min_people: int | None
+        self, rows: pa.Table, policy: Policy, account: Account, domains_min_people: int | None, seed: int
     ) -> Release | AnonkitError:
         """Return the release, in memory, or why there is none: a promise that cannot be kept, or rows that do not fit.
 
@@ -274,19 +281,21 @@ class _Setting:
             Something is wrong for every setting, or the budget does not allow for another look.
         """
         try:
-            return release_table(rows, self._request(policy, account, domains_min_people))
+            return release_table(rows, self._request(policy, account, domains_min_people, seed))
         except AnonkitError as error:
             if error.code in ("BUDGET", "DATASET", "PARAMETER", "LEDGER"):
                 raise
             return error
 
-    def _request(self, policy: Policy, account: Account, domains_min_people: int | None) -> ReleaseRequest:
+    def _request(self, policy: Policy, account: Account, domains_min_people: int | None, seed: int) -> ReleaseRequest:
         return ReleaseRequest(
             method=make_method(self.method, {self.parameter: self.value} if self.parameter else {}),
             policy=policy,
             account=account,
             domains_min_people=domains_min_people,
             utility=False,  # what models keep is measured here, on the test rows
+            # without noise every k hides the labels of the same rows from its search: k alone makes the difference
+            seed=seed if self.parameter == "k" else None,
         )
 
 

@@ -98,6 +98,11 @@ class Halves:
         """Released rows with cells as the policy declares them."""
         return settled_rows(self.released, self.policy)
 
+    def settled(self) -> Halves:
+        """Return the same halves with their rows settled and chosen, so that no copy of them does it again."""
+        _ = self._settled, self._scored
+        return self
+
     def scores_of_rows(self, dropped: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Return the scores of models trained on the rows as they are, without some columns."""
         train = some_rows(self.released, LEARNED).drop_columns(dropped)

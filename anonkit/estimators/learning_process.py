@@ -3,8 +3,8 @@
 
 Importing scikit-learn takes a second of pure Python, which no second thread can take off a command; a process can. What
 it is given to do, the command could do itself: the same functions on the same arguments, with the same result. So it is
-never needed: where it cannot be started, has ended, would have to hold more than `MOST` bytes or fails, the work is
-done here. A library call starts none; the command line does, for commands that will grow forests.
+never needed: where it cannot be started, has ended, is busy, would have to hold more than `MOST` bytes or fails, the
+work is done here. A library call starts none; the command line does, for commands that will grow forests.
 
 Privacy
 -------
@@ -84,13 +84,16 @@ class _Process:
             return None
         if len(message) + sum(buffer.raw().nbytes for buffer in buffers) > MOST:
             return None
-        with self._asked:
-            try:
-                _send(to, message, buffers)
-                self._use_the_wait()
-                found: tuple[Any] | None = _received(back)
-            except (OSError, EOFError, ValueError, pickle.UnpicklingError):
-                return None
+        if not self._asked.acquire(blocking=False):  # it works for another thread: this one need not wait
+            return None
+        try:
+            _send(to, message, buffers)
+            self._use_the_wait()
+            found: tuple[Any] | None = _received(back)
+        except (OSError, EOFError, ValueError, pickle.UnpicklingError):
+            return None
+        finally:
+            self._asked.release()
         return found
 
     def _use_the_wait(self) -> None:
@@ -143,6 +146,11 @@ def learning_beside(imports: Imports, meanwhile: Callable[[], None] = _nothing) 
     finally:
         _running = None
         process.end()
+
+
+def has_process() -> bool:
+    """Tell whether there is a second process, so that work for it goes on beside other work of this one."""
+    return _running is not None
 
 
 def learned(work: Callable[_P, _T], *args: _P.args, **named: _P.kwargs) -> _T:

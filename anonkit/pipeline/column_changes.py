@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +25,7 @@ from anonkit.k_anonymity.recoded_sample import as_published
 from anonkit.k_anonymity.recoded_shares import RecodedShares, recoded_shares
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
+from anonkit.published.recoding import Recoding
 
 FEWEST = 10
 """Rows that share a value before it is named."""
@@ -64,6 +66,11 @@ class BeforeAndAfter:
         """
         return [self._change(column) for column in columns if column["name"] in self.source.column_names]
 
+    @cached_property
+    def _recoding(self) -> Recoding:
+        """Read once: the boxes of a local recoding are labelled for all columns together."""
+        return as_published(self.params["recoding"])
+
     def _change(self, column: Mapping[str, Any]) -> dict[str, Any]:
         name = column["name"]
         before = whole_column(self.source, name)
@@ -77,8 +84,7 @@ class BeforeAndAfter:
             before = parsed_numbers(before)  # a number that was read cell by cell
         facts = {**head, "after": _facts(after)}
         if "recoding" in self.params and is_text(after):
-            recoding = as_published(self.params["recoding"])
-            shares = recoded_shares(recoding, name, before, after, most=MOST_BARS)
+            shares = recoded_shares(self._recoding, name, before, after, most=MOST_BARS)
             if shares is not None:
                 return {**facts, **_recoded(shares, before)}
         return {**facts, **_bars(before, after, self._public(name, before, after), self._cell_ends(name, after))}

@@ -135,8 +135,15 @@ class Transformed:
         return self._cache[value]
 
 
+Readings = dict[tuple[str, frozenset[Any]], tuple[Mapping[Any, int], NDArray[np.bool_]]]
+"""By column and the labels it shows: the place of each label, and the values that each may stand for."""
+
+
 def columns_of(
-    released: pa.Table, original: Mapping[str, Values], randomized: PublishedTable | None
+    released: pa.Table,
+    original: Mapping[str, Values],
+    randomized: PublishedTable | None,
+    readings: Readings | None = None,
 ) -> dict[str, Column]:
     """Return the released columns as evidence about the original ones of the same name.
 
@@ -147,7 +154,10 @@ def columns_of(
         The source's columns.
     randomized : PublishedTable, optional
         What was done to the values; None for a table whose cells are values or sets of values.
+    readings : dict, optional
+        What labels stand for, of tables that were read before with the same original; what is read now is added.
     """
+    readings = {} if readings is None else readings
     known = {} if randomized is None else {attribute.name: attribute for attribute in randomized.attributes}
     out: dict[str, Column] = {}
     for name in released.column_names:
@@ -162,22 +172,31 @@ def columns_of(
                 None if target.mechanism is None else _answers(cells, original[name], target.shown, target.mechanism)
             )
         else:
-            evidence = _recoded(Values.of(cells), original[name])
+            evidence = _recoded(name, Values.of(cells), original[name], readings)
         if evidence is not None:
             out[name] = evidence
     return out
 
 
-def _recoded(released: Values, original: Values) -> Column:
+def _recoded(name: str, released: Values, original: Values, readings: Readings) -> Column:
     frequency = np.log(np.maximum(released.counts, 1) / max(released.codes.size, 1))
     if len(released.values) * len(original.values) > _MATRIX:
         return _equal(released, original, frequency)
-    fits = compatible(released.values, original.values)
+    fits = _read(name, released.values, original.values, readings)
     if released.codes.size and np.asarray(fits.any(axis=1))[released.codes].mean() < _READABLE:
         fits = _by_frequency(released, original)
     weights = np.where(fits, -frequency[:, np.newaxis], IMPOSSIBLE)
     weighed = np.vstack([weights, np.zeros(len(original.values))]).astype(np.float32)
     return Weighed(released.codes, weighed, released.values)
+
+
+def _read(name: str, labels: Sequence[Any], values: Sequence[Any], readings: Readings) -> NDArray[np.bool_]:
+    """Return which values each label may stand for; labels that were read before, in any order, are not read again."""
+    key = (name, frozenset(labels))
+    if key not in readings:
+        readings[key] = ({label: at for at, label in enumerate(labels)}, compatible(labels, values))
+    places, fits = readings[key]
+    return fits[[places[label] for label in labels]] if labels else fits
 
 
 def _equal(released: Values, original: Values, frequency: NDArray[np.float64]) -> Column:

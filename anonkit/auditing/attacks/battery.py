@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.auditing.attacks.aligned import Aligned, align, identity
-from anonkit.auditing.attacks.attack_evidence import Column, Values, columns_of, evidence_for
+from anonkit.auditing.attacks.attack_evidence import Column, Readings, Values, columns_of, evidence_for
 from anonkit.auditing.attacks.guessed_secrets import HeldValue, Secret, right_about
 from anonkit.auditing.attacks.inference import Ballot, Votes, votes_for
 from anonkit.auditing.attacks.linkage import Linkage, link
@@ -178,6 +178,7 @@ class _Auditor:
         )
         aligned = None if self._synthetic else align(params, released, original)
         self._aligned = aligned is not None
+        self._readings: Readings = {}
         self._release = self._scene(released, aligned, self._randomized)
         self._ceilings: dict[str, _Scene] = {}
         if ceilings:
@@ -186,7 +187,7 @@ class _Auditor:
             self._ceilings["renamed"] = self._scene(renamed, identity(renamed), None)
         mixed = self._shuffled(released if aligned is None else aligned.table)
         position = None if aligned is None else aligned.position
-        self._mixed = _Scene(columns=columns_of(mixed, self._values, self._randomized), position=position)
+        self._mixed = _Scene(columns=self._columns_of(mixed), position=position)
 
     def _drawn(self, n_rows: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the rows in random order; where people are known, one row of each person."""
@@ -199,9 +200,12 @@ class _Auditor:
 
     def _scene(self, released: pa.Table, aligned: Aligned | None, randomized: PublishedTable | None) -> _Scene:
         table = released if aligned is None else aligned.table
-        return _Scene(
-            columns=columns_of(table, self._values, randomized), position=None if aligned is None else aligned.position
-        )
+        columns = columns_of(table, self._values, randomized, self._readings)
+        return _Scene(columns=columns, position=None if aligned is None else aligned.position)
+
+    def _columns_of(self, table: pa.Table) -> dict[str, Column]:
+        """Return the columns of the release, in another order of its rows, as evidence."""
+        return columns_of(table, self._values, self._randomized, self._readings)
 
     def _shuffled(self, table: pa.Table) -> pa.Table:
         """Shuffle every column by itself: the values stay, nobody's row does."""
@@ -210,7 +214,7 @@ class _Auditor:
 
     def singling_out(self) -> Attack:
         """Descriptions from the release that fit exactly one row; the control has the source's columns shuffled."""
-        actual = columns_of(self._released, self._values, self._randomized)
+        actual = self._columns_of(self._released)
         n_rows = self._source.num_rows
         chance = {
             name: Values(values=column.values, codes=column.codes[self._random.permutation(n_rows)])
@@ -225,7 +229,7 @@ class _Auditor:
         attack, control = rates(actual)
         shuffled = None
         if self._ceilings:
-            mixed = columns_of(self._shuffled(self._released), self._values, self._randomized)
+            mixed = self._columns_of(self._shuffled(self._released))
             shuffled = _Scene(columns=mixed, position=None)
         return Attack(
             name="singling_out",

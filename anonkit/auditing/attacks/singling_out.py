@@ -52,10 +52,17 @@ def singled_out(
 
     With `people`, the person of each row, shape (n_rows,), they have to fit rows of exactly one person.
     """
+    counts = {name: rows[name].counts for predicate in descriptions for name in predicate}
     hits = 0
     for predicate in descriptions:
-        fits = np.logical_and.reduce([mask[rows[name].codes] for name, mask in predicate.items()])
-        hits += int(np.count_nonzero(fits) == 1 if people is None else np.unique(people[fits]).size == 1)
+        # the column that leaves fewest rows first: the others are looked up in these rows alone
+        first, *others = [
+            name for _, name in sorted((int(counts[name][mask].sum()), name) for name, mask in predicate.items())
+        ]
+        fits = np.flatnonzero(predicate[first][rows[first].codes])
+        for name in others:
+            fits = fits[predicate[name][rows[name].codes[fits]]]
+        hits += int(fits.size == 1 if people is None else np.unique(people[fits]).size == 1)
     return Rate(successes=float(hits), attacks=len(descriptions))
 
 

@@ -115,7 +115,7 @@ PAGES = {
         quick=True,
     ),
     "docs/how-to/export-a-release.md": Page(
-        inputs={"in.csv": customers()},
+        inputs={"in.csv": customers(), "people.csv": COARSE},
         needs=("server",),
         stand_ins={"postgresql://owner@host/db": SERVER, "postgresql://reader@host/db": SERVER},
         first="anonkit release --method mondrian --k 10 in.csv out.parquet",
@@ -165,8 +165,8 @@ PAGES = {
         inputs={"in.csv": customers(), "policy.toml": customers_policy()},
         stand_ins={"/srv/private/": "{folder}/srv/private/"},
         after={
-            "anonkit ledger create /srv/private/ledger.sqlite": "anonkit release --method rr --epsilon 1 --budget 3 "
-            '--policy policy.toml in.csv second.parquet\ntest -s "$ANONKIT_LEDGER"'
+            "anonkit ledger create /srv/private/ledger.sqlite": "mkdir new\nanonkit release --method rr --epsilon 1 "
+            '--budget 3 --policy policy.toml in.csv new/first.parquet\ntest -s "$ANONKIT_LEDGER"'
         },
         quick=False,
     ),
