@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -83,20 +84,25 @@ def command(
     model that `anonkit reconstruct` learns. Choosing epsilon by looking at private data has a price: --charge books it,
     --public avoids it.
     """
-    from anonkit.comparing.comparison import compare
+    from anonkit.comparing.comparison import compare, comparison_steps
     from anonkit.comparing.frontier import frontier_page
+    from anonkit.comparing.measured_in_turn import measured_apart
+    from anonkit.estimators.learning_process import has_process, learned
 
     if output is not None:
         refuse_existing(Path(output), force, made_from=source)
         _refuse_losing(given["charge"], Path(output))
-    with progress_line(quiet) as progress:
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    ks, epsilons = _numbers("--k", k_, int), _numbers("--epsilon", epsilon, float)
+    apart = measured_apart(learned) if has_process() else nullcontext()
+    with apart, progress_line(quiet, steps=comparison_steps(names, ks, epsilons)) as progress:
         comparison = compare(
             source,
             target=target,
             task=task,
-            methods=[name.strip() for name in methods.split(",") if name.strip()],
-            k=_numbers("--k", k_, int),
-            epsilon=_numbers("--epsilon", epsilon, float),
+            methods=names,
+            k=ks,
+            epsilon=epsilons,
             identifiers=identifier,
             progress=progress,
             **how,

@@ -7,7 +7,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -20,7 +20,7 @@ _CLEARED = "\r\x1b[K"
 
 @contextmanager
 def progress_line(
-    quiet: bool, stream: TextIO | None = None, *, delay: float = 1.0, tick: float = 0.2
+    quiet: bool, stream: TextIO | None = None, *, steps: Sequence[str] = (), delay: float = 1.0, tick: float = 0.2
 ) -> Iterator[Callable[[str, float], None]]:
     """Show one line with the step that is done, and for how long, until the block ends; then it is gone.
 
@@ -30,13 +30,15 @@ def progress_line(
         Show nothing.
     stream : text stream, optional
         Where to draw; stderr by default. Nothing is drawn unless it is a terminal.
+    steps : sequence of str
+        Names of the steps that are expected, in order: then the line says which of how many it is.
     delay : float
         Seconds before the line appears.
     tick : float
         Seconds between two looks at the clock.
     """
     stream = sys.stderr if stream is None else stream
-    line = _Line(stream, delay)
+    line = _Line(stream, delay, steps)
     if quiet or not stream.isatty():
         yield line.note
         return
@@ -85,8 +87,8 @@ class _Notes(logging.Handler):
 class _Line:
     """The step that is being done. A clock draws, since a step may report only at its begin."""
 
-    def __init__(self, stream: TextIO, delay: float) -> None:
-        self._stream = stream
+    def __init__(self, stream: TextIO, delay: float, steps: Sequence[str]) -> None:
+        self._stream, self._steps = stream, list(steps)
         self._first = time.monotonic() + delay
         self._step: str | None = None
         self._number = 0
@@ -98,7 +100,16 @@ class _Line:
         """Take note of how far a step is; a `Progress`."""
         if step != self._step:
             self._begin, self._number = time.monotonic(), self._number + 1
+            self._expect(step)
         self._step, self._share = step, share
+
+    def _expect(self, step: str) -> None:
+        """Find the place of a step among those that are expected; one that nobody expected is one more."""
+        if not self._steps:
+            return
+        if step not in self._steps:
+            self._steps.insert(self._number - 1, step)
+        self._number = self._steps.index(step) + 1
 
     def draw(self) -> None:
         """Draw the line of the current step."""
@@ -106,7 +117,8 @@ class _Line:
         if self._step is None or now < self._first:
             return
         share = f", {self._share:.0%}" if self._share else ""  # a step that does not say how far it is has none
-        self._stream.write(f"{_CLEARED}step {self._number}: {self._step}{share}, {now - self._begin:.0f} s")
+        place = f"{self._number} of {len(self._steps)}" if self._steps else f"step {self._number}"
+        self._stream.write(f"{_CLEARED}{place}: {self._step}{share}, {now - self._begin:.0f} s")
         self._stream.flush()
         self._is_drawn = True
 

@@ -116,15 +116,17 @@ def command(
     from anonkit.pipeline.owner_files import OWNER_REPORT
     from anonkit.pipeline.release_path import release_table
     from anonkit.pipeline.release_request import ReleaseRequest
+    from anonkit.pipeline.release_steps import release_steps
 
     without_pandas()
     named = [name for name, value in given.items() if value is not None]
     method = method or default_method(named, without_target=policy.without_target)
     measured = reader.has_it_measured(quiet=quiet, dry_run=output.dry_run, method=method)
     foreseen = foresees(dry_run=output.dry_run, utility=not no_utility)
-    with progress_line(quiet) as progress, notes_at_once(quiet):
+    made = make_method(method, read_parameters(method, given), preset)
+    with progress_line(quiet, steps=release_steps(made)) as progress, notes_at_once(quiet):
         request = ReleaseRequest(
-            method=make_method(method, read_parameters(method, given), preset),
+            method=made,
             policy=policy,
             preset=preset,
             domains_min_people=domains_min_people,

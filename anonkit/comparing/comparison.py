@@ -210,10 +210,11 @@ def compare(
         ledger=Where.NOWHERE if charge is None else charge, dataset=dataset, budget=budget, budget_delta=budget_delta
     )
     settings = [setting for name in methods for setting in _settings(name, k, epsilon)]
+    last = comparison_steps(methods, k, epsilon)[-1]
     unfit, draws = [], []
     with measured_in_turn(halves, seen) as measured:
-        for number, setting in enumerate(settings):
-            progress(setting.step, number / len(settings))
+        for setting in settings:
+            progress(setting.step, 0.0)
             is_free = setting.parameter == "k"  # no epsilon is looked at, and no domain is needed
             of_account = Account(ledger=Where.NOWHERE, dataset=dataset) if is_free else account
             people = domains_min_people if domains_from_data and not is_free else None
@@ -221,7 +222,7 @@ def compare(
             unfit += [outcome] if isinstance(outcome, PolicyError) else []
             draws.append(_is_of_draws(setting, outcome))
             measured.add(setting.method, setting.parameter, setting.value, outcome)
-        progress("measuring the last release", 1.0)
+        progress(last, 0.0)
         points = measured.points()
     looked = [
         setting.value if is_of_draws else loss_of(point)
@@ -241,6 +242,12 @@ def compare(
         charged=charge is not None,
         public=public is not None,
     )
+
+
+def comparison_steps(methods: Sequence[str], k: Sequence[int], epsilon: Sequence[float]) -> tuple[str, ...]:
+    """Return the names of the steps of a comparison, in order: one a release, and what is measured at the end."""
+    releases = [setting.step for name in methods for setting in _settings(name, k, epsilon)]
+    return (*releases, "measuring the last release")
 
 
 def _task(rows: pa.Table, declared: Policy, target: str) -> Task:

@@ -64,6 +64,9 @@ class RecodingMethod(AnonymityModel, ABC):
     shows_boxes: ClassVar[bool] = False
     """True where rows show boxes, each of its own size, so that no column is shown cell by cell."""
 
+    search_steps: ClassVar[tuple[str, ...]] = ("searching",)
+    """Names of the steps of the search, as progress shows them."""
+
     def guarantee(self, policy: Policy) -> KAnonymity:
         """State the promise; see `AnonymityModel.guarantee`.
 
@@ -79,6 +82,11 @@ class RecodingMethod(AnonymityModel, ABC):
                 f'{option("method", "rfka")} shows rounded weights; weights = "mean" those of classes',
             )
         return super().guarantee(policy)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Names of the steps of a release, in order, as progress shows them."""
+        return ("checking the table", "coding", *self.search_steps, "counting classes")
 
     @property
     def preparation(self) -> Preparation:

@@ -37,6 +37,7 @@ class Datafly(RecodingMethod):
     )
     summary: ClassVar[str] = "k-anonymity by one level of a hierarchy a column, found greedily: the peers' reference"
     target_use: ClassVar[TargetUse] = TargetUse.OPTIONAL
+    search_steps: ClassVar[tuple[str, ...]] = ("generalizing",)
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({"paper": {"max_suppression": 0.0}})
 

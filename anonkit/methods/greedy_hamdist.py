@@ -33,6 +33,7 @@ class GreedyHamdist(RecodingMethod):
     paper: ClassVar[str] = "Zhang, Mohammed, Dave, Al Hasan: Feature selection under anonymity constraint, TDP 2017"
     summary: ClassVar[str] = "the comparator of the published rfka: greedy selection of values by Hamming distance"
     target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
+    search_steps: ClassVar[tuple[str, ...]] = ("growing the forest", "choosing the detail")
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         {"paper": {"bins": 5, "max_suppression": 0.0, "all_labels": True}}

@@ -36,6 +36,7 @@ class Incognito(RecodingMethod):
     paper: ClassVar[str] = "LeFevre, DeWitt, Ramakrishnan: Incognito: efficient full-domain k-anonymity, SIGMOD 2005"
     summary: ClassVar[str] = "k-anonymity by one level of a hierarchy a column, the best of all combinations"
     target_use: ClassVar[TargetUse] = TargetUse.OPTIONAL
+    search_steps: ClassVar[tuple[str, ...]] = ("searching the levels",)
 
     example: ClassVar[Mapping[str, Any]] = MappingProxyType({"k": 50})
 

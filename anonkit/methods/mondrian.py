@@ -42,6 +42,7 @@ class Mondrian(RecodingMethod):
     )
     shows_boxes: ClassVar[bool] = True
     target_use: ClassVar[TargetUse] = TargetUse.OPTIONAL
+    search_steps: ClassVar[tuple[str, ...]] = ("cutting boxes",)
 
     all_labels: bool = all_labels_parameter()
 

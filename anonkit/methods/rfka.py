@@ -76,6 +76,7 @@ class RFKA(RecodingMethod):
     )
     summary: ClassVar[str] = "k-anonymity by keeping, generalizing or dropping columns in the light of a random forest"
     target_use: ClassVar[TargetUse] = TargetUse.EXPECTED
+    search_steps: ClassVar[tuple[str, ...]] = ("growing the forest", "choosing the detail")
     example: ClassVar[Mapping[str, Any]] = MappingProxyType({"k": 5, "trees": 20})
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         {

@@ -25,7 +25,6 @@ from anonkit.k_anonymity.recoded_sample import as_published
 from anonkit.k_anonymity.recoded_shares import RecodedShares, recoded_shares
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
-from anonkit.published.recoding import Recoding
 
 FEWEST = 10
 """Rows that share a value before it is named."""
@@ -67,8 +66,8 @@ class BeforeAndAfter:
         return [self._change(column) for column in columns if column["name"] in self.source.column_names]
 
     @cached_property
-    def _recoding(self) -> Recoding:
-        """Read once: the boxes of a local recoding are labelled for all columns together."""
+    def _recoding(self) -> Any:
+        """The recoding that the release was made with, read once: its boxes are labelled for all columns together."""
         return as_published(self.params["recoding"])
 
     def _change(self, column: Mapping[str, Any]) -> dict[str, Any]:

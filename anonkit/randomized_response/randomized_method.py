@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 from anonkit.parameters import check_number, parameter, settle_numbers
 from anonkit.policy.declaration import Policy
@@ -24,6 +25,9 @@ class RandomizedMethod(ABC):
     The mechanisms are a function of parameters and policy alone, so that the promise is known before any data is read.
     Rows are randomized by the very mechanisms that the promise was computed from.
     """
+
+    steps: ClassVar[tuple[str, ...]] = ("randomizing",)
+    """Names of the steps of a release, in order, as progress shows them."""
 
     @abstractmethod
     def table_of(self, domains: PublicDomains) -> PublishedTable:

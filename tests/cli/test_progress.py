@@ -39,6 +39,21 @@ def test_one_line_moves_on_a_terminal() -> None:
     assert drawn.endswith("\r\x1b[K")
 
 
+def test_expected_steps_are_counted() -> None:
+    """Which of how many; a step that nobody expected is one more, and one that comes again has its old place."""
+    terminal = Terminal()
+    with progress_line(False, terminal, steps=("reading", "coding", "checking"), delay=0.0, tick=0.01) as progress:
+        progress("reading", 0.0)
+        terminal.wait_for(r"1 of 3: reading, \d+ s")
+        progress("drawing a sample", 0.0)
+        terminal.wait_for(r"2 of 4: drawing a sample, \d+ s")
+        progress("coding", 0.0)
+        terminal.wait_for(r"3 of 4: coding, \d+ s")
+        progress("reading", 0.0)
+        progress("checking", 0.5)
+        terminal.wait_for(r"4 of 4: checking, 50%, \d+ s")
+
+
 def test_a_step_that_only_said_that_it_began_is_shown() -> None:
     """The clock draws, not the work."""
     terminal = Terminal()

@@ -10,11 +10,11 @@ import pytest
 import anonkit
 from anonkit.bundle.stored_release import Release
 from anonkit.comparing.frontier_points import Point
-from anonkit.comparing.measured_in_turn import measured_in_turn
+from anonkit.comparing.measured_in_turn import measured_apart, measured_in_turn
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import GuaranteeError
 from anonkit.estimators import learning_process
-from anonkit.estimators.learning_process import Imports, learning_beside
+from anonkit.estimators.learning_process import Imports, learned, learning_beside
 
 
 def _compared(seen: list[str]) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def test_a_second_process_measures_the_same(monkeypatch: pytest.MonkeyPatch) -> 
         return found
 
     monkeypatch.setattr(learning_process._Process, "answer", noted)
-    with learning_beside(Imports(first=())):
+    with learning_beside(Imports(first=())), measured_apart(learned):
         beside = _compared(there)
     assert alone == beside
     assert ("point", True) in measured
@@ -71,7 +71,8 @@ def test_points_come_in_the_order_of_their_releases(monkeypatch: pytest.MonkeyPa
     """Measured by the other process, shown in turn; a refusal is known here."""
     monkeypatch.setattr(learning_process, "_processors", lambda: 2)
     seen: list[Any] = []
-    with learning_beside(Imports(first=())), measured_in_turn(_Halves(), seen.append) as measured:  # type: ignore[arg-type]
+    halves: Any = _Halves()
+    with learning_beside(Imports(first=())), measured_apart(learned), measured_in_turn(halves, seen.append) as measured:
         measured.add("a", "k", 2, Release(params={}, report={}))
         measured.add("b", "k", 3, GuaranteeError("no"))
         measured.add("c", "k", 4, Release(params={}, report={}))

@@ -56,6 +56,8 @@ class CentralMethod:
     name: ClassVar[str]
     target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
     example: ClassVar[Mapping[str, Any]] = MappingProxyType({"epsilon": 1.0})
+    steps: ClassVar[tuple[str, ...]] = ("counting",)
+    """Names of the steps of a release, in order, as progress shows them."""
 
     epsilon: float = parameter(range="(0, 40]", help="privacy loss of the whole release, for the unit of privacy")
     adjacency: str = parameter(
@@ -187,6 +189,8 @@ class CentralMethod:
 @dataclass(frozen=True, kw_only=True)
 class CellMethod(CentralMethod):
     """A method with noisy counts in the leaves of trees, published as synthetic rows or as generalized cells."""
+
+    steps: ClassVar[tuple[str, ...]] = ("growing",)
 
     as_: str = parameter(
         default="microdata",
