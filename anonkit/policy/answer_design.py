@@ -13,6 +13,8 @@ from typing import Any
 from anonkit.domains.exact_decimals import composed_text
 from anonkit.errors import PolicyError
 from anonkit.policy.encodings import UTF8
+from anonkit.policy.reference_shares import KEY as SHARES
+from anonkit.policy.reference_shares import shares_of
 from anonkit.policy.side_files import read_side_table, read_side_toml
 
 _ROW_SUM_TOLERANCE = 1e-9
@@ -89,7 +91,7 @@ def design_of(where: str, spec: Mapping[str, Any], folder: Path | None, encoding
     """Read the design of a column from its policy; None when it has none.
 
     `response_matrix` may name a file beside the policy: CSV (a line a row, perhaps with the categories above) or TOML
-    (`matrix = [[…], …]`).
+    (`matrix = [[…], …]`). `reference_shares` are blind weights by name, from such a file or as a table.
 
     Raises
     ------
@@ -97,6 +99,10 @@ def design_of(where: str, spec: Mapping[str, Any], folder: Path | None, encoding
         A value is of the wrong kind, or a file is not there or not readable.
     """
     weights, matrix = (spec.get(key) for key in KEYS)
+    if SHARES in spec:
+        if weights is not None or matrix is not None:
+            raise PolicyError(f"{where}: {SHARES} excludes answer_weights and response_matrix", "it says the weights")
+        weights = shares_of(where, spec[SHARES], spec.get("categories"), folder, encoding)
     if weights is None and matrix is None:
         return None
     if isinstance(matrix, str):

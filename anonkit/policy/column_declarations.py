@@ -25,6 +25,7 @@ from anonkit.policy.encodings import UTF8
 from anonkit.policy.generalization_trees import check_tree, declared_tree
 from anonkit.policy.places import KEYS as PLACE_KEYS
 from anonkit.policy.places import Place, declared_place
+from anonkit.policy.reference_shares import KEY as REFERENCE_SHARES
 from anonkit.policy.survey_weights import ShownWeights, check_weights
 from anonkit.policy.toml_values import expect, member, numbers, optional_text, refuse_unknown, texts
 
@@ -480,6 +481,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
         *_MODEL_RANGES,
         *CALENDAR_KEYS,
         *ANSWER_KEYS,
+        REFERENCE_SHARES,
         *_FORM_KEYS,
         "step",
         "weights",

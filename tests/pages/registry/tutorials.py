@@ -21,5 +21,6 @@ PAGES = {
         leaves=("frontier.html", "private/customers.dossier.html", "customers.signature.json"),
     ),
     "docs/tutorials/reviewer.md": Page(leaves=("people.report.html", "private/audit.owner.report.json")),
+    "docs/tutorials/steward.md": Page(leaves=("out.report.html", "members.report.html")),
     "docs/tutorials/consumer.md": Page(leaves=("predictions.parquet",)),
 }
