@@ -23,6 +23,7 @@ from anonkit.policy.calendar_settling import CalendarCells
 from anonkit.policy.column_declarations import Column, Missing, Outside, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.place_settling import PlaceCells
+from anonkit.policy.survey_weights import RoundWeights, rounding_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,7 +273,8 @@ def settling(schema: pa.Schema, policy: Policy) -> SettleCells | None:
         if cells is not None and cells.settles(kind) and (not policy.cell_by_cell or _settles_by_cell(cells))
     )
     places = place_cells(policy, schema.names)
-    if not (columns or places):
+    rounding = None if policy.cell_by_cell else rounding_of(schema, policy.weight)
+    if not (columns or places or rounding):
         return None
     refuse_kinds(schema, [cells.name for cells in columns if isinstance(cells, NumberCells)])
     for cells in columns:
@@ -282,9 +284,14 @@ def settling(schema: pa.Schema, policy: Policy) -> SettleCells | None:
                 'whole numbers such as 20210304 need their format = "%Y%m%d"',
             )
     kinds = {cells.name: cells.settled_kind(schema.field(cells.name).type) for cells in columns}
+    if rounding is not None:
+        kinds[rounding.name] = pa.float64()
     fields = [field.with_type(kinds.get(field.name, field.type)) for field in schema]
     return SettleCells(
-        columns=columns, places=places, schema=pa.schema([*fields, *((cells.name, cells.kind) for cells in places)])
+        columns=columns,
+        places=places,
+        rounding=rounding,
+        schema=pa.schema([*fields, *((cells.name, cells.kind) for cells in places)]),
     )
 
 
@@ -302,12 +309,16 @@ class SettleCells:
     schema: pa.Schema
     places: tuple[PlaceCells, ...] = ()
     """Places that are settled into columns of their own; no coordinate is left in its column."""
+    rounding: RoundWeights | None = None
+    """Rounding of the weights of a sample, once they are within their bounds."""
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Return the rows with settled cells."""
         arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
         for cells in self.columns:
             arrays[cells.name] = cells.settled(arrays[cells.name], self.schema.field(cells.name).type)
+        if self.rounding is not None:
+            arrays[self.rounding.name] = self.rounding(arrays[self.rounding.name])
         for place in self.places:
             arrays[place.name] = place.settled(batch)
         for name in {name for place in self.places for name in place.place.columns}:

@@ -3,7 +3,7 @@
 
 Where the shares of a column are pi, a blind answer that is category j with probability pi_j changes no expected count:
 (p_0 I + (1 - p_0) 1 pi^T)^T pi = pi (Gouweleeuw, Kooiman, Willenborg and de Wolf 1998). From public shares the
-matrix tells nothing of the table.
+matrix discloses nothing of the table.
 """
 
 from __future__ import annotations

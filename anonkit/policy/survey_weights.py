@@ -78,24 +78,19 @@ def shown_as(params: Mapping[str, Any]) -> tuple[str, ShownWeights] | None:
     return None if stated is None else (str(stated["column"]), ShownWeights(stated["shows"]))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True)
 class RoundWeights:
-    """Batch function that rounds weights to the multiples of a step, to one step at least; what is no weight stays."""
+    """Rounding of weights to the multiples of a step, to one step at least; what is no weight stays."""
 
     name: str
     step: float
-    schema: pa.Schema
 
-    def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
-        """Return the rows with rounded weights."""
-        at = batch.schema.get_field_index(self.name)
-        cells = batch.column(at)
+    def __call__(self, cells: pa.Array) -> pa.Array:
+        """Return the rounded weights, as float64."""
         missing = cells.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
         weights = cells.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
         counts = np.where(weights > 0, np.maximum(np.rint(weights / self.step), 1.0), 0.0)
-        arrays = [*batch.columns]
-        arrays[at] = pa.array(counts * self.step, pa.float64(), mask=missing)
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        return pa.array(counts * self.step, pa.float64(), mask=missing)
 
 
 def rounding_of(schema: pa.Schema, column: Column | None) -> RoundWeights | None:
@@ -114,9 +109,7 @@ def rounding_of(schema: pa.Schema, column: Column | None) -> RoundWeights | None
     if column is None or column.weights is not ShownWeights.ROUNDED or column.name not in schema.names:
         return None
     refuse_no_numbers(schema, column.name)
-    at = schema.get_field_index(column.name)
-    own = pa.schema([*schema]).set(at, pa.field(column.name, pa.float64()))
-    return RoundWeights(name=column.name, step=float(column.step or 1.0), schema=own)
+    return RoundWeights(name=column.name, step=float(column.step or 1.0))
 
 
 def refuse_no_numbers(schema: pa.Schema, name: str) -> None:

@@ -21,7 +21,6 @@ from anonkit.policy.declared_cells import CountCells, DeclaredCells, UnitCells, 
 from anonkit.policy.person_candidates import Candidate, WithKeys
 from anonkit.policy.place_settling import PlaceCells
 from anonkit.policy.rounded_integers import refuse_rounded
-from anonkit.policy.survey_weights import rounding_of
 from anonkit.protocols import Engine, Source, is_too_large
 
 _COUNTS = ("missing", "outside")
@@ -154,12 +153,9 @@ def settled(source: Source, policy: Policy, engine: Engine) -> Source:
         A column with bounds holds truth values, dates or times, by its own type.
     """
     function = settling(source.schema, policy)
-    mapped = source if function is None else engine.map_batches(source, function, function.schema, same_rows=True)
-    rounding = None if policy.cell_by_cell else rounding_of(mapped.schema, policy.weight)
-    if rounding is not None:
-        mapped = engine.map_batches(mapped, rounding, rounding.schema, same_rows=True)
-    if mapped is source:
+    if function is None:
         return source
+    mapped = engine.map_batches(source, function, function.schema, same_rows=True)
     return mapped if policy.cell_by_cell or is_too_large(mapped, engine) else engine.keep(mapped)
 
 
