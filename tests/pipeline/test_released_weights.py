@@ -201,6 +201,27 @@ def test_the_next_batch_shows_its_own_means(tmp_path: Path) -> None:
         assert anonkit.validate(second).passed
 
 
+def test_the_joint_view_reads_weights_of_earlier_releases(tmp_path: Path) -> None:
+    """The ledger keeps how each release shows them, so that groups of both together can be counted."""
+    draw, ledger = np.random.default_rng(0), tmp_path / "ledger.sqlite"
+    table = pa.table(
+        {"age": draw.choice([20, 40], 600), "sex": draw.choice(["f", "m"], 600), "w": draw.choice([110.5, 249.0], 600)}
+    )
+    columns = {"age": {"role": "quasi_identifier"}, "sex": {"role": "quasi_identifier"}}
+    for number, (method, weight) in enumerate((("mondrian", ROLES["w"]), ("rfka", ROUNDED["w"]))):
+        release = anonkit.release(
+            table,
+            method=method,
+            k=5,
+            policy=policy({**columns, "w": weight}),
+            no_target=True,
+            output=tmp_path / f"{number}.parquet",
+            ledger=ledger,
+            utility=False,
+        )
+    assert "joint_k" in {check["name"] for check in release.report["verification"]["checks"]}
+
+
 def test_weights_are_no_features(tmp_path: Path) -> None:
     """They are handed out beside the features, for a model's `sample_weight`."""
     for columns, method in ((ROLES, "mondrian"), (ROUNDED, "rfka")):
