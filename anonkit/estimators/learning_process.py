@@ -149,7 +149,7 @@ def learning_beside(imports: Imports, meanwhile: Callable[[], None] = _nothing) 
 
 
 def has_process() -> bool:
-    """Tell whether there is a second process, so that work for it goes on beside other work of this one."""
+    """Return whether there is a second process, so that work for it goes on beside other work of this one."""
     return _running is not None
 
 

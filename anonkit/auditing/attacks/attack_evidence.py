@@ -136,7 +136,7 @@ class Transformed:
 
 
 Readings = dict[tuple[str, frozenset[Any]], tuple[Mapping[Any, int], NDArray[np.bool_]]]
-"""By column and the labels it shows: the place of each label, and the values that each may stand for."""
+"""By column and the labels it shows: the index of each label, and the values that each may generalize."""
 
 
 def columns_of(
@@ -155,7 +155,7 @@ def columns_of(
     randomized : PublishedTable, optional
         What was done to the values; None for a table whose cells are values or sets of values.
     readings : dict, optional
-        What labels stand for, of tables that were read before with the same original; what is read now is added.
+        The values of labels of tables that were read before with the same original; what is read now is added.
     """
     readings = {} if readings is None else readings
     known = {} if randomized is None else {attribute.name: attribute for attribute in randomized.attributes}
@@ -191,7 +191,7 @@ def _recoded(name: str, released: Values, original: Values, readings: Readings) 
 
 
 def _read(name: str, labels: Sequence[Any], values: Sequence[Any], readings: Readings) -> NDArray[np.bool_]:
-    """Return which values each label may stand for; labels that were read before, in any order, are not read again."""
+    """Return which values each label may generalize; labels that were read before, in any order, are not read again."""
     key = (name, frozenset(labels))
     if key not in readings:
         readings[key] = ({label: at for at, label in enumerate(labels)}, compatible(labels, values))
