@@ -36,6 +36,11 @@ _OTHER_FORMS = (
     f"or in {', '.join(COPIES.values())} for a copy of the data beside the Parquet file, on this machine; "
     "`anonkit export` writes tables of databases"
 )
+_NOT_IN_DUCKDB = (
+    "out.sqlite is a copy of the data beside the Parquet file, or `anonkit export out.parquet out.duckdb` writes one; "
+    "validation opens copies, and DuckDB expects files of trusted writers alone"
+)
+"""DuckDB's security model: opening its file is closer to loading a library than to opening a document."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +81,8 @@ class Place:
         stem, form = copy_of(path.name) or ("", "")
         if stem and (form in listed_copies(path.parent, stem) or is_waiting(path.parent, stem, path.name)):
             return cls(folder=path.parent, stem=stem)
-        raise ParameterError(f"output ({text}) must end in .parquet, or in / for a folder", _OTHER_FORMS)
+        hint = _NOT_IN_DUCKDB if path.suffix.lower() == ".duckdb" else _OTHER_FORMS
+        raise ParameterError(f"output ({text}) must end in .parquet, or in / for a folder", hint)
 
     @classmethod
     def asked(cls, output: str | Path) -> tuple[Place, str | None]:
