@@ -233,3 +233,17 @@ def test_code_that_keeps_no_rule_releases_nothing(kind: str, monkeypatch: pytest
     monkeypatch.setattr(kept_rules.KeptRules, "kept", lambda self, codes, classes, words: dict(codes))
     with pytest.raises(GuaranteeError, match="public_rules"):
         anonkit.release(people(), method=kind, policy=POLICY, epsilon=2.0, ledger=None)
+
+
+def test_rules_hold_where_nothing_is_predicted() -> None:
+    """Rows of no class change values with any other row; the rows are compared with the mixture of all."""
+    rules = PublicRules(follows=POLICY.constraints.follows, never=POLICY.constraints.never[:1])
+    columns = {name: column for name, column in POLICY.columns.items() if name != "ill"}
+    policy = Policy(columns=columns, without_target=True, constraints=rules)
+    release = anonkit.release(
+        people().drop_columns("ill"),
+        method="dp-marginals", policy=policy, epsilon=2.0, seed=1, ledger=None,
+    )  # fmt: skip
+    rows = release.to_pandas()
+    assert not ((rows["land"] == "at") & rows["job"].isin(["a", "b"])).any()
+    assert {check["name"] for check in release.report["verification"]["checks"]} >= {"public_rules", "constraints"}
