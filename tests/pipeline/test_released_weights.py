@@ -209,7 +209,7 @@ def test_the_joint_view_reads_weights_of_earlier_releases(tmp_path: Path) -> Non
     )
     columns = {"age": {"role": "quasi_identifier"}, "sex": {"role": "quasi_identifier"}}
     for number, (method, weight) in enumerate((("mondrian", ROLES["w"]), ("rfka", ROUNDED["w"]))):
-        release = anonkit.release(
+        anonkit.release(  # refused where groups of both together cannot be counted
             table,
             method=method,
             k=5,
@@ -219,7 +219,7 @@ def test_the_joint_view_reads_weights_of_earlier_releases(tmp_path: Path) -> Non
             ledger=ledger,
             utility=False,
         )
-    assert "joint_k" in {check["name"] for check in release.report["verification"]["checks"]}
+        assert anonkit.validate(tmp_path / f"{number}.parquet").passed
 
 
 def test_weights_are_no_features(tmp_path: Path) -> None:
