@@ -45,7 +45,7 @@ FEW_TWINS, MANY_TWINS = 0.01, 0.1
 """Shares of rows with a twin in all quasi-identifiers: by chance, and where rows come in runs of one person."""
 KEY_BY_STRUCTURE = Verdict(
     rule="key_by_structure",
-    reason="each of its values has several rows, which say the same of a person and are told by that from all others",
+    reason="each of its values has several rows, which agree on the person and differ from all others",
     kind=Kind.KEY,
 )
 

@@ -84,7 +84,7 @@ class RecodingMethod(AnonymityModel, ABC):
         return super().guarantee(policy)
 
     @property
-    def steps(self) -> tuple[str, ...]:
+    def progress_steps(self) -> tuple[str, ...]:
         """Names of the steps of a release, in order, as progress shows them."""
         return ("checking the table", "coding", *self.search_steps, "counting classes")
 

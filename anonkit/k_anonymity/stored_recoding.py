@@ -63,7 +63,7 @@ class Recoded(AnonymityModel):
     summary: ClassVar[str] = "the next batch, recoded like an earlier k-anonymous release"
 
     target_use: ClassVar[TargetUse] = TargetUse.AS_DECLARED
-    steps: ClassVar[tuple[str, ...]] = ("checking the table", "recoding", "counting classes")
+    progress_steps: ClassVar[tuple[str, ...]] = ("checking the table", "recoding", "counting classes")
 
     max_suppression: float = parameter(default=0.01, range="[0, 1]", help="largest share of rows that may be left out")
     earlier_method: str = parameter(default="rfka", range="a method's name", help="method that made the recoding")

@@ -77,7 +77,7 @@ class SafePub:
         }
     )
     example: ClassVar[Mapping[str, Any]] = MappingProxyType({"epsilon": 4.0, "delta": 1e-3, "k": 5})
-    steps: ClassVar[tuple[str, ...]] = ("counting", "drawing")
+    progress_steps: ClassVar[tuple[str, ...]] = ("counting", "drawing")
 
     epsilon: float = parameter(
         range="(0, 20]", help="privacy loss of the whole release, for the unit of privacy; at least 0.01"

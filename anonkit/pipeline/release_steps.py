@@ -11,5 +11,5 @@ def release_steps(method: Method) -> tuple[str, ...]:
 
     Large tables and populations take a step more, which comes as it comes.
     """
-    own: tuple[str, ...] = getattr(method, "steps", ())
+    own: tuple[str, ...] = getattr(method, "progress_steps", ())
     return ("reading", *own, "checking") if own else ()

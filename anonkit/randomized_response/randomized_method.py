@@ -26,7 +26,7 @@ class RandomizedMethod(ABC):
     Rows are randomized by the very mechanisms that the promise was computed from.
     """
 
-    steps: ClassVar[tuple[str, ...]] = ("randomizing",)
+    progress_steps: ClassVar[tuple[str, ...]] = ("randomizing",)
     """Names of the steps of a release, in order, as progress shows them."""
 
     @abstractmethod

@@ -19,12 +19,31 @@ BANNED = {
     "taken for an identifier": "looks like an identifier",
     "teaches about everybody": "shows about people in general",
     "of noise the": "for noise …",
+    "stands in no file": "is in no file",
+    "stands in the (?:params|report|files?)": "is in the …",
+    "stands beside": "is beside, is shown beside",
+    "stands twice": "occurs twice",
+    "stands there": "is there",
+    "nothing is charged": "no budget is spent",
+    "is charged again": "spends budget again",
+    "is told": "learns, or: the page says",
+    "are told": "are released, are described",
+    "told in": "described in",
+    "nobody asks": "without a requirement",
+    "second eye": "an independent check",
+    r"(?<=[.;:]\s)who (?:knows|has|holds|sees|may|can|begins|merges|wants|reads|needs)": "anyone who",
 }
 """What is never written to a reader, and what is."""
 GENERATED = ("docs/reference/python.md", "docs/reference/modules.md", "docs/benchmarks.md")
 """Made from docstrings, or measured by programs: their words are those of the code."""
-RIGHT = {("whoever", "docs/proofs/central.md")}
-"""Where a phrase is the right one: in the name of a test."""
+RIGHT_IN_PROOFS = {"is told", "are told", "told in", "stands beside"}
+"""Mathematics: an outcome is told by a rule, a draw stands beside another."""
+RIGHT = {
+    ("whoever", "docs/proofs/central.md"),
+    ("stands beside", "docs/papers/001-rfka.md"),
+    ("told in", "anonkit/report/templates/dossier.html.j2"),
+}
+"""Where a phrase is the right one: in the name of a test, of two columns of a table, of a name in the code."""
 
 
 def _pages() -> Iterator[tuple[str, str]]:
@@ -63,9 +82,14 @@ def _messages() -> Iterator[tuple[str, str]]:
         yield template.relative_to(ROOT).as_posix(), template.read_text(encoding="utf-8")
 
 
+def _is_right(phrase: str, name: str) -> bool:
+    in_proofs = name.startswith("docs/proofs/") and (phrase in RIGHT_IN_PROOFS or "who (" in phrase)
+    return in_proofs or (phrase, name) in RIGHT
+
+
 def _found(phrase: str, texts: Iterable[tuple[str, str]]) -> list[str]:
     pattern = re.compile(rf"\b{phrase}\b".replace(" ", r"\s+"), re.IGNORECASE)
-    return [name for name, text in texts if (phrase, name) not in RIGHT and pattern.search(text)]
+    return [name for name, text in texts if not _is_right(phrase, name) and pattern.search(text)]
 
 
 @pytest.mark.parametrize("texts", [_pages, _messages], ids=["pages", "messages"])

@@ -56,7 +56,7 @@ class CentralMethod:
     name: ClassVar[str]
     target_use: ClassVar[TargetUse] = TargetUse.REQUIRED
     example: ClassVar[Mapping[str, Any]] = MappingProxyType({"epsilon": 1.0})
-    steps: ClassVar[tuple[str, ...]] = ("counting",)
+    progress_steps: ClassVar[tuple[str, ...]] = ("counting",)
     """Names of the steps of a release, in order, as progress shows them."""
 
     epsilon: float = parameter(range="(0, 40]", help="privacy loss of the whole release, for the unit of privacy")
@@ -190,7 +190,7 @@ class CentralMethod:
 class CellMethod(CentralMethod):
     """A method with noisy counts in the leaves of trees, published as synthetic rows or as generalized cells."""
 
-    steps: ClassVar[tuple[str, ...]] = ("growing",)
+    progress_steps: ClassVar[tuple[str, ...]] = ("growing",)
 
     as_: str = parameter(
         default="microdata",

@@ -43,7 +43,7 @@ def nist_800_226(report: Mapping[str, Any], _released: ReleasedColumns) -> Profi
             Item.shown("Correctness of the code", f"{sum(passed)} of {len(passed)} checks of the release passed.")
             if all(passed)
             else Item.against("Correctness of the code", f"{passed.count(False)} checks of the release did not pass."),
-            Item.against("Secure randomness", "A seed was given: who knows it can undo the noise.")
+            Item.against("Secure randomness", "A seed was given: anyone who knows it can undo the noise.")
             if seeded
             else Item.shown(
                 "Secure randomness", "AES in counter mode. The key is the operating system's and was not kept."
