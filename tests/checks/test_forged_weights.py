@@ -83,6 +83,7 @@ OF_MEANS: dict[str, tuple[Edit, set[str]]] = {
         {"weights", "weights_sum", "population", "disclosure_risk"},
     ),
     "all are twice as large": (cells(lambda own: [2 * each for each in own]), {"weights_sum", "population"}),
+    "fewer people than rows": (cells(lambda own: [0.1] * len(own)), {"weights_sum", "population"}),
     "more digits": (
         cells(lambda own: [each + 0.0123 for each in own]),
         {"weights", "weights_sum", "population"},
