@@ -59,6 +59,11 @@ def evidence_of_values(
     return replace(evidence, filled=filled, distinct=distinct, numbers=numbers)
 
 
+def evidence_of_cells(column: pa.ChunkedArray, name: str) -> Evidence:
+    """Return what is known of a column of a table: numbers or strings, no times and no nested cells."""
+    return evidence_of(_coded(column, name))
+
+
 def functions_among(rows: pa.Table, names: Sequence[str], known: Sequence[str]) -> list[tuple[str, str]]:
     """Return the columns of a table that follow from a known one, each with the first such.
 

@@ -10,6 +10,7 @@ from anonkit.drafting.identifying.kinds import Kind
 from anonkit.pipeline.profiles.profile import Item, Profile, figure, listed
 from anonkit.pipeline.profiles.promised_protection import (
     columns_left_out,
+    is_differentially_private,
     population_words,
     promise_words,
     recipients_item,
@@ -134,7 +135,7 @@ def expert_determination(report: Mapping[str, Any], released: ReleasedColumns) -
                 "Information that is reasonably available to the recipient",
                 "; ".join(report["guarantee"]["assumptions"]) or "Nothing is assumed of it.",
             )
-            if kind.startswith("k-")
+            if not is_differentially_private(report)
             else Item.shown(
                 "Information that is reasonably available to the recipient",
                 "The promise holds whatever a recipient knows beside the table.",

@@ -19,7 +19,7 @@ def nist_800_226(report: Mapping[str, Any], _released: ReleasedColumns) -> Profi
         words = f"The promise is {report['guarantee']['kind']}. No epsilon is promised, so the pyramid has no top."
         items = [Item.against("Epsilon", words)]
         return Profile(name="nist-800-226", title=_TITLE, source=_SOURCE, items=items)
-    guarantee, local = report["guarantee"], report["guarantee"]["kind"] == "local-dp"
+    guarantee, local = report["guarantee"], "randomized" in report["guarantee"]["parameters"]
     unit = guarantee["unit"]
     conditional = [text for text in guarantee["assumptions"] if "CONDITIONAL" in text]
     passed = [check["passed"] for check in figure(report, "verification", "checks") or []]

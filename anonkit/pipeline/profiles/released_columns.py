@@ -20,11 +20,11 @@ from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.json_documents import parse_json
 from anonkit.bundle.release_names import DESCRIPTOR
 from anonkit.bundle.stored_release import Release
-from anonkit.domains.coded_columns import CodedColumn
+from anonkit.drafting.identifying.clear_cells import evidence_of_cells
 from anonkit.drafting.identifying.header_words import is_postal, names_birth, words_of
 from anonkit.drafting.identifying.kinds import Kind
 from anonkit.drafting.identifying.topic_words import is_place, is_time
-from anonkit.drafting.identifying.verdicts import evidence_of, is_nearly_unique, judged_by_cells
+from anonkit.drafting.identifying.verdicts import is_nearly_unique, judged_by_cells
 
 _AGES = frozenset(["age", "ages", "alter", "leeftijd", "edad", "âge", "idade", "eta", "età", "wiek"])
 _DAY = re.compile(r"\s*(\d{4})[-/.](\d{1,2})(?:[-/.]\d{1,2})?(?:[T ].*)?\s*")
@@ -172,7 +172,7 @@ def _looked_at(name: str, column: pa.ChunkedArray, field: Mapping[str, Any]) -> 
     temporal = pa.types.is_temporal(kind) and not pa.types.is_time(kind) and not pa.types.is_duration(kind)
     evidence = None
     if values and not (nested or binary or temporal):
-        evidence = evidence_of(_coded(name, plain, values))
+        evidence = evidence_of_cells(plain, name)
     verdict = None if evidence is None else judged_by_cells(evidence)
     return ReleasedColumn(
         name=name,
@@ -183,15 +183,6 @@ def _looked_at(name: str, column: pa.ChunkedArray, field: Mapping[str, Any]) -> 
         binary=binary,
         temporal=temporal,
     )
-
-
-def _coded(name: str, plain: pa.ChunkedArray, values: Sequence[Any]) -> CodedColumn:
-    """Return a column as the detector reads it: codes into its different values."""
-    ordered = pa.types.is_integer(plain.type) or pa.types.is_floating(plain.type) or pa.types.is_decimal(plain.type)
-    distinct = sorted(values) if ordered else [str(value) for value in values]
-    known = pa.array(sorted(values) if ordered else values, plain.type)
-    codes = pc.index_in(plain.drop_null(), known).combine_chunks().to_numpy(zero_copy_only=False).astype("int32")
-    return CodedColumn(name=name, codes=codes, values=distinct, ordered=ordered)
 
 
 def _spaced(values: Sequence[Any]) -> Sequence[Any]:
