@@ -36,11 +36,14 @@ PAGES = {
                 illness=one_of("none", "flu", "other"),
             ),
             "job.csv": text("0.8,0.1,0.1\n0.1,0.8,0.1\n0.1,0.1,0.8\n"),
+            "job-shares.csv": text("clerk,0.5\nfarmer,0.2\nnurse,0.2\n,0.1\n"),
         },
         after={
             'dataset = "adult"': "anonkit release --method mondrian --k 10 --policy policy.toml in.csv out.parquet",
             "[columns]": "anonkit release --method errph --p-keep 0.5 --no-target --budget inf "
             "--policy answers.toml answers.csv a.parquet",
+            "# shares of the last census": "anonkit release --method errph --p-keep 0.5 --no-target --no-ledger "
+            "--policy shares.toml answers.csv s.parquet",
         },
         covered={"[[constraints]]*": "tests/policy/test_constraints.py::test_the_rules_of_the_page_are_read"},
         quick=True,
