@@ -144,6 +144,38 @@ def test_from_the_question_to_a_release_by_keyboard(
     assert [one for one in kept if not re.fullmatch("/[a-z]*", one)] == []  # the path of the page, and nothing it shows
 
 
+def test_a_button_that_is_pressed_while_the_page_looks_again_is_pressed(
+    browser: Any, served: Any, table: Path, declared: Path, tmp_path: Path
+) -> None:
+    """What changes in another tab replaces no button under the pointer: the click would be lost without a word."""
+    phone = Phone(browser)
+    phone.page.goto(served(str(table), "--policy", str(declared)))
+    phone.press("Noise (ε)")
+    phone.see("Table")
+    for station in ("Roles", "Promise"):
+        phone.press(f"Next: {station}")
+        phone.see(station)
+    phone.press("Save answers and recommend")
+    phone.page.locator("text=Anyone who receives the table may know anything").wait_for()
+    for station in ("Compare", "Decide"):
+        phone.press(f"Next: {station}")
+        phone.see(station)
+    phone.press("Start the dry run")
+    phone.page.locator("#write").wait_for()
+    phone.page.locator("#write").scroll_into_view_if_needed()
+    phone.page.locator("#write").hover()
+    phone.page.mouse.down()
+    other = phone.page.context.new_page()
+    other.goto(phone.page.url)
+    other.locator("#start").click()
+    other.locator("#write").wait_for()
+    phone.page.wait_for_timeout(4_000)
+    phone.page.mouse.up()
+    phone.page.get_by_role("heading", name="Written", exact=True).wait_for()
+    assert (tmp_path / "out" / "release.parquet").exists()
+    assert phone.complaints == []
+
+
 def test_hostile_names_run_nothing(browser: Any, served: Any, tmp_path: Path) -> None:
     """HTML in names and cells is text, and nothing of it loads or runs."""
     rows = {name: [HOSTILE[at % len(HOSTILE)] for at in range(40)] for name in HOSTILE}

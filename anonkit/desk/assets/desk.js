@@ -24,6 +24,11 @@
     for (const part of page.querySelectorAll(".live")) {
       const here = document.getElementById(part.id);
       if (!here || shown.get(part.id) === part.outerHTML) continue;
+      if (here.matches(":active")) {
+        // a button that is pressed is not replaced before it is let go: the click would be lost
+        isHeldBack = true;
+        continue;
+      }
       shown.set(part.id, part.outerHTML);
       const focused = here.contains(document.activeElement) ? document.activeElement.id : "";
       const fresh = document.importNode(part, true);
@@ -33,6 +38,7 @@
     }
   };
 
+  let isHeldBack = false;
   let isLooking = false;
   let isWanted = false;
   const changed = async () => {
@@ -51,6 +57,11 @@
     }
   };
 
+  document.addEventListener("pointerup", () => {
+    if (!isHeldBack) return;
+    isHeldBack = false;
+    setTimeout(changed, 300);
+  });
   document.addEventListener("change", (event) => {
     const into = event.target.dataset?.into;
     const file = event.target.files?.[0];
