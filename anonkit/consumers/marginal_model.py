@@ -117,8 +117,8 @@ class MarginalModel:
             self.columns = tuple(str(one["name"]) for one in params["columns"])
             self._tables, self._pairs = noisy_cells(self._mixtures, tables, pairs)
             self._rules = PublicRules.from_params(params.get(_RULES, ()))
-            stated = {str(one["name"]): one["domain"] for one in params["columns"]}
-            following = {name: stated[name] for name in self._rules.determined}
+            stated = {str(one["name"]): one for one in params["columns"]}
+            following = {name: stated[name]["domain"] for name in self._rules.determined}
             self._following = {
                 name: Grid.from_params(raw) if "bounds" in raw else Categories.from_params(raw)
                 for name, raw in following.items()

@@ -100,6 +100,7 @@ _CHECKS = {
     ),
     "k_anonymity_key": ("Rows of the rarest combination of ‘{}’", "at least"),
     "whose_rows": ("Contradictions about whose rows these are", "exactly"),
+    "weights_sum": ("Statements of the sum of the weights that the rows contradict", "exactly"),
     "people": ("Classes that cannot hold the stated number of people", "exactly"),
     "people_of_parts": ("Sizes of parts of classes that no people can have", "exactly"),
     "people_of_values": ("Counts of ‘{}’ that no people can have", "exactly"),

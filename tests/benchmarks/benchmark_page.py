@@ -408,7 +408,7 @@ def _table(table: Table, part: Part | None) -> Iterator[str]:
     yield f"### {table.title}"
     yield ""
     if table.left_out is not None:
-        yield f"RemainingBudget out: {table.left_out}"
+        yield f"Left out: {table.left_out}"
         yield ""
         return
     yield table.asked

@@ -21,7 +21,7 @@ NO_RECIPE_TELLS = (
     "apply ends with exit code 2: no ledger knows the release",
     "a key without its ledger is refused",
     "ReleaseFeatures recodes test rows, and no feature is NaN",
-    "at a terminal a block *For you only* stands on stderr",
+    "at a terminal a block *For you only* is shown on stderr",
     "the owner's figures of --owner are on stderr, twelve lines at most",
     "Warning: Column … has cells … on stderr, with -q too, under k-anonymity",
     "a release prints 25 lines at most where nothing must not be overlooked",
