@@ -60,10 +60,9 @@ class NumberSteps:
         while step.denominator > 1:
             step, exponent = step * 10, exponent - 1
         last = multiples.first + multiples.number - 1
-        for times in (digit * 10**tens for tens in itertools.count() for digit in (1, 2, 5)):
-            low, high = math.floor(Fraction(multiples.first, times)), math.ceil(Fraction(last, times))
-            if high - low < most:
-                break
+        coarser = (digit * 10**tens for tens in itertools.count() for digit in (1, 2, 5))
+        ends = ((t, math.floor(Fraction(multiples.first, t)), math.ceil(Fraction(last, t))) for t in coarser)
+        times, low, high = next(end for end in ends if end[2] - end[1] < most)
         tens = len(str(times)) - 1
         return cls(step.numerator * (times // 10**tens), exponent + tens, low, high)
 

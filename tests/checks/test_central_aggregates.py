@@ -380,3 +380,19 @@ def test_a_grid_of_numbers_is_one_grid_to_both_codes() -> None:
             steps = [Fraction(str(grid.number(at))) / own.step for at in range(grid.low, grid.high + 1)]
             assert all(at.denominator == 1 for at in steps)  # every place is a value that the column may hold
             assert steps[0] <= own.low < own.high <= steps[-1]
+
+
+def test_a_median_of_whole_numbers_is_found_on_their_own_grid(tmp_path: Path) -> None:
+    """The check rebuilds the places from the declared step; a grid of other places, as without a step, is refused."""
+    table = pa.table({"days": [at % 40 for at in range(300)]})
+    policy = {"columns": {"days": {"bounds": [0, 39], "step": 3}}}
+    found = anonkit.release(
+        table, method="dp-tables", epsilon=4.0, policy=policy, aggregate=("median(days)",), ledger=None
+    )
+    assert checked(found, tmp_path) == set()
+
+    def without_step(params: dict[str, Any], _report: dict[str, Any], _columns: dict[str, list[Any]]) -> None:
+        for number in params["numbers"]:
+            del number["step"]
+
+    assert checked(found, tmp_path, without_step)
