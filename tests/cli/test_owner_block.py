@@ -184,7 +184,8 @@ def test_a_terminal_makes_no_dry_run_draw(terminal: Terminal, noise_policy: Path
     dry = (*NOISE, "--dry-run")
     first, second = (terminal(*asked(noise_policy, source, *dry)) for source in (table, other))
     assert first[:2] == second[:2]
-    shown = [re.sub(r"(?:step \d+|\d+ of \d+): [^\r\n]*", "", err) for _, _, err in (first, second)]  # how many seconds a step took
+    seconds = r"(?:step \d+|\d+ of \d+): [^\r\n]*"  # how many a step took
+    shown = [re.sub(seconds, "", err) for _, _, err in (first, second)]
     assert shown[0].strip() == shown[1].strip()
     assert first[0] == 0
     assert block_of(first[2]) == []
