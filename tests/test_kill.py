@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -27,6 +28,8 @@ OLD_K, NEW_K = 4, 5
 NAMES = ["out.datapackage.json", "out.params.json", "out.parquet", "out.report.html", "out.report.json"]
 BOOKED = [".anonkit-ledger.json", *NAMES]
 """Names beside a release that a ledger knows: a pointer to it is there too."""
+STAGED = re.compile(r"\.out\.anonkit-[0-9]+-[0-9a-f]{8}")
+"""Folder in which files are prepared."""
 
 
 class Scene:
@@ -57,13 +60,25 @@ class Scene:
         return subprocess.run(command, capture_output=True, check=False, env=self.environment)
 
     def check_whole(self) -> int:
-        """Check that one whole release is there after the next command, and nothing else; return its k."""
+        """Check that one whole release is there after the next command; return its k.
+
+        What an interrupted run prepared and did not begin to put in place stays until the next release: a reader
+        deletes nothing, and the ledger sees by it that nothing was put in place. The reader says so.
+        """
         validated = self.run(self.command("validate", self.output, "--json"))
         assert validated.returncode == 0, validated.stdout[-2000:]
-        assert sorted(path.name for path in self.output.parent.iterdir() if not path.name.startswith(LEDGER)) == BOOKED
+        names = sorted(path.name for path in self.output.parent.iterdir() if not path.name.startswith(LEDGER))
+        left = [name for name in names if STAGED.fullmatch(name)]
+        assert [name for name in names if name not in left] == BOOKED
+        assert len(left) <= 1
+        assert b"the next release there clears it away" in validated.stderr or not left
         self.check_cleared()
         report = json.loads(self.output.with_name("out.report.json").read_text(encoding="utf-8"))
         return int(report["method"]["parameters"]["k"])
+
+    def check_nothing_beside(self) -> None:
+        """Check that the folder has the files of one release, and nothing else."""
+        assert sorted(path.name for path in self.output.parent.iterdir() if not path.name.startswith(LEDGER)) == BOOKED
 
     def check_cleared(self) -> None:
         """Check that no raw row is left among the temporary files."""
@@ -101,6 +116,8 @@ def test_killed_at_a_random_moment(scene: Scene, rounds: int) -> None:
     for _ in range(rounds):
         _strike(scene, signal.SIGKILL, moments.uniform(0.2, 1.1))
         assert scene.check_whole() in (OLD_K, NEW_K)
+    assert scene.run(scene.release(NEW_K)).returncode == 0
+    scene.check_nothing_beside()
 
 
 @pytest.mark.slow
@@ -111,7 +128,7 @@ def test_interrupted_at_a_random_moment(scene: Scene) -> None:
     for _ in range(20):
         code = _strike(scene, signal.SIGINT, moments.uniform(0.3, 1.1))
         assert code in (0, 130, -signal.SIGINT)
-        assert sorted(path.name for path in scene.output.parent.iterdir() if not path.name.startswith(LEDGER)) == BOOKED
+        scene.check_nothing_beside()
         scene.check_cleared()
         assert scene.check_whole() in (OLD_K, NEW_K)
 
