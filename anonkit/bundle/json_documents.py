@@ -77,6 +77,9 @@ def refuse_unreadable(name: str, content: bytes) -> None:
         )
 
 
+_SIZES = frozenset(STATED_SIZES)
+
+
 class _TooLargeError(ValueError):
     """A document states a size that nothing in a release has."""
 
@@ -86,7 +89,9 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
         raise ValueError("a key appears twice")
-    for key in mapping.keys() & STATED_SIZES.keys():
+    if _SIZES.isdisjoint(mapping):  # of nearly all objects: a set of their keys would take half of the time of reading
+        return mapping
+    for key in _SIZES & mapping.keys():
         # no array is made by a size that a document states: 4,000 letters would take gigabytes
         if isinstance(mapping[key], int) and mapping[key] > STATED_SIZES[key]:
             raise _TooLargeError(f"states {key} beyond {STATED_SIZES[key]:,}, which nothing in a release has")
