@@ -9,6 +9,7 @@ missing.
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -178,13 +179,15 @@ class StatisticsTable(ExportFile):
         except (library.PyreadstatError, library.ReadstatError):
             raise EngineError(f"{str(self.path)!r} cannot be written as a file of {self.rules.called}") from None
 
+    @abstractmethod
     def _write(
         self, library: Any, frame: Any, path: Path, labels: Mapping[str, Any], formats: Mapping[str, str]
     ) -> None:
-        raise NotImplementedError
+        """Write a frame by the library's function for the form."""
 
+    @abstractmethod
     def _read(self, library: Any, **how: Any) -> Any:
-        raise NotImplementedError
+        """Return the frame and its meta data by the library's function for the form."""
 
     def _stored(self, name: str, cells: pa.ChunkedArray, rows: Rows) -> _Stored:
         """Return a column as the file holds it."""
