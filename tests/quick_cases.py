@@ -1,6 +1,7 @@
-"""Which cases of a test with many run in the gate: what `@pytest.mark.quick_cases` names; the others are `slow`.
+"""Which cases of a test with many run in the gate; the others are `slow`.
 
-A name is the id of a case, or a pattern of ids (`rfka-*`).
+`@pytest.mark.quick_cases` names those that run: an id, or a pattern of ids (`rfka-*`). Where few of many take long,
+`@pytest.mark.slow_cases` names these by their ids instead.
 """
 
 from __future__ import annotations
@@ -10,22 +11,30 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-MARK = "quick_cases"
+MARKS = ("quick_cases", "slow_cases")
 
 
-def _named(item: pytest.Item) -> tuple[str, ...] | None:
-    """Return the cases that a test names; None where it names none, or has no cases."""
-    marker = item.get_closest_marker(MARK)
-    return None if marker is None or not hasattr(item, "callspec") else marker.args
+def _named(item: pytest.Item) -> tuple[str, tuple[str, ...]] | None:
+    """Return the mark of a test with cases, and the cases that it names; None where there is no mark, or no case."""
+    if not hasattr(item, "callspec"):
+        return None
+    return next(((mark.name, mark.args) for mark in item.iter_markers() if mark.name in MARKS), None)
+
+
+def _names(mark: str, case: str, name: str) -> bool:
+    """Return whether a name stands for a case: as a pattern, or, where cases are slow, as it is written."""
+    return fnmatchcase(case, name) if mark == "quick_cases" else case == name
 
 
 class QuickCases:
-    """Hooks that mark as slow what is not named, and refuse names that no case has: none would be left in the gate."""
+    """Hooks that mark cases as slow, and refuse names that no case has, and tests that leave no case in the gate."""
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
-        """Mark a case that its test does not name."""
-        named = _named(item)
-        if named is not None and not any(fnmatchcase(item.callspec.id, name) for name in named):  # type: ignore[attr-defined]
+        """Mark a case that is slow."""
+        if (found := _named(item)) is None:
+            return
+        mark, names = found
+        if any(_names(mark, item.callspec.id, name) for name in names) == (mark == "slow_cases"):  # type: ignore[attr-defined]
             item.add_marker(pytest.mark.slow)
 
     @pytest.hookimpl(tryfirst=True)
@@ -33,15 +42,16 @@ class QuickCases:
         """Look for every name among the cases, unless somebody has asked for single ones."""
         if any("[" in argument for argument in config.args):
             return
-        names: dict[str, set[str]] = {}
+        marks: dict[str, tuple[str, tuple[str, ...]]] = {}
         cases = defaultdict(set)
         for item in items:
-            named = _named(item)
-            if named is not None:
+            if (found := _named(item)) is not None:
                 test = item.nodeid.split("[")[0]
-                names[test] = set(named)
+                marks[test] = found
                 cases[test].add(item.callspec.id)  # type: ignore[attr-defined]
-        for test, named in names.items():
-            absent = {name for name in named if not any(fnmatchcase(case, name) for case in cases[test])}
-            if not named or absent:
+        for test, (mark, names) in marks.items():
+            absent = {name for name in names if not any(_names(mark, case, name) for case in cases[test])}
+            if not names or absent:
                 raise pytest.UsageError(f"{test} names cases that it has not: {sorted(absent)}")
+            if mark == "slow_cases" and cases[test] <= set(names):
+                raise pytest.UsageError(f"{test} leaves no case in the gate")

@@ -15,7 +15,7 @@ LARGEST_FILES: Mapping[str, int] = {
     ".params.json": 1024 * _MEGABYTE,
     ".report.json": 64 * _MEGABYTE,
     ".report.html": 64 * _MEGABYTE,
-    ".datapackage.json": 64 * _MEGABYTE,
+    ".datapackage.json": 16 * _MEGABYTE,
     ".signature.json": 64 * _MEGABYTE,
     ".croissant.json": 64 * _MEGABYTE,
     ".registry.yaml": 64 * _MEGABYTE,

@@ -46,6 +46,7 @@ def audited(release: anonkit.Release, runs: int) -> tuple[LossBound, dict[str, d
     return found, {str(part["name"]): dict(part) for part in found.columns}
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 def test_the_coins_show_most_of_their_claim_and_never_more() -> None:
     """Three quarters of epsilon 1 are for the rows: more than seven tenths of that."""

@@ -46,6 +46,7 @@ def audited(table: pa.Table, runs: int, policy: Policy = POLICY, **given: Any) -
     return rerun(release.report, release.params, table, runs=runs)
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 def test_a_true_claim_is_not_refuted_and_shown_in_part() -> None:
     """Two noisy tables that share an epsilon of 4: more than 1 is found, never more than the claim."""
@@ -68,6 +69,7 @@ def test_a_false_claim_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.surest > found.claimed == pytest.approx(0.4)
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 def test_a_claim_with_a_delta_is_audited_at_its_delta() -> None:
     """A large delta may show much of what was found, so that less of it speaks against epsilon."""
@@ -199,6 +201,7 @@ def test_no_method_is_refuted(method: str) -> None:
     assert found.surest <= found.claimed
 
 
+@pytest.mark.slow
 def test_an_audit_has_the_bound_and_the_same_seed_gives_it_again() -> None:
     """In the JSON beside the attacks, without a cell of the source; 0 runs leave it out."""
     release = anonkit.release(TABLE, method="dp-nb", epsilon=4.0, policy=POLICY, ledger=None)

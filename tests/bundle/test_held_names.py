@@ -125,6 +125,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 ODD = ("People", "%22Odd.Name%22", "open.people", "%22Op%22%22en%22.%22P%22")
 
 
+@pytest.mark.slow_cases("People")
 @pytest.mark.parametrize("table", ODD)
 def test_what_was_exported_is_read_under_the_same_address(table: str, release: Path, tmp_path: Path) -> None:
     """In SQLite and DuckDB."""

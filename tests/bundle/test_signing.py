@@ -288,6 +288,7 @@ def test_a_copy_under_the_same_names_keeps_the_signature(
     assert failed(anonkit.validate(renamed, signed_by=keys[1])) == {"signature", "signed_files"}
 
 
+@pytest.mark.slow
 def test_recipes_and_batches_are_signed_too(keys: tuple[Path, Path], tmp_path: Path) -> None:
     """The key of a recipe is looked for in its folder; `apply --sign` signs the next batch."""
     shutil.copy(keys[0], tmp_path / "owner.pem")

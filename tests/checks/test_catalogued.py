@@ -311,6 +311,7 @@ def test_an_entry_of_another_version_is_held_against_the_sentence(
     assert [check.passed for check in catalogue_checks(place, schema, other, None)] == [False, False]
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 def test_copies_and_replacements_keep_no_entry_of_another_release(customers: pa.Table, tmp_path: Path) -> None:
     """Under its own name a copy has them, under another none; a new release without them removes the old ones."""

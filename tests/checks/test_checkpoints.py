@@ -68,7 +68,7 @@ SPARK = pytest.param("spark", marks=pytest.mark.slow)
 """Every query of a small table takes Spark a second: its counts are compared in the gate, its checkpoints beside it."""
 
 
-@pytest.mark.quick_cases("SUMMARY-pandas", "SUMMARY-postgresql", "BOOLEAN_ONLY-sqlite", "BOOLEAN_ONLY-duckdb")
+@pytest.mark.quick_cases("SUMMARY-pandas", "BOOLEAN_ONLY-sqlite", "BOOLEAN_ONLY-duckdb")
 @pytest.mark.parametrize("backend", [*BACKENDS[:-1], SPARK])
 @pytest.mark.parametrize("shown", ["SUMMARY", "BOOLEAN_ONLY"])
 def test_a_checkpoint_passes_and_fails(
@@ -99,6 +99,7 @@ def test_a_checkpoint_passes_and_fails(
         ax.require_all(failed, 4)
 
 
+@pytest.mark.slow_cases("duckdb", "postgresql")
 @pytest.mark.pinned
 @pytest.mark.parametrize("backend", [*BACKENDS[:-1], SPARK])
 def test_a_partition_is_looked_at_by_itself(
@@ -155,6 +156,7 @@ def test_a_partition_that_is_not_there_is_no_success(
         ax.require_all(result, 1)
 
 
+@pytest.mark.slow_cases("spark")
 @pytest.mark.parametrize("backend", ["duckdb", "postgresql", pytest.param("spark", marks=pytest.mark.untraced)])
 def test_not_a_number_is_a_missing_value(
     backend: str, released: Path, tmp_path: Path, request: pytest.FixtureRequest
@@ -257,6 +259,7 @@ def test_the_page_runs(
     assert (tmp_path / "go-ahead").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("temporary")
 def test_the_example_blocks_publication(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The go-ahead is there after the run that holds and gone after the one that does not."""

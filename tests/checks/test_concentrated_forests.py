@@ -168,6 +168,7 @@ FORGERIES: dict[str, tuple[Edit, str]] = {
 """What a forger does, and the check that refuses it; nothing where the files cannot be read as a release any more."""
 
 
+@pytest.mark.slow_cases("searched")
 @pytest.mark.parametrize("name", ["files", "pure", "searched"])
 def test_rewriting_alone_is_no_forgery(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """The true releases validate."""

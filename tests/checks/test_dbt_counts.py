@@ -97,6 +97,7 @@ def test_no_diversity_passes_that_a_recount_does_not_find(rows: list[Any], l: in
         assert passes == (own["l"] >= l)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from("ab"), TEXTS), min_size=1, max_size=12), st.floats(0.05, 0.95))
 def test_no_closeness_passes_that_a_recount_does_not_find(rows: list[Any], t: float) -> None:
     """A text that SQL may not fold fails."""

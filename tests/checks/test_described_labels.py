@@ -175,6 +175,7 @@ def no_explanation(files: Files) -> None:
     del _fields(files)[0][KEY]
 
 
+@pytest.mark.slow_cases("another_bound")
 @pytest.mark.parametrize("edit", [another_bound, another_value, no_explanation])
 def test_an_explanation_that_the_recoding_contradicts_is_refused(explained: Files, edit: Any, tmp_path: Path) -> None:
     """The receiver reads labels by the descriptor: `validate` compares it with the recoding."""

@@ -70,6 +70,7 @@ def test_the_recount_equals_the_definitions(rows: list[Row], numeric: bool, miss
         assert found.sensitive["s"][name] == pytest.approx(plain[name]), name
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 @settings(max_examples=40, deadline=None)
 @given(ROWS, st.booleans())

@@ -120,7 +120,7 @@ class Drawn:
         return data, workers
 
 
-@pytest.mark.quick_cases("1", "5", "6", "9")
+@pytest.mark.quick_cases("1", "5")
 @pytest.mark.parametrize("seed", range(12))
 def test_the_figures_are_those_of_one_machine(seed: int, tmp_path: Path) -> None:
     """Of columns of every kind, with missing cells, however the rows lie in files: no row is read here."""
@@ -132,7 +132,7 @@ def test_the_figures_are_those_of_one_machine(seed: int, tmp_path: Path) -> None
     assert found == measure(drawn.table, drawn.names, recursive=(2, 3, 4), **drawn.asked)
 
 
-@pytest.mark.quick_cases("1", "2", "5", "6", "7", "10")
+@pytest.mark.quick_cases("1", "2")
 @pytest.mark.parametrize("seed", range(12))
 def test_people_are_those_of_one_machine(seed: int, tmp_path: Path) -> None:
     """By class and value, with rows of nobody too; what is told of people is compared with the same rows."""
@@ -156,6 +156,7 @@ def test_people_are_those_of_one_machine(seed: int, tmp_path: Path) -> None:
     assert alike == fewest_alike(drawn.table, drawn.names, "person")
 
 
+@pytest.mark.slow
 def test_numbers_hardly_two_of_which_are_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of pairs in groups of hundreds: the same distances and entropies to the last digit."""
     drawn = np.random.default_rng(5)
@@ -239,6 +240,7 @@ class Answerless(Elsewhere):
         return [message for at, message in enumerate(made, first) if at != self.at]
 
 
+@pytest.mark.slow_cases("confidence", "people", "parts")
 @pytest.mark.parametrize("asked", ["values", "people", "sets", "confidence", "parts"])
 def test_whichever_answer_is_lost_is_noticed(asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of classes, of people, of values, of whole sets of rows: each in turn."""

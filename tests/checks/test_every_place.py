@@ -114,6 +114,7 @@ def _accepted(files: Files, family: str, drawn: Iterable[Mutant]) -> list[tuple[
     return [(mutant.place, mutant.change) for mutant in tried if is_accepted(files, mutant)]
 
 
+@pytest.mark.slow_cases("safepub", "forest", "whose rows", "k-anonymous", "marginals", "local", "tables")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_change_of_any_place_is_refused(small_releases: dict[str, Files], family: str) -> None:
     """Of some places and changes, drawn from all; those listed apart."""
@@ -146,6 +147,7 @@ def _needless(files: Files, family: str, listed: Iterable[str]) -> list[str]:
     return [place for place in listed if not any(is_accepted(files, one) for one in below[place])]
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 def test_a_listed_place_is_accepted(small_releases: dict[str, Files]) -> None:
     """In one of its changes at least, of one family: a place that is refused anyway must not be on the list."""

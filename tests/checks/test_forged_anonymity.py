@@ -241,6 +241,7 @@ def test_a_forged_k_anonymous_release_is_refused(
     refused(releases[method], ANY_ANONYMOUS[forgery], tmp_path)
 
 
+@pytest.mark.slow_cases("a label its parts cannot make-rfka")
 @pytest.mark.parametrize(("forgery", "method"), over(GLOBAL, ("rfka", "greedy-hamdist")))
 def test_a_forged_global_recoding_is_refused(
     releases: dict[str, Files], method: str, forgery: str, tmp_path: Path

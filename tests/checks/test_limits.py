@@ -30,6 +30,7 @@ from checks.leaf_mutants import Mutant
 from checks.small_releases import FAMILIES, made
 
 import anonkit
+from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.json_documents import parse_json, read_json
 from anonkit.bundle.release_names import DATA, NAMED
 from anonkit.bundle.size_limits import LARGEST_FILES, MOST_CELLS, STATED_SIZES
@@ -230,6 +231,7 @@ def _fuzzed(family: str, folder: Path, most: int | None, seed: int = 1) -> list[
 needs_limits = pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
 
 
+@pytest.mark.slow_cases("k-anonymous")
 @needs_limits
 @pytest.mark.parametrize("family", ["k-anonymous", "forest"])
 def test_a_few_numbers_and_lengths(family: str, tmp_path: Path) -> None:
@@ -257,6 +259,7 @@ SIDE_FILES: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.slow_cases("tree of many levels", "tree of many values")
 @needs_limits
 @pytest.mark.parametrize("what", SIDE_FILES)
 def test_what_a_policy_names_is_read_within_limits(what: str, tmp_path: Path) -> None:
@@ -380,6 +383,26 @@ def test_no_size_is_believed(tmp_path: Path, key: str) -> None:
     path.write_text(json.dumps(document).replace(str(STATED_SIZES[key]), str(STATED_SIZES[key] + 1)))
     with pytest.raises(ReleaseFormatError, match=f"states {key} beyond"):
         read_json(path)
+
+
+@pytest.mark.parametrize("suffix", LARGEST_FILES)
+def test_a_document_beyond_its_size_is_not_parsed(suffix: str, tmp_path: Path) -> None:
+    """A hundred thousand files of a descriptor took 24 s of processor time: it is refused by its size."""
+    path, largest = tmp_path / f"out{suffix}", LARGEST_FILES[suffix]
+    with path.open("wb") as file:
+        file.truncate(largest + 1)
+    with pytest.raises(ReleaseFormatError, match=f"such a file has at most {largest:,}"):
+        read_capped(path)
+
+
+def test_a_descriptor_of_very_many_files_is_refused_by_its_size(release: Path) -> None:
+    """Whoever opens a release has its descriptor parsed several times."""
+    descriptor = release.with_suffix(".datapackage.json")
+    document = json.loads(descriptor.read_text())
+    document["resources"] *= (17 << 20) // len(json.dumps(document["resources"]))
+    descriptor.write_text(json.dumps(document))
+    with pytest.raises(ReleaseFormatError, match="such a file has at most"):
+        anonkit.load(release)
 
 
 def test_more_values_than_memory_are_counted_before_they_are_made() -> None:

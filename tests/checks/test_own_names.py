@@ -136,6 +136,7 @@ def _sizes(found: Any) -> list[int]:
     return sorted(size for size, classes in found.sizes for _ in range(classes))
 
 
+@pytest.mark.slow_cases("JSON Lines", "partitioned", "turned parts", "in memory", "TSV", "oddly called")
 @pytest.mark.parametrize("form", FORMS)
 def test_each_column_is_counted_by_its_own_name(form: str, tmp_path: Path) -> None:
     """Classes under any two columns of names that differ in capitals, quotes or dots are those that Python counts."""
@@ -164,6 +165,7 @@ def _figures(found: Disclosure, sensitive: str) -> tuple[Any, ...]:
     return found.class_sizes, found.people_sizes, found.sensitive[sensitive], found.uniform.share
 
 
+@pytest.mark.slow
 @given(names=st.lists(st.sampled_from(NAMES), min_size=2, max_size=5, unique=True), data=st.data())
 @settings(deadline=None)
 def test_what_is_counted_does_not_depend_on_names(names: list[str], data: st.DataObject) -> None:

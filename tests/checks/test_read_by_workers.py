@@ -76,6 +76,7 @@ def _release(method: str, folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow_cases("bounds", "mondrian")
 @pytest.mark.untraced
 @pytest.mark.parametrize("method", METHODS)
 def test_the_checks_are_the_same_and_no_row_is_read_here(method: str, released: Released, tmp_path: Path) -> None:
@@ -115,6 +116,7 @@ def _forged(data: Path, edit: Callable[[pa.Table], pa.Table]) -> None:
     pq.write_table(edit(table).replace_schema_metadata(table.schema.metadata), part)
 
 
+@pytest.mark.slow_cases("mondrian-_a_class_of_one-checks0")
 @pytest.mark.parametrize(
     ("method", "edit", "checks"),
     [

@@ -116,6 +116,7 @@ def _rows(keys: Sequence[str]) -> list[str]:
     return [key for key in keys if "/part-" in key]
 
 
+@pytest.mark.slow_cases("mondrian", "bounds")
 @pytest.mark.untraced
 @pytest.mark.parametrize("method", METHODS)
 def test_the_checks_are_the_same_and_no_row_is_fetched_here(
@@ -135,6 +136,7 @@ def test_the_checks_are_the_same_and_no_row_is_fetched_here(
     assert list(workers.scratch.glob(f"{_PREFIX}*")) == []
 
 
+@pytest.mark.slow_cases("bounds")
 @pytest.mark.parametrize("method", ["mondrian", "bounds"])
 def test_rows_that_this_machine_reads_are_brought_to_it(
     method: str,
@@ -153,6 +155,7 @@ def test_rows_that_this_machine_reads_are_brought_to_it(
     assert len(_rows(bucket.read_keys)) == 4
 
 
+@pytest.mark.slow_cases("bounds")
 @pytest.mark.parametrize("method", ["mondrian", "bounds"])
 def test_sensitive_numbers_are_counted_where_the_files_are_fetched(
     method: str,

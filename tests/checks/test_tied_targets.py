@@ -34,6 +34,7 @@ def table(copies: bool) -> pa.Table:
     return pa.table({**named, "label": pa.array(label.astype(int).astype(str))})
 
 
+@pytest.mark.slow_cases("0.2-True-2")
 @pytest.mark.parametrize(("epsilon", "copies", "pairs"), [(0.2, False, 1), (0.2, True, 2), (0.08, False, 0)])
 def test_a_pair_of_the_target_is_rebuilt_and_no_other_passes_for_it(
     epsilon: float, copies: bool, pairs: int, tmp_path: Path

@@ -39,6 +39,7 @@ def with_names(files: Files) -> None:
     files.say_everywhere()
 
 
+@pytest.mark.slow_cases("rr")
 @pytest.mark.parametrize("method", NOISY)
 def test_a_column_that_the_params_do_not_describe_is_refused(
     releases: dict[str, Files], method: str, tmp_path: Path

@@ -31,6 +31,7 @@ def test_machines_get_the_keys_of_the_contract(cli: Any, table: Path, released: 
         assert {"attack_rate", "control_rate", "risk", "ci"} <= set(document[name])
 
 
+@pytest.mark.slow
 def test_a_claimed_epsilon_has_a_lower_bound_beside_it(cli: Any, tmp_path: Path) -> None:
     """In the terminal and in the JSON, from noise that is drawn anew; 0 runs leave it out. No ledger is touched."""
     source, out = tmp_path / "in.parquet", tmp_path / "release" / "out.parquet"

@@ -103,6 +103,7 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]
 OTHER = ("--method", "mondrian", "--k", "4", "--identifier", "name", "--quiet")
 
 
+@pytest.mark.slow_cases("deleted-", "deleted-y", "deleted-n", "forced-n")
 @pytest.mark.parametrize("answer", ["y", "n", ""])
 @pytest.mark.parametrize("way", ["deleted", "forced"])
 def test_a_try_out_is_asked_for_and_withdrawn(
@@ -121,6 +122,7 @@ def test_a_try_out_is_asked_for_and_withdrawn(
     assert states == (["committed", "rolled back"] if answer == "y" else ["withdrawn", "committed"])
 
 
+@pytest.mark.slow
 def test_nothing_is_asked_where_nobody_answers_or_nothing_was_replaced(
     cli: Any, table: Path, released: Path, at_a_terminal: Any
 ) -> None:

@@ -86,6 +86,7 @@ POLICY = {
 }
 
 
+@pytest.mark.slow
 def test_the_same_table_is_the_same_release_wherever_it_stands(places: dict[str, str]) -> None:
     """Seeded releases of a file, three databases and a lake hold the same rows: nobody who was deleted is counted."""
     tables = {}

@@ -156,6 +156,7 @@ def test_the_owner_sees_the_figures_who_asks_for_them(cli: Any, table: Path, pol
     assert told["source"]["rows"] == 75317531
 
 
+@pytest.mark.slow_cases("rr", "dp-nb")
 @pytest.mark.parametrize("method", OPTIONS)
 def test_a_dry_run_tells_nothing_of_the_rows(method: str, cli: Any, table: Path, policy: Path, planted: None) -> None:
     """Under noise nothing is published that its figures could follow from: two tables print the same. Under k-anonymity
@@ -216,6 +217,7 @@ def test_a_dry_run_draws_for_its_owner_alone(
     assert (charged.code, "is booked in the ledger" in charged.err) == (1, True)
 
 
+@pytest.mark.slow
 def test_apply_and_run_keep_to_it(cli: Any, table: Path, policy: Path, planted: None) -> None:
     """The other commands that release: the figures of the owner when he asks, and else none of them."""
     first = table.with_name("out.parquet")

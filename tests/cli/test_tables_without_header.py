@@ -81,6 +81,7 @@ SOURCES: dict[str, Callable[[Path], Path]] = {
 }
 
 
+@pytest.mark.slow_cases("TSV", "workbook", "CSV", "CSV with a mark and semicolons")
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_text_source_is_refused_and_read_where_it_is_said(cli: Any, tmp_path: Path, source: str) -> None:
     """Exit code 2 without a cell; all rows with --no-header and --names; one row less with --header."""
@@ -170,6 +171,7 @@ def test_every_command_refuses_and_reads(cli: Any, headerless: Path, command: st
     assert ran.code == 0, ran.err
 
 
+@pytest.mark.slow
 def test_a_recipe_says_it(cli: Any, headerless: Path) -> None:
     """`header` and `names` are keys; of another type they are refused."""
     recipe = headerless.with_name("recipe.toml")

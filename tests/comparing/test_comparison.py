@@ -88,6 +88,7 @@ def test_the_price_can_be_charged(tmp_path: Path) -> None:
         anonkit.compare(table, epsilon=[1.0], **given)
 
 
+@pytest.mark.slow
 def test_a_method_with_k_and_an_epsilon_is_compared_by_epsilon_and_charged(tmp_path: Path) -> None:
     """safepub has both: epsilon is what is looked at, and epsilon and delta are booked, for an empty draw too."""
     table, ledger = bank_customers(2000, seed=1), tmp_path / "l.sqlite"

@@ -313,6 +313,7 @@ def test_every_recipe_of_a_paper_can_be_read(path: Path) -> None:
     assert len(set(names)) == len(names)  # an axis may be called epsilon, too
 
 
+@pytest.mark.slow_cases("004-ppnb")
 @pytest.mark.parametrize(
     "path",
     [

@@ -121,7 +121,7 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.quick_cases("dp-nb", "dp-tables", "rr", "ppnb")
+@pytest.mark.quick_cases("dp-tables", "rr")
 @pytest.mark.parametrize("case", METHODS)
 def test_every_method_of_noise_is_foreseen(case: str, few: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows, columns and noise; a table of figures has no distributions, and answers have none of their own."""

@@ -41,6 +41,7 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow_cases("rr", "errph")
 @pytest.mark.parametrize("name", METHODS)
 def test_a_class_effect_is_told_where_there_is_one_and_not_elsewhere(name: str) -> None:
     """2,000 customers: told of all releases; with the classes dealt out at random of at most two in six."""

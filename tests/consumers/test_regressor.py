@@ -62,6 +62,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
+@pytest.mark.slow_cases("dp-forest")
 @pytest.mark.parametrize("method", KINDS)
 def test_a_release_of_numbers_validates_and_gives_a_regressor(outputs: dict[str, Path], method: str) -> None:
     """Better than the mean on rows it has not seen, with the scores of scikit-learn within their intervals."""

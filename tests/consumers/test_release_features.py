@@ -369,6 +369,7 @@ def test_a_column_that_is_nowhere_finer_than_a_mask_is_a_constant() -> None:
     np.testing.assert_array_equal(features_of(params, age=["*", "*"]), [[0, 0, 0], [0, 0, 0]])
 
 
+@pytest.mark.slow_cases("mondrian")
 @pytest.mark.parametrize("method", ["rfka", "mondrian", "datafly"])
 def test_no_feature_is_missing_whatever_a_release_shows(method: str) -> None:
     """Columns of `*`, missing cells, suppressed values: a model that takes no NaN learns and predicts at once."""

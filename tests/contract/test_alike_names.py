@@ -51,6 +51,7 @@ def _released(
     return made, sorted(map(tuple, zip(*columns, strict=True)), key=str)
 
 
+@pytest.mark.slow_cases("safepub", "greedy-hamdist", "datafly", "rfka", "incognito")
 @pytest.mark.parametrize("method", METHODS)
 def test_a_release_with_alike_names_is_that_of_other_names(method: str, tmp_path: Path) -> None:
     """Rows, figures and checks: nothing is counted under the name of another column; it validates."""
@@ -64,6 +65,7 @@ def test_a_release_with_alike_names_is_that_of_other_names(method: str, tmp_path
     assert sizes == expected_sizes
 
 
+@pytest.mark.slow_cases("xlsx")
 @pytest.mark.parametrize("form", ["csv", "xlsx", "arrow"])
 def test_a_release_with_alike_names_is_exported(form: str, tmp_path: Path) -> None:
     """And validates before and after."""

@@ -20,7 +20,7 @@ CELLS = {
 NAMES = ("count", "n", "class", "rows", "size", "people", "set")
 
 
-@pytest.mark.quick_cases("rfka-people", "mondrian-rows")
+@pytest.mark.quick_cases("mondrian-rows")
 @pytest.mark.parametrize("unit", [False, True], ids=["rows", "people"])
 @pytest.mark.parametrize("method", ["mondrian", "rfka"])
 def test_a_release_does_not_depend_on_what_columns_are_called(method: str, unit: bool, tmp_path: Path) -> None:

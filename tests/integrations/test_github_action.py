@@ -122,6 +122,7 @@ def test_a_name_of_a_folder_writes_no_output_of_the_step(published: Path, run: d
     assert output == ["pages<<anonkit-pages", f"{published}/one.report.html", "anonkit-pages"]
 
 
+@pytest.mark.slow
 def test_the_steps_of_the_action_run(published: Path, run: dict[str, str], tmp_path: Path, repository: Path) -> None:
     """The shell of the validating step, with the inputs as the runner sets them, in bash."""
     action: dict[str, Any] = yaml.safe_load((repository / ".github/actions/validate/action.yml").read_text("utf-8"))

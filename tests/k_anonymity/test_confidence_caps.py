@@ -48,6 +48,7 @@ def _largest(classes: list[Counter[Any]], value: Any) -> float:
     return max(counted[value] / counted.total() for counted in classes)
 
 
+@pytest.mark.slow_cases("incognito", "rfka", "mondrian")
 @pytest.mark.parametrize("method", METHODS)
 def test_no_class_tells_the_illness_of_a_box(method: str) -> None:
     """66 of 6,000 have it, all in one box of 69 rows: 51 % of a class at most, and every other value by its share."""
@@ -72,6 +73,7 @@ def test_what_nothing_bounds_is_said() -> None:
     assert any("25.0% of the rows are in groups with one value" in note for note in release.report["notes"])
 
 
+@pytest.mark.slow_cases("incognito", "rfka", "mondrian")
 @pytest.mark.parametrize("method", METHODS)
 def test_alpha_of_one_switches_the_cap_off(method: str) -> None:
     """The table is released as if the column were not sensitive: the box comes out at 95 %."""
@@ -119,6 +121,7 @@ def test_a_common_value_is_exempt_and_said_to_be() -> None:
     assert any("exempt" in note and "'flag'" in note for note in release.report["notes"])
 
 
+@pytest.mark.slow
 def test_a_sensitive_target_is_capped_and_a_plain_one_is_not() -> None:
     """Nobody said that a plain target is secret."""
     table = _box().drop_columns(["illness"])
@@ -161,6 +164,7 @@ def test_people_are_counted_where_a_unit_stands() -> None:
     assert len(_classes(release, "illness")) == 2  # 45 of 50 rows of the first one, and 5 of 10 people
 
 
+@pytest.mark.slow_cases("mondrian")
 @pytest.mark.parametrize("method", ["rfka", "mondrian"])
 def test_the_next_batch_keeps_the_caps_of_the_first(tmp_path: Path, method: str) -> None:
     """Whatever it holds itself: there a value that hardly anybody had is common."""

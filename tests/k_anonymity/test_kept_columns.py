@@ -85,6 +85,7 @@ def test_two_parts_are_released_or_nothing(
     assert check["passed"]
 
 
+@pytest.mark.slow
 @given(name=st.sampled_from(sorted(METHODS)), columns=tables)
 def test_what_k_rows_share_can_be_kept(name: str, columns: dict[str, list[Any]]) -> None:
     """A column is never refused whose values have k rows each: all others can be dropped for it."""
@@ -195,6 +196,7 @@ def _weighted(rows: pa.Table, settings: dict[str, Any], weights: dict[str, float
     )
 
 
+@pytest.mark.slow_cases("mondrian")
 @pytest.mark.parametrize("name", ["rfka", "rfka, greedy", "datafly", "incognito", "mondrian"])
 def test_detail_goes_where_it_is_worth_more(name: str) -> None:
     """Of two columns that tell alike, each has more detail where it has the larger weight."""
@@ -220,6 +222,7 @@ def _told_apart(release: anonkit.Release) -> dict[str, int]:
     return {name: n_shown(release, name) for name in ("p", "q")}
 
 
+@pytest.mark.slow
 def test_weights_of_1_change_nothing() -> None:
     """A weight for each column, all alike, is none."""
     rows = _unlikely()

@@ -225,6 +225,7 @@ def test_a_small_batch_passes_where_dropping_would_lose_too_many(earlier: Path, 
     assert anonkit.validate(tmp_path / "next.parquet").passed
 
 
+@pytest.mark.slow_cases("mondrian")
 def test_a_batch_whose_groups_are_large_enough_is_recoded_as_before(earlier: Path, tmp_path: Path) -> None:
     """Nothing is merged, and the params tell the recoding of the earlier release alone."""
     same = anonkit.apply(earlier, bank_customers(1_500, seed=21), max_suppression=0.5, ledger=None)
@@ -279,6 +280,7 @@ def test_spark_merges_the_same_groups(spark: Any, earlier: Path, tmp_path: Path)
     assert Counter(map(repr, local.to_arrow().to_pylist())) == Counter(map(repr, far.to_arrow().to_pylist()))
 
 
+@pytest.mark.slow
 @pytest.mark.quick_cases("rfka")
 @pytest.mark.parametrize("method", ["rfka", "mondrian"])
 def test_a_merged_batch_keeps_what_was_asked_of_people_and_of_secrets(method: str, tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ def test_the_same_table_is_recoded_to_the_same_cells(earlier: Path) -> None:
     assert left_out > 0 or rows[0] == rows[1]
 
 
+@pytest.mark.slow_cases("mondrian")
 def test_k_is_counted_anew_in_the_next_batch(earlier: Path) -> None:
     """A later batch is recoded alike, and its own classes have k rows."""
     batch = bank_customers(3_000, seed=2)

@@ -195,6 +195,7 @@ def release(table: pa.Table, output: Path, **more: Any) -> anonkit.Release:
     return anonkit.release(table, output=output, utility=False, **{**given, **more})
 
 
+@pytest.mark.slow_cases("unit")
 @pytest.mark.parametrize("role", ["unit", "identifier"])
 def test_the_same_people_a_year_later_are_not_a_new_dataset(tmp_path: Path, role: str) -> None:
     """By the unit, or by an identifier; it was booked as new. With a name the owner is told, and no file is."""
@@ -208,6 +209,7 @@ def test_the_same_people_a_year_later_are_not_a_new_dataset(tmp_path: Path, role
     assert "people in common" not in (tmp_path / "2024.report.json").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow_cases("server")
 def test_people_are_forgotten_or_never_remembered(tmp_path: Path, where: str) -> None:
     """`forget` deletes their tags and keeps the totals; `remember_people = false` is said by the release."""
     made = release(FEW, tmp_path / "a.parquet", ledger=where)

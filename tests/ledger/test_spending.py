@@ -348,11 +348,7 @@ anonkit.release(bank_customers(10, seed=1), method="rr", epsilon=1.0, policy=ban
 """
 
 
-@pytest.mark.quick_cases(
-    "anonkit.ledger.Ledger.reserve-after-file",
-    "anonkit.bundle.atomic._finish-before-file",
-    "anonkit.ledger.Ledger.commit-before-file",
-)
+@pytest.mark.quick_cases("anonkit.ledger.Ledger.reserve-after-file", "anonkit.ledger.Ledger.commit-before-file")
 @pytest.mark.parametrize("where", ["file", pytest.param("server", marks=pytest.mark.slow)], indirect=True)
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("step", STEPS)

@@ -143,7 +143,7 @@ def test_every_importance_works_with_every_search(small_customers: pa.Table, imp
 CONSTRAINTS = [{"l": 2.0}, {"entropy_l": 1.5}, {"recursive": "3,2"}, {"t": 0.2}, {"alpha": 0.7}]
 
 
-@pytest.mark.quick_cases("rfka-*", "mondrian-l")
+@pytest.mark.quick_cases("rfka-*")
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=lambda c: next(iter(c)))
 @pytest.mark.parametrize("method", ["rfka", "mondrian"])
 def test_diversity_is_kept_and_reported(small_customers: pa.Table, constraint: dict[str, Any], method: str) -> None:

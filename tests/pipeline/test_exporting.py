@@ -423,6 +423,7 @@ def _marked(folder: Path, mark: str) -> Path:
     return output
 
 
+@pytest.mark.slow_cases("duckdb-a file of ours", "duckdb-a file with another table")
 @pytest.mark.parametrize("others", [False, True], ids=["a file of ours", "a file with another table"])
 @pytest.mark.parametrize("form", ["sqlite", "duckdb"])
 def test_a_replaced_export_leaves_no_cell(tmp_path: Path, form: str, others: bool) -> None:

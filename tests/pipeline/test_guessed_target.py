@@ -95,6 +95,7 @@ def target_entry(release: anonkit.Release) -> dict[str, Any] | None:
     return next((column for column in release.report["columns"] if column["role"] == "target"), None)
 
 
+@pytest.mark.slow_cases("class", "rating")
 @pytest.mark.parametrize("name", LABELS)
 def test_an_evident_class_label_is_guessed_and_every_file_says_so(name: str) -> None:
     """It is released unchanged, and nowhere called declared."""
@@ -238,6 +239,7 @@ def test_the_terminal_says_guessed_also_when_it_is_quiet(
     assert entry["declared"] is False
 
 
+@pytest.mark.slow_cases("hours")
 @pytest.mark.parametrize("before", ["hours", None])
 def test_a_guess_that_differs_from_the_last_release_of_the_dataset_is_asked_about(
     tmp_path: Path, before: str | None

@@ -73,6 +73,7 @@ def _first(release: anonkit.Release) -> set[int]:
     return set(release.to_arrow().column("number").to_pylist()[:scored])
 
 
+@pytest.mark.slow_cases("mondrian")
 @pytest.mark.parametrize("method", METHODS)
 def test_no_label_of_the_rows_scored_moves_the_recoding(method: str) -> None:
     """All their labels are changed: recoding, rows and their order stay; of other rows a few change it."""
@@ -169,7 +170,7 @@ def test_where_the_search_sees_all_labels_nothing_is_public(options: dict[str, A
 OF_PEOPLE = {"columns": {name: how for name, how in POLICY["columns"].items() if name != "number"}}
 
 
-@pytest.mark.quick_cases("mondrian", "datafly")
+@pytest.mark.quick_cases("datafly")
 @pytest.mark.parametrize("method", [*METHODS, *UNGUIDED])
 def test_of_people_with_one_row_each_a_fifth_is_scored(method: str, tmp_path: Path) -> None:
     """Rows of nobody do not count; the figure is found again, and no label of the first rows moved anything."""

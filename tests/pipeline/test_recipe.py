@@ -22,7 +22,6 @@ LONG = re.compile("spark|adult-(diffprfs|mondrian|paper)")
 
 
 @pytest.mark.quick_cases(
-    "bank-rfka",
     "bank-ppnb",
     "bank-edprf",
     "car-c45-arithmetic",

@@ -92,7 +92,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 # --- what is written -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.quick_cases("mondrian-csv", "rr-sqlite", "dp-forest-xlsx")
+@pytest.mark.quick_cases("rr-sqlite", "dp-forest-xlsx")
 @pytest.mark.parametrize("form", COPIES)
 @pytest.mark.parametrize("method", METHODS)
 def test_the_release_and_its_copy_appear_together(method: str, form: str, tmp_path: Path) -> None:
@@ -201,6 +201,7 @@ def test_the_source_beside_a_release_is_never_removed(tmp_path: Path) -> None:
         anonkit.validate(source)
 
 
+@pytest.mark.slow
 def test_force_replaces_the_copy_that_is_listed(copied: Path) -> None:
     """The old copy goes with its release, under this form and under another."""
     ask(copied.with_suffix(".tsv"), force=True)
@@ -369,6 +370,7 @@ def test_a_changed_copy_fails(copied: Path, capfd: pytest.CaptureFixture[str]) -
         assert "copy" in capfd.readouterr().err
 
 
+@pytest.mark.slow_cases("tsv-.tsv", "sav-.sav", "dta-.dta", "arrow-.arrow", "xlsx-.xlsx")
 @pytest.mark.parametrize(("form", "suffix"), COPIES.items())
 def test_the_command_finds_the_release_beside_a_copy(
     form: str, suffix: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]

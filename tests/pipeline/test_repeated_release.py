@@ -72,6 +72,7 @@ def output(tmp_path: Path) -> Path:
     return tmp_path / "out.parquet"
 
 
+@pytest.mark.slow_cases("mondrian")
 @pytest.mark.parametrize("method", FAMILIES)
 def test_the_same_is_handed_back(tmp_path: Path, method: str) -> None:
     """Asked twice: the files are untouched, the ledger has one line, and it is said that nothing was made."""
@@ -392,6 +393,7 @@ def test_that_it_was_reused_travels_with_no_copy(output: Path) -> None:
     assert "reused" not in again.to_dict()
 
 
+@pytest.mark.slow
 def test_a_recipe_and_the_next_batch_are_recognised_too(tmp_path: Path) -> None:
     """`run` and `apply` are the same path."""
     (tmp_path / "recipe.toml").write_text(

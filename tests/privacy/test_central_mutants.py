@@ -604,6 +604,11 @@ def holders(what: Any) -> list[tuple[str, str]]:
     return [(key, known) for key, one in modules for known, value in list(vars(one).items()) if value is what]
 
 
+@pytest.mark.slow_cases(
+    "what attributes get right is added up",
+    "what both attributes get right counts twice",
+    "a pair is chosen without noise",
+)
 @pytest.mark.parametrize("name", NOISE)
 def test_a_mutant_of_noise_is_refused_by_the_test_of_its_law(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The named test fails with one line changed; then every name stands for what it did, and nothing is remembered."""

@@ -188,6 +188,7 @@ def test_a_budget_not_halved_is_caught(size: int) -> None:
     assert lower_bound_over_inputs(samples).lower_bound > 1.0
 
 
+@pytest.mark.slow_cases("42")
 @pytest.mark.parametrize("size", [2, 16, 42])
 def test_a_category_never_answered_blindly_is_caught(size: int) -> None:
     """Planted bug: one category betrays its owners, found without being told which."""

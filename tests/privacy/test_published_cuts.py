@@ -231,16 +231,7 @@ def check_labels(table: pa.Table, release: anonkit.Release) -> None:
                 assert covers(label, cell, pool, axis.get("missing_label", "missing")), name
 
 
-@pytest.mark.quick_cases(
-    "rfka",
-    "rfka --bins 5",
-    "rfka --search greedy",
-    "rfka --preset paper",
-    "greedy-hamdist",
-    "mondrian",
-    "datafly",
-    "incognito, 5 % suppressed",
-)
+@pytest.mark.quick_cases("rfka", "rfka --search greedy", "rfka --preset paper", "mondrian")
 @pytest.mark.parametrize("way", WAYS)
 def test_no_published_part_holds_fewer_than_k_rows_of_the_source(way: str) -> None:
     """Ten tables a method, five a variant: cuts, listed values and pools hold k source rows; labels their cells."""

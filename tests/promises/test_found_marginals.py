@@ -75,6 +75,7 @@ def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
     return found
 
 
+@pytest.mark.slow_cases("Gaussian, a target")
 @pytest.mark.untraced
 @pytest.mark.parametrize("form", FORMS)
 def test_a_release_of_every_form_validates_without_a_condition(
@@ -92,6 +93,7 @@ def test_a_release_of_every_form_validates_without_a_condition(
     assert verdict(forged(files, lambda one: None, tmp_path)) == (0, ())
 
 
+@pytest.mark.slow_cases("Gaussian, a target")
 @pytest.mark.parametrize("form", FORMS)
 def test_search_readings_and_tables_add_up_to_what_was_asked_for(form: str, forms: dict[str, Files]) -> None:
     """A quarter at most and half of delta for the search; what it leaves, at the other half, for all that follows."""
@@ -144,6 +146,7 @@ def test_what_the_search_leaves_is_spent_as_if_it_had_been_given(form: str, form
     assert abs(counted - declared) <= 64
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 def test_several_rows_a_person_and_replaced_ones_pay_for_them(tmp_path: Path) -> None:
     """Thresholds are higher, rates lower; the release validates in both relations."""

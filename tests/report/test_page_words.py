@@ -24,6 +24,7 @@ WORDS_OF_THE_CODE = (
 """What pages said once that their readers did not understand."""
 
 
+@pytest.mark.slow_cases("mondrian")
 @pytest.mark.parametrize("method", METHODS)
 def test_a_page_has_everyday_words_and_the_names_of_its_files(method: str, tmp_path: Path) -> None:
     """Nothing of the code, the real name of every file, and the page still shows its report when files are renamed."""

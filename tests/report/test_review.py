@@ -101,6 +101,7 @@ def test_too_few_attacks_are_said_with_what_they_could_have_shown() -> None:
     assert "None" not in " ".join(told)
 
 
+@pytest.mark.slow_cases("risk")
 @pytest.mark.parametrize("verdict", ["risk", "none measurable", "attack too weak", "not enough attacks"])
 def test_an_audit_never_lowers_a_counted_risk(reports: dict[str, Any], verdict: str) -> None:
     """What is counted on the released table stays; an attack may only put a larger one before it."""

@@ -84,6 +84,7 @@ def test_the_command_line_asks_and_takes_the_answer(tmp_path: Path, capsys: pyte
     released("--identifier", "who", "--target", "y", source="few.csv", name="few", code=2)
 
 
+@pytest.mark.slow_cases("mondrian")
 @pytest.mark.parametrize("method", ["rfka", "mondrian"])
 def test_the_next_batch_is_counted_alike(method: str, tmp_path: Path) -> None:
     """Every class of it holds ten different values too; a batch without the column is refused, and the word is kept."""
@@ -131,6 +132,7 @@ def test_rows_without_a_value_stay_and_count_for_nobody() -> None:
     assert candidates(release)["konto"] >= 10
 
 
+@pytest.mark.slow_cases("roles0")
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("roles", [ROLES, {"unit": ["konto", "sex"], "target": "outcome"}])
 def test_spark_counts_alike(roles: Mapping[str, Any], tmp_path: Path) -> None:
@@ -170,6 +172,7 @@ def hash_of(key: str) -> int:
     return sum(at * ord(letter) for at, letter in enumerate(key, 1))
 
 
+@pytest.mark.slow
 def test_rows_in_runs_of_one_person_are_asked_about_and_not_refused() -> None:
     """No column says whose they are: independent columns would give hardly a row a twin, and all have some."""
     random, n = np.random.default_rng(7), 300

@@ -146,6 +146,7 @@ def test_a_k_anonymous_release_gives_one_in_k(source: pa.Table) -> None:
     assert found["linkability"]["controls"]["identity"] > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.untraced
 def test_the_mechanism_is_known_to_the_attacker() -> None:
     """Little noise in many columns: the ranking by likelihood finds people's rows; much noise hides them."""

@@ -59,6 +59,7 @@ def test_every_secret_is_attacked_and_shown(source: pa.Table) -> None:
     assert found["secrets"][found["secret"]]["risk"] == worst["risk"]
 
 
+@pytest.mark.slow
 def test_a_number_is_guessed_within_what_counts_as_one(source: pa.Table) -> None:
     """More than fifty different numbers were left out without a word; a guess 25 off is as good as none off."""
     everything = {"quasi_identifiers": source.column_names}
@@ -71,6 +72,7 @@ def test_a_number_is_guessed_within_what_counts_as_one(source: pa.Table) -> None
     assert _audit(blurred, source, **everything)["secrets"]["pay"]["attack_rate"] > 0.95
 
 
+@pytest.mark.slow
 def test_the_width_of_a_release_is_the_one_it_states() -> None:
     """A tolerance of the policy, in the params, decides what a right guess is."""
     rows = _people(600, 1)
@@ -86,6 +88,7 @@ def test_the_width_of_a_release_is_the_one_it_states() -> None:
         assert (stated > 0) == (width is not None)
 
 
+@pytest.mark.slow
 def test_holders_of_a_rare_value_are_attacked_apart(source: pa.Table) -> None:
     """A flag of one in a hundred that is given away: among all guesses it hardly shows, among holders it does."""
     found = _audit(source, source)["secrets"]["flag"]
@@ -111,6 +114,7 @@ def test_holders_of_a_value_that_nothing_gives_away_are_not_told_from_others(sou
             assert entry["verdict"] in (NONE, FEW), (name, entry)
 
 
+@pytest.mark.slow
 def test_few_control_rows_do_not_hide_a_rare_value(source: pa.Table) -> None:
     """People who were not released are the control; the verdict beside it is that of the shuffled release."""
     found = _audit(source, source, control=_people(60, 9))["secrets"]["flag"]

@@ -213,6 +213,7 @@ def test_a_rule_that_was_told_of_independence_learns_no_weights() -> None:
     assert after.histograms > before.histograms
 
 
+@pytest.mark.slow
 def test_an_audit_of_the_reading_stays_below_its_price_and_finds_some_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two tables one row apart, by whether a reading is above the middle; fixed seeds, alpha 1e-3."""
     monkeypatch.setattr("anonkit.dp_trees.additive_model.class_pairs._CHANCE", 0.0)

@@ -161,6 +161,7 @@ def test_the_gaussian_noise_of_a_tiny_table_has_the_planned_law() -> None:
         assert np.mean(noise == value) == pytest.approx(expected, abs=5 * math.sqrt(expected / noise.size))
 
 
+@pytest.mark.slow
 def test_an_audit_at_delta_stays_below_epsilon() -> None:
     """The only row of a table of thirty attributes, there or not: its cells show some of the claim, and no more."""
     epsilon, delta = 2.0, 1e-3

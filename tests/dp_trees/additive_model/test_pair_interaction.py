@@ -291,6 +291,7 @@ def test_a_rule_that_a_pair_leads_pays_for_its_leaves_and_for_what_is_chosen_bel
     assert (few.weights, few.depth, few.splits, few.counts) == (0, 4, 0, Fraction(1, 5))
 
 
+@pytest.mark.slow
 def test_an_audit_of_the_choice_stays_below_its_price_and_finds_some_of_it() -> None:
     """Two tables one row apart, by whether a pair was chosen; fixed seeds, alpha 1e-3."""
     question, epsilon = question_of(THREE, rows=128.0), 2.0

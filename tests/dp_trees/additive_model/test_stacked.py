@@ -205,6 +205,7 @@ def _audit(others: np.ndarray, epsilon: float, runs: int, monkeypatch: pytest.Mo
     return lower_bound(*samples).lower_bound
 
 
+@pytest.mark.slow
 def test_a_short_audit_of_splits_and_weights_together_stays_below_the_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some releases that draw everything a release can draw: something is seen, and no more than is claimed."""
     assert 0.5 < _audit(OTHERS["the only row"], 6.0, 120, monkeypatch) <= 6.0

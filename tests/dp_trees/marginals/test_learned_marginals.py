@@ -182,6 +182,7 @@ def test_the_noise_of_a_tiny_table_has_the_planned_law() -> None:
             assert np.mean(flat == value) == pytest.approx(expected, abs=5 * math.sqrt(expected / flat.size) + 1e-9)
 
 
+@pytest.mark.slow
 def test_an_audit_from_outside_finds_some_of_epsilon_and_no_more() -> None:
     """The only row of a table of two columns, there or not: that both cells are above 0 shows .4 of the claim."""
     layout, epsilon = layout_of([2, 2]), 1.5

@@ -71,6 +71,7 @@ def small_tables(classes: int, values: int, most: int) -> list[np.ndarray]:
     return [np.array(table, dtype=np.int64).reshape(classes, values) for table in cells]
 
 
+@pytest.mark.slow_cases("2-3-2")
 @pytest.mark.parametrize(("classes", "values", "most"), [(2, 2, 4), (2, 3, 2), (3, 2, 2)])
 def test_one_row_moves_the_least_error_by_two_at_most(classes: int, values: int, most: int) -> None:
     """All small tables, one row more in each cell; a width of a row would be refuted."""

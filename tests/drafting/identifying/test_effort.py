@@ -61,6 +61,7 @@ def test_judging_is_linear_in_the_length_of_cells(kind: str) -> None:
     assert long <= 40 * max(short, 0.002)
 
 
+@pytest.mark.slow
 def test_judging_takes_at_most_a_tenth_of_a_release() -> None:
     """CPU seconds, on a table with a column that identifies; the best of two."""
     table = bank_customers(1_000, customer_id=True, rows_per_customer=3)

@@ -31,6 +31,7 @@ def _columns(n_rows: int, seed: int = 0) -> list[CodedColumn]:
     ]
 
 
+@pytest.mark.slow_cases("2")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_target_of_pure_noise_puts_nothing_together(seed: int) -> None:
     """Where forests know nothing of rows they have not seen, no cut is better than another, and all stay."""

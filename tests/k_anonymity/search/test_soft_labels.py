@@ -57,6 +57,7 @@ def test_without_two_classes_there_is_no_guide(labels: list[int]) -> None:
     assert _soft(labels).shape == (N, 0)
 
 
+@pytest.mark.slow_cases("40-32")
 @pytest.mark.parametrize(("n_classes", "n_guides"), [(2, 1), (3, 3), (40, 32)])
 def test_two_classes_need_one_guide_and_rare_classes_share_one(n_classes: int, n_guides: int) -> None:
     """Two classes are told by one probability, many by one each, up to a limit."""

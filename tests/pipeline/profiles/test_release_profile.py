@@ -128,6 +128,7 @@ def test_labels_are_read_by_their_bounds(tmp_path: Path) -> None:
     assert whole.report["method"] == {**fine.report["method"], "parameters": whole.report["method"]["parameters"]}
 
 
+@pytest.mark.slow_cases("rfka-parameters0")
 @pytest.mark.parametrize(
     ("method", "parameters"),
     [("rfka", {"k": 10}), ("rr", {"epsilon": 2.0}), ("dp-nb", {"epsilon": 1.0}), ("dp-tables", {"epsilon": 1.0})],
