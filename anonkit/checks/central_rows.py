@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from anonkit.checks.central_params import TAXONOMY, BoolArray, PublicColumn, Pub
 from anonkit.checks.central_target import rows_of_cells
 from anonkit.checks.gaussian_lines import gaussian_variance
 from anonkit.checks.missing_cells import forest_checks, is_none, is_thresholded
-from anonkit.checks.row_rules import changed_at_most, forbidden_classes, masks_of, rules_of
+from anonkit.checks.row_rules import ClassRules, changed_at_most, masks_of, rules_of
 from anonkit.promises.guarantee import Check
 
 IntArray = NDArray[np.int64]
@@ -99,8 +99,10 @@ def _differences(compared: Iterator[_Compared] | Iterator[_Compared | Check]) ->
 # --- codes -------------------------------------------------------------------------------------------------------
 
 
-def _batches(part: Path, facts: PublicFacts, steps: int) -> Iterator[tuple[IntArray, list[IntArray]]]:
-    """Yield labels and codes of the rows of a file.
+def _batches(
+    part: Path, facts: PublicFacts, steps: int, others: Sequence[str] = ()
+) -> Iterator[tuple[IntArray, list[IntArray], pa.RecordBatch]]:
+    """Yield labels and codes of the rows of a file, and the rows as they are shown.
 
     Those with a cell outside its domain, which are counted elsewhere, are left out.
 
@@ -108,13 +110,16 @@ def _batches(part: Path, facts: PublicFacts, steps: int) -> Iterator[tuple[IntAr
     ----------
     steps : int
         Places in a cell of a number.
+    others : sequence of str
+        Columns that are shown besides.
     """
-    for batch in iter_batches(part, [column.name for column in facts.columns], batch_rows=_BATCH_ROWS):
+    names = list(dict.fromkeys([*(column.name for column in facts.columns), *others]))
+    for batch in iter_batches(part, names, batch_rows=_BATCH_ROWS):
         codes = [codes_of(batch.column(column.name), column, steps) for column in facts.columns]
         known = np.all([own >= 0 for own in codes], axis=0)
         used = [own[known] for own in codes]
         labels = used.pop(0) if facts.has_target else np.zeros(int(known.sum()), dtype=np.int64)
-        yield labels, used
+        yield labels, used, batch if known.all() else batch.filter(pa.array(known))
 
 
 def codes_of(cells: pa.Array, column: PublicColumn, steps: int) -> IntArray:
@@ -155,7 +160,7 @@ def _bins(places: IntArray, domain: PublicDomain) -> IntArray:
     return np.where(places < 0, -1, np.searchsorted(np.array(domain.ends), places, side="right"))
 
 
-def _tally(data: Path, facts: PublicFacts, weigh: Callable[[list[IntArray]], FloatArray] | None, steps: int) -> Any:
+def _tally(data: Path, facts: PublicFacts, weigh: _Chances | None, steps: int) -> Any:
     """Count rows by class and code of each attribute; with `weigh` also add up its class weights of each row."""
     found = each_part(partial(_tally_of_part, facts=facts, weigh=weigh, steps=steps), parts_of(data))
     by_class, counts, sums = found[0]
@@ -167,16 +172,16 @@ def _tally(data: Path, facts: PublicFacts, weigh: Callable[[list[IntArray]], Flo
 
 
 def _tally_of_part(
-    part: Path, facts: PublicFacts, weigh: Callable[[list[IntArray]], FloatArray] | None, steps: int
+    part: Path, facts: PublicFacts, weigh: _Chances | None, steps: int
 ) -> tuple[IntArray, list[IntArray], list[FloatArray]]:
     """Count and add up the rows of one file; see `_tally`."""
     classes = facts.n_classes
     counts = [np.zeros((classes, attribute.domain.size), dtype=np.int64) for attribute in facts.attributes]
     sums = [np.zeros((classes, attribute.domain.size)) for attribute in facts.attributes]
     by_class = np.zeros(classes, dtype=np.int64)
-    for labels, codes in _batches(part, facts, steps):
+    for labels, codes, shown in _batches(part, facts, steps, () if weigh is None else weigh.rules.columns):
         by_class += np.bincount(labels, minlength=classes)
-        weights = None if weigh is None else weigh(codes)
+        weights = None if weigh is None else weigh(codes, shown)
         for at, own in enumerate(codes):
             size = facts.attributes[at].domain.size
             counts[at] += np.bincount(labels * size + own, minlength=classes * size).reshape(classes, size)
@@ -406,22 +411,24 @@ def _labels_by_scores(data: Path, params: Mapping[str, Any], facts: PublicFacts)
         np.array([attribute[at] for attribute in scores["attributes"]], dtype=np.int64)
         for at in range(len(facts.attributes))
     ]
-
-    masks = [rule for rule in masks_of(params, facts, _STEPS_IN_A_CELL) if facts.target.name in rule]
-    chances = _Chances(trees=params["trees"], facts=facts, regions=regions, leaves=leaves, tables=tables, masks=masks)
+    rules = ClassRules.of(params, facts)
+    chances = _Chances(trees=params["trees"], facts=facts, regions=regions, leaves=leaves, tables=tables, rules=rules)
     _, counts, sums = _tally(data, facts, chances, _STEPS_IN_A_CELL)
     for column, rows, mean in zip(facts.attributes, counts, sums, strict=True):
         yield _Compared(name=column.name, found=rows, expected=mean, allowed=np.zeros(rows.shape))
     missing = {column.name: int(rows[:, -1].sum()) for column, rows in zip(facts.attributes, counts, strict=True)}
     yield from forest_checks(params, facts, missing)
     if facts.target.domain.fine:
-        yield _numbers_in_bins(data, params["target"]["histogram"], facts)
+        yield _numbers_in_bins(data, params["target"]["histogram"], facts, rules)
 
 
-def _numbers_in_bins(data: Path, histogram: Mapping[str, Any], facts: PublicFacts) -> _Compared:
-    """Compare the numbers of a target within their bins with the published histogram of it."""
+def _numbers_in_bins(data: Path, histogram: Mapping[str, Any], facts: PublicFacts, rules: ClassRules) -> _Compared:
+    """Compare the numbers of a target within their bins with the published histogram of it.
+
+    Rows that may have a part of their bin alone are left out: a public rule is about them.
+    """
     domain = facts.target.domain
-    found: IntArray = np.sum(each_part(partial(_places_of_part, target=facts.target), parts_of(data)), axis=0)
+    found: IntArray = np.sum(each_part(partial(_places_of_part, rules=rules), parts_of(data)), axis=0)
     rows, expected = rows_of_cells(histogram["counts"][: domain.fine], histogram["rate"]), np.zeros(domain.fine)
     for first, last in itertools.pairwise((0, *domain.ends)):
         own = rows[first:last] if rows[first:last].sum() > 0 else np.ones(last - first)
@@ -435,12 +442,14 @@ def _numbers_in_bins(data: Path, histogram: Mapping[str, Any], facts: PublicFact
     )
 
 
-def _places_of_part(part: Path, target: PublicColumn) -> IntArray:
+def _places_of_part(part: Path, rules: ClassRules) -> IntArray:
     """Count the cells of the grid of a target that the numbers of one file are in, shape (fine cells,)."""
+    target = rules.target
     found = np.zeros(target.domain.fine, dtype=np.int64)
-    for batch in iter_batches(part, [target.name], batch_rows=_BATCH_ROWS):
-        numbers = pc.drop_null(batch.column(0)).to_numpy(zero_copy_only=False)
-        places = _places(numbers, target.domain)
+    for batch in iter_batches(part, [target.name, *rules.columns], batch_rows=_BATCH_ROWS):
+        free = pa.array(~rules.forbidden(batch).any(axis=1)) if rules.rules else None
+        shown = batch.column(target.name) if free is None else batch.column(target.name).filter(free)
+        places = _places(pc.drop_null(shown).to_numpy(zero_copy_only=False), target.domain)
         found += np.bincount(places[places >= 0], minlength=target.domain.fine)
     return found
 
@@ -457,20 +466,19 @@ class _Chances:
     """Scores of the nodes of each tree, shape (n_nodes, n_classes)."""
     tables: Sequence[IntArray]
     """Scores of the codes of each attribute in each region, shape (n_regions, codes, n_classes)."""
-    masks: Sequence[Mapping[str, BoolArray]] = ()
-    """Of each public rule that names the classes the codes that must not meet."""
+    rules: ClassRules
+    """The public rules that name the target."""
 
-    def __call__(self, codes: list[IntArray]) -> FloatArray:
-        """Return the probabilities, shape (n_rows, n_classes)."""
+    def __call__(self, codes: list[IntArray], shown: pa.RecordBatch) -> FloatArray:
+        """Return the probabilities of rows, of which a rule reads what they show, shape (n_rows, n_classes)."""
         places = [_leaf_of_rows(tree, self.facts, codes) for tree in self.trees]
         region = self.regions[places[0]]
         total = sum((table[place] for table, place in zip(self.leaves, places, strict=True)), np.zeros(()))
         total = total + sum((table[region, own] for table, own in zip(self.tables, codes, strict=True)), np.zeros(()))
         total = np.asarray(total * _SCORE_UNIT, dtype=np.float64)
         raised = np.exp(total - total.max(axis=1, keepdims=True))
-        if self.masks and len(raised):
-            by_name = {own.name: one for own, one in zip(self.facts.attributes, codes, strict=True)}
-            raised = np.where(forbidden_classes(self.masks, by_name, self.facts.target), 0.0, raised)
+        if self.rules.rules:
+            raised = np.where(self.rules.forbidden_classes(shown), 0.0, raised)
         return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 

@@ -217,15 +217,13 @@ def _is_meant(cells: pa.Array, values: Sequence[Any]) -> BoolArray:
 # --- what rules do to the rows of a model ------------------------------------------------------------------------
 
 
-def masks_of(params: Mapping[str, Any], facts: PublicFacts, parts: int = 1) -> list[dict[str, BoolArray]]:
+def masks_of(params: Mapping[str, Any], facts: PublicFacts) -> list[dict[str, BoolArray]]:
     """Return for each rule the codes of the counted columns that must not meet, the target by its classes.
 
     Parameters
     ----------
     params, facts
-        Whose rules fit the columns.
-    parts : int
-        Places in a cell of a number at which it may be shown.
+        Whose rules fit the columns; each cell of numbers is shown as one.
     """
     rules = rules_of(params)
     own = {**{column.name: column for column in facts.columns}, **determined_columns(params)}
@@ -235,7 +233,7 @@ def masks_of(params: Mapping[str, Any], facts: PublicFacts, parts: int = 1) -> l
         for name, values in rule.items():
             one = rules.determined.get(name)
             if one is None:
-                of, mask = name, _mask(own[name].domain, values, 1 if name == facts.target.name else parts)
+                of, mask = name, _mask(own[name].domain, values)
             else:
                 of = one.of
                 mask = np.array([_meant(one.cells.get(label), values) for label in own[of].domain.labels()], dtype=bool)
@@ -244,20 +242,13 @@ def masks_of(params: Mapping[str, Any], facts: PublicFacts, parts: int = 1) -> l
     return out
 
 
-def _mask(domain: PublicDomain, values: Sequence[Any], parts: int) -> BoolArray:
-    """Return which codes of a column are meant: of numbers cells of which any place at which they are shown is."""
-    out = np.zeros(domain.size, dtype=bool)
+def _mask(domain: PublicDomain, values: Sequence[Any]) -> BoolArray:
+    """Return which codes of a column are meant: of numbers the cells of the grid that are shown so."""
     if domain.bounds is None:
-        for at, label in enumerate(domain.labels()):
-            out[at] = label in values
-        return out
-    grid = domain.grid
-    shown = grid.divided(parts).middles
-    cells = np.searchsorted(grid.edges[1:-1], shown, side="right")
-    if domain.fine:
-        cells = np.searchsorted(np.array(domain.ends), cells, side="right")
-    out[np.unique(cells[(shown >= values[0]) & (shown <= values[1])])] = True
-    return out
+        return np.array([label in values for label in domain.labels()], dtype=bool)
+    shown = domain.grid.middles
+    meant = (shown >= values[0]) & (shown <= values[1])
+    return np.append(meant, np.zeros(int(domain.has_missing), dtype=bool))
 
 
 def _meant(cell: Any, values: Sequence[Any]) -> bool:
@@ -290,16 +281,46 @@ def changed_at_most(
     return expected + size / 3 + math.sqrt(size * size / 9 + 2 * expected * size) if expected else 0.0
 
 
-def forbidden_classes(
-    masks: Iterable[Masks], codes: Mapping[str, NDArray[np.int64]], target: PublicColumn
-) -> BoolArray:
-    """Return which classes rows must not have, shape (n_rows, n_classes)."""
-    n_rows = next(iter(codes.values())).size
-    out = np.zeros((n_rows, target.domain.size), dtype=bool)
-    for rule in masks:
-        met = np.ones(n_rows, dtype=bool)
-        for name, mask in rule.items():
-            if name != target.name:
-                met &= mask[codes[name]]
-        out |= met[:, np.newaxis] & rule.get(target.name, np.ones(target.domain.size, dtype=bool))
-    return out
+@dataclass(frozen=True, kw_only=True)
+class ClassRules:
+    """Rules that name the target: which of its values a row must not have, by what the row shows in other columns."""
+
+    rules: tuple[Mapping[str, Any], ...]
+    target: PublicColumn
+
+    @classmethod
+    def of(cls, params: Mapping[str, Any], facts: PublicFacts) -> ClassRules:
+        """Read the rules that name the target."""
+        named = tuple(rule for rule in rules_of(params).apart if facts.target.name in rule)
+        return cls(rules=named, target=facts.target)
+
+    @property
+    def columns(self) -> list[str]:
+        """The other columns of these rules, sorted."""
+        return sorted({name for rule in self.rules for name in rule if name != self.target.name})
+
+    def forbidden(self, batch: pa.RecordBatch) -> BoolArray:
+        """Return which values of the target rows must not have, of numbers which cells of its grid; missing last.
+
+        Returns
+        -------
+        bool array, shape (n_rows, values)
+        """
+        domain = self.target.domain
+        size = (domain.grid.cells if domain.bounds is not None else domain.cells) + domain.has_missing
+        out = np.zeros((batch.num_rows, size), dtype=bool)
+        for rule in self.rules:
+            met = np.ones(batch.num_rows, dtype=bool)
+            for name, values in rule.items():
+                if name != self.target.name:
+                    met &= _is_meant(_plain(batch.column(name)), values)
+            out |= met[:, np.newaxis] & _mask(domain, rule[self.target.name])
+        return out
+
+    def forbidden_classes(self, batch: pa.RecordBatch) -> BoolArray:
+        """Return which classes rows must not have: bins of which no cell is left, shape (n_rows, n_classes)."""
+        own, domain = self.forbidden(batch), self.target.domain
+        if not domain.fine:
+            return own
+        bins = np.logical_and.reduceat(own[:, : domain.fine], [0, *domain.ends[:-1]], axis=1)
+        return np.concatenate([bins, own[:, domain.fine :]], axis=1)

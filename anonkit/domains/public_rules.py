@@ -106,13 +106,8 @@ class Never:
         ]
         return f"never {' with '.join(parts)}"
 
-    def mask(self, name: str, domain: Domain, finer: int = 1) -> BoolArray:
-        """Return which codes of a column are meant, shape (size,); of numbers cells any part of which is shown so.
-
-        Parameters
-        ----------
-        finer : int
-            Parts of a cell, each of which may be shown.
+    def mask(self, name: str, domain: Domain) -> BoolArray:
+        """Return which codes of a column are meant, shape (size,); of numbers the cells that are shown so.
 
         Raises
         ------
@@ -126,13 +121,8 @@ class Never:
             raise ParameterError(f"the rule needs {kind} of column {name!r}")
         if isinstance(numbers, Grid):
             low, high = (float(value) for value in values)
-            parts = numbers.finer(finer)
-            shown = parts.midpoints()
-            cells = numbers.encode(shown).astype(np.int64)
-            if isinstance(domain, NumberBins):
-                cells = domain.bins_of_cells(cells)
-            meant = np.bincount(cells[(shown >= low) & (shown <= high)], minlength=domain.size) > 0
-            return np.asarray(meant[: domain.size], dtype=bool)
+            shown = numbers.midpoints()
+            return np.append((shown >= low) & (shown <= high), np.zeros(int(domain.has_missing), dtype=bool))
         known: dict[object, int] = {
             label: at for at, label in enumerate(domain.decode(np.arange(domain.size)).tolist())
         }
@@ -184,9 +174,7 @@ class PublicRules:
         of = self.determined
         return tuple(sorted({of[name].of if name in of else name for rule in self.never for name in rule.values}))
 
-    def masks(
-        self, domains: Mapping[str, Domain], finer: Mapping[str, int] | None = None
-    ) -> list[dict[str, BoolArray]]:
+    def masks(self, domains: Mapping[str, Domain]) -> list[dict[str, BoolArray]]:
         """Return for each `Never` which codes of which columns must not meet.
 
         A column that follows from another one is represented by that one.
@@ -195,14 +183,12 @@ class PublicRules:
         ----------
         domains : mapping of str to domain
             Of all columns that the rules name.
-        finer : mapping of str to int, optional
-            Parts of a cell of a column, 1 where it is not named.
         """
         out = []
         for rule in self.never:
             masks: dict[str, BoolArray] = {}
             for name in rule.values:
-                mask, of = rule.mask(name, domains[name], (finer or {}).get(name, 1)), name
+                mask, of = rule.mask(name, domains[name]), name
                 if name in self.determined:
                     of = self.determined[name].of
                     mask = mask[self.determined[name].codes(domains[of], domains[name])]
@@ -267,10 +253,11 @@ def possible_row(masks: Sequence[Mapping[str, BoolArray]], may_be: Mapping[str, 
     choices: list[list[tuple[int, frozenset[int]]]] = []
     for name in columns:
         of_rules = [at for at, rule in enumerate(masks) if name in rule]
-        met: dict[frozenset[int], int] = {}
-        for code in np.flatnonzero(may_be[name]).tolist():
-            met.setdefault(frozenset(at for at in of_rules if masks[at][name][code]), code)
-        choices.append(sorted(((code, rules) for rules, code in met.items()), key=lambda one: len(one[1])))
+        codes = np.flatnonzero(may_be[name])
+        met = np.array([masks[at][name][codes] for at in of_rules], dtype=bool).reshape(len(of_rules), codes.size)
+        _, firsts = np.unique(met, axis=1, return_index=True)
+        alike = [(int(codes[at]), frozenset(np.array(of_rules)[met[:, at]].tolist())) for at in sorted(firsts.tolist())]
+        choices.append(sorted(alike, key=lambda one: len(one[1])))
     left = [len(rule) for rule in masks]
 
     def found(depth: int) -> dict[str, int] | None:

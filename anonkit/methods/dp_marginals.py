@@ -23,7 +23,7 @@ from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import bins_parameter
 from anonkit.dp_trees.release.delta_method import DeltaMethod
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
-from anonkit.dp_trees.release.ruled_rows import RuledRows
+from anonkit.dp_trees.release.ruled_rows import RuledRows, check_rules
 from anonkit.dp_trees.release.synthesized import column_entries, expense
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, ConcentratedChoice, GaussianDraw
@@ -104,6 +104,10 @@ class DPMarginals(DeltaMethod):
         """True: every row keeps the public rules of the policy."""
         return True
 
+    def check_rules(self, policy: Policy) -> None:
+        """Refuse rules that leave no row possible in its cells."""
+        check_rules(policy, self.bins, self.bins)
+
     def schema(self, policy: Policy) -> MarginalSchema:
         """Return the columns, from public domains alone; a target that is a number has as many bins as others."""
         domains, number = public_domains(policy, ruled=True), numeric_target(policy)
@@ -127,7 +131,7 @@ class DPMarginals(DeltaMethod):
         Which noise is drawn is known when the rows are counted: a promise that waits for it would be no promise. Where
         domains were found in the table, the thresholds have spent a part of delta in any case.
         """
-        RuledRows.of(policy, self.schema(policy).domains, policy.target)
+        self.check_rules(policy)
         self.check_unit(policy)
         if policy.found_domains is not None or self.left(policy).delta:
             return self.approximate_promise(policy)

@@ -21,7 +21,7 @@ from anonkit.dp_trees.release.coded_rows import counted
 from anonkit.dp_trees.release.declared_schema import bins_parameter, schema_of
 from anonkit.dp_trees.release.delta_method import DeltaMethod
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
-from anonkit.dp_trees.release.ruled_rows import RuledRows
+from anonkit.dp_trees.release.ruled_rows import RuledRows, check_rules
 from anonkit.dp_trees.release.synthesized import column_entries, domains_budget, expense
 from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, GaussianDraw, gaussian_draws, row_rho_units
@@ -29,7 +29,7 @@ from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.noisy_histograms import gaussian_pays, noisy_tables, rows_by_class, rows_of, table_weights
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
-from anonkit.policy.public_domains import conditions_of, public_domains
+from anonkit.policy.public_domains import TARGET_BINS, conditions_of, public_domains
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
@@ -82,6 +82,10 @@ class DPNB(DeltaMethod):
     def keeps_rules(self) -> bool:
         """True: every row keeps the public rules of the policy."""
         return True
+
+    def check_rules(self, policy: Policy) -> None:
+        """Refuse rules that leave no row possible in its cells."""
+        check_rules(policy, self.bins, TARGET_BINS)
 
     def schema(self, policy: Policy) -> TreeSchema:
         """Return attributes and classes, from public domains alone."""
@@ -141,8 +145,7 @@ class DPNB(DeltaMethod):
 
     def guarantee(self, policy: Policy) -> CentralDP | ApproximateDP:
         """State the promise: the composition of the planned draws, never above the given epsilon and delta."""
-        schema = self.schema(policy)
-        RuledRows.of(policy, schema.domains, schema.target)
+        self.check_rules(policy)
         account = self.account(policy)
         if isinstance(account, ApproximateAccounting):
             return self.approximate_promise(policy)

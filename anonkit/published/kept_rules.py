@@ -22,6 +22,8 @@ from anonkit.errors import ParameterError
 
 _LEAST = 1e-12
 """Chance of a class at least, so that what is left of them adds up to more than 0."""
+_AT_ONCE = 1 << 24
+"""Rows times classes that are looked at together."""
 _ROUNDS = 60
 """Times that rows which break a rule look for another one; half of them within their class."""
 
@@ -59,7 +61,6 @@ class KeptRules:
         label: str | None,
         *,
         allowed: Mapping[str, BoolArray] | None = None,
-        finer: Mapping[str, int] | None = None,
     ) -> KeptRules:
         """Return the rules over domains.
 
@@ -72,26 +73,25 @@ class KeptRules:
             The class.
         allowed : mapping of str to bool array, optional
             Codes that a column may have, where not all of them are meant.
-        finer : mapping of str to int, optional
-            Parts of a cell of a column, each of which may be shown.
         """
         may_be = {}
         for name in rules.columns:
             own = np.ones(domains[name].size, dtype=bool)
             own[-1] = not domains[name].has_missing or own.size == 1
             may_be[name] = own if allowed is None or name not in allowed else allowed[name]
-        return cls(masks=rules.masks(domains, finer), may_be=may_be, label=label)
+        return cls(masks=rules.masks(domains), may_be=may_be, label=label)
 
     @property
     def columns(self) -> list[str]:
         """The columns that the rules name, without those that follow from others."""
         return list(self.may_be)
 
-    def check(self) -> None:
-        """Refuse rules that leave no row possible, or none of a class."""
-        classes = self.may_be[self.label].size if self.label in self.may_be else 1  # type: ignore[index]
+    def check(self, *, of_each_class: bool = True) -> None:
+        """Refuse rules that leave no row possible, or, where each class is drawn, none of a class."""
+        classes = self.may_be[self.label].size if of_each_class and self.label in self.may_be else 1  # type: ignore[index]
         for at in range(classes if self.masks else 0):
-            if possible_row(self.masks, self._of_class(at)) is None:
+            may_be = self._of_class(at) if of_each_class else self.may_be
+            if possible_row(self.masks, may_be) is None:
                 raise ParameterError("the rules on values that never meet leave no row possible, or none of a class")
 
     def _of_class(self, code: int) -> dict[str, BoolArray]:
@@ -104,15 +104,6 @@ class KeptRules:
     def names_label(self) -> bool:
         """True where a rule names the class."""
         return self.label in self.may_be
-
-    def chances(self, chances: FloatArray, codes: Mapping[str, IntArray]) -> FloatArray:
-        """Return the chances of the classes of rows, none for those that a row must not have, shape (n_rows, classes).
-
-        Each row has a class that it may have, since the rules were kept before.
-        """
-        may = ~self.forbidden(codes, chances.shape[1])
-        left = np.where(may, np.maximum(chances, _LEAST), 0.0)
-        return np.asarray(left / np.maximum(left.sum(axis=1, keepdims=True), _LEAST), dtype=np.float64)
 
     def forbidden(self, codes: Mapping[str, IntArray], n_classes: int) -> BoolArray:
         """Return which classes each row must not have, shape (n_rows, n_classes)."""
@@ -171,7 +162,18 @@ class KeptRules:
         if has_label or self.label not in self.may_be:
             return lambda codes: met_together(self.masks, codes)
         n_classes = self.may_be[self.label].size if self.label is not None else 0
-        return lambda codes: np.asarray(self.forbidden(codes, n_classes).all(axis=1), dtype=bool)
+        at_once = max(1, _AT_ONCE // max(n_classes, 1))
+
+        def of_every_class(codes: Mapping[str, IntArray]) -> BoolArray:
+            n_rows = next(iter(codes.values())).size
+            parts = [slice(start, start + at_once) for start in range(0, max(n_rows, 1), at_once)]
+            found = [
+                self.forbidden({name: own[part] for name, own in codes.items()}, n_classes).all(axis=1)
+                for part in parts
+            ]
+            return np.asarray(np.concatenate(found), dtype=bool)
+
+        return of_every_class
 
     @staticmethod
     def _exchange(
@@ -219,6 +221,15 @@ class KeptRules:
                     raise ParameterError("under these conditions the public rules leave no row possible")
                 for name in moved:
                     out[name][rows[by_label == label]] = found[name]
+
+
+def allowed_chances(chances: FloatArray, forbidden: BoolArray) -> FloatArray:
+    """Return the chances of the classes of rows, none for those that a row must not have, shape (n_rows, classes).
+
+    Each row has a class that it may have, since the rules were kept before.
+    """
+    left = np.where(forbidden, 0.0, np.maximum(chances, _LEAST))
+    return np.asarray(left / np.maximum(left.sum(axis=1, keepdims=True), _LEAST), dtype=np.float64)
 
 
 def _firsts(numbers: IntArray) -> BoolArray:

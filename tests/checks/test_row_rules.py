@@ -13,8 +13,8 @@ import pytest
 from checks.forgeries import Edit, Files, forged, verdict
 
 import anonkit
-from anonkit.checks.central_params import PublicColumn, PublicDomain, facts_of
-from anonkit.checks.row_rules import changed_at_most, masks_of, rules_of
+from anonkit.checks.central_params import PublicColumn, PublicDomain, PublicFacts, facts_of
+from anonkit.checks.row_rules import ClassRules, changed_at_most, masks_of, rules_of
 from anonkit.domains.public_rules import PublicRules
 from anonkit.errors import GuaranteeError, ReleaseFormatError
 from anonkit.policy.declaration import Policy
@@ -201,7 +201,7 @@ def test_rules_that_anonkit_does_not_write_are_damage(forged_rule: dict[str, Any
 
 
 def test_both_codes_read_one_rule_alike(releases: dict[str, Files]) -> None:
-    """The codes that never meet, by the methods and by the checks; of bins of a number that is predicted too."""
+    """The codes that never meet, by the methods and by the checks."""
     params = releases["dp-nb"].params
     facts = facts_of(params)
     theirs = PublicRules.from_params(params["constraints"])
@@ -210,13 +210,26 @@ def test_both_codes_read_one_rule_alike(releases: dict[str, Files]) -> None:
     for own, mine in zip(theirs.masks(policy_domains), masks_of(params, facts), strict=True):
         assert own.keys() == mine.keys()
         assert all((own[name] == mine[name]).all() for name in own)
-    bins = PublicDomain(categories=None, bounds=(0, 8), cells=2, has_missing=False, fine=4, ends=(1, 4))
-    target = PublicColumn(name="y", domain=bins)
-    stated = {"constraints": [{"never": {"y": [3, 3], "sex": ["f"]}, "source": "policy"}], "columns": []}
-    sex = next(column for column in facts.columns if column.name == "sex")
-    shape = type(facts)(method="dp-nb", parameters={}, target=target, attributes=(sex,))
-    assert masks_of(stated, shape)[0]["y"].tolist() == [False, True]
     assert changed_at_most([], np.ones(1), {}) == 0
+
+
+def test_a_rule_forbids_cells_of_a_number_and_a_bin_only_where_none_is_left() -> None:
+    """By what rows show: a bin of three cells of which rules forbid one or all; a missing number is never forbidden."""
+    bins = PublicDomain(categories=None, bounds=(0, 8), cells=2, has_missing=True, fine=4, ends=(1, 4))
+    target = PublicColumn(name="y", domain=bins)
+    stated = {
+        "constraints": [
+            {"never": {"y": [3, 3], "sex": ["f"]}, "source": "policy"},
+            {"never": {"y": [4, 8], "sex": ["f"], "age": [0, 9]}, "source": "policy"},
+            {"never": {"sex": ["m"], "age": [0, 9]}, "source": "policy"},
+        ]
+    }
+    shape = PublicFacts(method="dp-forest", parameters={}, target=target, attributes=())
+    rules = ClassRules.of(stated, shape)
+    assert rules.columns == ["age", "sex"]
+    rows = pa.record_batch({"sex": ["m", "f", "f", None], "age": [5, 10, 9.0, 5]})
+    assert rules.forbidden(rows).astype(int).tolist() == [[0] * 5, [0, 1, 0, 0, 0], [0, 1, 1, 1, 0], [0] * 5]
+    assert rules.forbidden_classes(rows).astype(int).tolist() == [[0] * 3, [0] * 3, [0, 1, 0], [0] * 3]
 
 
 def anonkit_domain(params: dict[str, Any], name: str) -> Any:

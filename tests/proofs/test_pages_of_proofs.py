@@ -20,6 +20,9 @@ import pytest
 import anonkit
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
+from tests.privacy.test_rules_and_spikes import POLICY as RULED
+from tests.privacy.test_rules_and_spikes import ROWS as BREAKING
+from tests.privacy.test_rules_and_spikes import table as rows_of
 from tests.proofs.test_replayed_releases import NUMBER, POLICY, ROWS, table
 from tests.proofs.transcripts import standing_clock
 
@@ -131,6 +134,7 @@ def _seen() -> Iterator[tuple[str, str, set[str]]]:
         yield page, "report.json", flat(outcome["report"])
     for method, policy in (("dp-tree", NUMBER), ("rr", POLICY)):
         yield from _made(anonkit.release(table(ROWS), method=method, policy=policy, seed=1, ledger=None, epsilon=1.0))
+    yield from _made(anonkit.release(rows_of(BREAKING), method="dp-nb", policy=RULED, seed=1, ledger=None, epsilon=1.0))
     yield from _made(released_without_a_row(_with_a_rare_row()))
 
 

@@ -74,6 +74,9 @@ Where the class depends on two attributes together, shallow trees of few noisy s
 _OVERLAP = 0.75
 """The evidence of more attributes says more in common: their weight falls with this power of their number."""
 _RANGE_OF_CELLS = ((2, 4), (25, 8), (300, 16), (1000, 32))
+_MOST_CELLS = 64
+CELLS = (*(cells for _, cells in _RANGE_OF_CELLS), _MOST_CELLS)
+"""Every number of cells that the rule may choose, fewest first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,7 +258,7 @@ def rule_for(
         depth=depth,
         region_depth=region,
         asked=asked,
-        cells=next((cells for limit, cells in _RANGE_OF_CELLS if per_cell < limit), 64),
+        cells=next((cells for limit, cells in _RANGE_OF_CELLS if per_cell < limit), _MOST_CELLS),
         splits=Fraction(16 if deep else 8 if learned else 6, 100) if depth > n_public_levels else Fraction(0),
         counts=_LED_COUNTS if n_public_levels else counts - slope,
         weights=Fraction(17, 100) if learned else Fraction(0),

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.domains.attribute_domains import Grid
 from anonkit.domains.number_bins import NumberBins
 from anonkit.dp_trees.questions import CodedBatch
@@ -32,6 +32,8 @@ _ROWS_A_CELL = 2
 _DEVIATIONS = 2.0
 """Standard deviations of the noise of a run of cells above which it counts as more than noise."""
 _FEWEST_CELLS, _MOST_CELLS = 64, 1024
+GRIDS = (64, 128, 256, 512, 1024)
+"""Every number of cells that the grid may have."""
 _BINS = ((1_000, 2), (4_000, 3), (15_000, 4), (100_000, 6))
 _MOST_BINS = 8
 
@@ -120,6 +122,38 @@ class TargetHistogram:
         anywhere = starts[known] + np.floor(share * (ends - starts)[known]).astype(np.int64)
         cells = np.clip(np.where(high > low, cells, anywhere), starts[known], ends[known] - 1)
         return np.where(labels < ends.size, cells, self.grid.cells).astype(np.int64)
+
+    def bins_without(self, forbidden: BoolArray) -> BoolArray:
+        """Return which bins have none but forbidden cells, missing the last where it can occur, shape (n, classes).
+
+        Parameters
+        ----------
+        forbidden : bool array, shape (n, grid.size)
+            Of each row the cells, and missing, that it must not have.
+        """
+        starts = np.append(0, np.array(self.classes.ends)[:-1])
+        bins = np.logical_and.reduceat(forbidden[:, : self.grid.cells], starts, axis=1)
+        return np.concatenate([bins, forbidden[:, self.grid.cells :]], axis=1)
+
+    def cells_among(self, labels: IntArray, forbidden: BoolArray, words: UniformStream) -> IntArray:
+        """Draw a cell of its bin for each label as `cells_of` does, of the cells that a row may have, shape (n,).
+
+        Parameters
+        ----------
+        labels : int array, shape (n,)
+            Of bins that have a cell which the row may have; missing stays missing.
+        forbidden : bool array, shape (n, grid.size)
+        words : UniformStream
+        """
+        own = np.searchsorted(np.array(self.classes.ends), np.arange(self.grid.cells), side="right")
+        may = (own == labels[:, np.newaxis]) & ~forbidden[:, : self.grid.cells]
+        weights = np.where(may, self.rows, 0.0)
+        weights = np.where(weights.any(axis=1, keepdims=True), weights, may)
+        share = words.fractions(labels.size) / (1 << 52)
+        reached = np.cumsum(weights, axis=1)
+        cells = (reached <= share[:, np.newaxis] * reached[:, -1:]).sum(axis=1)
+        cells = np.minimum(cells, self.grid.cells - 1 - np.argmax(weights[:, ::-1] > 0, axis=1))
+        return np.where(labels < len(self.classes.ends), cells, self.grid.cells).astype(np.int64)
 
     def to_params(self) -> dict[str, Any]:
         """Return what is published besides the bins, ready for JSON."""

@@ -101,6 +101,15 @@ class CentralMethod:
         """True when every row keeps the public rules of the policy."""
         return False
 
+    def check_rules(self, policy: Policy) -> None:
+        """Refuse rules on rows that its rows cannot keep, by public facts alone; nothing where it keeps none.
+
+        Raises
+        ------
+        PolicyError
+            One names what is in no domain, does not say what follows from each value, or they leave no row possible.
+        """
+
     def check_rows(self) -> None:
         """Refuse an epsilon at which far more rows would be drawn than a table has, for the noise of their number.
 

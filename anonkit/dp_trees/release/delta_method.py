@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
 
 from anonkit.domains.found_domains import FoundDomains
+from anonkit.domains.public_rules import PublicRules
 from anonkit.dp_trees.release.declared_schema import CentralMethod
 from anonkit.dp_trees.release.private_domains import FINDING_SHARE, DomainSearch, undeclared_columns
 from anonkit.dp_trees.release.synthesized import domains_budget
+from anonkit.errors import PolicyError
 from anonkit.mechanisms.accounting import units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.parameters import check_number, parameter
@@ -73,7 +76,27 @@ class DeltaMethod(CentralMethod):
         if not self.delta or not undeclared:
             return policy
         self.check_unit(policy)
+        self._refuse_rules_of(policy, undeclared)
         return replace(policy, found_domains=FoundDomains(names=tuple(undeclared), is_plan=True))
+
+    def _refuse_rules_of(self, policy: Policy, undeclared: Collection[str]) -> None:
+        """Refuse rules before the search, which is a draw: what it found would decide whether they fit.
+
+        Raises
+        ------
+        PolicyError
+            A rule names a column whose domain is searched; or see `check_rules`.
+        """
+        rules = policy.constraints if self.keeps_rules else PublicRules()
+        named = [name for rule in rules.follows for name in (rule.of, rule.name)]
+        named += [name for rule in rules.never for name in rule.values]
+        for name in named:
+            if name in undeclared:
+                raise PolicyError(
+                    f"policy: constraints: column {name!r} is in a rule: declare its categories or bounds",
+                    "a domain that noise finds in the table may have none of the values of the rule",
+                )
+        self.check_rules(policy)
 
     def epsilon_left(self, policy: Policy) -> Fraction:
         """Return what is left of epsilon, for the unit of privacy, when the domains are found."""

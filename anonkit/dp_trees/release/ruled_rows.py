@@ -37,7 +37,7 @@ class RuledRows:
     """The column of classes, where rows have one when they are drawn."""
 
     @classmethod
-    def of(cls, policy: Policy, drawn: Domains, label: str | None, finer: Mapping[str, int] | None = None) -> RuledRows:
+    def of(cls, policy: Policy, drawn: Domains, label: str | None, *, number_last: bool = False) -> RuledRows:
         """Return the rules of a policy.
 
         Parameters
@@ -47,8 +47,8 @@ class RuledRows:
             The columns that are counted, as they are drawn.
         label : str, optional
             The target.
-        finer : mapping of str to int, optional
-            Parts of a cell of numbers, each of which may be shown.
+        number_last : bool
+            True where a number to predict is drawn after all other cells: some numbers may then be of no row.
 
         Raises
         ------
@@ -63,8 +63,8 @@ class RuledRows:
         rules = rules.completed(domains)
         try:
             codes = {name: rule.codes(domains[rule.of], domains[name]) for name, rule in rules.determined.items()}
-            kept = KeptRules.of(rules, domains, label, finer=finer)
-            kept.check()
+            kept = KeptRules.of(rules, domains, label)
+            kept.check(of_each_class=not (number_last and label is not None and isinstance(domains[label], Grid)))
         except ParameterError as error:
             raise PolicyError(f"policy: constraints: {error.message}", error.hint or "mend the rule") from None
         return cls(rules=rules, determined=determined, codes_of=codes, kept=kept, label=label)
@@ -107,3 +107,41 @@ def domain_of_determined(policy: Policy, name: str) -> Categories | Grid:
     if not isinstance(attribute, NumericAttribute):
         return attribute.domain
     return attribute.grid(1 if attribute.values is None else attribute.values.size)
+
+
+def domains_of_rules(policy: Policy, cells: int, target_cells: int) -> dict[str, Categories | Grid]:
+    """Return the domains of the columns that the rules of a policy name and do not determine.
+
+    Parameters
+    ----------
+    policy : Policy
+    cells, target_cells : int
+        Of a column of numbers, and of a number to predict.
+
+    Raises
+    ------
+    PolicyError
+        One has no public domain.
+    """
+    rules = policy.constraints
+    refuse_strange_constraints(rules, policy.columns)
+    names = {rule.of for rule in rules.follows} | {name for rule in rules.never for name in rule.values}
+    found: dict[str, Categories | Grid] = {}
+    for name in sorted(names - rules.determined.keys()):
+        attribute = public_attribute(policy.column(name), None if name == policy.target else policy.missing)
+        own = target_cells if name == policy.target else cells
+        found[name] = attribute.grid(own) if isinstance(attribute, NumericAttribute) else attribute.domain
+    return found
+
+
+def check_rules(policy: Policy, cells: int, target_cells: int, *, number_last: bool = False) -> None:
+    """Refuse rules by public facts alone, before anything is drawn.
+
+    Raises
+    ------
+    PolicyError
+        See `domains_of_rules` and `RuledRows.of`.
+    """
+    if policy.constraints:
+        domains = domains_of_rules(policy, cells, target_cells)
+        RuledRows.of(policy, domains, policy.target if policy.target in domains else None, number_last=number_last)

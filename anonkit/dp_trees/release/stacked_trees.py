@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import repeat
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.array_types import IntArray
-from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.number_bins import NumberBins, notes_on_bins
 from anonkit.dp_trees.additive_model.budget_rule import (
+    CELLS,
     ROWS_SHARE,
     Rule,
     is_dependent,
@@ -26,7 +24,6 @@ from anonkit.dp_trees.additive_model.budget_rule import (
 from anonkit.dp_trees.additive_model.histogram_noise import delta_may_pay
 from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings, PairQuestions
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
-from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
 from anonkit.dp_trees.additive_model.target_bins import (
     TargetCounts,
     TargetHistogram,
@@ -41,8 +38,7 @@ from anonkit.dp_trees.release import declared_schema
 from anonkit.dp_trees.release.coded_rows import counted, counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod
 from anonkit.dp_trees.release.delta_method import DeltaMethod
-from anonkit.dp_trees.release.drawn_rows import DrawnPiece
-from anonkit.dp_trees.release.ruled_rows import RuledRows
+from anonkit.dp_trees.release.stacked_rows import check_shown_rules, microdata_of, shown_rules
 from anonkit.dp_trees.release.synthesized import column_entries
 from anonkit.dp_trees.release.tree_releases import generalized, per_level
 from anonkit.dp_trees.scores import LARGEST_TABLE
@@ -59,17 +55,11 @@ from anonkit.policy.public_domains import (
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
-from anonkit.published.additive_scores import AdditiveScores, places_of
 from anonkit.published.faint_missing import KEY, MISSING_ABOVE
-from anonkit.published.kept_rules import KeptRules
-from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
-from anonkit.published.tree_model import PublishedForest
+from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
 
 _MOST_TREES = 1000
-_CHANCES_AT_ONCE = 1 << 22
-_STEPS_IN_A_CELL = 16
-"""Numbers are drawn at the middles of so many equal parts of a cell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +111,11 @@ class StackedMethod(CellMethod, DeltaMethod):
         """True where rows are drawn: each keeps the public rules of the policy."""
         return self.draws_rows
 
+    def check_rules(self, policy: Policy) -> None:
+        """Refuse rules by any number of cells that the budget rule may choose: which it will be follows from draws."""
+        if self.keeps_rules:
+            check_shown_rules(policy, (self.bins,) if self.bins else CELLS)
+
     def _public(self, policy: Policy) -> PublicDomains:
         """Return the domains of the columns that are counted: none that follows from others, where rows are drawn."""
         return public_domains(policy, target_required=True, ruled=self.keeps_rules)
@@ -136,8 +131,7 @@ class StackedMethod(CellMethod, DeltaMethod):
     def guarantee(self, policy: Policy) -> Guarantee:
         """State the promise: epsilon, in whole units, whatever the rule divides it into."""
         schema = schema_of(self._public(policy), 2)
-        if self.keeps_rules:
-            ruled_cells(policy, schema_of(self._public(policy), _STEPS_IN_A_CELL))
+        self.check_rules(policy)
         self.check_unit(policy)
         if policy.found_domains is not None or self._delta_may_pay(schema):
             return self.approximate_promise(policy)
@@ -331,7 +325,7 @@ def stacked_draft(
     -------
     Post-processing: nothing in the draft depends on a count of the source but through its noisy value.
     """
-    ruled = ruled_cells(policy, learned.plan.schema) if form == "microdata" else None
+    ruled = shown_rules(policy, learned.plan.schema, numbers) if form == "microdata" else None
     if ruled is not None:
         rows = microdata_of(learned, policy, rng, numbers, ruled)
         data, columns = rows.source(engine), rows.described()
@@ -370,95 +364,3 @@ def stacked_draft(
             },
         },
     )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class StackedRows:
-    """Draws synthetic rows from the noisy counts, with a class from the model's probabilities.
-
-    Within a cell of the grid a number is drawn uniformly. All input is published, so the rows cost no privacy loss.
-    """
-
-    forest: PublishedForest
-    scores: AdditiveScores
-    world: LeafProductModel
-    numbers: TargetHistogram | None = None
-    """Of a numeric target: where in its bin a number is drawn."""
-    kept: KeptRules | None = None
-    """The public rules over cells: rows are changed before they get a class, and get one that they may have."""
-
-    def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
-        """Return the labels and the codes of each attribute for so many rows of each leaf and class."""
-        words = UniformStream(randomness)
-        drawn = self.world.rows_of(numbers, words)
-        codes = drawn.codes
-        if self.kept is not None and self.kept.masks:
-            names = [attribute.name for attribute in self.forest.schema.attributes]
-            codes = np.stack([*self.kept.kept(dict(zip(names, codes, strict=True)), drawn.labels, words).values()])
-        labels = self._labels(codes, words)
-        if self.numbers is not None:
-            labels = self.numbers.cells_of(labels, words)
-        return [labels, *map(self._within, self.forest.schema.attributes, codes, repeat(words))]
-
-    def _labels(self, codes: IntArray, words: UniformStream) -> IntArray:
-        """Return a class for each row, drawn with the probabilities of the published scores."""
-        n_rows = codes.shape[1]
-        uniform, labels = words.fractions(n_rows) / (1 << 52), np.empty(n_rows, dtype=np.int64)
-        rows = max(1, _CHANCES_AT_ONCE // self.forest.schema.n_classes)
-        for start in range(0, n_rows, rows):  # rows times classes are never in memory
-            part = slice(start, start + rows)
-            chances = self.scores.probabilities(places_of(self.forest, codes[:, part]), codes[:, part])
-            if self.kept is not None and self.kept.names_label:
-                names = [attribute.name for attribute in self.forest.schema.attributes]
-                chances = self.kept.chances(chances, dict(zip(names, codes[:, part], strict=True)))
-            labels[part] = (np.cumsum(chances, axis=1)[:, :-1] <= uniform[part, np.newaxis]).sum(axis=1)
-        return labels
-
-    @staticmethod
-    def _within(attribute: Attribute, codes: IntArray, words: UniformStream) -> IntArray:
-        """Return codes of the released domain: numbers at one of the places of their cell."""
-        domain = attribute.domain
-        if not isinstance(domain, Grid):
-            return codes
-        finer = domain.finer(_STEPS_IN_A_CELL)
-        starts = np.arange(domain.cells, dtype=np.int64) * _STEPS_IN_A_CELL
-        if domain.values is not None:  # a cell begins where one of the finer cells does
-            starts = finer.encode(domain.edges()[:-1]).astype(np.int64)
-        known = np.minimum(codes, domain.cells - 1)
-        within = words.below(np.diff(np.append(starts, finer.cells))[known])
-        return np.where(codes < domain.cells, starts[known] + within, finer.cells)
-
-
-def microdata_of(
-    learned: StackedForest,
-    policy: Policy,
-    rng: Randomness,
-    numbers: TargetHistogram | None = None,
-    ruled: RuledRows | None = None,
-) -> DrawnPiece:
-    """Return the function that draws the synthetic rows; post-processing, at no privacy loss."""
-    ruled = ruled_cells(policy, learned.plan.schema) if ruled is None else ruled
-    schema, rng = learned.plan.schema, rng.child("released rows")
-    world = learned.world if learned.step is not None else learned.world.blended()
-    world = world.without_missing(learned.faint_missing)
-    domains = {name: domain if name == schema.target else _finer(domain) for name, domain in schema.domains.items()}
-    return DrawnPiece(
-        rows=StackedRows(forest=learned.forest, scores=learned.scores, world=world, numbers=numbers, kept=ruled.kept),
-        numbers=world.numbers(world.rows, UniformStream(rng)),
-        domains=domains,
-        policy=policy,
-        randomness=rng,
-        ruled=ruled.settled(),
-    )
-
-
-def ruled_cells(policy: Policy, schema: TreeSchema) -> RuledRows:
-    """Return the public rules over the cells of a model, in each of which a number may be shown at several places."""
-    finer = {attribute.name: _STEPS_IN_A_CELL for attribute in schema.attributes}
-    domains = {**schema.domains, schema.target: schema.classes}
-    return RuledRows.of(policy, domains, schema.target, finer=finer)
-
-
-def _finer(domain: Categories | Grid) -> Categories | Grid:
-    """Return the domain in which cells of numbers have positions; of integers each is one."""
-    return domain.finer(_STEPS_IN_A_CELL) if isinstance(domain, Grid) else domain

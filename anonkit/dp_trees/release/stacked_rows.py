@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Synthetic rows of the stacked model, each with a class from its probabilities, and the public rules that rows keep.
+
+Rules are about what is shown. So where there are some, the places of numbers within their cells are drawn first, and
+rows are changed by these; a number to predict is drawn from what a rule leaves of its bin. However coarse the cells
+became, a rule forbids no more than it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+
+import numpy as np
+
+from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.domains.attribute_domains import Categories, Grid
+from anonkit.domains.number_bins import NumberBins
+from anonkit.dp_trees.additive_model.stacked import StackedForest
+from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
+from anonkit.dp_trees.additive_model.target_bins import GRIDS, TargetHistogram
+from anonkit.dp_trees.release.drawn_rows import DrawnPiece
+from anonkit.dp_trees.release.ruled_rows import RuledRows, check_rules
+from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.policy.declaration import Policy
+from anonkit.policy.public_domains import numeric_target
+from anonkit.published.additive_scores import AdditiveScores, places_of
+from anonkit.published.kept_rules import KeptRules, allowed_chances
+from anonkit.published.tree_attributes import Attribute, TreeSchema
+from anonkit.published.tree_model import PublishedForest
+from anonkit.randomness import Randomness
+
+STEPS_IN_A_CELL = 16
+"""Numbers are drawn at the middles of so many equal parts of a cell."""
+_CHANCES_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StackedRows:
+    """Draws synthetic rows from the noisy counts, with a class from the model's probabilities.
+
+    Within a cell of the grid a number is drawn uniformly. All input is published, so the rows cost no privacy loss.
+    """
+
+    forest: PublishedForest
+    scores: AdditiveScores
+    world: LeafProductModel
+    numbers: TargetHistogram | None = None
+    """Of a numeric target: where in its bin a number is drawn."""
+    kept: KeptRules | None = None
+    """The public rules over what is shown; rows are changed before they get a class, and get one that they may have."""
+
+    def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
+        """Return the labels and the codes of each attribute for so many rows of each leaf and class."""
+        words = UniformStream(randomness)
+        drawn = self.world.rows_of(numbers, words)
+        attributes = self.forest.schema.attributes
+        if self.kept is not None and self.kept.masks:
+            return self._ruled(drawn.codes, drawn.labels, words, self.kept)
+        labels = self._labels(drawn.codes, words)
+        if self.numbers is not None:
+            labels = self.numbers.cells_of(labels, words)
+        return [labels, *map(self._within, attributes, drawn.codes, repeat(words))]
+
+    def _ruled(self, codes: IntArray, classes: IntArray, words: UniformStream, kept: KeptRules) -> list[IntArray]:
+        """Return labels and codes that keep the rules: numbers at their places first, then what rules change."""
+        attributes = self.forest.schema.attributes
+        shown = {one.name: self._within(one, own, words) for one, own in zip(attributes, codes, strict=True)}
+        shown = kept.kept(shown, classes, words)
+        cells = np.stack([_cells_of(one, shown[one.name]) for one in attributes]).astype(codes.dtype)
+        if not kept.names_label:
+            labels = self._labels(cells, words)
+            labels = labels if self.numbers is None else self.numbers.cells_of(labels, words)
+            return [labels, *shown.values()]
+        size = self.forest.schema.n_classes if self.numbers is None else self.numbers.grid.size
+        labels = np.empty(cells.shape[1], dtype=np.int64)
+        for part in _parts(labels.size, size):
+            forbidden = kept.forbidden({name: own[part] for name, own in shown.items()}, size)
+            of_classes = forbidden if self.numbers is None else self.numbers.bins_without(forbidden)
+            drawn = _drawn(allowed_chances(self._chances(cells[:, part]), of_classes), words)
+            labels[part] = drawn if self.numbers is None else self.numbers.cells_among(drawn, forbidden, words)
+        return [labels, *shown.values()]
+
+    def _chances(self, codes: IntArray) -> FloatArray:
+        """Return the probabilities that the published scores give, shape (n_rows, n_classes)."""
+        return self.scores.probabilities(places_of(self.forest, codes), codes)
+
+    def _labels(self, codes: IntArray, words: UniformStream) -> IntArray:
+        """Return a class for each row, drawn with the probabilities of the published scores."""
+        n_rows = codes.shape[1]
+        uniform, labels = words.fractions(n_rows) / (1 << 52), np.empty(n_rows, dtype=np.int64)
+        for part in _parts(n_rows, self.forest.schema.n_classes):
+            labels[part] = _at(self._chances(codes[:, part]), uniform[part])
+        return labels
+
+    @staticmethod
+    def _within(attribute: Attribute, codes: IntArray, words: UniformStream) -> IntArray:
+        """Return codes of the released domain: numbers at one of the places of their cell."""
+        domain = attribute.domain
+        if not isinstance(domain, Grid):
+            return codes
+        finer = domain.finer(STEPS_IN_A_CELL)
+        starts = np.arange(domain.cells, dtype=np.int64) * STEPS_IN_A_CELL
+        if domain.values is not None:  # a cell begins where one of the finer cells does
+            starts = finer.encode(domain.edges()[:-1]).astype(np.int64)
+        known = np.minimum(codes, domain.cells - 1)
+        within = words.below(np.diff(np.append(starts, finer.cells))[known])
+        return np.where(codes < domain.cells, starts[known] + within, finer.cells)
+
+
+def _parts(n_rows: int, size: int) -> Iterator[slice]:
+    """Yield parts of rows, so that rows times classes are never in memory."""
+    rows = max(1, _CHANCES_AT_ONCE // size)
+    for start in range(0, n_rows, rows):
+        yield slice(start, start + rows)
+
+
+def _drawn(chances: FloatArray, words: UniformStream) -> IntArray:
+    """Return a class of each row by its chances; never one that has none, shape (n_rows,)."""
+    drawn = _at(chances, words.fractions(len(chances)) / (1 << 52))
+    last = chances.shape[1] - 1 - np.argmax(chances[:, ::-1] > 0, axis=1)  # where rounding leaves the sum below 1
+    return np.asarray(np.minimum(drawn, last), dtype=np.int64)
+
+
+def _at(chances: FloatArray, uniform: FloatArray) -> IntArray:
+    return np.asarray((np.cumsum(chances, axis=1)[:, :-1] <= uniform[:, np.newaxis]).sum(axis=1), dtype=np.int64)
+
+
+def _cells_of(attribute: Attribute, shown: IntArray) -> IntArray:
+    """Return the code of the model for each code of what is shown."""
+    domain = attribute.domain
+    if not isinstance(domain, Grid):
+        return shown
+    cells = domain.encode(domain.finer(STEPS_IN_A_CELL).midpoints()).astype(np.int64)
+    return np.asarray(np.append(cells, domain.cells)[shown], dtype=np.int64)
+
+
+def microdata_of(
+    learned: StackedForest,
+    policy: Policy,
+    rng: Randomness,
+    numbers: TargetHistogram | None = None,
+    ruled: RuledRows | None = None,
+) -> DrawnPiece:
+    """Return the function that draws the synthetic rows; post-processing, at no privacy loss."""
+    schema, rng = learned.plan.schema, rng.child("released rows")
+    ruled = shown_rules(policy, schema, numbers) if ruled is None else ruled
+    world = learned.world if learned.step is not None else learned.world.blended()
+    world = world.without_missing(learned.faint_missing)
+    return DrawnPiece(
+        rows=StackedRows(forest=learned.forest, scores=learned.scores, world=world, numbers=numbers, kept=ruled.kept),
+        numbers=world.numbers(world.rows, UniformStream(rng)),
+        domains=_shown(schema, numbers),
+        policy=policy,
+        randomness=rng,
+        ruled=ruled.settled(),
+    )
+
+
+def shown_rules(policy: Policy, schema: TreeSchema, numbers: TargetHistogram | None) -> RuledRows:
+    """Return the public rules over what is shown: places within cells, and the numbers of a target."""
+    return RuledRows.of(policy, _shown(schema, numbers), schema.target, number_last=True)
+
+
+def check_shown_rules(policy: Policy, cells: Sequence[int]) -> None:
+    """Refuse rules that leave no row possible with one of so many cells, before anything is drawn.
+
+    Raises
+    ------
+    PolicyError
+        See `check_rules`.
+    """
+    for grid in GRIDS if numeric_target(policy) is not None else GRIDS[:1]:
+        for own in cells:
+            check_rules(policy, own * STEPS_IN_A_CELL, grid, number_last=True)
+
+
+def _shown(schema: TreeSchema, numbers: TargetHistogram | None) -> Mapping[str, Categories | Grid]:
+    """Return the domains of the columns as they are shown: cells of numbers have places, of integers each is one."""
+    domains = {
+        name: domain.finer(STEPS_IN_A_CELL) if isinstance(domain, Grid) else domain
+        for name, domain in schema.domains.items()
+    }
+    target = schema.classes if numbers is None else numbers.grid
+    return {**domains, schema.target: target.grid if isinstance(target, NumberBins) else target}
