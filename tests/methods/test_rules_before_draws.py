@@ -49,7 +49,7 @@ def test_rules_on_parts_of_every_cell_leave_rows_possible(method: str, n_rows: i
     anonkit.release(people(n_rows), method=method, policy=policy, epsilon=0.3, n_rows=n_rows, output=path, ledger=None)
     files = Files.read(path)
     shown = files.table.to_pandas()
-    assert files.params["rule"]["bins"] == (4 if n_rows < 100 else 32)
+    assert files.params["rule"]["bins"] == (4 if n_rows < 100 else 16)
     assert len(shown) > 30
     for low, high in GAPS:
         assert not (shown["age"].between(low, high) & (shown["ill"] == "yes")).any()
