@@ -1,8 +1,9 @@
-"""Measure the house: `python tests/architecture/measure.py [--tree CHECKOUT] [--walk METHOD ...] [--times N]`.
+"""Measure the package: `python tests/architecture/measure.py [--tree CHECKOUT] [--walk METHOD ...] [--times N]`.
 
-Prints one table of figures for the tree it stands in, or for any other checkout of the project, old ones too: sizes,
-names at the top, stems used twice, arrows between rooms, arguments, files that test a promise's kind (`house.py` says
-how they are counted), and walks, from a small release of each of some methods (`walks.py` says what a walk is).
+Prints one table of figures for the tree that contains it, or for any other checkout of the project, old ones too:
+sizes, names at the top, stems used twice, dependencies between the names at the top, arguments, files that test a
+promise's kind (`package_figures.py` defines these counts), and walks, from a small release of each of some methods
+(`walks.py` defines a walk).
 `--walk METHOD` prints the walks of one method, stay by stay; `--times N` adds import times, the best of N.
 """
 
@@ -23,7 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from architecture.house import House
+from architecture.package_figures import PackageFigures
 from architecture.walks import ColumnReads, Follower, Tables, Tracer, Walk, named
 
 METHODS: dict[str, dict[str, Any]] = {
@@ -146,38 +147,42 @@ def times(tree: Path, repeats: int) -> dict[str, float]:
 
 def figures(tree: Path) -> Iterator[tuple[str, object, str]]:
     """Yield the figures that are read from the files of a tree: what, how many, and which."""
-    house = House(tree / "anonkit")
-    top = house.names_at_the_top
+    package = PackageFigures(tree / "anonkit")
+    top = package.names_at_the_top
     yield (
         "names at the top",
         len(top),
-        f"{len(house.modules_at_the_top)} modules, {len(house.packages_at_the_top)} packages",
+        f"{len(package.modules_at_the_top)} modules, {len(package.packages_at_the_top)} packages",
     )
-    yield "packages at any depth", house.packages, ""
-    for what, value in house.sizes().items():
+    yield "packages at any depth", package.packages, ""
+    for what, value in package.sizes().items():
         yield what, value, ""
-    stems = house.stems_used_twice
+    stems = package.stems_used_twice
     yield "stems used twice", len(stems), " ".join(stems)
-    yield "arrows between rooms", len(house.arrows), f"{len(house.imports)} imports between files"
-    for room in ("checks", "consumers"):
-        makers = house.imports_of_makers(room)
+    yield (
+        "dependencies between names at the top",
+        len(package.dependencies),
+        f"{len(package.imports)} imports between files",
+    )
+    for layer in ("checks", "consumers"):
+        makers = package.imports_of_makers(layer)
         yield (
-            f"imports of makers in {room}/",
+            f"imports of makers in {layer}/",
             sum(makers.values()),
             " ".join(f"{name} {n}" for name, n in makers.items()),
         )
-    yield "arguments of release", house.arguments_of("release"), ""
-    yield "arguments of apply", house.arguments_of("apply"), ""
-    name, widest = house.widest_of_the_main_path()
+    yield "arguments of release", package.arguments_of("release"), ""
+    yield "arguments of apply", package.arguments_of("apply"), ""
+    name, widest = package.widest_of_the_main_path()
     yield "arguments of the widest function of the main path", widest, name
-    yield "arguments of the command `release`", house.arguments_of_command("release"), ""
-    tests = house.tests_of_kinds
+    yield "arguments of the command `release`", package.arguments_of_command("release"), ""
+    tests = package.tests_of_kinds
     yield (
         "files that test a promise's kind",
         len(tests),
         " ".join(f"{file}({len(lines)})" for file, lines in tests.items()),
     )
-    datafly = house.file_named("datafly")
+    datafly = package.file_named("datafly")
     lines = "no such file" if datafly is None else f"{datafly.code_lines} of them code"
     yield "lines of datafly", 0 if datafly is None else datafly.lines, lines
 
@@ -189,7 +194,8 @@ def walk_figures(tree: Path) -> Iterator[tuple[str, object, str]]:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         for value, walk in json.loads(done.stdout).items():
             more = (
-                f"{walk['rooms']} rooms, {walk['stays']} stays, {walk['climbs']} climbs ({walk['hands_on']} hand it on)"
+                f"{walk['top_level']} names at the top, {walk['stays']} stays, {walk['climbs']} climbs "
+                f"({walk['hands_on']} hand it on)"
                 + (f"; asked for its domain {walk['asked']} times by {walk['askers']}" if "column" in value else "")
             )
             yield f"{method}: {value}", f"{walk['files']} files", more
@@ -199,7 +205,7 @@ def summary(walk: Walk) -> dict[str, int]:
     """Return the numbers of a walk."""
     return {
         "files": len(walk.files),
-        "rooms": len(walk.rooms),
+        "top_level": len(walk.top_level_names),
         "stays": len(walk.stays),
         "climbs": len(walk.climbs),
         "hands_on": walk.hands_on,

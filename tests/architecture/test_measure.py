@@ -1,4 +1,4 @@
-"""The measuring script finds what it says it counts: seen on small packages whose figures are known."""
+"""The measuring script counts what it states, on small packages whose figures are known."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from architecture.house import House
+from architecture.package_figures import PackageFigures
 
 PROMISE = """
     class {name}:
@@ -16,12 +16,12 @@ PROMISE = """
 """
 
 
-def _package(tmp_path: Path, files: dict[str, str]) -> House:
+def _package(tmp_path: Path, files: dict[str, str]) -> PackageFigures:
     for name, text in files.items():
         path = tmp_path / "anonkit" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(dedent(text), encoding="utf-8")
-    return House(tmp_path / "anonkit")
+    return PackageFigures(tmp_path / "anonkit")
 
 
 @pytest.mark.parametrize(
@@ -38,8 +38,8 @@ def _package(tmp_path: Path, files: dict[str, str]) -> House:
     ],
 )
 def test_every_way_to_test_a_kind_is_found(tmp_path: Path, test: str) -> None:
-    """A file is named that branches on the kind of a promise, in whichever way it does."""
-    house = _package(
+    """A file that branches on the kind of a promise is named, for every way to branch."""
+    package = _package(
         tmp_path,
         {
             "__init__.py": "",
@@ -50,7 +50,7 @@ def test_every_way_to_test_a_kind_is_found(tmp_path: Path, test: str) -> None:
         },
     )
 
-    assert house.tests_of_kinds == {"report/page.py": [2]}
+    assert package.tests_of_kinds == {"report/page.py": [2]}
 
 
 @pytest.mark.parametrize(
@@ -58,25 +58,25 @@ def test_every_way_to_test_a_kind_is_found(tmp_path: Path, test: str) -> None:
     ["isinstance(promise, dict)", 'tree["kind"] == "disjoint"', "Counted(k=5)", "promise.verify(3)", "kind == 'x'"],
 )
 def test_what_is_no_test_of_a_kind_is_not_counted(tmp_path: Path, text: str) -> None:
-    """Making a promise, asking it, and kinds of other things are no tests of its kind."""
+    """Making a promise, calling its methods, and kinds of other things are no tests of its kind."""
     promises = PROMISE.format(name="Counted", kind="counted")
-    house = _package(tmp_path, {"__init__.py": "", "counted.py": promises, "page.py": f"{text}\n"})
+    package = _package(tmp_path, {"__init__.py": "", "counted.py": promises, "page.py": f"{text}\n"})
 
-    assert house.tests_of_kinds == {}
+    assert package.tests_of_kinds == {}
 
 
 def test_a_promise_that_inherits_its_sentence_is_one(tmp_path: Path) -> None:
-    """A kind and what it says as the field does are enough: no test of it goes uncounted."""
+    """A kind and a formal statement are enough: every test of its kind is counted."""
     promise = PROMISE.format(name="Counted", kind="counted").replace("def statement", "def formal")
     test = "def page(promise):\n    return isinstance(promise, Counted)\n"
-    house = _package(tmp_path, {"__init__.py": "", "a.py": promise, "page/__init__.py": "", "page/b.py": test})
+    package = _package(tmp_path, {"__init__.py": "", "a.py": promise, "page/__init__.py": "", "page/b.py": test})
 
-    assert house.tests_of_kinds == {"page/b.py": [2]}
+    assert package.tests_of_kinds == {"page/b.py": [2]}
 
 
-def test_the_room_of_the_promises_may_know_their_kinds(tmp_path: Path) -> None:
-    """A table of all kinds may stand beside them."""
-    house = _package(
+def test_the_package_of_the_promises_may_know_their_kinds(tmp_path: Path) -> None:
+    """A table of all kinds may be in the package of the promises."""
+    package = _package(
         tmp_path,
         {
             "__init__.py": "",
@@ -85,12 +85,12 @@ def test_the_room_of_the_promises_may_know_their_kinds(tmp_path: Path) -> None:
         },
     )
 
-    assert house.tests_of_kinds == {}
+    assert package.tests_of_kinds == {}
 
 
-def test_arrows_are_counted_between_rooms(tmp_path: Path) -> None:
-    """An import is an arrow when it leaves its room, once however often it is written, late or at the top."""
-    house = _package(
+def test_dependencies_are_counted_between_names_at_the_top(tmp_path: Path) -> None:
+    """An import of another name at the top is one dependency, however often it occurs, late or at the top."""
+    package = _package(
         tmp_path,
         {
             "__init__.py": "",
@@ -102,12 +102,12 @@ def test_arrows_are_counted_between_rooms(tmp_path: Path) -> None:
         },
     )
 
-    assert house.arrows == {("a", "b"), ("a", "c"), ("b", "c")}
-    assert house.names_at_the_top == ["a", "c", "b"]
+    assert package.dependencies == {("a", "b"), ("a", "c"), ("b", "c")}
+    assert package.names_at_the_top == ["a", "c", "b"]
 
 
-def test_a_stem_that_stands_for_two_things_is_named(tmp_path: Path) -> None:
-    """Two files of one name are told, wherever they stand."""
-    house = _package(tmp_path, {"__init__.py": "", "a/cells.py": "", "b/cells.py": "", "b/rows.py": ""})
+def test_a_stem_that_two_modules_share_is_named(tmp_path: Path) -> None:
+    """Two files of one name are named, in whichever folders they are."""
+    package = _package(tmp_path, {"__init__.py": "", "a/cells.py": "", "b/cells.py": "", "b/rows.py": ""})
 
-    assert house.stems_used_twice == {"cells": ["a/cells.py", "b/cells.py"]}
+    assert package.stems_used_twice == {"cells": ["a/cells.py", "b/cells.py"]}

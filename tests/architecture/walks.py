@@ -6,7 +6,7 @@ release runs, the profiler sees every call of a function of the package.
 Stay
     A function of the package that is handed the value: an argument of it, or a variable it closes over, *is* the value
     or holds it: in a tuple, list, set or dict, or in a field of an object. Tables are not looked into: a table that was
-    made of another is no stay of the other. Comprehensions belong to the function they stand in. A function that is
+    made of another is no stay of the other. Comprehensions belong to the function around them. A function that is
     called again and again from one line is one stay; from two lines, two.
 Files entered
     Files of the functions that are stays, in the order in which the value came to them.
@@ -43,7 +43,7 @@ from typing import Any
 
 COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 DOMAIN = ("categories", "bounds", "tree", "domain_values", "missing")
-"""Attributes of a declared column that say what its values can be."""
+"""Attributes of a declared column that define its possible values."""
 NOT_ASKING = ("__init__", "__post_init__", "__eq__", "__hash__", "__repr__", "_replace", "__reduce_ex__")
 """Functions that copy, compare or check a declaration."""
 GENERATOR, TAKES_MORE, TAKES_KEYWORDS = 0x20, 0x4, 0x8
@@ -59,14 +59,14 @@ class Stay:
     holder: str
     """File of the nearest caller that held the value; empty where the walk begins."""
     asks: bool
-    """Whether the function is one of the value itself."""
+    """True for a function of the value itself."""
     depth: int
-    """How many callers hold the value."""
+    """The number of callers that have the value."""
 
 
 @dataclass
 class Walk:
-    """Where one value went."""
+    """The functions that one value reached."""
 
     value: str
     stays: list[Stay] = field(default_factory=list)
@@ -79,8 +79,8 @@ class Walk:
         return list(dict.fromkeys(stay.file for stay in self.stays))
 
     @property
-    def rooms(self) -> list[str]:
-        """Names at the top of the package under which these files stand."""
+    def top_level_names(self) -> list[str]:
+        """Names at the top of the package that contain these files."""
         return list(dict.fromkeys(Path(file).with_suffix("").parts[0] for file in self.files))
 
     @property
@@ -103,7 +103,7 @@ class Follower:
     package: Path
     is_value: Callable[[Any], bool]
     levels: int = 1
-    """How deep the value is looked for in what a function is handed."""
+    """The depth to which the arguments of a function are searched for the value."""
     start: CodeType | None = None
     """The walk begins in this function and ends with it; None: it is the whole release."""
     homes: frozenset[str] = frozenset()
@@ -156,7 +156,7 @@ class Follower:
             self._started, self.start = None, _never.__code__
 
     def holds(self, value: Any, levels: int) -> bool:
-        """Tell whether a value is the followed one, or holds it."""
+        """Return whether a value is the followed one, or contains it."""
         return self.is_value(value) or (levels > 0 and any(self.holds(inner, levels - 1) for inner in _inside(value)))
 
     def _file(self, code: CodeType) -> str:
@@ -286,7 +286,7 @@ class ColumnReads:
     column: type
     package: Path
     followers: dict[str, list[Follower]]
-    """Who follows which column, by its name."""
+    """The followers of each column, by its name."""
     homes: frozenset[str]
     """Files of the declaration itself, which answers others: of a column, and of the policy that holds it."""
 

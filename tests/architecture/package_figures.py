@@ -1,4 +1,4 @@
-"""Figures of a tree that are read from its files: sizes, names, arrows between rooms, arguments, kinds of promises.
+"""Figures of a tree that are read from its files: sizes, names, dependencies, arguments, kinds of promises.
 
 Nothing is imported from the tree, and no path in it is known beforehand, so that one script measures any commit.
 """
@@ -22,7 +22,7 @@ MAKERS = frozenset(
         *("central_release", "trees", "recoding", "dp_trees"),
     }
 )
-"""Rooms, by their names then and now, in which promises are made: whoever checks or reads a release does without."""
+"""Names at the top, in any commit, under which promises are made: checks and consumers of a release import none."""
 
 CHECKERS = "checks/promise_checkers.py"
 """The one table outside the promises that may have a line for each kind."""
@@ -41,8 +41,8 @@ class File:
         return self.path.relative_to(self.package).as_posix()
 
     @property
-    def room(self) -> str:
-        """The name at the top of the package under which it stands."""
+    def top_level(self) -> str:
+        """The module or package at the top of the package that contains it."""
         return self.path.relative_to(self.package).with_suffix("").parts[0]
 
     @property
@@ -95,8 +95,10 @@ class File:
         }
         empty = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
         tokens = tokenize.generate_tokens(io.StringIO(self.text).readline)
-        held = {line for token in tokens if token.type not in empty for line in range(token.start[0], token.end[0] + 1)}
-        return len(held - documented)
+        filled = {
+            line for token in tokens if token.type not in empty for line in range(token.start[0], token.end[0] + 1)
+        }
+        return len(filled - documented)
 
     def functions(self) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
         """Yield every function and method of the file."""
@@ -110,7 +112,7 @@ def arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 @dataclass(frozen=True)
-class House:
+class PackageFigures:
     """The package of a tree, read."""
 
     package: Path
@@ -121,8 +123,10 @@ class House:
 
     @property
     def modules_at_the_top(self) -> list[str]:
-        """Modules that stand at the top of the package, without its face."""
-        return [file.room for file in self.files if file.path.parent == self.package and file.room != "__init__"]
+        """Modules at the top of the package, without its `__init__`."""
+        return [
+            file.top_level for file in self.files if file.path.parent == self.package and file.top_level != "__init__"
+        ]
 
     @property
     def packages_at_the_top(self) -> list[str]:
@@ -131,7 +135,7 @@ class House:
 
     @property
     def names_at_the_top(self) -> list[str]:
-        """What a newcomer meets first: modules and packages, without `__init__`, `__main__` and data."""
+        """The modules and packages that a newcomer meets first, without `__init__`, `__main__` and data."""
         return [name for name in (*self.modules_at_the_top, *self.packages_at_the_top) if name != "__main__"]
 
     @property
@@ -141,7 +145,7 @@ class House:
 
     @property
     def stems_used_twice(self) -> dict[str, list[str]]:
-        """File names that stand for two things; commands are files named after the command, one each, and count."""
+        """File names that two modules share; a command's file is named after the command and counts."""
         places = defaultdict(list)
         for file in self.files:
             if not file.path.stem.startswith("__"):
@@ -161,7 +165,7 @@ class House:
             "comments, % of lines": round(100 * sum(file.comment_lines for file in self.files) / total, 1),
         }
 
-    # --- arrows ------------------------------------------------------------------------------------------------------
+    # --- dependencies ------------------------------------------------------------------------------------------------
 
     @cached_property
     def _modules(self) -> dict[tuple[str, ...], File]:
@@ -191,14 +195,16 @@ class House:
         ]
 
     @property
-    def arrows(self) -> set[tuple[str, str]]:
-        """Every (room, other room that it imports)."""
-        return {(file.room, other.room) for file, other in self.imports if file.room != other.room}
+    def dependencies(self) -> set[tuple[str, str]]:
+        """Every (name at the top, other name at the top that it imports)."""
+        return {(file.top_level, other.top_level) for file, other in self.imports if file.top_level != other.top_level}
 
-    def imports_of_makers(self, room: str) -> Counter[str]:
-        """Count the imports of rooms that make promises in the files of one room."""
+    def imports_of_makers(self, layer: str) -> Counter[str]:
+        """Count the imports of `MAKERS` in the files of one name at the top."""
         return Counter(
-            other.room for file, other in self.imports if file.room == room and other.room in MAKERS - {room}
+            other.top_level
+            for file, other in self.imports
+            if file.top_level == layer and other.top_level in MAKERS - {layer}
         )
 
     # --- arguments ---------------------------------------------------------------------------------------------------
@@ -218,12 +224,12 @@ class House:
         return next(arguments(each) for each in self._home_of(name).functions() if each.name == name)
 
     def widest_of_the_main_path(self) -> tuple[str, int]:
-        """Return the function with most arguments beside those of the face, in the room that defines `release`."""
+        """Return the function with most arguments beside those of the face, in the package that defines `release`."""
         home = self._home_of("release")
         functions = [
             (file, function)
             for file in self.files
-            if file.room == home.room
+            if file.top_level == home.top_level
             for function in file.functions()
             if function.name not in ("release", "apply", "risk", "validate", "__init__")
         ]
@@ -232,7 +238,7 @@ class House:
 
     def arguments_of_command(self, name: str) -> int:
         """Count the arguments of a command of the command line: the widest function of its file."""
-        file = next(file for file in self.files if file.room == "cli" and file.path.stem == name)
+        file = next(file for file in self.files if file.top_level == "cli" and file.path.stem == name)
         return max(arguments(function) for function in file.functions())
 
     def file_named(self, stem: str) -> File | None:
@@ -276,14 +282,14 @@ class House:
         that names the checker of each kind, since files are checked by code that no promise may bring along. A test is
         `isinstance`, `issubclass` or a `case` with a class of promises; `getattr(promise, …)`; a comparison of
         `.kind`, `["kind"]` or `.get("kind")`, or of a name in which it was put, with a kind; a lookup by the kind;
-        and a display in which two kinds or more stand, by their classes or words.
+        and a display that names two kinds or more, by their classes or words.
         """
         homes = {file.path for file in self.promises.values()}
-        rooms = {path.parent for path in homes if path.parent != self.package}
+        folders = {path.parent for path in homes if path.parent != self.package}
         tests = {
             file.name: sorted({node.lineno for node in file.nodes if self._tests_a_kind(node)})
             for file in self.files
-            if file.path not in homes and file.path.parent not in rooms and file.name != CHECKERS
+            if file.path not in homes and file.path.parent not in folders and file.name != CHECKERS
         }
         return {name: lines for name, lines in tests.items() if lines}
 
@@ -310,7 +316,7 @@ class House:
         return sum(isinstance(each, ast.Name) and each.id in self.promises for each in ast.walk(node))
 
     def _is_kind(self, node: ast.expr) -> bool:
-        """Tell whether an expression is a class of promises, its `kind`, or the word for it, under a name or not."""
+        """Return whether an expression is a class of promises, its `kind`, or the word for it, under a name or not."""
         if isinstance(node, ast.Constant):
             return node.value in self.kinds - {"none"}
         if isinstance(node, ast.Attribute):
@@ -334,7 +340,7 @@ def _is_of_a_promise(node: ast.expr) -> bool:
 
 
 def _reads_kind(node: ast.expr) -> bool:
-    """Tell whether an expression reads the kind of something: `x.kind`, `x["kind"]`, `x.get("kind")`, or `kind`."""
+    """Return whether an expression reads the kind of something: `x.kind`, `x["kind"]`, `x.get("kind")`, or `kind`."""
     if isinstance(node, ast.Attribute):
         return node.attr == "kind"
     if isinstance(node, ast.Subscript):
