@@ -77,7 +77,9 @@ def wide_request(name: str, columns: int, epsilon: float) -> dict[str, Any]:
     return {"source": table, "method": name, "policy": policy, "epsilon": epsilon, "dataset": "d"}
 
 
-@pytest.mark.parametrize(("name", "columns", "epsilon"), [("dp-nb", 1250, 1e-5), ("dp-tree", 150, 5e-6)])
+@pytest.mark.parametrize(
+    ("name", "columns", "epsilon"), [("dp-nb", 1250, 1e-5), ("dp-tree", 150, 5e-6), ("diffprf", 2, 1e-6)]
+)
 def test_a_wide_table_of_noise_is_refused_before_a_draw(
     name: str, columns: int, epsilon: float, tmp_path: Path
 ) -> None:

@@ -33,6 +33,8 @@ sums of counts make a hundred times as many rows of it: what is drawn in minutes
 _SHARES_OF_EPSILON = 100
 MOST_CELLS_OF_NOISE = 1_000_000_000
 """Cells of a table of noise alone, at most, where rows are drawn: gigabytes, and minutes."""
+MOST_ROWS_OF_NOISE = 20_000_000
+"""Rows of it, at most, however few the columns: half a minute of processor time; five times as many take minutes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,16 +147,19 @@ class CentralMethod:
         Raises
         ------
         ParameterError
-            Noise alone would make more than `MOST_CELLS_OF_NOISE` cells.
+            Noise alone would make more than `MOST_ROWS_OF_NOISE` rows, or `MOST_CELLS_OF_NOISE` cells.
         """
         columns = sum(len(policy.names(role)) for role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET))
-        if not self.draws_rows or (cells := self.rows_of_noise(policy) * columns) <= MOST_CELLS_OF_NOISE:
+        if not self.draws_rows:
             return
-        least = float(f"{1.01 * self.epsilon * cells / MOST_CELLS_OF_NOISE:.1e}")
+        rows = self.rows_of_noise(policy)
+        too_many = max(rows / MOST_ROWS_OF_NOISE, rows * columns / MOST_CELLS_OF_NOISE)
+        if too_many <= 1:
+            return
         raise ParameterError(
-            f"epsilon ({self.epsilon:g}) is too small for {columns:,} columns: rows of noise alone would have about "
-            f"{cells:.0e} cells",
-            f"{option('epsilon', least)} or more, or fewer columns",
+            f"epsilon ({self.epsilon:g}) is too small for {columns:,} columns: noise alone would make about "
+            f"{rows:.0e} rows",
+            f"{option('epsilon', float(f'{1.01 * self.epsilon * too_many:.1e}'))} or more, or fewer columns",
         )
 
     def check_unit(self, policy: Policy) -> None:
