@@ -6,6 +6,7 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
 from keyword import iskeyword
 from numbers import Integral, Real
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -71,6 +72,7 @@ def parameter(
     return field(metadata=metadata) if default is MISSING else field(default=default, metadata=metadata)
 
 
+@cache
 def parameters_of(method: type) -> tuple[Parameter, ...]:
     """Return the parameters of a method class, in the order they are declared."""
     hints = get_type_hints(method)

@@ -136,7 +136,7 @@ def test_a_release_keeps_and_tells_its_promise(tmp_path: Path) -> None:
     made = release(tmp_path / "out.parquet")
     report = made.report
 
-    jsonschema.validate(json.loads(json.dumps(report)), report_schema())
+    jsonschema.Draft202012Validator(report_schema()).validate(json.loads(json.dumps(report)))
     assert report["guarantee"] == METHOD.guarantee(POLICY).to_dict()
     assert anonkit.validate(tmp_path / "out.parquet").passed
     assert made.to_arrow().num_rows == (3 + 1) * (2 + 1)
