@@ -1,4 +1,4 @@
-"""What all workers import, compiled once before they start.
+"""Compilation of all that the workers import, once before they start.
 
 In a fresh checkout each worker would rewrite the assertions of all tests, and compile the package and all that it
 imports, at the same time as the others: half of what collecting the tests took.
@@ -25,7 +25,7 @@ PACKAGES = (
     *("openpyxl", "fastexcel", "xlsxwriter", "jsonschema", "frictionless", "pandera", "great_expectations"),
     *("boto3", "moto.server", "sqlalchemy", "cryptography.fernet", "jinja2", "hypothesis"),
 )
-"""What takes long to compile: packages are installed as they come."""
+"""Modules that take long to compile: packages are installed as they come."""
 
 _IMPORT_ALL = """
 import compileall, importlib, sys, warnings

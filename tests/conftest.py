@@ -69,7 +69,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _measured(config: pytest.Config, path: Path) -> bool:
-    """Tell whether the other part of the gate measures what is at a path."""
+    """Return whether the other part of the gate measures the code at a path."""
     return any(path.is_relative_to(REPOSITORY / room) for room in config.getoption("--measured-elsewhere"))
 
 

@@ -1,4 +1,4 @@
-"""What a first command made of a table, judged from the files of the release and the source alone."""
+"""The result of a first command on a table, judged from the files of the release and the source alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ K = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What `anonkit release --k 10` did with a table."""
+    """The result of `anonkit release --k 10` on a table."""
 
     exit_code: int
     printed: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the tests of the gate keep their files: in memory, where the machine has a file system of it.
+"""A folder in memory for the files of the gate's tests, if the machine has a file system of it.
 
 A release waits for the disk some fifty times, at each of its files and at each step of the ledger, and the gate makes
 thousands. It waits so that what is written outlives a power cut, which no test can see: all that tests see, who reads

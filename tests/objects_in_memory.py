@@ -41,7 +41,7 @@ class Bucket:
     before_the_last: Any = None
     """Called once right before a descriptor is put."""
     dies: Callable[[], Any] = _killed
-    """What happens at that put."""
+    """The function that is called at that put."""
     loses_answer: bool = False
     """True: the descriptor is put, and its answer is lost."""
     puts: int = 0

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 VARIABLES = ("XDG_DATA_HOME", "XDG_CONFIG_HOME")
-"""Where the user's ledger stands, and where the keys of servers' ledgers do."""
+"""The paths of the user's ledger, and of the keys of servers' ledgers."""
 
 
 class OwnLedgers:

@@ -1,4 +1,4 @@
-"""Which cases of a test with many run in the gate; the others are `slow`.
+"""The choice of cases that the gate runs of a test with many; the others are `slow`.
 
 `@pytest.mark.quick_cases` names those that run: an id, or a pattern of ids (`rfka-*`). Where few of many take long,
 `@pytest.mark.slow_cases` names these by their ids instead.

@@ -1,4 +1,4 @@
-"""What keeps a version from being published: `python tests/release_ready.py v1.2.3`.
+"""Obstacles to publishing a version: `python tests/release_ready.py v1.2.3`.
 
 A placeholder that only the owner can fill, a version that is not the one of the tag, a changelog that does not name it.
 """

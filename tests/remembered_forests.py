@@ -41,13 +41,13 @@ _FOLDER = "FORESTS_OF_THESE_TESTS"
 
 
 def may_remember(item: pytest.Item, tests: Path) -> bool:
-    """Tell whether a test is none that asks what forests tell, and replaces no part of the package."""
+    """Return whether a test neither tests the forests nor replaces a part of the package."""
     room = item.path.relative_to(tests).parts[0] if item.path.is_relative_to(tests) else ""
     return room in ROOMS and "monkeypatch" not in getattr(item, "fixturenames", ())
 
 
 class RememberedForests:
-    """What was learned in this run of the tests, by any of its processes."""
+    """The results of learning in this run of the tests, by any of its processes."""
 
     def __init__(self, tests: Path, folder: Path) -> None:
         self._tests, self._folder = tests, folder

@@ -55,7 +55,7 @@ class RepeatableDraws:
     def pytest_fixture_setup(
         self, fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
     ) -> Iterator[None]:
-        """What several tests share is drawn alike whichever of them comes first."""
+        """Shared fixtures are drawn alike for any first test that uses them."""
         if fixturedef.scope == "function":
             return (yield)
         before = self._keys

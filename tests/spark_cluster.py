@@ -63,7 +63,7 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """Where applications connect."""
+        """The address for applications."""
         return f"spark://127.0.0.1:{self._port}"
 
     def __enter__(self) -> Cluster:

@@ -62,9 +62,9 @@ class AwkwardFile:
     names: Sequence[str]
     rows: list[tuple[Any, ...]]
     how: dict[str, str]
-    """What its owner must say: the delimiter, where its names hold other ones."""
+    """The owner's declaration: the delimiter, if the names contain other ones."""
     said: str
-    """How it is written."""
+    """The forms of its cells, in words."""
 
 
 def awkward_file(folder: Path, seed: int) -> AwkwardFile:

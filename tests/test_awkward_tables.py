@@ -139,7 +139,7 @@ def test_every_input_gives_the_same_release(tmp_path: Path, small_customers: pa.
 
 
 def test_types_nulls_and_category_order_survive() -> None:
-    """What is not recoded comes out as it went in; categories nobody has any more are not written."""
+    """Columns that are not recoded are unchanged; categories without rows are not written."""
     sizes = pd.Categorical(["M", "S", None, "L"] * 5, categories=["S", "M", "L", "never"], ordered=True)
     frame = pd.DataFrame(
         {

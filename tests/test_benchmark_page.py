@@ -140,7 +140,7 @@ def test_links_within_the_page_lead_somewhere() -> None:
 
 
 def test_results_are_kept_as_documents(tmp_path: Path) -> None:
-    """What a part left is read back as it was, so that the page can be made again."""
+    """The results of a part are read back as they were, so that the page can be made again."""
     for name, part in STORED.items():
         (tmp_path / f"{name}.json").write_text(part.to_json(), encoding="utf-8")
     assert page(parts_in(tmp_path)) == page(STORED)
@@ -202,7 +202,7 @@ def test_every_measured_table_has_its_part() -> None:
 
 @pytest.mark.parametrize("folder", PEERS, ids=lambda folder: folder.name)
 def test_a_peer_is_pinned_and_has_a_script(folder: Path) -> None:
-    """What is installed is named with a range, pinned to a version, and asked by one script that compiles."""
+    """An installed peer is named with a range, pinned to a version, and run by one script that compiles."""
     wanted = re.match(r"[\w-]+", (folder / "requirements.txt").read_text(encoding="utf-8"))
     assert wanted is not None
     pins = (folder / "constraints.txt").read_text(encoding="utf-8").splitlines()
@@ -222,7 +222,7 @@ def test_every_script_that_make_bench_does_not_run_is_named_with_what_it_measure
 
 
 def test_every_part_finds_the_scripts_that_it_is_made_of() -> None:
-    """What a generator imports from the folder is there: a script that went would be seen when hours were spent."""
+    """The folder has all that a generator imports: a missing script would be seen only after hours."""
     named = set()
     for script in BENCHMARKS.glob("*.py"):
         for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):

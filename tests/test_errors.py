@@ -161,7 +161,7 @@ def test_a_name_far_from_all_brings_the_known_ones(name: str, known: list[str], 
     ],
 )
 def test_damage_is_refused_in_one_sentence_without_what_stands_in_the_file(read: Callable[[Any], object]) -> None:
-    """Whatever Python raises on a key that is missing or of the wrong kind; no word of the file is told."""
+    """Every error of Python on a missing key or a wrong type becomes one sentence without a word of the file."""
     with pytest.raises(errors.ReleaseFormatError) as refused, refusing_damage("the block is damaged"):
         read({"word": "secret", "list": [1], "endless": float("inf")})
     assert str(refused.value) == "the block is damaged"

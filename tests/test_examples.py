@@ -17,7 +17,7 @@ SHOWN = {
     "owner": ("DO NOT PUBLISH", "Dry run of", "not protected:", '<svg xmlns="http://www.w3.org/2000/svg"'),
     "reviewer": ("everything holds", "its own promise: True", "k = 10: False", "a row was taken out: ['"),
 }
-"""What the cells of each show, among other things."""
+"""Contents of the cells of each, among others."""
 
 
 @pytest.mark.docs

@@ -1,4 +1,4 @@
-"""Who may import whom: the layers of the package, and which third parties may be imported where."""
+"""Permitted imports: the layers of the package, and the places of third parties."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ONLY: dict[str, set[str]] = {
     "checks": {"errors", "bundle", "promises", "report"},
     "engines": {"errors", "domains", "randomness", "policy", "protocols", "bundle"},
 }
-"""What receivers run and what checks a promise knows nothing of the owner's side; engines know no family of methods."""
+"""Code of receivers and checks of a promise import no owner's side; engines import no family of methods."""
 EXCEPTIONS = {
     ("checks/expectations.py", "policy"): "expectations are written from what the owner declares",
     ("checks/unchanged_columns.py", "drafting"): "what identifiers look like: judged by one module for both sides",
@@ -167,7 +167,7 @@ def test_receivers_checks_and_engines_know_only_their_packages() -> None:
 
 
 def test_no_two_packages_import_each_other_in_a_circle() -> None:
-    """However long the circle: packages have an order in which each imports only those before it."""
+    """For any length of the circle: packages have an order in which each imports only those before it."""
     arrows: dict[str, set[str]] = {}
     for path in FILES:
         arrows.setdefault(_package(path), set()).update(_packages_imported(path) - {_package(path)})
@@ -191,7 +191,7 @@ def test_heavy_packages_are_imported_late() -> None:
 
 
 def test_a_pipeline_tool_is_imported_by_its_own_module_alone() -> None:
-    """Whoever uses one tool needs none of the others, and the rest of the package needs none at all."""
+    """A user of one tool needs none of the others, and the rest of the package needs none at all."""
     used = {_named(path): tools for path in FILES if (tools := _packages(path) & TOOLS)}
     assert used
     assert {where for where, tools in used.items() if where != f"integrations/{''.join(tools)}.py"} == set()

@@ -42,7 +42,7 @@ MADE_FROM_NAMES = {
     "drafting/guessed_target.py": "a table of short forms of times in the file itself",
     "engines/snapshots/sql_failures.py": "a table of words in the file itself, searched in a server's message",
 }
-"""Where a pattern is put together inside a function, and why it is linear."""
+"""Functions that put a pattern together, and the reason why it is linear."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ def _seconds(call: Callable[[Any], object], text: Any, times: int) -> float:
 
 
 def grows_faster_than_the_text(call: Callable[[Any], object], text_of: Callable[[int], Any]) -> bool:
-    """Tell whether twice the text takes three times the time or more, once a call takes long enough to say so."""
+    """Return whether twice the text takes three times the time or more, once a call takes measurably long."""
     length = 12
     while length <= LONGEST:
         if _seconds(call, text_of(length), 1) > MEASURABLE:

@@ -40,7 +40,7 @@ def test_a_folder_in_memory_has_room_and_lets_programs_run(tmp_path: Path, file_
 
 
 def test_no_file_system_in_memory_is_none(tmp_path: Path) -> None:
-    """Where the place is not there, as on other systems than Linux."""
+    """A system without the place, as any other than Linux, has no file system in memory."""
     assert memory_folder(tmp_path / "absent") is None
 
 

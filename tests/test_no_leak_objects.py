@@ -200,7 +200,7 @@ def refused_in_silence(act: Callable[[], object]) -> None:
 def test_no_entry_point_shows_a_cell_of_mixed_objects(
     entry: str, kind: str, made: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What a table of Python objects leads to is done, or refused by an error of anonkit without a cell."""
+    """A table of Python objects is released, or refused by an error of anonkit without a cell."""
     refused_in_silence(lambda: ENTRIES[entry](_frame(kind), made))
     said = capfd.readouterr()
     assert [mark for mark in MARKS if mark in said.out + said.err + caplog.text] == []

@@ -1,4 +1,4 @@
-"""What errors say to do: options named as keywords to callers from Python, with dashes on the command line."""
+"""Remedies in errors: options named as keywords to callers from Python, with dashes on the command line."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from anonkit.randomness import Randomness
 
 
 def verbs(protocol: type) -> dict[str, inspect.Signature]:
-    """What a protocol asks for, by name."""
+    """The verbs of a protocol, by name."""
     return {
         name: inspect.signature(one)
         for name, one in vars(protocol).items()
@@ -46,7 +46,7 @@ def shape(signature: inspect.Signature) -> list[tuple[str, Any, Any]]:
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_every_engine_has_the_verbs_with_their_arguments(name: str, request: pytest.FixtureRequest) -> None:
-    """Whatever is called on one engine can be called on the other: names, kinds and defaults of all arguments."""
+    """Every verb of one engine can be called on the other: names, kinds and defaults of all arguments."""
     found = engine_class(name, request)
     asked = verbs(Engine)
     assert len(asked) >= 10
@@ -57,7 +57,7 @@ def test_every_engine_has_the_verbs_with_their_arguments(name: str, request: pyt
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_has_the_verbs_with_their_arguments(name: str) -> None:
-    """What the main path calls, every method has, with the words that `anonkit methods` shows."""
+    """Every method has the verbs that the main path calls, with the words that `anonkit methods` shows."""
     found = method_class(name)
     for verb, signature in verbs(Method).items():
         assert shape(inspect.signature(getattr(found, verb))) == shape(signature), verb

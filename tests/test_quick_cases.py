@@ -18,7 +18,7 @@ def test_it(case):
 
 
 class _Seen:
-    """What was collected: the name of each test, and whether it is slow."""
+    """The collected tests: the name of each, and whether it is slow."""
 
     def __init__(self) -> None:
         self.items: dict[str, bool] = {}

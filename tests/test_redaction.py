@@ -112,7 +112,7 @@ def test_the_owner_finds_a_source_by_the_name_of_its_file() -> None:
     ["in.csv", "C:\\data\\in.csv", "mail me: a@b.de", "https://doi.org/10.1145/1", "a = 3", "k = 3, epsilon=1", "x:/y"],
 )
 def test_other_texts_stay(text: str) -> None:
-    """What is no address with a secret is not touched."""
+    """A string that is no address with a secret is unchanged."""
     assert redacted(text) == text
 
 
@@ -164,7 +164,7 @@ COMMANDS: dict[str, Callable[[str, str], list[str]]] = {
 def test_no_command_shows_a_secret(
     capfd: pytest.CaptureFixture[str], command: str, as_json: bool, address: tuple[str, str], blank: str
 ) -> None:
-    """Whatever a command does with an address, nothing it prints and no file it writes holds the secret."""
+    """For any use of an address, no printed line and no written file has the secret."""
     url, secret = address
     if f"{secret}@" in url:
         url, secret = url.replace(secret, secret[:10] + blank + secret[10:]), secret[:10] + blank + secret[10:]

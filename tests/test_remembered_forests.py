@@ -1,4 +1,4 @@
-"""What forests told one test is told to the next, unless it asks of the forests themselves."""
+"""The results of forests for one test are reused for the next, unless it tests the forests themselves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def remembered(tmp_path: Path) -> RememberedForests:
 
 
 def test_the_same_work_is_done_once_and_its_result_is_nobody_else_s(remembered: RememberedForests) -> None:
-    """Whoever changes an array of the answer changes no other answer."""
+    """A change of an array of one answer changes no other answer."""
     first = remembered.learned(doubled, np.arange(3), times=5)
     first[:] = 0
     assert remembered.learned(doubled, np.arange(3), times=5).tolist() == [0, 5, 10]

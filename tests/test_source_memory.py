@@ -1,4 +1,4 @@
-"""What the benchmarks of sources call the memory of a reading process is its own, whoever started it."""
+"""The memory of a reading process in the benchmarks of sources is its own, for any starting process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What surrounds the code: dependencies, workflows, hooks, sessions and the pages that make a project citable."""
+"""Tooling around the code: dependencies, workflows, hooks, sessions and the pages that make a project citable."""
 
 from __future__ import annotations
 

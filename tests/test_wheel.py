@@ -1,4 +1,4 @@
-"""What is handed out: the wheel and the source distribution hold what they need, and run."""
+"""The distributed files: the wheel and the source distribution hold what they need, and run."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ RIGHT = {
     ("texts", "cli/method_options.py"): "help texts",
     ("texts", "drafting/profiling.py"): "texts of cells",
 }
-"""Where a word is the right one, and why."""
+"""Places where a word is the right one, and the reason."""
 
 _OPENS = re.compile(rf"(?:{'|'.join(OPENERS)})\b")
 _ANY = re.compile(rf"\b(?:{'|'.join(PRIVATE)})\b".replace(" ", r"\s+"), re.IGNORECASE)

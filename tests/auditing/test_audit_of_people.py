@@ -91,7 +91,7 @@ def test_rows_of_one_candidate_or_of_a_unit_of_two_columns_are_one_person(roles:
 
 
 def test_a_row_without_a_value_is_a_person_of_its_own_and_of_two_candidates_the_finer_counts() -> None:
-    """What is not there tells nobody from anybody; a candidate that the source lacks tells nothing."""
+    """A missing value distinguishes nobody; a candidate that the source lacks distinguishes nothing."""
     source = pa.table({"a": ["x", "x", None, None, "y", "z"], "b": ["s", "s", "s", "t", "t", "t"]})
     named = [{"columns": [name], "values": 2} for name in ("b", "a", "gone")]
     report = {"columns": [], "guarantee": {"parameters": {"candidates": named}}}

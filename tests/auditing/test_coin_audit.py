@@ -29,7 +29,7 @@ METHOD = "anonkit.methods.safepub:SafePub."
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    """What a mutant computed serves nobody else."""
+    """Clear the caches, so that no test uses results of a mutant."""
     forget()
     yield
     forget()
@@ -132,7 +132,7 @@ SLOW: dict[str, tuple[Mutant, dict[str, Any], int, str]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
 def test_a_mutant_is_refuted_by_many_releases(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the exact law refuses in seconds (`tests/privacy/test_drawn_law.py`) the audit refuses too."""
+    """The audit also refuses what the exact law refuses in seconds (`tests/privacy/test_drawn_law.py`)."""
     refuted(SLOW[name], monkeypatch)
 
 
@@ -147,7 +147,7 @@ def test_people_and_releases_of_any_purpose_are_audited(policy: Any) -> None:
 
 @pytest.mark.slow
 def test_a_release_of_nothing_is_an_answer_and_a_small_epsilon_too_weak_an_attack() -> None:
-    """Where nothing is told apart the audit says so; large classes are fewer, so that tables stay small."""
+    """The audit reports an attack that distinguishes nothing; large classes are fewer, so that tables stay small."""
     found, parts = audited(released(epsilon=0.1, delta=1e-9), 40)
     assert found.verdict == WEAK
     assert {part["verdict"] for part in parts.values()} == {WEAK}

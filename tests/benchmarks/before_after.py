@@ -117,7 +117,7 @@ class Tree:
 
 
 FRESH = {"import anonkit": ("-c", "import anonkit"), "anonkit --help": ("-m", "anonkit", "--help")}
-"""What is timed in a fresh process each time."""
+"""The commands that are timed, each in a fresh process."""
 
 
 def _fresh(tree: Path, arguments: tuple[str, ...]) -> tuple[float, float]:

@@ -74,11 +74,11 @@ _INTERRUPTED = threading.Event()
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """What a part is told."""
+    """The input of a part."""
 
     size: str
     environments: Path
-    """Where the environments of the peers are."""
+    """The folder of the environments of the peers."""
     data: Path
     """The public tables."""
     work: Path

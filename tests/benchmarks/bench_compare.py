@@ -29,7 +29,7 @@ from bench import PARTS, ROOT
 from benchmark_page import Record
 
 LEAST = 0.1
-"""What a figure must have grown by at least, as a share, to be told."""
+"""The least growth of a figure that is reported, as a share."""
 SPEED = tuple(name for name, generator in PARTS.items() if generator.startswith("measured_speed:"))
 """The parts whose figures are times, rates and bytes."""
 
@@ -49,12 +49,12 @@ class Change:
 
     @property
     def ratio(self) -> float:
-        """How much the cost grew."""
+        """The factor by which the cost grew."""
         return self.after / self.before
 
     @property
     def is_worse(self) -> bool:
-        """Whether it grew beyond what the rounds differ, and by `LEAST`."""
+        """Return whether it grew beyond the spread of the rounds, and by `LEAST`."""
         return self.ratio > 1 + max(LEAST, self.noise)
 
 

@@ -23,7 +23,7 @@ class Table:
     """Of the part that measures it: `--only NAME`."""
     title: str
     asked: str
-    """What anonkit has to reach, in words."""
+    """The targets of anonkit, in words."""
     left_out: str | None = None
     """Why it is not measured; None where it is."""
 
@@ -214,7 +214,7 @@ class Record:
     ratio: float | None = None
     """The median of the ratios ours / theirs of the rounds; without it the ratio of the figures."""
     limit: str | None = None
-    """What is asked: `ours <= 0.1`, `ours >= 20`, `ratio <= 2`, `lead >= -0.003`; a lead is ours less theirs."""
+    """A target: `ours <= 0.1`, `ours >= 20`, `ratio <= 2`, `lead >= -0.003`; a lead is ours less theirs."""
     runs: int = 1
     note: str = ""
     spread: float | None = None
@@ -230,7 +230,7 @@ class Record:
 
     @property
     def met(self) -> bool | None:
-        """Whether what is asked was reached; None where nothing is asked or nothing was measured."""
+        """Return whether the target was reached; None without a target or a measurement."""
         if self.limit is None:
             return None
         what, relation, text = self.limit.split()
@@ -251,7 +251,7 @@ class Missing:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What one part of the benchmark left."""
+    """The results of one part of the benchmark."""
 
     name: str
     date: str
@@ -270,7 +270,7 @@ class Part:
 
     @property
     def says_much(self) -> bool:
-        """Whether targets may be judged by it: small sizes show that it runs, and nothing else."""
+        """Return whether the sizes suffice to judge targets: small sizes show only that the part runs."""
         return self.size != "quick"
 
     def to_json(self) -> str:
@@ -294,7 +294,7 @@ def parts_in(folder: Path) -> dict[str, Part]:
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """What an earlier page says of a table, of which this machine has no results."""
+    """The results of an earlier page for a table of which this machine has none."""
 
     section: str
     """From its heading to the line that says when it was measured."""

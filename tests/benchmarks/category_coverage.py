@@ -1,4 +1,4 @@
-"""How often the 95 % intervals of a category under `rr` hold the truth, where sets of values are answered.
+"""Coverage of the 95 % intervals of a category under `rr`, for answers that are sets of values.
 
 Run it:  python tests/benchmarks/category_coverage.py [--releases 300] [--rows 5000]
 

@@ -1,4 +1,4 @@
-"""What `compare` advises by a sample, beside what it would advise by the whole table.
+"""The advice of `compare` from a sample, beside its advice from the whole table.
 
 The ten tables of `kept_columns.py`, rfka and mondrian at k = 5, 10, 50. The sample is what a user gets: 20,000 rows, of
 which models learn from 4,000 and are scored on 4,000. The whole is every row, for the releases and the models. The cost

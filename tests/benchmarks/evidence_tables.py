@@ -1,4 +1,4 @@
-"""How much the sum of what attributes say should count: the tables that chose the overlap, and what each makes of them.
+"""The weight of the summed evidence of attributes: the tables that chose the overlap, and the results of each weight.
 
 Run it:  python tests/benchmarks/evidence_tables.py [--seeds 2] [--epsilons .25 .5 1 2 4 16] [--overlaps 0 .03 .05 .1]
 

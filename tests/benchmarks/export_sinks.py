@@ -44,7 +44,7 @@ def target_of(sink: str, folder: Path, server: str) -> str:
 
 
 def refused(target: str, changed: pa.Table, folder: Path) -> bool:
-    """Tell whether a target is not taken for another table."""
+    """Return whether a target is refused as a copy of another table."""
     pq.write_table(changed, folder / "changed.parquet")
     with closing(form_of(Target.of(target))) as form:
         return not all(check.passed for check in export_checks(form, ReleasedTable(data=folder / "changed.parquet")))

@@ -1,4 +1,4 @@
-"""What a delta buys `dp-forest`: the same tables learned with and without it, in memory, without files.
+"""The gain of `dp-forest` from a delta: the same tables learned with and without it, in memory, without files.
 
     python tests/benchmarks/forest_delta.py report|develop [SEEDS]
 

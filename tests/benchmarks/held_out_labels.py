@@ -1,4 +1,4 @@
-"""What it costs that a search does not see the labels of a fifth of the rows, and how often the intervals are right.
+"""The cost of hiding the labels of a fifth of the rows from a search, and the coverage of the intervals.
 
 `lost`: the protocol of `kept_columns.py` on its ten tables, with and without `all_labels`: half A's labels choose the
 recoding, half B's score the released cells. No label is hidden in tables of fewer than 1,750 rows.

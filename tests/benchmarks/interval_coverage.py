@@ -1,4 +1,4 @@
-"""How often the 95 % intervals of a number under `rr` hold the truth, and how wide they are.
+"""Coverage and width of the 95 % intervals of a number under `rr`.
 
 Run it:  python tests/benchmarks/interval_coverage.py [--releases 300] [--rows 5000]
 

@@ -1,4 +1,4 @@
-"""What it costs that `rfka` first seeks two parts of every column: columns, AUC, rows left out and CPU on ten tables.
+"""The cost of `rfka` seeking two parts of every column first: columns, AUC, rows left out and CPU on ten tables.
 
 The held-out protocol of `held_out.py` at k = 10: half A's labels choose the recoding, half B's score the released cells
 with a forest of 40 trees in three folds; the mean of three halvings. All columns are quasi-identifiers. What a column's

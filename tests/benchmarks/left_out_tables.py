@@ -51,9 +51,10 @@ from anonkit.randomness import Randomness
 
 EPSILONS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 CANDIDATES = tuple(product((20, 35, 70), (200, 800), (2_500, 7_500, 10**12), (-math.inf, 0.07, 0.15)))
-"""What is chosen: from which epsilon n on weights are learned, for each pair of attributes; from which on there are
-regions, for each cell of a table of two values; from which on trees are deep, for each class; from which dependence
-within classes on weights pay (the first: whatever is read)."""
+"""The chosen constants: from which epsilon n on weights are learned, for each pair of attributes; from which on there
+are regions, for each cell of a table of two values; from which on trees are deep, for each class; from which
+dependence within classes on weights pay (the first: whatever is read).
+"""
 FINEST, MOST_TESTED = 64, 10_000
 
 
@@ -166,7 +167,7 @@ def constants(candidate: tuple[float, ...]) -> Iterator[None]:
 
 
 def rule_of(table: Coded, left: float, *, independent: bool = False, n_public_levels: int = 0) -> budget_rule.Rule:
-    """What the rule says of what is left of epsilon."""
+    """The decision of the rule for the rest of epsilon."""
     return budget_rule.rule_for(
         epsilon=left, rows=table.labels.size, attributes=len(table.schema.attributes),
         classes=table.schema.n_classes, independent=independent, n_public_levels=n_public_levels,
@@ -320,7 +321,7 @@ def lines(
 
 
 def _lead(found: dict[tuple[Any, ...], np.ndarray], table: str, epsilon: float, candidate: tuple[float, ...]) -> float:
-    """What is lost to the better rival, in accuracy and AUC, and a tenth of what is won."""
+    """The loss against the better rival, in accuracy and AUC, and a tenth of the gain."""
     ours = found[table, epsilon, candidate].mean(axis=0)[[0, 2]]
     lead = ours - np.max([found[table, epsilon, name].mean(axis=0)[[0, 2]] for name in RIVALS], axis=0)
     return float(np.where(lead < 0, lead, 0.1 * lead).sum())

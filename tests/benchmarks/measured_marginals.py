@@ -24,7 +24,7 @@ BINS = 16
 TRIPLES = 200
 """Triples of columns that are looked at, always the same."""
 LIMITS = {0.1: (0.095, 0.165, 0.86), 0.5: (0.045, 0.092, 0.888), 1.0: (0.036, 0.079, 0.895), 3.0: (0.024, 0.059, 0.902)}
-"""What is asked on Adult at each epsilon: pairs and triples at most, the AUC of income at least."""
+"""The targets on Adult at each epsilon: pairs and triples at most, the AUC of income at least."""
 UNDECLARED = (0.038, 0.085)
 """Pairs and triples at epsilon 1 with no target declared."""
 DELTA_LIMITS = {0.1: (0.083, 0.145), 1.0: (0.028, 0.060), 3.0: (0.016, 0.045)}
@@ -251,7 +251,7 @@ class Rival:
     environment: str
     job: str
     told: dict[str, Any]
-    """What its script is told besides the file, the epsilon and the delta."""
+    """The arguments of its script besides the file, the epsilon and the delta."""
     note: str
 
     def rows(self, given: Given, stored: Path, epsilon: float) -> list[dict[str, Any]] | Missing:

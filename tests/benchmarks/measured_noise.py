@@ -18,7 +18,7 @@ Lines = Iterator[Record | Missing]
 ACCURACY = {0.05: 0.822, 0.1: 0.835, 0.25: 0.842, 0.5: 0.848, 0.75: 0.853, 1.0: 0.856, 2.0: 0.858}
 AUC = {0.05: 0.865, 0.1: 0.884, 0.25: 0.896, 0.5: 0.899, 0.75: 0.902, 1.0: 0.905, 2.0: 0.909}
 ON_ROWS = {0.05: 0.815, 0.1: 0.825, 0.25: 0.840, 0.5: 0.846, 0.75: 0.850, 1.0: 0.852, 2.0: 0.854}
-"""What is asked at each epsilon of the model, and of the accuracy of a forest trained on the released rows."""
+"""The targets at each epsilon for the model, and for the accuracy of a forest trained on the released rows."""
 
 
 def _halves(given: Given) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -480,7 +480,7 @@ print(json.dumps({"clock": time.perf_counter() - begun, "seconds": time.process_
 
 
 def counting(given: Given) -> Lines:
-    """What every k-anonymous search counts, on a table larger than its cap of memory, against SQL by hand."""
+    """The counts of every k-anonymous search, on a table larger than its cap of memory, against hand-written SQL."""
     rows, repeats = given.pick(100_000, 5_000_000), given.pick(1, 3)
     sizes = (74, 9, 16, 7, 15, 5, 2, 42, 16, 99, 50, 20, 6, 30)
     source, names = given.work / "counted.parquet", [f"q{at}" for at in range(len(sizes))]

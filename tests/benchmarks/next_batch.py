@@ -47,7 +47,7 @@ K, LIMIT = 10, 0.01
 
 @dataclass(frozen=True)
 class Halving:
-    """What one halving of a table gave."""
+    """The results of one halving of a table."""
 
     passed: bool
     dropping_passes: bool

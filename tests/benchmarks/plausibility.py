@@ -1,4 +1,4 @@
-"""How plausible drawn rows are to whoever opens them as a table: before and after a change, by method and epsilon.
+"""Plausibility of synthetic rows to a reader of the table: before and after a change, by method and epsilon.
 
 Run it:  python tests/benchmarks/plausibility.py [--methods dp-marginals dp-forest dp-nb] [--epsilons .1 .5 1 3]
              [--seeds 2] [--tables adult survey trips admissions] [--plain]
@@ -52,7 +52,7 @@ class Table:
     spikes: Mapping[str, list[float]] = field(default_factory=dict)
     constraints: tuple[dict[str, Any], ...] = ()
     broken: tuple[Rule, ...] = ()
-    """Tell the rows that break a rule."""
+    """Return the rows that break a rule."""
 
     def policy(self, *, plain: bool) -> dict[str, Any]:
         """Return the policy, with spikes and rules unless it is plain."""

@@ -1,4 +1,4 @@
-"""What the claims of the randomized methods rest on: coverage of intervals, audited losses, planted bugs, refusals.
+"""Evidence for the claims of the randomized methods: coverage of intervals, audited losses, planted bugs, refusals.
 
 Run it:  python tests/benchmarks/randomized_evidence.py [--runs 500]
 """

@@ -1,4 +1,4 @@
-"""What lies beside the experiments of Zhang & Tang 2007: where TRR fails, and the ladder at one epsilon of a row.
+"""Figures beside the experiments of Zhang & Tang 2007: where TRR fails, and the ladder at one epsilon of a row.
 
 Their own figures are in `recipes/papers/004-ppnb.toml`. Simulated bank customers, 50,000 to learn from and 5,000 to
 predict; Adult, 32,561 and 16,281.

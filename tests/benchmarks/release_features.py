@@ -1,4 +1,4 @@
-"""What a consumer's models learn from a k-anonymous Adult: one-hot labels against `ReleaseFeatures`.
+"""The scores of a consumer's models on a k-anonymous Adult: one-hot labels against `ReleaseFeatures`.
 
 The train table is released once a method; models are fitted on the released rows alone and scored on Adult's own test
 rows, which no release has seen. Test rows are recoded as the release was, whether or not k holds among them, or left in

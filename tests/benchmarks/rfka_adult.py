@@ -25,7 +25,7 @@ ADULT = Path(__file__).parents[3] / "shared" / "data" / "adult.csv.gz"
 
 @dataclass(frozen=True)
 class Taken:
-    """What a job took: seconds by the clock, and of all processors, those of its threads and children among them."""
+    """The cost of a job: seconds by the clock, and of all processors, those of its threads and children among them."""
 
     clock: float
     processor: float

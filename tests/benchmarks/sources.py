@@ -419,7 +419,7 @@ class Web(Source):
                         shutil.copyfileobj(file, self.wfile, 1 << 20)
 
             def log_message(self, *_: Any) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()

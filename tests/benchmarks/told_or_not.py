@@ -1,4 +1,4 @@
-"""How often `reconstruct` warns that nothing can be learned: where something can, and where it cannot.
+"""The share of `reconstruct` calls that warn that nothing can be learned, with and without something to learn.
 
 Run it:  python tests/benchmarks/told_or_not.py [--releases 20]
 """

@@ -50,7 +50,7 @@ def test_files_appear_together(tmp_path: Path) -> None:
 def test_a_stop_at_any_system_call_leaves_the_old_or_the_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int, was_folder: bool, is_folder: bool
 ) -> None:
-    """Whatever call is the last one made, recovery ends with one generation, where folders are swapped too."""
+    """Recovery ends with one generation after a stop at any system call, also where folders are swapped."""
     _stage(tmp_path, "old", in_folder=was_folder).commit(["out.a", "out.b"])
     staging = _stage(tmp_path, "new", in_folder=is_folder)
     calls = 0
@@ -86,7 +86,7 @@ def test_a_stop_at_any_system_call_leaves_the_old_or_the_new(
 def test_what_must_not_stand_beside_new_files_goes_with_the_old_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
 ) -> None:
-    """Whatever call is the last one made, an old signature never stands beside new files after recovery."""
+    """After a stop at any system call and recovery, no old signature is beside new files."""
     _stage(tmp_path, "old").commit(["out.a", "out.b"])
     (tmp_path / "out.signature").write_text("of the old")
     staging = _stage(tmp_path, "new")
@@ -180,7 +180,7 @@ def test_a_folder_is_put_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_copy_that_is_another_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stands there afterwards is hashed; what the system refuses for another reason is not copied."""
+    """The copied file is hashed; a file that the system refuses for another reason is not copied."""
     made, digests = _made(tmp_path)
     monkeypatch.setattr(os, "rename", _refuse(errno.EXDEV))
     with pytest.raises(EngineError, match="not copied as it was made"):

@@ -154,7 +154,7 @@ def test_parts_need_a_place_and_rows() -> None:
 
 
 def test_batches_of_a_wide_table_have_fewer_rows(tmp_path: Path) -> None:
-    """Whoever reads a release holds a bounded number of cells, all rows come, and narrow tables as before."""
+    """A reader of a release holds a bounded number of cells; all rows come, and narrow tables are read as before."""
     for columns, most in ((64, 1 << 16), (600, (1 << 22) // 600)):
         table = pa.table({f"c{at}": np.zeros(66_000, dtype=np.int8) for at in range(columns)})
         pq.write_table(table, tmp_path / "x.parquet")

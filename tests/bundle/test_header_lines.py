@@ -79,7 +79,7 @@ def test_more_than_half_of_the_names_must_look_like_cells() -> None:
 
 
 def test_declared_names_are_names() -> None:
-    """Where the policy declares half of them, whatever the cells are."""
+    """A first line of which the policy declares half of the names is a header, for any cells."""
     assert refuse_record(["F", "40"], [texts(SEXES), texts(AGES)], shown="'in.csv'", declared={"F"}) == 0
 
 

@@ -24,7 +24,7 @@ LONG = "ü" * 32
 
 
 def refusal(target: str, names: list[str], folder: Path) -> ParameterError:
-    """What an export of these columns says; no server is asked, no file made."""
+    """Return the refusal of an export of these columns; no server is contacted and no file made."""
     pq.write_table(pa.table([pa.array([1])] * len(names), names=names), folder / "release.parquet")
     rows = ReleasedTable(data=folder / "release.parquet")
     with closing(form_of(Target.of(target.format(folder)))) as form, pytest.raises(ParameterError) as caught:

@@ -1,4 +1,4 @@
-"""Who reads the files of a folder of data, and how they are divided among workers."""
+"""The processes that read the files of a folder of data, and the division of the files among them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_failure_ends_the_reading_of_workers() -> None:
 
 
 def test_only_an_engine_with_workers_has_some() -> None:
-    """Whatever else it may be."""
+    """An engine of any other kind has no workers."""
 
     class Engine:
         workers = Elsewhere()

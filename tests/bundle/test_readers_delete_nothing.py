@@ -56,7 +56,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 def test_a_hidden_folder_that_was_sent_along_changes_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, reader: str, mark: str
 ) -> None:
-    """Whatever stands in its mark, every file of the folder is as it was, and the reader says what it left alone."""
+    """With any content of its mark, every file of the folder is unchanged, and the reader names what it ignored."""
     output = _release(tmp_path)
     (tmp_path / "keep.csv").write_text("mine")
     sent = tmp_path / ".k.anonkit-1-0000000a"
@@ -153,7 +153,7 @@ def test_what_does_not_fit_its_record_is_left_alone(
 def test_with_a_key_nothing_is_touched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dead: Callable[[], None]
 ) -> None:
-    """Who asks for a signature judges what is there: not even what the own record vouches for is put in place."""
+    """A reader that requires a signature judges the files as they are: not even its own record restores any."""
     output = _release(tmp_path)
     staged = _killed_after_mark(tmp_path, monkeypatch, {"k.parquet": "new"})
     dead()

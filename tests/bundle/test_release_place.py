@@ -1,4 +1,4 @@
-"""Where the files of a release stand is read from one argument."""
+"""One argument states the place of the files of a release."""
 
 from __future__ import annotations
 

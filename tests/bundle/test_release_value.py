@@ -23,7 +23,7 @@ from anonkit.errors import ParameterError
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where releases stand."""
+    """The folder of the releases."""
     return tmp_path_factory.mktemp("release")
 
 
@@ -89,7 +89,7 @@ def test_what_a_platform_writes_of_a_release_has_no_word_of_the_owner(way: str, 
 
 
 def test_the_measures_end_with_their_release(release: anonkit.Release) -> None:
-    """What is kept beside an object is not kept for the next one that stands in its memory."""
+    """Measures cached for an object are not reused for the next object at its memory address."""
     for _ in range(50):
         copied = copy.copy(release)
         assert copied.owner == {}

@@ -106,7 +106,7 @@ def test_the_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_keys_are_those_of_the_bucket(bucket: S3Bucket, server: Any) -> None:
-    """What is put is what another client of the store sees."""
+    """Another client of the store sees the keys that anonkit writes."""
     bucket.put("folder/name with blanks.json", b"{}")
     assert keys(server) == ["folder/name with blanks.json"]
 

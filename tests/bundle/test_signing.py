@@ -180,7 +180,7 @@ def test_a_missing_or_damaged_signature_is_a_failed_check(
 def test_a_payload_of_another_kind_is_no_statement(
     signed: anonkit.Release, keys: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """What the owner signed for another purpose does not pass for a release, though the signature is right."""
+    """A payload that the owner signed for another purpose is refused, though the signature is right."""
     data = copy_of(signed, tmp_path)
     signature = tmp_path / "out.signature.json"
     statement = json.loads(base64.b64decode(json.loads(signature.read_text())["payload"]))
@@ -314,7 +314,7 @@ def test_recipes_and_batches_are_signed_too(keys: tuple[Path, Path], tmp_path: P
 def test_a_dry_run_signs_nothing_and_reads_the_key(
     small_customers: pa.Table, keys: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """What would fail at the end fails at the start."""
+    """A dry run fails at the start where the release would fail at the end."""
     release(small_customers, tmp_path / "out.parquet", sign=keys[0], dry_run=True)
     with pytest.raises(ReleaseFormatError, match="cannot be read"):
         release(small_customers, tmp_path / "out.parquet", sign=tmp_path / "absent.pem", dry_run=True)
@@ -362,5 +362,5 @@ def test_the_signature_tells_nothing_of_the_key_or_its_place(signed: anonkit.Rel
 
 @pytest.mark.parametrize("payload", [b"no JSON", b"[]", b"{}", b'{"subject": [{"name": "x"}]}', b"[" * 100_000])
 def test_what_is_no_statement_lists_no_files(payload: bytes) -> None:
-    """Whatever was signed: neither a traceback nor an empty list that nothing differs from."""
+    """A signed payload of any other kind gives neither a traceback nor an empty list that nothing differs from."""
     assert Envelope(payload=payload, signatures=()).files() is None

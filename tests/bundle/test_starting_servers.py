@@ -55,7 +55,7 @@ def test_a_server_that_starts_is_waited_for(
 
 
 class RefusedError(Exception):
-    """What a driver raises."""
+    """An error of a driver."""
 
     def __init__(self, words: str, sqlstate: str | None = None) -> None:
         super().__init__(words)

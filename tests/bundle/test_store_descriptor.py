@@ -1,4 +1,4 @@
-"""What lists its files otherwise than anonkit does is no descriptor of a release in an object store."""
+"""A descriptor that lists its files otherwise than anonkit does describes no release in an object store."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_descriptor_that_lists_otherwise_than_anonkit_is_none(
 
 
 def test_without_a_descriptor_there_is_no_release(bucket: Bucket, released: anonkit.Release) -> None:
-    """Whatever files are there."""
+    """Without a descriptor there is no release, with any other files."""
     released.save(OUT)
     del bucket.objects[KEY]
 

@@ -53,7 +53,7 @@ def test_what_is_put_is_the_release_and_is_fetched_again(
 
 
 def test_only_what_is_looked_at_is_fetched(bucket: Bucket, released: anonkit.Release) -> None:
-    """Who asks for the params gets no rows; a file is fetched once."""
+    """A reader of the params fetches no rows; each file is fetched once."""
     released.save(OUT)
     bucket.read_keys.clear()
 

@@ -57,7 +57,7 @@ def test_a_put_that_fails_leaves_nothing_behind(bucket: Bucket, released: anonki
 
 
 def test_of_two_at_once_one_wins(bucket: Bucket, released: anonkit.Release) -> None:
-    """Whoever comes second is told, and what it had put is deleted; the winner stands untouched."""
+    """The second of two writers gets an error, its files are deleted, and the release of the first is untouched."""
     bucket.before_the_last = lambda: released.save(OUT)
     with pytest.raises(EngineError, match=r"another release was put in 's3://bucket/monthly/out.datapackage.json'"):
         released.save(OUT)
@@ -66,7 +66,7 @@ def test_of_two_at_once_one_wins(bucket: Bucket, released: anonkit.Release) -> N
 
 
 def test_of_two_that_replace_at_once_one_wins(bucket: Bucket, released: anonkit.Release) -> None:
-    """What is replaced is the release that was looked at."""
+    """Only the release that was read before is replaced."""
     released.save(OUT)
     bucket.before_the_last = lambda: released.save(OUT, force=True)
     with pytest.raises(EngineError, match="another release was put"):
@@ -128,7 +128,7 @@ def test_files_that_the_store_holds_otherwise_than_they_were_put_are_no_release(
 
 
 def test_workers_put_the_parts(bucket: Bucket, released: anonkit.Release, tmp_path: Path) -> None:
-    """Who reads the parts puts them, one a task; this machine puts the sidecars."""
+    """Workers that read the parts write them, one a task; this machine writes the sidecars."""
     workers, own = Elsewhere(), released.save(tmp_path / "out.parquet")
     with read_by(workers):
         own.save(OUT)

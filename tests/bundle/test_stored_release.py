@@ -105,7 +105,7 @@ def test_the_owner_report_never_stands_beside_the_release(tmp_path: Path, small_
 
 
 def test_the_owner_report_is_apart_and_private(tmp_path: Path, small_customers: pa.Table) -> None:
-    """What the source alone tells is in none of the release's files."""
+    """Facts that only the source discloses are in none of the release's files."""
     release = anonkit.release(
         small_customers,
         method="rfka",

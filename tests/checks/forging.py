@@ -1,4 +1,4 @@
-"""What a forger does to a release in memory: edits to be combined, the careful ones making anew what can be made."""
+"""Forgeries of a release in memory: edits to be combined; careful ones recompute all that can be recomputed."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def sampled(files: Files, each: int, seed: int) -> list[Mutant]:
 
 
 def is_accepted(original: Files, mutant: Mutant) -> bool:
-    """Tell whether `anonkit validate` ends with exit code 0 after one change, all hashes made anew."""
+    """Return whether `anonkit validate` ends with exit code 0 after one change, all hashes made anew."""
     return outcome(original, mutant)[0] == 0
 
 

@@ -1,4 +1,4 @@
-"""What a caller says of the population is one thing, and one that can be."""
+"""Arguments about the population are given in one way, and are possible."""
 
 from __future__ import annotations
 

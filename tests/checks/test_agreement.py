@@ -1,4 +1,4 @@
-"""Whether the report says what is found now: verified checks, and those that only the source allows."""
+"""The report states the results of the checks as recomputed: verified ones, and those that need the source."""
 
 from __future__ import annotations
 

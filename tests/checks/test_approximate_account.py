@@ -64,7 +64,7 @@ def test_delta_is_that_of_the_worst_set_of_outcomes(weights: list[int], sensitiv
 
 @given(st.fractions(0, 700, max_denominator=10**6))
 def test_the_exponential_is_enclosed(exponent: Fraction) -> None:
-    """What is rounded down stays below what is rounded up, and both are e to the power but for 1e-50 parts."""
+    """The lower bound is below the upper one, and both are e to the power but for 1e-50 parts."""
     below, above = exponential(exponent, is_above=False), exponential(exponent, is_above=True)
 
     assert below < above

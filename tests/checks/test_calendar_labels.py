@@ -96,7 +96,7 @@ LABELS = ["< 2021-01-01", "2021-01", "2021-02", "2021-03", ">= 2021-04-01"]
 
 
 def wrong(recoding: dict[str, Any], shown: list[str], folder: Path) -> int:
-    """How many labels of the column the checker counts as wrong."""
+    """The number of labels of the column that the checker counts as wrong."""
     pq.write_table(pa.table({"born": shown}), folder / "a.parquet")
     params = {"recoding": recoding, "columns": [{"name": "born", "calendar": DATES}]}
     report = {"columns": [{"name": "born", "released_values": len(set(shown))}]}
@@ -133,7 +133,7 @@ def test_a_forged_label_of_a_global_recoding_is_counted(at: int, label: str, n_w
 def test_a_forged_group_of_a_local_recoding_is_counted(
     groups: list[tuple[str, list[int]]], n_wrong: int, tmp_path: Path
 ) -> None:
-    """What boxes are called is checked against the cuts as well: the names stand in params.json and nowhere else."""
+    """The labels of boxes are checked against the cuts as well: they are in params.json alone."""
     axis = {"name": "born", "kind": "intervals", "cuts": CUTS, "missing": False}
     axis["groups"] = [{"label": label, "parts": parts} for label, parts in groups]
     recoding = {"kind": "local", "axes": [axis], "nodes": [None]}

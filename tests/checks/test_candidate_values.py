@@ -84,7 +84,7 @@ def test_the_page_asks_whether_it_is_a_person(released: Path) -> None:
 
 
 def stated(to: Any) -> Edit:
-    """Say another number of different values, in promise and verification."""
+    """State another number of different values, in promise and verification."""
     return both(
         stated_anew(at("report", "guarantee", "parameters", "candidates", 0, "values", to=to)),
         checked(CHECK, observed=to),

@@ -199,7 +199,7 @@ def test_the_croissant_file_describes_every_file_and_column(folder: Path) -> Non
 
 
 def test_the_registry_entry_is_a_draft_that_its_owner_completes(folder: Path) -> None:
-    """What is known follows the registry's schema; what is not is empty and marked, and nothing else is missing."""
+    """Known fields follow the registry's schema; unknown ones are empty and marked, and nothing else is missing."""
     validator = Draft202012Validator(REGISTRY)
     for name, kind in (("rr", "Dataset"), ("nb", "Synthetic data")):
         text = (folder / f"{name}.registry.yaml").read_text(encoding="utf-8")

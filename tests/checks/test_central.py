@@ -27,7 +27,7 @@ COLUMNS = [
 
 
 def params(**more: Any) -> dict[str, Any]:
-    """What a release of one line publishes."""
+    """The params of a release of one line."""
     return {**Accounting(draws=(LEAF,)).to_params(), "columns": COLUMNS, **more}
 
 
@@ -52,7 +52,7 @@ DRAWS = st.builds(
 def test_the_account_is_added_up_alike_by_two_codes(
     draws: list[Draw], rows: int, adjacency: str, bootstrap: Bootstrap | None
 ) -> None:
-    """What the release claims and what the check finds are the same float, however paths end."""
+    """The release and the check compute the same float, in any order of the paths."""
     draws = [Draw(**{**vars(one), "rate": min(one.rate, ONE // (one.sensitivity * one.times) + 1)}) for one in draws]
     account = Accounting(draws=tuple(draws), rows_per_unit=rows, adjacency=adjacency, bootstrap=bootstrap)
     found = published_account(account.to_params())

@@ -243,7 +243,7 @@ def test_measurements_without_the_noise_that_they_state_are_found(tmp_path: Path
 
 
 def test_measurements_restated_at_a_sixteenth_of_epsilon_are_found(tmp_path: Path) -> None:
-    """What every line says is paid for. Groups that several measurements count are compared one by one."""
+    """Each line is paid for as stated. Groups that several measurements count are compared one by one."""
     made = _release(("age, sex", "age, ward", "sex, ward", "median(age) by sex, ward"), epsilon=16.0)
 
     def restated(told: Any) -> Any:
@@ -278,7 +278,7 @@ def test_a_group_that_noise_leaves_nobody_in_has_no_mean_and_any_interval(tmp_pa
 
 
 def _halves(values: list[int], mean: tuple[float, float, float]) -> list[str]:
-    """What is wrong with the mean of one group, at noise of scale 1,000 steps on a grid of 0 to 1,000,000."""
+    """Return the failures for the mean of one group, at noise of scale 1,000 steps on a grid of 0 to 1,000,000."""
     grid = NumberSteps(1, 0, 0, 10**6)
     rate = int(2**52 / 1000)
     own = Measured(kind="halves", by=(), sizes=(), steps=grid, rate=rate, values=np.array([values]))
@@ -290,7 +290,7 @@ def _halves(values: list[int], mean: tuple[float, float, float]) -> list[str]:
 
 
 def test_a_share_beyond_its_range_is_the_bound_itself() -> None:
-    """Where no share fits the noisy halves, the interval is the value alone, and nothing wider is taken."""
+    """If no share fits the noisy halves, the interval is the value alone, and nothing wider."""
     scale = noise_intervals.scale_of(int(2**52 / 1000))
     low, high = noise_intervals.ratio_bounds(-9e5, 5e6, 1, scale, 0.05)
     assert (low, high) == (0.0, pytest.approx(0.0, abs=1e-12))

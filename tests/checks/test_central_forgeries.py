@@ -202,7 +202,7 @@ def without_line(word: str) -> Edit:
 
 
 def with_line(word: str, key: str, value: Any) -> Edit:
-    """Say something else in some lines, and bring all else in line."""
+    """Restate some lines, and bring all else in line."""
 
     def edit(files: Files) -> None:
         assert lines(files, word)
@@ -231,7 +231,7 @@ def a_tenth_of_epsilon(files: Files) -> None:
 
 
 def divided(files: Files, name: str, how: str) -> None:
-    """Say that an attribute is divided in another way, at every node too."""
+    """State that an attribute is divided in another way, at every node too."""
     for attribute in files.params["attributes"]:
         if attribute["name"] == name:
             attribute["split"] = how
@@ -241,7 +241,7 @@ def divided(files: Files, name: str, how: str) -> None:
 
 
 def parameter(name: str, value: Any) -> Edit:
-    """Say another parameter in params and report alike."""
+    """State another parameter in params and report alike."""
 
     def edit(files: Files) -> None:
         files.params["parameters"][name] = value
@@ -655,8 +655,9 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
         "dp-nb numbers",
         lambda files: target(files)["domain"].update(ends=list(range(1, 9)), means=[4.0] * 8), "target_bins"),
 }  # fmt: skip
-"""What is forged: in which release, how, and the check that must fail; nothing where the params cannot be read any more
-or several checks fail by turns."""
+"""Forgeries: the release, the edit, and the check that must fail; None where the params become unreadable or different
+checks may fail.
+"""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -707,7 +708,7 @@ def test_a_release_of_a_version_that_did_not_tell_its_rule_is_checked_by_its_acc
 def test_a_release_of_a_version_that_asked_less_of_pairs_is_checked_by_the_rule_of_its_time(
     unknown: tuple[str, ...], releases: dict[str, Files], tmp_path: Path
 ) -> None:
-    """What the rule said is told without these keys, in params and in the check of the report: it validates."""
+    """The release states the rule of its version without these keys, in params and report: it validates."""
 
     def earlier(files: Files) -> None:
         for key in unknown:
@@ -790,7 +791,7 @@ IMPOSSIBLE: dict[str, tuple[str, Edit, str]] = {
     "leaves in no region": (
         "dp-forest", in_params("scores", "regions", to=lambda one: [1] * len(one)), "in no region"),
 }  # fmt: skip
-"""What no release can hold: in which release, how, and what is said of it; no row is looked at for that."""
+"""Documents that no release can have: the release, the edit, and the message; no row is read for it."""
 
 
 @pytest.mark.parametrize("damage", IMPOSSIBLE)

@@ -112,7 +112,7 @@ def tables(rates: int, stated: int, seed: int) -> dict[str, Any]:
 
 
 def chances(params: dict[str, Any]) -> list[float]:
-    """What the two checks find."""
+    """The probabilities that the two checks compute."""
     return [float(check.observed or 0) for check in noise_checks(params, facts_of(params))]
 
 

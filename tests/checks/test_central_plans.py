@@ -101,7 +101,7 @@ class Rows:
 def _of_marginals(
     method: DPMarginals, policy: Policy, rows: float
 ) -> tuple[Accounting | ApproximateAccounting, dict[str, Any]]:
-    """What dp-marginals draws of some rows, and what it publishes besides its tables."""
+    """The draws of dp-marginals for some rows, and what it publishes besides its tables."""
     counting = method._counting
     rows = rows if counting is not None else float(method.n_rows)
     layout, drawn = method.finest_view(policy), () if counting is None else (counting,)
@@ -195,7 +195,7 @@ def test_a_release_without_a_word_of_the_rule_has_none_rebuilt() -> None:
     [(2_000, 4_000, True), (200_000, 4_000, True), (2_000, 1_200, True), (2_000, 600, True), (2_000, 300, False)],
 )
 def test_a_reading_of_the_target_is_rebuilt_too(rows: int, spent: float, is_read: bool) -> None:
-    """Where splitting by the target would cost something, how much depends on it is read: unless noise drowns it."""
+    """If a split by the target would cost something, the dependence on it is measured, unless noise drowns it."""
     columns = {f"a{at:02}": Column(name=f"a{at:02}", categories=tuple(map(str, range(16)))) for at in range(12)}
     columns["y"] = Column(name="y", role=Role.TARGET, categories=("0", "1"))
     method = make_method("dp-marginals", {"epsilon": spent / rows, "n_rows": rows})

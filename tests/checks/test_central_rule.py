@@ -1,4 +1,4 @@
-"""How many regions a release may have, and which attributes it asks: by two codes, and another is refused."""
+"""The number of regions of a release and the attributes that it measures: two codes agree and refuse others."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LEVELS = {0: [0], 1: [1, 2], 2: [3, 4, 5, 6], 3: [3, 4, 5, 6]}
 
 
 def _failed(counts: list[int], attributes: int, left: Fraction, *, most: int, told: int) -> list[str]:
-    """Which checks refuse a release that has regions at this level."""
+    """Return the checks that refuse a release that has regions at this level."""
     facts = SimpleNamespace(
         n_classes=len(counts), attributes=[SimpleNamespace(domain=SimpleNamespace(categories=("a",)))] * attributes,
         whole=lambda *_: 0,
@@ -135,7 +135,7 @@ def test_a_release_that_asks_few_attributes_is_valid(few_rows: Files, tmp_path: 
 def test_other_attributes_than_the_rule_asks_are_refused(
     few_rows: Files, edit: Edit, check: str, tmp_path: Path
 ) -> None:
-    """How many there are follows from public facts; what was not asked says nothing."""
+    """The number of attributes follows from public facts; an attribute that was not measured shows nothing."""
     code, failed = verdict(forged(few_rows, edit, tmp_path))
     assert code == 1
     assert check in failed
@@ -183,7 +183,7 @@ def test_a_release_that_was_calibrated_is_valid(calibrated: Files, tmp_path: Pat
 def test_another_calibration_than_the_rule_makes_is_refused(
     calibrated: Files, edit: Edit, check: str, tmp_path: Path
 ) -> None:
-    """Whether there is one, what a row can add, and what it costs follow from public facts."""
+    """The existence, the sensitivity and the cost of a calibration follow from public facts."""
     code, failed = verdict(forged(calibrated, edit, tmp_path))
     assert code == 1
     assert check in failed
@@ -240,7 +240,7 @@ def test_a_release_that_was_read_to_be_independent_is_valid(read: Files, tmp_pat
          "as an earlier version", "half the sensitivity", "half the rate"],
 )  # fmt: skip
 def test_another_reading_than_the_rule_asks_for_is_refused(read: Files, edit: Edit, check: str, tmp_path: Path) -> None:
-    """Whether there is one, what a row moves, what it costs and what follows from it is the rule's."""
+    """The rule sets the existence, the sensitivity, the cost and the consequences of a reading."""
     code, failed = verdict(forged(read, edit, tmp_path))
     assert code == 1
     assert check in failed
@@ -355,7 +355,7 @@ def test_a_release_whose_tree_a_pair_leads_is_valid_and_predicts_what_no_attribu
 def test_another_choice_of_a_pair_than_the_rule_makes_is_refused(
     led: Files, edit: Edit, check: str, tmp_path: Path
 ) -> None:
-    """Whether there is one, what it costs, and how the tree begins that follows from it, are the rule's."""
+    """The rule sets the existence and cost of a choice of a pair, and the start of the tree that follows from it."""
     code, failed = verdict(forged(led, edit, tmp_path))
     assert code == 1
     assert check in failed
@@ -388,7 +388,7 @@ def test_a_release_without_the_choice_that_the_rule_asks_for_is_none(led: Files,
 def test_a_choice_of_a_pair_without_a_reading_is_no_rule_of_any_version(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Whoever skips the reading and pays for all else, to the unit, took another branch of the rule."""
+    """A forger that skips the reading and pays for all else, to the unit, took another branch of the rule."""
     table, policy = _led_table()
     whole = PairQuestions.of
     monkeypatch.setattr(

@@ -193,7 +193,7 @@ def test_not_a_number_is_a_missing_value(
 
 @pytest.mark.pinned
 def test_data_docs_speak_in_words(frame: pd.DataFrame, released: Path, tmp_path: Path) -> None:
-    """What must hold and what was found stand in the pages, with the names of columns and the figures, no cells."""
+    """The pages state expectations and results with the names of columns and the figures, without cells."""
     from great_expectations.checkpoint import Checkpoint, UpdateDataDocsAction
     from great_expectations.expectations.row_conditions import Column
 

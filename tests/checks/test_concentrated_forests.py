@@ -96,12 +96,12 @@ def ask(files: Files, **parameters: Any) -> None:
 
 
 def line(**told: Any) -> Edit:
-    """Say something else in the line of the histograms."""
+    """Restate the line of the histograms."""
     return lambda files: histograms(files).update(told)
 
 
 def scaled(files: Files, factor: Fraction) -> None:
-    """Say that the histograms have noise of another rate, and pay for that."""
+    """State another noise rate for the histograms, and pay for that."""
     one = histograms(files)
     one["rate"] = int(one["rate"] * factor)
     one["rho"] = one["rate"] * one["times"] / 2**52
@@ -122,7 +122,7 @@ def a_fiftieth(files: Files) -> None:
 
 
 def as_laplace(files: Files) -> None:
-    """Say that the noise is Laplace noise which costs the epsilon of the histograms."""
+    """State Laplace noise that costs the epsilon of the histograms."""
     one = histograms(files)
     one.update(mechanism="discrete-laplace", rate=int(0.94 * 2**52 / one["times"]))
     one["epsilon"] = one["rate"] * one["times"] / 2**52
@@ -165,7 +165,7 @@ FORGERIES: dict[str, tuple[Edit, str]] = {
         lambda files: files.params["histograms"][0].__setitem__(
             3, [[2 * count for count in row] for row in files.params["histograms"][0][3]]), "counts_agree"),
 }  # fmt: skip
-"""What a forger does, and the check that refuses it; nothing where the files cannot be read as a release any more."""
+"""Forgeries, and the check that refuses each; None where the files cannot be read as a release any more."""
 
 
 @pytest.mark.slow_cases("searched")
@@ -197,7 +197,7 @@ def test_the_promise_is_made_before_the_rows_are_counted(pure: Files, files: Fil
 
 
 def test_a_pure_release_under_a_delta_cannot_hide_the_delta(pure: Files, tmp_path: Path) -> None:
-    """What it promised is in its budget; another noise in its rule is refused."""
+    """The promised delta is in the budget; another noise in the rule is refused."""
     for edit, check in (
         (lambda files: files.report["budget"].update(delta=0), "delta"),
         (lambda files: files.params["rule"].update(noise="discrete-gaussian"), "rule"),

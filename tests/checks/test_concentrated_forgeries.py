@@ -47,7 +47,7 @@ def ask(files: Files, **parameters: Any) -> None:
 
 
 def scaled(files: Files, factor: Fraction) -> None:
-    """Say that all noise was drawn at another rate, and pay for that."""
+    """State another rate for all noise, and pay for that."""
     for line in files.params["accounting"]:
         line["rate"] = int(line["rate"] * factor)
         line["rho"] = line["rate"] / 2**52
@@ -68,7 +68,7 @@ def a_fiftieth(files: Files) -> None:
 
 
 def line(at: int, **told: Any) -> Edit:
-    """Say something else in a line."""
+    """Restate a line."""
     return lambda files: files.params["accounting"][at].update(told)
 
 
@@ -103,7 +103,7 @@ FORGERIES: dict[str, tuple[Edit, str]] = {
         lambda files: files.params.update(class_counts=[one + 4000 for one in files.params["class_counts"]]),
         "counts_agree"),
 }  # fmt: skip
-"""What a forger does, and the check that refuses it; nothing where the files cannot be read as a release any more."""
+"""Forgeries, and the check that refuses each; None where the files cannot be read as a release any more."""
 
 
 def test_rewriting_alone_is_no_forgery(files: Files, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def claim(files: Files, promise: ApproximateDP | CentralDP) -> None:
 
 
 def line(purpose: str, **told: Any) -> Edit:
-    """Say something else in a line."""
+    """Restate a line."""
     return lambda files: next(one for one in files.params["accounting"] if one["purpose"] == purpose).update(told)
 
 
@@ -117,7 +117,7 @@ FORGERIES: dict[str, tuple[Edit, str]] = {
         lambda files: files.params["tables"][1].update(
             counts=[[count // 2 for count in row] for row in files.params["tables"][1]["counts"]]), "rows_of_tables"),
 }  # fmt: skip
-"""What a forger does, and the check that refuses it; nothing where the files cannot be read as a release any more."""
+"""Forgeries, and the check that refuses each; None where the files cannot be read as a release any more."""
 
 
 @pytest.mark.untraced
@@ -150,7 +150,7 @@ def test_a_line_that_is_paid_in_rho_and_has_none_is_refused(files: Files) -> Non
 
 
 def test_a_delta_that_is_not_taken_is_refused(files: Files) -> None:
-    """Wherever the rule reads it; a release of a version that knew none has none."""
+    """The rule refuses an impossible delta; params of a version without delta have none."""
     params = json.loads(json.dumps(files.params))
     params["parameters"]["delta"] = 0.5
     with pytest.raises(ReleaseFormatError, match="is not one that is taken"):
@@ -160,7 +160,7 @@ def test_a_delta_that_is_not_taken_is_refused(files: Files) -> None:
 
 
 def test_a_pure_account_under_a_delta_is_added_up_like_any_other(pure: Files) -> None:
-    """Where the rule may find Laplace noise the quieter; of other methods an account without such a line is refused."""
+    """A rule that may find Laplace noise quieter allows such an account; for other methods it is refused."""
     assert approximate_loss(pure.params, Fraction(1, 10**9), may_be_pure=True).epsilon <= 0.05
     with pytest.raises(ReleaseFormatError, match="no line for which"):
         approximate_loss(pure.params, Fraction(1, 10**9))
@@ -196,7 +196,7 @@ def _leaning(rows: int, columns: int, how_often: float) -> pa.Table:
 def test_a_tree_of_all_columns_in_the_place_of_a_split_is_rebuilt(
     how_often: float, rows: int, epsilon: float, first: int, readings: list[str], tmp_path: Path
 ) -> None:
-    """Where it gains more than half of what a split costs none is asked for; else where none pays or one gains less."""
+    """The tree is rebuilt both without a reading of splits (it gains half their cost) and if no split gains more."""
     table = _leaning(rows, 18, how_often)
     values = tuple("0123456789")
     columns = {name: Column(name=name, categories=values) for name in table.column_names[:-1]}

@@ -66,7 +66,7 @@ def _rendered(test: str, given: str) -> str:
 
 
 def failures(rows: pa.Table, test: str, **arguments: Any) -> list[tuple[Any, ...]]:
-    """What the test returns: nothing where it passes."""
+    """Return the rows that the test returns: none where it passes."""
     query = rendered(test, model="rows", columns=["q"], **arguments)
     _opened().register("rows", rows)
     return [tuple(row) for row in _opened().execute(query).fetchall()]
@@ -87,7 +87,7 @@ TEXTS = st.sampled_from(["hiv", "HIV ", "Unknown", "?", None, "flu", "Straße", 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), TEXTS), min_size=1, max_size=12), st.integers(1, 4), st.booleans())
 def test_no_diversity_passes_that_a_recount_does_not_find(rows: list[Any], l: int, missing: bool) -> None:  # noqa: E741
-    """Where all texts can be folded in SQL both find the same; else the others alone are counted."""
+    """If SQL can fold all strings both counts agree; else only the others are counted."""
     table = pa.table({"q": [q for q, _ in rows], "s": pa.array([s for _, s in rows], pa.string())})
     own = measure(table, ["q"], sensitive=["s"], missing_is_value=["s"] if missing else []).sensitive["s"]
     passes = not failures(table, "l_diverse", sensitive="s", l=l, missing_is_value=missing)
@@ -133,7 +133,7 @@ def test_what_cannot_be_counted_in_sql_does_not_pass() -> None:
 
 
 def test_declared_categories_are_values_in_dbt_too() -> None:
-    """Whatever the list says."""
+    """Declared categories are values in dbt too, even if they are on the list of marks."""
     table = pa.table({"q": ["a", "a"], "s": ["Unknown", "hiv"]})
     assert failures(table, "l_diverse", sensitive="s", l=2) == [(1, 1)]
     assert failures(table, "l_diverse", sensitive="s", l=2, categories=["unknown"]) == []
@@ -141,7 +141,7 @@ def test_declared_categories_are_values_in_dbt_too() -> None:
 
 @given(st.text(max_size=6))
 def test_a_text_that_sql_calls_certain_is_folded_alike(text: str) -> None:
-    """Whatever letters it has: else it is uncertain."""
+    """A string with any letters is folded alike, or SQL calls it uncertain."""
     cells = rendered("l_diverse", model="rows", columns=["q"], sensitive="s", l=1).partition("with cells as (")[2]
     query = cells.partition("),\nclasses as")[0]
     _opened().register("rows", pa.table({"q": ["a"], "s": [text]}))

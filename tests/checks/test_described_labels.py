@@ -56,7 +56,7 @@ def recodings(draw: st.DrawFn) -> tuple[Recoding, IntervalAxis | CategoryAxis]:
 
 
 def says(entry: dict[str, Any], cell: Any, axis: IntervalAxis | CategoryAxis) -> bool:
-    """Tell whether an explanation covers a cell."""
+    """Return whether an explanation covers a cell."""
     if "values" in entry:
         name = JOBS.missing_label if cell is None else cell if cell in JOBS.values else JOBS.other_label
         return name in entry["values"]
@@ -66,7 +66,7 @@ def says(entry: dict[str, Any], cell: Any, axis: IntervalAxis | CategoryAxis) ->
 
 @given(recodings())
 def test_a_released_label_covers_its_cell(made: tuple[Recoding, IntervalAxis | CategoryAxis]) -> None:
-    """Whatever a cell is released as, the explanation of that label covers it; the check finds the same list."""
+    """The explanation of every released label covers its cell; the check finds the same list."""
     recoding, axis = made
     params = {"recoding": recoding.to_dict(), "columns": [{"name": axis.name}]}
     entries = {entry["label"]: entry for entry in label_entries(params)[axis.name]}

@@ -153,7 +153,7 @@ def test_risks_follow_from_the_class_sizes() -> None:
 
 
 def test_a_file_that_is_no_table_is_an_error_without_cells(tmp_path: Path) -> None:
-    """What reads it quotes what it read; that is replaced."""
+    """The error of a reader quotes cells; the message is replaced."""
     path = tmp_path / "x.parquet"
     path.write_bytes(b"PAR1 MARKER")
     with pytest.raises(EngineError, match="cannot be read") as found:

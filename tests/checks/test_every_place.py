@@ -90,7 +90,7 @@ QUICK = {
     "tables": 30,
     "safepub": 6,
 }
-"""How many mutants of a family the quick test draws; the slow one tries each."""
+"""The number of mutants of a family that the quick test samples; the slow one tries each."""
 QUICKEST = ("tables", "marginals", "forest", "led forest", "local", "k-anonymous", "bounds", "whose rows", "safepub")
 _LIKELY = "text number filled deleted"
 """Changes that are accepted most often, the most frequent first."""

@@ -90,7 +90,7 @@ def test_fine_cells_of_text_files_are_different(name: str, header: str, tmp_path
 def test_numbers_of_text_files_are_those_of_decimals(
     cells: list[tuple[int, int, bool]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """However many digits they have, and zeros at their ends."""
+    """Numbers of text files are those of decimals, with any number of digits and of zeros at their ends."""
     numbers = [Decimal(digits).scaleb(-scale) for digits, scale, _ in cells]
     texts = [f"{number:f}" for number in numbers]
     texts = [

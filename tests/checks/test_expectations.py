@@ -378,7 +378,7 @@ def test_an_import_that_cannot_be_says_what_is_missing(
 
 
 def test_a_database_that_was_not_tried_keeps_its_collation() -> None:
-    """How other dialects spell a collation is not guessed: their columns are grouped as they are."""
+    """Collations of other dialects are not guessed: their columns are grouped as they are."""
     from types import SimpleNamespace
 
     from anonkit.checks import batch_counts

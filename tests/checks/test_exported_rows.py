@@ -149,7 +149,7 @@ def test_missing_and_empty_are_two_things_but_in_a_sheet(tmp_path: Path) -> None
 
 
 def test_a_sheet_keeps_fifteen_digits(tmp_path: Path) -> None:
-    """What differs further behind is the same number to a sheet, and two numbers to every other form."""
+    """Numbers that differ after fifteen digits are equal in a sheet, and different in every other form."""
     for target in TARGETS:
         place = exported(tmp_path, released(tmp_path, pa.table({"x": [0.1 + 0.2, 1.0]})), target)
         expected = [] if target.endswith("xlsx") else ["exported_cells"]
@@ -212,7 +212,7 @@ TEXTS = st.one_of(st.none(), st.text(st.sampled_from("='+-@\t\r\n\",;| aé_x0\u2
 def test_any_texts_round_trip_and_any_other_text_is_found(
     cells: list[tuple[str | None, str | None]], number: int, tmp_path: Path
 ) -> None:
-    """Whatever texts a release holds; exchanging one cell for another text is noticed."""
+    """Any strings of a release round-trip; exchanging one cell for another string is noticed."""
     columns = [[row[at] for row in cells] for at in (0, 1)]
     schema = pa.schema([("a", pa.string()), ("b", pa.string())])
     rows = released(tmp_path, pa.table(columns, schema=schema))

@@ -48,7 +48,7 @@ def test_names_are_names(tmp_path: Path, text: str) -> None:
 
 
 def test_columns_that_are_named_as_the_line_has_them_are_meant(tmp_path: Path) -> None:
-    """Whoever asks for 25 by this name takes the line for names."""
+    """Quasi-identifiers that equal cells of the first line make this line the names."""
     assert anonkit.validate(bare(tmp_path, f"25,F\n{ROWS}"), quasi_identifiers=["25", "F"], k=1).passed
 
 

@@ -73,7 +73,7 @@ def moved_cut(files: Files) -> None:
 
 
 def odd_missing(files: Files) -> None:
-    """Say otherwise whether a column has missing values."""
+    """State the opposite on whether a column has missing values."""
     part = recoding_part(files)
     part["missing"] = not part["missing"]
 
@@ -196,7 +196,7 @@ ANY_ANONYMOUS: dict[str, tuple[Edit, str]] = {
         "types",
     ),
 }
-"""What is done to a k-anonymous release."""
+"""Edits of a k-anonymous release."""
 
 GLOBAL: dict[str, tuple[Edit, str]] = {
     "a label its parts cannot make": (new_label, "labels:"),
@@ -237,7 +237,7 @@ SENSITIVE: dict[str, tuple[Edit, str]] = {
 def test_a_forged_k_anonymous_release_is_refused(
     releases: dict[str, Files], method: str, forgery: str, tmp_path: Path
 ) -> None:
-    """Whatever the report says of the classes is recounted, or agrees with the params."""
+    """All that the report states of the classes is recounted, or agrees with the params."""
     refused(releases[method], ANY_ANONYMOUS[forgery], tmp_path)
 
 

@@ -36,7 +36,7 @@ def _older(files: Files, *parts: str) -> None:
 def test_an_older_format_is_neither_green_nor_forged(
     releases: dict[str, Files], method: str, parts: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """What was written before these checks is not judged: exit code 3, and why."""
+    """A release written before these checks is not judged: exit code 3, with the reason."""
     code, said = verdict(forged(releases[method], lambda files: _older(files, *parts), tmp_path))
 
     assert code == 3
@@ -176,7 +176,7 @@ EVERY: dict[str, tuple[Edit, str]] = {
     "no hashes in the data": (lambda files: files.manifest.update(sidecars={}), "manifest"),
     "a column twice": (extra_column, "columns"),
 }  # fmt: skip
-"""What is done to a release of any kind: the edit, and the check that refuses it."""
+"""Edits of a release of any kind, and the check that refuses each."""
 
 
 def no_condition(files: Files) -> None:
@@ -218,7 +218,7 @@ CONDITIONAL: dict[str, tuple[Edit, str]] = {
 def test_a_forged_release_of_any_kind_is_refused(
     releases: dict[str, Files], method: str, forgery: str, tmp_path: Path
 ) -> None:
-    """What stands in two places, or follows from the parameters, is compared."""
+    """Facts that are in two places, or follow from the parameters, are compared."""
     refused(releases[method], EVERY[forgery], tmp_path)
 
 

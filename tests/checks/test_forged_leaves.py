@@ -74,7 +74,7 @@ def others(value: Any) -> list[Any]:
 
 
 def accepted(original: Files, document: str, path: Path_, value: Any) -> bool:
-    """Tell whether `anonkit validate` ends with exit code 0 after one value was changed everywhere it can be."""
+    """Return whether `anonkit validate` ends with exit code 0 after one value was changed everywhere it can be."""
     with TemporaryDirectory() as folder:
         edit = forged(original, lambda files: put(getattr(files, document), path, value), Path(folder))
         return verdict(edit)[0] == 0
@@ -109,7 +109,7 @@ def test_no_value_of_any_place_can_be_changed(releases: dict[str, Files], method
 
 
 def test_the_unprotected_leaves_are_documented(repository: Path) -> None:
-    """What only a signature protects is said in the docs, leaf by leaf."""
+    """The docs name every leaf that only a signature protects."""
     told = re.findall(r"^\| `(\w+)\.json` \| `([^`]+)` \|", (repository / "docs/how-to/validate.md").read_text(), re.M)
 
     assert {f"{document}: {leaf}" for document, leaf in told} == set(SIGNED_ONLY)

@@ -166,7 +166,7 @@ def test_what_was_asked_is_counted_anew(counted: Files, tmp_path: Path) -> None:
 
 
 def test_a_block_without_figures_is_damage(counted: Files, tmp_path: Path) -> None:
-    """What cannot be read is refused as such."""
+    """An unreadable block is refused as damage."""
     data = forged(counted, at("report", *PATH, "estimates", to={}), tmp_path)
     with pytest.raises(ReleaseFormatError):
         anonkit.validate(data)

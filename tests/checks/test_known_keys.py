@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in the documents of a release is what anonkit writes there; damaged ones are refused as such."""
+"""The documents of a release have the keys that anonkit writes; damaged ones are refused as such."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_when_a_release_was_made_is_a_moment(small_releases: dict[str, Files], m
 def test_a_method_of_somebody_else_need_not_speak_of_a_shuffle(
     small_releases: dict[str, Files], tmp_path: Path
 ) -> None:
-    """Where its report says nothing of one, nothing is compared; anonkit's own say it."""
+    """The shuffle checks are left out for a stranger's report without a shuffle; anonkit's own reports have one."""
     true = small_releases["local"]
     data, params, report = forged(true, lambda _: None, tmp_path), true.params, deepcopy(true.report)
     own = [check.name for check in local_file_checks(data, params, report, is_promised=True).later]
@@ -39,7 +39,7 @@ def test_a_method_of_somebody_else_need_not_speak_of_a_shuffle(
 
 
 def test_a_damaged_report_is_refused_as_such(small_releases: dict[str, Files]) -> None:
-    """Where a block is missing, and where what the params hold cannot be read."""
+    """A report with a missing block, or with params that cannot be read, is refused as damaged."""
     true = small_releases["forest"]
     broken = {**true.params, "target": None}
 

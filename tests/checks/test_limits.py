@@ -1,4 +1,4 @@
-"""What a receiver spends on a release is in proportion to what was sent, whatever its documents state.
+"""A receiver's cost of a release is in proportion to its size in bytes, for any content of its documents.
 
 Every number and every length of every document is changed, all hashes made anew, and the release is looked at by a
 process that may take one gigabyte more than it has: it ends with a verdict or a refusal, in seconds.
@@ -396,7 +396,7 @@ def test_a_document_beyond_its_size_is_not_parsed(suffix: str, tmp_path: Path) -
 
 
 def test_a_descriptor_of_very_many_files_is_refused_by_its_size(release: Path) -> None:
-    """Whoever opens a release has its descriptor parsed several times."""
+    """The descriptor is parsed several times by anyone who opens a release."""
     descriptor = release.with_suffix(".datapackage.json")
     document = json.loads(descriptor.read_text())
     document["resources"] *= (17 << 20) // len(json.dumps(document["resources"]))
@@ -509,7 +509,7 @@ def test_a_cell_beyond_the_columns_of_a_sheet_is_damage(tmp_path: Path) -> None:
 def test_a_forged_number_is_damage_and_no_internal_error(
     family: str, edit: Callable[[Any], Any], look: Callable[[Path], None], tmp_path: Path
 ) -> None:
-    """What the slow test over all places found; `_asked` raises where a command ends in an internal error."""
+    """Places found by the slow test over all places; `_asked` raises where a command ends in an internal error."""
     files = made(family, tmp_path)
     edit(files)
     (tmp_path / "forged").mkdir()

@@ -27,7 +27,7 @@ def table_of(domain: Any, mechanism: Any) -> PublishedAnswers:
 
 
 def checks_of(folder: Path, table: PublishedAnswers, cells: Any) -> dict[str, bool]:
-    """Which checks of a file of these cells pass."""
+    """Return the checks that a file of these cells passes."""
     pq.write_table(pa.table({"x": cells}), folder / "t.parquet")
     counts = count_answers(folder / "t.parquet", table)
     return {check.name: check.passed for check in cell_checks(table, counts)}

@@ -1,4 +1,4 @@
-"""Whoever changes a randomized release and rewrites every file and hash is refused by a check of what it says."""
+"""A check refuses a changed randomized release whose files and hashes are all rewritten."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _answer_more(files: Files) -> None:
 
 
 def _ask_one(files: Files) -> None:
-    """Say that a row answers one attribute, so that the largest loss counts and not the sum."""
+    """State that a row answers one attribute, so that the largest loss counts and not the sum."""
     files.params["asked_column"] = "asked_attribute"
     most = max(one["epsilon"] for one in files.params["attributes"])
     files.report["guarantee"]["parameters"].update(
@@ -447,7 +447,7 @@ def test_a_forged_randomized_release_is_refused(releases: dict[str, Files], forg
 
 
 def test_a_method_of_someone_else_is_judged_by_its_parameters_alone(releases: dict[str, Files]) -> None:
-    """What its parameters must make of the columns nobody knows here; the promise is worked out all the same."""
+    """Checks do not know what a stranger's parameters make of the columns; the promise is computed all the same."""
     files = releases["sample"].copy()
     files.report["method"]["name"] = "mine"
     found = {check.name for check in promise_checks(read_answers(files.params), files.report, is_promised=True)}

@@ -60,7 +60,7 @@ def words_of(channel: Channel, **more: int) -> ResponseWords:
 
 
 def enumerated(channel: Channel) -> list[list[int]]:
-    """How many of all 16-bit words the sampler answers with each answer, for each true code: tried, not computed."""
+    """The number of all 16-bit words that the sampler maps to each answer, for each true code: tried, not computed."""
     words = np.arange(ALL_WORDS, dtype=np.uint16)
     return [
         np.bincount(
@@ -284,7 +284,7 @@ class Forged:
     ids=lambda forged: f"{'.'.join(forged.where)} {forged.value}",
 )
 def test_params_that_contradict_themselves_are_refused(forged: Forged) -> None:
-    """What is no integer, or does not fit its neighbours, is refused and not repaired."""
+    """Params that are no integers, or do not fit their neighbours, are refused and not repaired."""
     attribute = PublishedAttribute(
         name="x",
         domain=Categories(values=("a", "b", "c")),
@@ -315,7 +315,7 @@ def test_an_own_matrix_that_is_no_distribution_is_refused() -> None:
 
 
 def test_sets_whose_words_do_not_add_up_are_refused() -> None:
-    """What is written down otherwise than by its params is looked at too."""
+    """Sets that are built directly, not from params, are checked too."""
     sound = set_or_blind(16, classes=1, values=3, members=(0,), blind=1, excess=2)
     with pytest.raises(ReleaseFormatError, match="add up"):
         BlindAndSets(word_bits=16, blind=sound.blind, more=((1, 1, 1),))

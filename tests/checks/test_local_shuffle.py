@@ -1,4 +1,4 @@
-"""What a shuffled file claims, worked out a second time: agreement with the claim, and refusal of forged ones."""
+"""The claims of a shuffled file, recomputed: agreement with the claim, and refusal of forged ones."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_the_claim_is_much_smaller_than_the_local_one(sampled: Files) -> None:
     ids=str,
 )
 def test_forged_claims_are_refused(sampled: Files, tmp_path: Path, forged: dict[str, Any]) -> None:
-    """Whoever rewrites all files and hashes does not change what the parameters give."""
+    """Rewriting all files and hashes does not change the claim that the parameters give."""
     files = sampled.copy()
     files.report["shuffle"].update(forged)
     files.say_everywhere()

@@ -43,7 +43,7 @@ COUNTS = st.lists(st.integers(-60, 200), max_size=6)
 
 @given(st.lists(st.tuples(COUNTS, st.sampled_from([1 << 44, 1 << 49, 3 << 50])), min_size=1, max_size=3), st.booleans())
 def test_the_threshold_is_that_of_the_methods(tables: list[tuple[list[int], int]], gaussian: bool) -> None:
-    """Whatever the tables that count missing."""
+    """The threshold is that of the methods, for any tables that count missing."""
     law = GAUSSIAN if gaussian else LAPLACE
     own = [(np.array(counts, dtype=np.int64), noise_variance(rate, law)) for counts, rate in tables]
     assert is_none(tables, gaussian=gaussian) is is_faint(own, MISSING_ABOVE)

@@ -125,7 +125,7 @@ def test_noise_too_wide_for_a_table_is_told_to_be_missing(times: int) -> None:
 
 
 def test_counts_that_do_not_agree_are_no_little_noise() -> None:
-    """However far they are apart."""
+    """Counts that disagree by any distance are no evidence of little noise."""
     parts = (Noise(ONE, 1),)
     for apart in (10**4, 10**9, 10**30):
         assert chance_of_so_little([SameRows(values=(0, apart, 0), noise=(parts,) * 3)]) == 1.0
@@ -147,7 +147,7 @@ def test_bets_that_are_lost_are_no_evidence_however_many() -> None:
 
 
 def test_tables_of_wide_laws_are_let_go() -> None:
-    """What was made last is kept, and the rest made anew: the same tables, in bounded memory."""
+    """The latest tables are kept and others rebuilt: the same tables, in bounded memory."""
     made: list[int] = []
 
     @kept_within(1)
@@ -163,7 +163,7 @@ def test_tables_of_wide_laws_are_let_go() -> None:
 
 
 def test_a_table_that_two_make_at_once_is_counted_once() -> None:
-    """Whoever is second keeps nothing; arguments by name are arguments, too."""
+    """Two threads that build a table at once keep one; keyword arguments count as the same arguments."""
     made: list[int] = []
 
     @kept_within(1)

@@ -63,7 +63,7 @@ SPIKED = st.builds(
 
 @given(SPIKED, st.integers(1, 90), st.integers(1, 20))
 def test_values_that_are_cells_of_their_own_are_so_in_both_codes(values: WholeValues, bins: int, parts: int) -> None:
-    """Whatever the equal cells: a spike is shown as itself and is alone in its cell; the others are parts of cells."""
+    """With any equal cells a spike is shown as itself and is alone in its cell; other values are parts of cells."""
     grid = Grid.over(values.bounds, min(bins, values.size), has_missing=True, values=values)
     assert Grid.from_params(grid.to_params()) == grid
     multiples = multiples_of(grid.to_params(), values.bounds)

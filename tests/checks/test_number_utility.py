@@ -79,7 +79,7 @@ def test_a_release_without_detail_loses_and_one_with_all_of_it_does_not() -> Non
 
 
 def test_rows_left_out_are_asked_about() -> None:
-    """Where whole causes are left out, a model of the release is wrong about them, and the figures show it."""
+    """If whole causes are left out a model of the release is wrong about them, and the figures show it."""
     found = number_for_all_rows(TABLE, NAMES, "y", as_released(CAUSE, CAUSE < 4))
     nobody = number_for_all_rows(TABLE, NAMES, "y", as_released(CAUSE, CAUSE < 0))
 

@@ -277,7 +277,7 @@ def test_folders_that_name_a_column_in_other_capitals_are_refused(tmp_path: Path
 
 
 def test_own_names_are_by_place() -> None:
-    """Whatever columns are called; names that fold to one are alike."""
+    """Own names depend on the place, not on the names of columns; names that fold to one are alike."""
     assert own_names(["Age", "age", "c0"]) == {"Age": "c0", "age": "c1", "c0": "c2"}
     assert alike_names(["Age", "age"])
     assert alike_names(["ß", "SS"])

@@ -1,4 +1,4 @@
-"""What other tools get wrong, given to our checker: it finds the right number."""
+"""Cases that other tools get wrong: our checker finds the right number."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_labels_of_an_index_are_no_positions() -> None:
 
 
 def test_a_filtered_frame_is_counted() -> None:
-    """Where a peer raises IndexError."""
+    """A filtered frame is counted; a peer raises IndexError."""
     frame = pd.DataFrame({"q": ["a"] * 4 + ["b"] * 4, "s": list("xyxyxyxy")}).query("q == 'b'")
     assert found(frame, quasi_identifiers=["q"], sensitive=["s"], k=4, l=2)["k_anonymity"] == (True, 4)
 
@@ -95,7 +95,7 @@ def test_more_models_of_the_same_table() -> None:
 
 
 def test_a_missing_text_among_quasi_identifiers_is_released_without_a_hierarchy() -> None:
-    """Where a peer raises TypeError for None and KeyError for a column that nobody wrote a hierarchy for."""
+    """A peer raises TypeError for None and KeyError for a column without a written hierarchy."""
     table = pa.table({"town": [None, "a", "b"] * 20, "sex": ["F", "M"] * 30, "y": ["u", "v"] * 30})
     release = anonkit.release(table, method="mondrian", k=5, target="y", ledger=None)
     assert release.report["disclosure_risk"]["k_anonymity"]["k"] >= 5
@@ -121,7 +121,7 @@ def test_suppressed_rows_are_a_class_of_their_size() -> None:
 
 
 def test_names_with_spaces_and_quotes_are_names() -> None:
-    """Where a peer aborts on them after half of the work, or counts a quoted name as a text."""
+    """A peer stops at such names after half of the work, or counts a quoted name as a string."""
     frame = pd.DataFrame({"marital status": ["a", "a", "b"], 'the "second"': ["x", "x", "x"]})
     assert found(frame, quasi_identifiers=list(frame.columns), k=2)["k_anonymity"] == (False, 1)
     assert found(frame, quasi_identifiers=['the "second"'], k=3)["k_anonymity"] == (True, 3)

@@ -86,7 +86,7 @@ def test_t_is_how_far_shares_of_people_move(rows: list[Row], numeric: bool) -> N
 @settings(max_examples=20, deadline=None)
 @given(ROWS, st.booleans())
 def test_what_is_told_of_people_is_no_better_than_any_division_of_them(rows: list[Row], numeric: bool) -> None:
-    """However each person is counted once, at one of their own values, no class is less diverse than is told."""
+    """However each person is assigned to one of their own values, no class is less diverse than published."""
     found = measure(_table(rows, numeric), ["q"], sensitive=["s"], unit="who").sensitive["s"]
     for members in _classes(rows):
         if not _divisions(members):
@@ -106,7 +106,7 @@ def test_what_is_told_of_people_is_no_better_than_any_division_of_them(rows: lis
 @settings(max_examples=20, deadline=None)
 @given(ROWS, st.booleans())
 def test_people_with_one_row_each_are_rows(rows: list[Row], numeric: bool) -> None:
-    """Where everybody has one row, and a value, each figure is what the field defines for rows."""
+    """If everybody has one row, and a value, each figure equals the field's definition for rows."""
     alone = [(q, number, value or "flu") for number, (q, _, value) in enumerate(rows)]
     by_people = measure(_table(alone, numeric), ["q"], sensitive=["s"], unit="who")
     by_rows = measure(_table(alone, numeric), ["q"], sensitive=["s"])

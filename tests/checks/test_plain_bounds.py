@@ -157,7 +157,7 @@ def test_forged_bounds_are_refused(shown: dict[str, Files], forgery: str, tmp_pa
 
 @pytest.mark.parametrize("block", [[], {"age": {}}, {"age": {"low": "a", "high": "b", "labels": [["*", "1", None]]}}])
 def test_a_damaged_block_cannot_be_checked(shown: dict[str, Files], block: Any, tmp_path: Path) -> None:
-    """What is no block of bounds is said to be damaged."""
+    """A value that is no block of bounds is reported as damaged."""
     code, told = verdict(forged(shown["mondrian"], lambda files: files.params.update(bounds=block), tmp_path))
     assert code != 0
     assert "damaged" in told[0] or "not as anonkit writes them" in told[0]

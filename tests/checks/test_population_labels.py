@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people of a population would show: worked out from the params alone, it is what the recoding shows."""
+"""The labels of people of a population, computed from the params alone, are those of the recoding."""
 
 from __future__ import annotations
 
@@ -129,6 +129,6 @@ def test_texts_that_an_engine_holds_as_codes() -> None:
 
 
 def test_merged_groups_are_not_looked_for() -> None:
-    """Which groups of a batch show coarser labels stands in no file."""
+    """No file states which groups of a batch show coarser labels."""
     with pytest.raises(UncheckedError, match="coarser labels"):
         needed_columns({"kind": "global", "columns": [], "merged": True})

@@ -138,7 +138,7 @@ def test_one_forged_file_is_refused(
 
 @pytest.mark.parametrize("method", ["mondrian", "ppnb"])
 def test_a_file_that_lacks_a_column_is_refused(method: str, released: Released) -> None:
-    """Whatever the worker says of it, the hash has told."""
+    """A file that lacks a column is refused by its hash, with any message of the worker."""
     data = released(method)
     _forged(data, _without_a_column)
     found = anonkit.validate(data, workers=Elsewhere())

@@ -1,4 +1,4 @@
-"""What counts as a value of a sensitive column: one published list, folded twice, alike."""
+"""The values of a sensitive column: one published list, folded by two codes, alike."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def test_the_list_is_of_folded_texts_each_once() -> None:
     "mark", ["", " ", "NA", "N/A", "?", "NULL", "nan", "None", "-", "unknown", "n.k.", "UNBEKANNT ", "Keine Angabe"]
 )
 def test_a_mark_is_no_value(mark: str) -> None:
-    """Whatever its case and the blanks around it."""
+    """A mark is no value, in any case and with any blanks around it."""
     table = pa.table({"q": [0, 1], "s": ["hiv", mark]})
     assert _read(table, ReadValues()) == ["hiv", None]
 
 
 def test_a_single_text_is_read_as_a_column_is() -> None:
-    """Whoever has texts alone folds them alike."""
+    """A single string is folded as a column of strings is."""
     reading = ReadValues(categories={"s": ["none"]})
     assert [reading.value_of(text, "s") for text in ("HIV ", "None", "?")] == ["hiv", "none", None]
 
@@ -57,7 +57,7 @@ def test_spellings_are_one_value() -> None:
 
 
 def test_a_declared_category_is_a_value() -> None:
-    """Whatever the list says."""
+    """A declared category is a value, even if it is on the list of marks."""
     table = pa.table({"q": [0, 1], "s": ["Unknown", "none"]})
     assert _read(table, ReadValues(categories={"s": ["unknown", "a"]})) == ["unknown", None]
 

@@ -66,7 +66,7 @@ def test_every_form_is_compared(folder: Path) -> None:
 
 @pytest.mark.parametrize("form", COPIES)
 def test_a_file_of_no_form_is_found_though_its_hash_is_stated(form: str, folder: Path) -> None:
-    """Whoever changes the copy can change the descriptor too: the rows are what is compared."""
+    """A forger of the copy can restate the descriptor too: the rows are compared."""
     (folder / f"out{COPIES[form]}").write_bytes(b"age\n36\n" if form != "xlsx" else b"PK")
     assert set(forged(folder, form)) == {f"copy:{form}"}
 
@@ -96,7 +96,7 @@ def test_a_copy_that_is_gone_is_missed(folder: Path) -> None:
 
 
 def test_a_pipe_is_not_waited_for(folder: Path) -> None:
-    """What is no regular file is opened under no name that a descriptor states."""
+    """A file that is not a regular one is not opened, under any name of a descriptor."""
     (folder / "out.csv").unlink()
     os.mkfifo(folder / "out.csv")
     with pytest.raises(ReleaseFormatError, match="is not a regular file"):

@@ -121,7 +121,7 @@ def test_a_fit_that_does_not_settle_is_taken_as_it_stands() -> None:
 
 
 def test_a_label_that_is_not_there_is_not_compared(tmp_path: Path) -> None:
-    """Where answers hide the class and the class is not in the file, each column is looked at by itself."""
+    """If answers hide the class and the class is not in the file, each column is checked by itself."""
     output = tmp_path / "out.parquet"
     anonkit.release(
         bank_customers(1000, seed=1), method="rr", epsilon=2.0, policy=bank_customers_policy(), output=output,

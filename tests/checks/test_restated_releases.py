@@ -29,7 +29,7 @@ RATES = ("rate", "class_rate")
 
 
 def restated(told: Any, times: float) -> Any:
-    """What params say, with every rate so many times smaller."""
+    """Return the params with every rate divided by a factor."""
     if isinstance(told, dict):
         return {
             name: int(one / times) if name in RATES and isinstance(one, int) else restated(one, times)

@@ -14,7 +14,7 @@ from anonkit.estimators.population.individual_risk import individual_risk
 
 @given(sizes=st.sets(st.integers(1, 4000), min_size=1, max_size=12), fraction=st.floats(1e-6, 1))
 def test_the_recurrence_gives_what_the_hypergeometric_function_does(sizes: set[int], fraction: float) -> None:
-    """Whatever the sizes and the fraction, to ten digits."""
+    """The recurrence and the hypergeometric function agree to ten digits, for any sizes and fraction."""
     rows = np.array(sorted(sizes), np.int64)
     found = expected_risks(sizes, fraction)
     assert list(found.values()) == pytest.approx(individual_risk(rows, rows / fraction).tolist(), rel=1e-10)

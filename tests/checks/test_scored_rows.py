@@ -123,7 +123,7 @@ FORGERIES: dict[str, Callable[[dict[str, Any]], object]] = {
 
 @pytest.mark.parametrize("name", FORGERIES)
 def test_figures_that_the_rows_do_not_have_are_refused(name: str, tmp_path: Path) -> None:
-    """Whatever is changed of them, or of how many rows they are about."""
+    """Any change of the figures, or of the number of rows behind them, is refused."""
     data = _written(_rows(700).drop_columns(["amount"]), tmp_path / "one.parquet")
     report = _stated(data)
     FORGERIES[name](report)

@@ -28,12 +28,12 @@ def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
 
 
 def line(purpose: str, **told: Any) -> Edit:
-    """Say something else in a line."""
+    """Restate a line."""
     return lambda files: next(one for one in files.params["accounting"] if one["purpose"] == purpose).update(told)
 
 
 def scaled(beginning: str, factor: Fraction) -> Edit:
-    """Say that some lines were drawn at another rate, and pay for that."""
+    """State another rate for some lines, and pay for that."""
 
     def edit(files: Files) -> None:
         assert any(one["purpose"].startswith(beginning) for one in files.params["accounting"])
@@ -105,7 +105,7 @@ FORGERIES: dict[str, tuple[Edit, str]] = {
         "published_claim"),
     "a choice that was free": (lambda files: files.params["accounting"].pop(-2), "account_lines"),
 }  # fmt: skip
-"""What a forger does, and the check that refuses it; nothing where several do, or the files cannot be read any more."""
+"""Forgeries, and the check that refuses each; None where several do, or the files cannot be read any more."""
 
 
 @pytest.mark.untraced

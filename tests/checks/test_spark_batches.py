@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of a Spark batch, answered by DuckDB: the same SQL is counted without a Java of its own.
+"""DuckDB answers the queries on a Spark batch: the same SQL is counted without a Java of its own.
 
 That Spark itself answers so is asked of it in `test_expectations.py` and `test_checkpoints.py`.
 """

@@ -68,7 +68,7 @@ def careful(edit: Callable[[Files], object]) -> Edit:
 
 
 def halved_claim(files: Files) -> None:
-    """Say half of epsilon in promise, budget and the checks of the report."""
+    """State half of epsilon in promise, budget and the checks of the report."""
     half = files.report["guarantee"]["parameters"]["epsilon"] / 2
     files.report["guarantee"]["parameters"]["epsilon"] = files.report["budget"]["epsilon"] = half
     for check in files.report["verification"]["checks"]:
@@ -77,7 +77,7 @@ def halved_claim(files: Files) -> None:
 
 
 def restricted_to_one(name: str, column: str, code: int) -> Edit:
-    """Say of a draw on all rows that it read those of one value."""
+    """State of a draw on all rows that it read those of one value."""
     return lambda files: _draw(files, name).update(where=[{"column": column, "code": code}])
 
 
@@ -150,7 +150,7 @@ UNDERSTATED: dict[str, tuple[str, Edit]] = {
 
 @pytest.mark.parametrize("name", UNDERSTATED)
 def test_a_statement_that_says_less_than_was_drawn_is_refused(name: str, tmp_path: Path) -> None:
-    """Whether the forger is careful with promise and budget or not."""
+    """Such a statement is refused whether or not the forger adapts promise and budget."""
     kind, edit = UNDERSTATED[name]
     code, failed = verdict(forged(made(kind), edit, tmp_path))
 
@@ -192,7 +192,7 @@ class WithoutStatement(RowsByCells):
 
 
 def test_a_method_that_states_no_noise_releases_nothing(tmp_path: Path) -> None:
-    """Whatever else its params hold, it is refused with the page that says how noise is stated."""
+    """A method without stated noise is refused, with any params, and the error names the page on stating noise."""
     with pytest.raises(GuaranteeError, match="states no noise") as caught:
         anonkit.release(
             people(),
@@ -281,7 +281,7 @@ _WORDS = {
 
 
 def _could_be_so(kind: str, files: Files, mutant: Mutant) -> bool:
-    """Tell whether only a signature protects a place.
+    """Return whether only a signature protects a place.
 
     These are noisy numbers that the released table does not show, which could have been drawn so: those of other
     tables, and negative counts, which make no row. And names of values among which is chosen, where no line has them.
@@ -295,7 +295,7 @@ def _could_be_so(kind: str, files: Files, mutant: Mutant) -> bool:
 
 
 def _is_watched(mutant: Mutant) -> bool:
-    """Tell whether a place is one of the statement, its values, or what the report says of them."""
+    """Return whether a place is part of the statement, its values, or the report's text about them."""
     if any(mutant.place == place or mutant.place.startswith((f"{place}.", f"{place}[")) for place in _WORDS):
         return False
     blocks = ("params: statement", "params: values", "report: budget", "report: draws", "report: guarantee")

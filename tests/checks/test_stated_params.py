@@ -108,7 +108,7 @@ def test_rows_of_a_part_of_the_rows_or_of_one_cell_are_refused() -> None:
 
 @pytest.mark.slow
 def test_more_cells_than_a_release_has_are_refused_before_they_are_read() -> None:
-    """What a forger states is no reason to allocate."""
+    """A forged size causes no allocation."""
     params = as_params(stating(drawing(Count(by=("age",))), drawing(Count(), name="rows")))
     cells = (1 << 22) + 1
     for size in (cells, cells - 1):

@@ -56,7 +56,7 @@ class Counted(Elsewhere):
 
     @contextmanager
     def _counting(self) -> Iterator[None]:
-        """Tell what was fetched; the own folders of this machine are there before and after."""
+        """Return the fetched files; this machine's own folders are the same before and after."""
         before, standing = len(self.bucket.read_keys), set(self.scratch.iterdir())
         try:
             yield
@@ -145,7 +145,7 @@ def test_rows_that_this_machine_reads_are_brought_to_it(
     workers: Counted,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Where there are hardly fewer combinations than rows: each file once, and the answer is the same."""
+    """With hardly fewer combinations than rows each file is fetched once, and the answer is the same."""
     stored(method)
     monkeypatch.setattr("anonkit.checks.table_scans._FEW", 1)
     monkeypatch.setattr("anonkit.checks.table_scans._SHARE", 1000)
@@ -221,7 +221,7 @@ def test_another_file_than_was_released_is_refused(
 def test_a_file_that_is_changed_while_it_is_validated_is_refused(
     stored: Callable[..., anonkit.Release], bucket: Bucket, workers: Counted
 ) -> None:
-    """Whoever fetches it anew compares it anew."""
+    """A changed file that is fetched anew is compared anew."""
     stored("ppnb")
 
     class Late(Counted):

@@ -17,7 +17,7 @@ rows = st.lists(st.tuples(st.sampled_from(["20", "30", "*", None]), st.sampled_f
 
 @given(people=rows)
 def test_figures_are_those_of_counting(people: list[tuple[str | None, str]]) -> None:
-    """Whatever stands in the cells; nothing where none is suppressed."""
+    """Figures are those of counting, for any cells; None where no cell is suppressed."""
     table = pa.table({"age": [one for one, _ in people], "sex": [one for _, one in people]})
     found, classes = suppressed_cells(table, ["age", "sex"]), Counter(people)
     hidden = {row: row.count("*") for row in classes}

@@ -45,7 +45,7 @@ def test_a_file_is_read_as_it_stands_now(tmp_path: Path) -> None:
 
 
 def test_a_failed_scan_leaves_no_trace(tmp_path: Path) -> None:
-    """What cannot be read is refused, and the next scan counts."""
+    """An unreadable table is refused, and the next scan counts."""
     path = tmp_path / "rows.parquet"
     path.write_bytes(b"no Parquet")
     with pytest.raises(EngineError):
@@ -65,7 +65,7 @@ def test_want_of_memory_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_rows_that_were_spilled_stay_on_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a scan had no room in memory its rows are in a private folder, which is gone when the scan is over."""
+    """A scan that spills to disk writes into a private folder, which is removed at its end."""
     monkeypatch.setattr("anonkit.checks.table_scans._MEMORY", "12MB")
     monkeypatch.setattr("anonkit.checks.table_scans._OPEN", {})
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -84,7 +84,7 @@ def test_rows_that_were_spilled_stay_on_no_disk(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_private_folder_that_somebody_deleted_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who cleans up among temporary files stops no count, neither the one at work nor the next."""
+    """Deleting temporary files breaks neither the running count nor the next."""
     monkeypatch.setattr("anonkit.checks.table_scans._OPEN", {})
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with scanned(pa.table({"n": [1]})) as (connection, source), scanned(pa.table({"n": [2]})) as (other, second):

@@ -54,7 +54,7 @@ CELLS: dict[str, pa.Array] = {
     ],
 )
 def test_cells_of_every_type_are_judged(name: str, refused: int, said: str | None) -> None:
-    """What identifies is counted, what is nearly unique is said, and the rest is passed without a word."""
+    """Identifying cells are counted, nearly unique ones are reported, and others pass without a message."""
     found = look_at_unchanged(pa.table({name: CELLS[name]}), [name])
     (check,) = found.checks
 
@@ -84,14 +84,14 @@ def test_a_column_that_goes_with_a_known_one_is_said_once() -> None:
 
 
 def test_of_many_values_evenly_spaced_ones_are_spelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How many there are is counted over all."""
+    """The number of values is counted over all."""
     monkeypatch.setattr(unchanged_columns, "_SPELLED", 40)
     for name in ("mail", "rows"):
         assert not look_at_unchanged(pa.table({name: CELLS[name]}), [name]).checks[0].passed
 
 
 def test_files_that_workers_read_are_judged_by_one_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nearly every row differs no row comes here: one file of a release is a sample of its rows."""
+    """If nearly every row differs no row comes here: one file of a release is a sample of its rows."""
     monkeypatch.setattr("anonkit.checks.table_scans._FEW", 10)
     folder = tmp_path / "parts"
     folder.mkdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many records stand in classes of one target value, and how many would if the target meant nothing."""
+"""Records in classes of one target value, and the number expected of a target without meaning."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_an_empty_table_shows_nothing() -> None:
 @pytest.mark.untraced
 @pytest.mark.parametrize("sensitive", [(), ("income",)])
 def test_every_k_anonymous_report_has_the_share(tmp_path: Path, sensitive: tuple[str, ...]) -> None:
-    """Whether or not the target was declared sensitive."""
+    """Every k-anonymous report has the share, also for a target that is not declared sensitive."""
     output = tmp_path / "out.parquet"
     release = anonkit.release(
         bank_customers(400, seed=1), method="mondrian", k=5, target="income", sensitive=sensitive, output=output

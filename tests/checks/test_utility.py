@@ -1,4 +1,4 @@
-"""What a table is worth to a forest: a score where one can be told, and none elsewhere."""
+"""The worth of a table to a forest: a score if it can be computed, and else none."""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ def test_what_is_asked_and_not_looked_at_is_no_pass(small_customers: pa.Table, t
 
 
 def test_a_declared_check_that_was_not_made_is_no_pass(untouched: Path) -> None:
-    """What the report says was checked is looked at again, but for what its files do not allow."""
+    """Each check that the report states is repeated, unless its files do not allow it."""
     validation = anonkit.validate(untouched)
     told = validation.with_declared(["k_anonymity", "joint_k", "unheard_of"], NOTHING_ASKED)
     assert (told.unchecked, told.uncountable, told.passed) == (("unheard_of",), ("joint_k",), False)

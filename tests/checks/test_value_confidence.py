@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How sure a class makes of each value, against a count by hand in pandas."""
+"""The confidence of each value in a class, against a count by hand in pandas."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_what_is_no_descriptor_is_refused(tmp_path: Path, document: Any, words: 
     ],
 )
 def test_every_column_has_a_type_of_a_data_package(kind: pa.DataType, name: str) -> None:
-    """What has no type there is any."""
+    """A type that data packages lack is `any`."""
     assert _type_of(kind) == name
 
 

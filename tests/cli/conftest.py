@@ -22,7 +22,7 @@ SIMULATED = 120
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command line left behind."""
+    """The result of a command line."""
 
     code: int
     out: str

@@ -293,7 +293,7 @@ def test_a_pipe_that_breaks_inside_the_work_is_an_error(capsys: pytest.CaptureFi
 
 
 def test_a_result_that_cannot_be_shown_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    """What is no JSON is an internal error, in JSON."""
+    """A result that is no JSON is an internal error, in JSON."""
     outcome = Outcome(text="", document={"figure": float("nan")})
     assert run(command_that(lambda: outcome), ["--json"], "test") == 3
     assert json.loads(capsys.readouterr().out)["code"] == "INTERNAL"
@@ -322,7 +322,7 @@ def test_signals_clean_up_and_exit_with_130(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_the_end_of_a_job_does_what_ctrl_c_does(name: str, tmp_path: Path) -> None:
-    """What a library does on Ctrl-C, as Spark cancels its jobs, is done on the other signals too."""
+    """Handlers that a library has for Ctrl-C, as Spark's that cancels its jobs, run for the other signals too."""
     mark = tmp_path / "cancelled"
     work = process(
         f"signal.signal(signal.{name}, signal.SIG_DFL)  # under nohup it is ignored\n"

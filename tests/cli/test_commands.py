@@ -178,7 +178,7 @@ def test_completion_scripts_are_what_the_shell_understands(cli: Any, shell: str)
 def test_completion_knows_commands_options_and_words(
     cli: Any, monkeypatch: pytest.MonkeyPatch, line: str, expected: str
 ) -> None:
-    """What a shell asks through the environment is answered, parameters of methods included."""
+    """The completion answers the shell's request through the environment, parameters of methods included."""
     monkeypatch.setenv("_ANONKIT_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))

@@ -183,7 +183,7 @@ def test_a_pointer_holds_no_figure(january: Path) -> None:
 
 @pytest.mark.parametrize("content", ["no pointer", "[]", "{}"])
 def test_a_pointer_that_cannot_be_read_names_an_unknown_ledger(cli: Any, january: Path, content: str) -> None:
-    """What it said is not guessed."""
+    """The contents of the pointer are not guessed."""
     january.with_name(POINTER).write_text(content, encoding="utf-8")
     refused = cli("release", january.with_name("in.csv"), january.with_name("b.parquet"), *QUICK)
     assert refused.code == 2
@@ -245,7 +245,7 @@ def test_a_laptop_and_a_server_release_the_same_table_unnoticed_unless_they_shar
 def test_a_container_whose_ledger_is_on_a_volume_goes_on(
     cli: Any, tmp_path: Path, rows: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the page advises: its home dies, the volume stays, and February is held against January."""
+    """As on the page: the container's home dies, the volume stays, and February is checked against January."""
     monkeypatch.setenv("ANONKIT_LEDGER", str(tmp_path / "volume" / "ledger.sqlite"))
     (tmp_path / "volume").mkdir()
     table = month(tmp_path / "releases", rows)

@@ -34,7 +34,7 @@ def test_every_command_that_reads_takes_the_encoding(cli: Any, tmp_path: Path) -
 
 
 def test_a_wrong_encoding_names_the_option(cli: Any, tmp_path: Path) -> None:
-    """What to type stands in the hint; a name nobody knows is refused with the list."""
+    """The hint has the option to type; an unknown name is refused with the list."""
     source = tmp_path / "in.csv"
     source.write_bytes("a,b\nä,u\n".encode("cp1252"))
     refused = cli("release", source, tmp_path / "out.parquet")

@@ -41,7 +41,7 @@ def asked(typed: str, **given: Any) -> tuple[Answers, str]:
 
 
 def test_eight_questions_with_what_was_guessed_as_defaults() -> None:
-    """Whoever agrees with everything types Enter eight times."""
+    """A user who agrees with everything types Enter eight times."""
     answers, shown = asked("\n" * 8)
 
     assert [f"{number}. " in shown for number in range(1, 9)] == [True] * 8

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command reads it never writes over, whatever it may replace: a release had taken the place of its source."""
+"""A command never overwrites a file that it reads, even with --force: a release had replaced its source."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def refused(ran: Any, read: Path, before: bytes) -> None:
 
 @pytest.mark.parametrize("way", ["by its name", "through a link", "through a folder's link", "from a folder", "dry"])
 def test_a_release_never_takes_the_place_of_its_source(cli: Any, parquet: Path, way: str) -> None:
-    """However the two names are spelt, and before anything is read."""
+    """The release is refused for any spelling of the two names, and before anything is read."""
     before, source, output = parquet.read_bytes(), parquet, parquet
     more: tuple[str, ...] = ()
     if way == "through a link":
@@ -231,7 +231,7 @@ def test_a_release_never_takes_the_place_of_its_ledger(cli: Any, table: Path, qu
 
 
 def test_a_page_never_takes_the_place_of_the_ledger_that_is_charged(cli: Any, table: Path) -> None:
-    """What was looked at had been booked in it."""
+    """A page at the path of the ledger would destroy the charges of its comparison."""
     page = table.with_name("page.html")
     ran = cli("compare", table, "--target", "income", "--methods", "rr", "--epsilon", "1", "--charge", page,
               "--output", page, "--force")  # fmt: skip

@@ -190,7 +190,7 @@ DRAWN: dict[str, dict[str, float]] = {
 def test_a_dry_run_draws_for_its_owner_alone(
     method: str, command: str, cli: Any, table: Path, policy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether draws end in a refusal follows from them, and a dry run is not charged: it says nothing of them."""
+    """The draws decide whether they end in a refusal, and a dry run is not charged: it shows nothing of them."""
 
     def refuse(*args: object, rng: Randomness, **kwargs: object) -> None:
         rng.words(1)
@@ -244,7 +244,7 @@ def test_apply_and_run_keep_to_it(cli: Any, table: Path, policy: Path, planted: 
 
 @pytest.fixture(params=[0o027, 0o002], ids=oct)
 def umask(request: pytest.FixtureRequest) -> Iterator[int]:
-    """What the user's files are not readable for."""
+    """The permission bits that the user's files lack."""
     before = os.umask(request.param)
     yield request.param
     os.umask(before)

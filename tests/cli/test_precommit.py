@@ -17,7 +17,7 @@ from anonkit.cli.precommit import main
 
 @pytest.fixture(scope="module")
 def hook(repository: Path) -> re.Pattern[str]:
-    """Which names pre-commit hands to the hook about tables."""
+    """The names of files that pre-commit passes to the hook about tables."""
     hooks = yaml.safe_load((repository / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     return re.compile(next(each["files"] for each in hooks if each["id"] == "anonkit-no-raw-table"))
 
@@ -72,7 +72,7 @@ def test_a_raw_table_in_any_form_is_held(
 
 @pytest.mark.parametrize("name", FREE)
 def test_other_files_are_not_held(name: str, hook: re.Pattern[str]) -> None:
-    """What is no table and no ledger is committed as ever."""
+    """Files that are no table and no ledger are committed as ever."""
     assert not hook.search(f"folder/{name}")
 
 

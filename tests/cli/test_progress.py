@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
     """A text stream that says it is a terminal."""
 
     def isatty(self) -> bool:
-        """Say so."""
+        """Return True."""
         return True
 
     def wait_for(self, pattern: str) -> None:
@@ -40,7 +40,7 @@ def test_one_line_moves_on_a_terminal() -> None:
 
 
 def test_expected_steps_are_counted() -> None:
-    """Which of how many; a step that nobody expected is one more, and one that comes again has its old place."""
+    """Steps are numbered out of those expected; an unexpected step is one more, and a repeated one keeps its place."""
     terminal = Terminal()
     with progress_line(False, terminal, steps=("reading", "coding", "checking"), delay=0.0, tick=0.01) as progress:
         progress("reading", 0.0)

@@ -332,7 +332,7 @@ def test_a_batch_that_is_too_small_is_refused(cli: Any, table: Path, released: P
 
 
 def test_apply_needs_a_release(cli: Any, table: Path) -> None:
-    """What is no params.json of a release is refused with exit code 3."""
+    """A file that is no params.json of a release is refused with exit code 3."""
     other = table.with_name("other.params.json")
     assert cli("apply", other, table, table.with_name("new.parquet")).code == 3
     other.write_text("{}", encoding="utf-8")

@@ -58,7 +58,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a release left behind."""
+    """The result of a release."""
 
     code: int
     err: str
@@ -82,11 +82,11 @@ class Outcome:
         return dict(found)
 
     def diversity(self, name: str) -> dict[str, Any]:
-        """What the worst class has of a sensitive column."""
+        """The lowest diversity of a sensitive column over all classes."""
         return dict(self.report["disclosure_risk"]["l_diversity"][name])
 
     def is_refused(self, code: int, words: str) -> bool:
-        """Tell whether a line that is the symptom was said."""
+        """Return whether a line that is the symptom was printed."""
         return self.code == code and words in self.err
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is imported when: help must be instant, so it may not load anything heavy."""
+"""The modules that each command imports: help must be instant, so it may not load anything heavy."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_process_for_forests_is_started_before_the_commands_are_imported() -
 
 
 def test_help_starts_without_the_process_for_forests() -> None:
-    """What only a release needs is imported by it: a word of help is said at once."""
+    """Modules that only a release needs are imported by it: help is printed at once."""
     assert not imported("--help") & {"pickle", "subprocess", "tempfile"}
 
 
@@ -127,7 +127,7 @@ def test_other_threads_find_pandas_while_it_is_kept_out_of_one() -> None:
 
 
 def test_a_data_frame_is_made_after_pyarrow_has_found_no_pandas() -> None:
-    """What is kept away from the first array is there for whoever asks for it, and finders are as before."""
+    """Modules hidden from the first array can be imported afterwards, and finders are as before."""
     script = (
         "import sys\nfrom anonkit.pipeline.arrays import without_pandas\n"
         "without_pandas()\nimport pyarrow as pa\ncolumn = pa.array([1, 2])\n"

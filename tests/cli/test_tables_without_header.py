@@ -212,7 +212,7 @@ def test_tables_of_several_say_it_each(headerless: Path) -> None:
 
 
 def test_under_differential_privacy_header_and_policy_decide(tmp_path: Path) -> None:
-    """Whatever the cells are: none of the declared columns is in the first line."""
+    """For any cells: none of the declared columns is in the first line."""
     path = tmp_path / "in.csv"
     declared = {"columns": {"sex": {"categories": ["F", "M"]}, "ill": {"role": "target", "categories": ["y", "n"]}}}
     for cells in ("F,y\n" * 40, "M,n\nF,y\n" * 20, "a,b\n" * 40):

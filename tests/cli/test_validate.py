@@ -100,7 +100,7 @@ def test_what_is_missing_cannot_be_checked(cli: Any, released: Path, suffix: str
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b"\xff\xfe", b'{"format": "anonkit-report/1"}'])
 @pytest.mark.parametrize("suffix", [".params.json", ".report.json", ".datapackage.json", ".parquet"])
 def test_a_damaged_file_is_named_without_a_traceback(cli: Any, released: Path, suffix: str, content: bytes) -> None:
-    """Whatever stands in a sidecar or in the data file, the answer is a refusal or a failed check."""
+    """Any damage of a sidecar or of the data file gives a refusal or a failed check."""
     released.with_name(f"out{suffix}").write_bytes(content)
     ran = cli("validate", released)
 
@@ -208,7 +208,7 @@ TAMPERED = {
 
 @pytest.mark.parametrize("tampering", TAMPERED)
 def test_each_kind_of_tampering_has_its_own_message(cli: Any, released: Path, tampering: str) -> None:
-    """What was done is said in words, not only as a list of checks."""
+    """The message states the kind of tampering in words, not only as a list of checks."""
     change, message = TAMPERED[tampering]
     change(released)
     ran = cli("validate", released)
@@ -326,7 +326,7 @@ def test_the_junit_file_that_is_named_last_is_the_one(cli: Any, released: Path, 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".report.html", ".report.json"])
 def test_a_junit_file_replaces_nothing_but_a_junit_file(cli: Any, released: Path, suffix: str) -> None:
-    """Where the name of the file was forgotten the option takes that of the release: its files are left alone."""
+    """If the name of the file was forgotten the option takes that of the release: its files are left alone."""
     file = released.with_name(f"out{suffix}")
     content = file.read_bytes()
     for words in (("--junit", file), ("--junit", file, "--k", "3"), (released, f"--junit={file}")):

@@ -1,4 +1,4 @@
-"""What a comparison advises: the strongest protection of a kind whose models are certainly close to the best."""
+"""The advice of a comparison: the strongest protection of a kind whose models are certainly close to the best."""
 
 from __future__ import annotations
 

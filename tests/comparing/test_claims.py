@@ -34,7 +34,7 @@ def claim(**more: Any) -> Claim:
 @settings(max_examples=60)
 @given(st.lists(st.tuples(_scores, _scores), min_size=1, max_size=4), st.sampled_from([">=", ">", "<=", "<"]))
 def test_what_is_false_in_the_table_is_never_held(points: list[tuple[list[float], list[float]]], relation: str) -> None:
-    """Whatever the scores: held means that the means stand in the relation at every point."""
+    """For any scores, a claim that holds requires the relation of the means at every point."""
     pairs = [(left[: len(right)], right[: len(left)]) for left, right in points]
     ours = [measured("ours", k, left) for k, (left, _) in enumerate(pairs)]
     theirs = [measured("theirs", k, right) for k, (_, right) in enumerate(pairs)]
@@ -119,7 +119,7 @@ def test_one_difference_is_told_once(relation: str, told: str) -> None:
     ],
 )
 def test_last_bits_are_no_spread(values: list[float], told: str) -> None:
-    """What follows from parameters is shown as one figure, however floats add it up."""
+    """Figures that follow from parameters are shown as one figure, in any order of adding floats."""
     assert _spread(values) == told
 
 

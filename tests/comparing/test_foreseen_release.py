@@ -1,4 +1,4 @@
-"""What a plan under noise foresees: a release of rows simulated from the declaration, and of no others."""
+"""The forecast of a plan under noise: a release of rows simulated from the declaration, and of no others."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_every_method_of_noise_is_foreseen(case: str, few: None, monkeypatch: py
 
 
 def test_the_noise_is_that_of_the_account(few: None) -> None:
-    """How far it carries follows from the rate, and the cells of a table from the declared domains."""
+    """The width of the noise follows from the rate, and the cells of a table from the declared domains."""
     found = foreseen_release(make_method("dp-nb", {"epsilon": 1.0}), POLICY, NAMES, utility=False)
     noise = {table["table"]: table for table in found["noise"]}
     assert noise["rows per class"]["cells"] == 3
@@ -155,7 +155,7 @@ def test_the_noise_is_that_of_the_account(few: None) -> None:
 
 
 def test_more_epsilon_moves_distributions_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is foreseen is worth a decision: it follows epsilon."""
+    """The forecast is worth a decision: it follows epsilon."""
     monkeypatch.setattr(module, "ROWS", 2_000)
     moved = [
         np.mean(
@@ -204,7 +204,7 @@ def test_domains_that_are_not_declared_foresee_nothing(case: str) -> None:
 
 
 def test_the_public_number_of_rows_is_simulated() -> None:
-    """Where a method is told how many rows there are about."""
+    """A method that is given an approximate number of rows simulates this number."""
     method = make_method("dp-forest", {"epsilon": 1.0, "n_rows": 300})
     policy = replace(POLICY, columns={n: c for n, c in POLICY.columns.items() if n in ("age", "customer_value")})
     assert policy.column("customer_value").role is Role.TARGET

@@ -81,7 +81,7 @@ def test_points_come_in_the_order_of_their_releases(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_busy_process_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is asked while it works for another thread is done here."""
+    """Work that arrives while the process is busy for another thread is done here."""
     monkeypatch.setattr(learning_process, "_processors", lambda: 2)
     with learning_beside(Imports(first=())):
         process = learning_process._running

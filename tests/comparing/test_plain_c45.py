@@ -22,7 +22,7 @@ CODES, LABELS = np.array(ROWS)[:, :2], np.array(ROWS)[:, 2]
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=40))
 def test_a_gain_ratio_lies_between_0_and_1(rows: list[tuple[int, int]]) -> None:
-    """What two things tell of each other is no more than the entropy of either: a bounded score after all."""
+    """The mutual information of two variables is at most the entropy of either: a bounded score after all."""
     codes, labels = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
     assert -1e-9 <= gain_ratio(codes, labels, 4) <= 1 + 1e-9
 

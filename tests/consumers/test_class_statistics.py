@@ -75,7 +75,7 @@ def assert_same(first: ClassStatistics, second: ClassStatistics) -> None:
 @pytest.mark.parametrize("table", TABLES)
 @given(cuts=st.lists(st.integers(1, 299), max_size=4))
 def test_batches_add_up_to_the_whole(table: PublishedTable, cuts: list[int]) -> None:
-    """However a table is cut, the sums are those of the whole."""
+    """For any division of a table into batches the sums are those of the whole."""
     released = publish_table(table, colours_by_class(300, 1), 1)
     assert_same(summed(table, released), summed(table, released, *sorted(cuts)))
 

@@ -1,4 +1,4 @@
-"""What predictions are where there is little to know: the commonest class, and class shares as reconstructed."""
+"""Predictions with little information: the commonest class, and class shares as reconstructed."""
 
 from __future__ import annotations
 

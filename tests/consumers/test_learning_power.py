@@ -1,4 +1,4 @@
-"""Whether a release can tell anything of its target: said where it cannot, not where it can, with the rows needed."""
+"""A release that cannot predict its target is reported as such, one that can is not, with the rows needed."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ LEVEL, TIMES = 0.8, 250
 
 
 def covered(asked: Any, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How often intervals hold true counts, of draws of the tables anew; and how often by a side alone."""
+    """The coverage of intervals over redraws of the tables, in all and by a side alone."""
     hits, measured = np.zeros(truth.shape), np.zeros(truth.shape)
     for seed in range(TIMES):
         found = asked(seed)
@@ -368,7 +368,7 @@ def test_what_a_mixture_cannot_answer_is_refused(released: Path, tmp_path: Path)
 
 
 def test_without_a_target_there_are_rows_and_tables_and_any_column_predicts(tmp_path: Path) -> None:
-    """What needs one says so."""
+    """Methods that need a target raise an error that says so."""
     policy = anonkit.Policy.from_dict({
         "target": False,
         "columns": {"job": {"categories": ["clerk", "nurse"]}, "sex": {"categories": ["F", "M"]}},

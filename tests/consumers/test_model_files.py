@@ -167,7 +167,7 @@ def test_json_is_enough_to_predict_by_hand() -> None:
 
 @pytest.mark.parametrize("damage", ["not json", "[]", '{"format": "anonkit-naive-bayes-1"}', '{"format": "other"}'])
 def test_other_files_are_refused(damage: str) -> None:
-    """What is not such a model is a format error."""
+    """A file that is not such a model is a format error."""
     with pytest.raises(ReleaseFormatError):
         NaiveBayes.from_json(damage)
 

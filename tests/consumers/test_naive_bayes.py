@@ -167,7 +167,7 @@ def test_every_release_gives_the_probabilities_back(name: str, estimator: Any) -
 
 
 def test_noise_does_not_outvote_the_commonest_class() -> None:
-    """Where no value says anything of the class and the noise is strong, nearly all rows are given the commonest class.
+    """If no value informs about the class and the noise is strong, nearly all rows get the commonest class.
 
     By maximum likelihood the noise of the shares decides.
     """

@@ -134,7 +134,7 @@ def test_classes_are_no_numbers(tmp_path: Path) -> None:
 
 
 def test_a_forest_of_bins_is_a_classifier_too(outputs: dict[str, Path]) -> None:
-    """Whoever wants classes gets the bins, named by their intervals."""
+    """A classifier predicts the bins, named by their intervals."""
     forest = Forest.from_release(outputs["dp-forest"])
     assert forest.classes_[0].startswith("[0, ")
     assert set(forest.predict(people(20, 5))) <= set(forest.classes_)

@@ -79,7 +79,7 @@ def test_an_interval_is_its_lowest_value_its_highest_and_the_middle() -> None:
 
 
 def test_declared_bounds_end_the_open_intervals() -> None:
-    """Where the policy declared bounds, the lowest and the highest interval reach to them."""
+    """With declared bounds the lowest and the highest interval reach to them."""
     params = params_of(AGE, age={"domain": {"bounds": [17, 90]}})
 
     got = features_of(params, age=["< 20", ">= 40"])
@@ -402,7 +402,7 @@ def test_names_of_features_never_collide() -> None:
 
 
 def test_arrays_take_names_of_their_columns() -> None:
-    """What was fitted on an array names its features by the names it is given."""
+    """A model that was fitted on an array has the given names for its features."""
     shown = ReleaseFeatures().fit(np.array([["a", 1], ["b", 2]], dtype=object))
 
     assert list(shown.get_feature_names_out()) == ["x0=a", "x0=b", "x1"]

@@ -65,7 +65,7 @@ def ages(model: MarginalModel, condition: object) -> list[float]:
 def test_a_condition_on_a_number_says_its_whole_bins(
     model: MarginalModel, condition: object, ranges: list[tuple[float, float]], words: str
 ) -> None:
-    """What is counted is told, as numbers and in words; rows and tables are of that."""
+    """The counted bins are stated, as numbers and in words; rows and tables are of those bins."""
     told = model.given({"age": condition}).conditions["age"]
     assert [list(ends) for ends in told.ranges] == [list(ends) for ends in ranges]
     assert told.words == words

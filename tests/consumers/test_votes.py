@@ -1,4 +1,4 @@
-"""How the trees of a published forest decide together: three votes, against an oracle that walks the JSON by hand."""
+"""The three votes of the trees of a published forest, against an oracle that walks the JSON by hand."""
 
 from __future__ import annotations
 

@@ -228,7 +228,7 @@ def test_a_data_frame_of_spark_is_just_a_table(customers: Path, spark: Any) -> N
 def test_a_cell_outside_its_domain_is_refused_in_the_same_words(
     name: str, customers: Path, on_spark: Any, on_one_machine: LocalEngine
 ) -> None:
-    """Where it is refused, an executor says what one machine says, without the cell; else both take it."""
+    """A refusal by an executor has the message of one machine, without the cell; else both take it."""
     policy = bank_customers_policy()
     columns = {name: {"role": "insensitive"} for name in policy.columns}
     raw = {"columns": {**columns, "occupation": {"role": "quasi_identifier", "categories": ["farming"]}}}

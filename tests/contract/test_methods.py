@@ -345,7 +345,7 @@ def test_an_unseeded_release_is_secure_and_shuffled_anew(name: str, engine: str,
 
 
 def test_a_release_validates_from_its_files_alone(made: Made, tmp_path: Path) -> None:
-    """What was written passes the independent validation, told in words, and survives load and save."""
+    """The written release passes the independent validation, described in words, and survives load and save."""
     found = anonkit.validate(made.release)
     assert found.passed
     assert [check.name for check in found.checks if "‘’" in check_words(check.name)[0]] == []

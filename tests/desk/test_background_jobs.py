@@ -91,7 +91,7 @@ def test_a_job_is_cancelled_and_a_newer_one_takes_its_place(jobs: Jobs, table: s
 def test_a_start_that_is_refused_changes_nothing(
     jobs: Jobs, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is at work stays at work, and what is there belongs to it."""
+    """The running job goes on, and the result belongs to it."""
     fifo = tmp_path / "fifo.csv"
     os.mkfifo(fifo)
     first = jobs.start("names", "a", {"source": str(fifo), "how": {}})

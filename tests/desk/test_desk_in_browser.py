@@ -76,7 +76,7 @@ class Phone:
         assert serious(self.page) == [], heading
 
     def top_stays(self) -> bool:
-        """Tell whether the line of stations and the strip are seen from the end of the page too."""
+        """Return whether the line of stations and the strip are visible from the end of the page too."""
         self.page.evaluate("() => window.scrollTo(0, document.documentElement.scrollHeight)")
         seen = self.page.evaluate(
             "() => { const strip = document.getElementById('strip')?.getBoundingClientRect();"
@@ -147,7 +147,7 @@ def test_from_the_question_to_a_release_by_keyboard(
 def test_a_button_that_is_pressed_while_the_page_looks_again_is_pressed(
     browser: Any, served: Any, table: Path, declared: Path, tmp_path: Path
 ) -> None:
-    """What changes in another tab replaces no button under the pointer: the click would be lost without a word."""
+    """A change in another tab replaces no button under the pointer: the click would be lost without a message."""
     phone = Phone(browser)
     phone.page.goto(served(str(table), "--policy", str(declared)))
     phone.press("Noise (ε)")

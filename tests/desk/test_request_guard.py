@@ -37,7 +37,7 @@ TWICE = (None, "host", "origin", "cookie", "sec-fetch-site", "accept")
 
 @dataclass(frozen=True)
 class Shown:
-    """What a request shows."""
+    """The parts of a request that the guard sees."""
 
     host: str | None = OWN
     origin: str | None = "own"
@@ -125,7 +125,7 @@ def headers_of(guard: RequestGuard, shown: Shown) -> tuple[list[tuple[str, str]]
 
 
 def is_allowed(shown: Shown) -> bool:
-    """Say it anew: which requests reach the application."""
+    """Return which requests reach the application, by a second implementation."""
     if (
         shown.twice is not None
         and {

@@ -38,7 +38,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 
 def held(session: Session) -> tuple[str, str]:
-    """What stands in policy.toml and recipe.toml."""
+    """The contents of policy.toml and recipe.toml."""
     return tuple((session.folder / name).read_text(encoding="utf-8") for name in ("policy.toml", "recipe.toml"))  # type: ignore[return-value]
 
 
@@ -146,7 +146,7 @@ def test_two_desks_do_not_work_in_one_folder(session: Session) -> None:
 
 @pytest.mark.parametrize("at", range(4))
 def test_a_full_disk_leaves_the_step_before(session: Session, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
-    """Whichever file of a step cannot be written: what is there can be opened again, and nothing is half-written."""
+    """If any file of a step cannot be written the step before can be opened again, and nothing is half-written."""
     written = session_history.write_private
     calls = iter(range(100))
 

@@ -19,7 +19,7 @@ HOST = "127.0.0.1:8765"
 
 
 class Visitor:
-    """Whoever sits at a desk.
+    """A user of a desk.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Visitor:
 
     @property
     def words(self) -> str:
-        """What the page says, without its tags."""
+        """The text of the page, without its tags."""
         return " ".join(html.unescape(re.sub("<[^>]+>", " ", self.text)).split())
 
     def wait(self, kind: str, seconds: float = 400) -> Any:

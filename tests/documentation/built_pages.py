@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in an HTML page, as far as the tests of the site ask: what it loads, where it leads, its text."""
+"""The parts of an HTML page that the tests of the site read: the files it loads, its links, its text."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Page(HTMLParser):
     """One page, read."""
 
     loaded: list[str] = field(default_factory=list)
-    """What a browser loads with the page."""
+    """The files that a browser loads with the page."""
     links: list[str] = field(default_factory=list)
-    """Where the page leads."""
+    """The targets of the links of the page."""
     navigation: set[str] = field(default_factory=set)
-    """Where the links of its navigation lead."""
+    """The targets of the links of its navigation."""
     anchors: set[str] = field(default_factory=set)
     """Names in the page that a link may end with."""
     blocks: Counter[tuple[str, str]] = field(default_factory=Counter)

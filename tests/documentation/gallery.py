@@ -36,7 +36,7 @@ class Picture:
     """Pixels of the window, and of the picture."""
     dark: bool = False
     anchor: str = ""
-    """Where on the page the picture begins."""
+    """The place on the page where the picture begins."""
 
 
 def _customers(rows: int = 5_000) -> Any:

@@ -142,7 +142,7 @@ def in_line(doc: str) -> str:
 
 
 def _is_sentence(block: str) -> bool:
-    """Tell a paragraph that follows a list from an entry of it."""
+    """Return whether a paragraph follows a list and is no entry of it."""
     return not block.startswith(" ") and "\n" not in block and block.endswith(".")
 
 

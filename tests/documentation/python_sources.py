@@ -37,7 +37,7 @@ def tree(module: str) -> ast.Module:
 
 
 def is_module(name: str) -> bool:
-    """Tell whether a dotted name is a module of the package."""
+    """Return whether a dotted name is a module of the package."""
     path = ROOT / Path(*name.split("."))
     return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
 
@@ -161,22 +161,22 @@ def fields(node: ast.ClassDef) -> list[tuple[str, str, str]]:
 
 
 def _is_told(value: ast.expr) -> bool:
-    """Tell a default that says something to the reader from the machinery of fields."""
+    """Return whether a default informs the reader and is no machinery of fields."""
     return not isinstance(value, ast.Call)
 
 
 def is_property(node: ast.FunctionDef) -> bool:
-    """Tell a property from a method."""
+    """Return whether a function is a property and no method."""
     return any(ast.unparse(one).split(".")[-1] in ("property", "cached_property") for one in node.decorator_list)
 
 
 def is_of_class(node: ast.FunctionDef) -> bool:
-    """Tell a method that is called on the class, without an object."""
+    """Return whether a method is called on the class, without an object."""
     return any(ast.unparse(one) in ("classmethod", "staticmethod") for one in node.decorator_list)
 
 
 def is_dataclass(node: ast.ClassDef) -> bool:
-    """Tell a class that is made of its fields."""
+    """Return whether a class is made of its fields."""
     return any(ast.unparse(one).startswith("dataclass") for one in node.decorator_list)
 
 

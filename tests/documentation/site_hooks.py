@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What MkDocs does not do by itself: navigation by the pages, files outside docs as pages, links that lead to them.
+"""Hooks for MkDocs: navigation by the pages, files outside docs as pages, links that lead to them.
 
 A link of a page is written as it works in the repository, so that it works where the repository is read. A file
 outside docs that is linked (a recipe, an example, CONTRIBUTING.md) is a page of the site at its path in the repository,

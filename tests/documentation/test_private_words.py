@@ -33,7 +33,7 @@ BANNED = {
     "second eye": "an independent check",
     r"(?<=[.;:]\s)who (?:knows|has|holds|sees|may|can|begins|merges|wants|reads|needs)": "anyone who",
 }
-"""What is never written to a reader, and what is."""
+"""Phrases that no page for readers has, and their replacements."""
 GENERATED = ("docs/reference/python.md", "docs/reference/modules.md", "docs/benchmarks.md")
 """Made from docstrings, or measured by programs: their words are those of the code."""
 RIGHT_IN_PROOFS = {"is told", "are told", "told in", "stands beside"}
@@ -43,7 +43,7 @@ RIGHT = {
     ("stands beside", "docs/papers/001-rfka.md"),
     ("told in", "anonkit/report/templates/dossier.html.j2"),
 }
-"""Where a phrase is the right one: in the name of a test, of two columns of a table, of a name in the code."""
+"""Places where a phrase is the right one: in the name of a test, of two columns of a table, of a name in the code."""
 
 
 def _pages() -> Iterator[tuple[str, str]]:

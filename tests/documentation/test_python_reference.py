@@ -32,10 +32,10 @@ INSTALLED = (
 )
 """Public modules that can be imported here."""
 OTHERS = re.compile("[Oo]ther parameters|[Pp]arameters are those of")
-"""What a call says that takes parameters of another."""
+"""The phrase of a call that takes parameters of another."""
 TOOLS = ("airflow", "dagster", "dbt", "prefect")
 WORDING = {"spoken", "option", "in_python", "on_command_line", "did_you_mean"}
-"""How messages of errors are put into words, for anonkit's own code."""
+"""Functions that write messages of errors, for anonkit's own code."""
 
 
 @pytest.fixture(scope="module")

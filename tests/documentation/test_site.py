@@ -61,7 +61,7 @@ def docs_of(repository: Path) -> list[str]:
 
 
 def is_foreign(address: str) -> bool:
-    """Tell what is at another host from what is in the site or in the page itself."""
+    """Return whether a link leads to another host, not to the site or the page itself."""
     return bool(urlsplit(address).netloc) or urlsplit(address).scheme not in ("", "data")
 
 
@@ -73,7 +73,7 @@ def test_every_page_of_docs_is_reached_from_the_navigation(repository: Path, pag
 
 
 def test_the_promise_is_the_second_page(site: Path) -> None:
-    """Whoever reads on from the first page reads what is promised, and what is not."""
+    """The page after the first one states the promises, and their limits."""
     following = re.search(r'<a href="([^"]+)"[^>]*md-footer__link--next', (site / "index.html").read_text("utf-8"))
     assert following is not None
     assert following[1] == "explanation/privacy-promise.html"

@@ -21,7 +21,7 @@ CLOCKS = ["%H:%M", "%H:%M:%S", "%H%M", "%I:%M %p", "%H:%M:%S.%f"]
 
 
 def read(cells: pa.Array, kind: str, **declared: str) -> list[object]:
-    """What a reader makes of some cells: points, None where it reads nothing."""
+    """The points that a reader makes of some cells, None for those that it cannot read."""
     reader = CalendarReader(kind=CalendarKind(kind), **declared)
     places, there = reader.places(cells)
     days = settled_type(reader.kind) == pa.date32()
@@ -66,7 +66,7 @@ def test_a_written_time_is_read_back(times: list[time]) -> None:
 
 @given(st.lists(st.text(alphabet="0123456789-:./ TZ+", max_size=12) | st.dates().map(str), max_size=6), st.randoms())
 def test_a_cell_is_read_independently_of_all_others(texts: list[str], random: object) -> None:
-    """Whatever stands beside it, and in whatever order."""
+    """A cell is read in the same way beside any others, and in any order."""
     together = read(pa.array(texts, pa.string()), "datetime")
     assert together == [read(pa.array([text]), "datetime")[0] for text in texts]
     assert read(pa.array(texts, pa.string()).dictionary_encode(), "datetime") == together

@@ -47,7 +47,7 @@ def test_a_column_means_what_its_cells_mean(column: pa.Array) -> None:
 
 @given(COLUMNS)
 def test_the_fast_way_is_the_rule(column: pa.Array) -> None:
-    """What Arrow does with whole columns is what the rule does with the text of each cell."""
+    """Arrow's result for whole columns is the rule's result for the text of each cell."""
     texts = cell_texts(column).to_pylist()
     assert cell_keys(column).to_pylist() == [None if text is None else key_of_text(text) for text in texts]
 

@@ -25,7 +25,7 @@ def test_every_spelling_of_a_number_is_one(text: str) -> None:
     "text", ["nan", "inf", "-Infinity", "0x1F", "1_000", "1,000", "", " ", ".", "+", "e5", "1e", "1e5.0", "1 2", "12a"]
 )
 def test_words_other_bases_and_separators_are_no_numbers(text: str) -> None:
-    """What is not plain decimal notation stays a text."""
+    """A cell that is not plain decimal notation stays a string."""
     assert exact_decimal(text) is None
 
 

@@ -32,7 +32,7 @@ def test_numbers_and_names_of_cells_are_those_of_h3(latitude: float, longitude: 
 
 @given(latitude=LATITUDES, longitude=LONGITUDES)
 def test_cells_are_nested_intervals(latitude: float, longitude: float) -> None:
-    """What k needs: all of a cell's children are in it, by number."""
+    """k-anonymity needs it: all of a cell's children are in it, by number."""
     parts = GridParts(resolutions=(9, 7, 4, 0))
     code = code_of_index(int(h3.latlng_to_cell(latitude, longitude, 9), 16))
     ends = [parts.part(code, level)[:2] for level in range(parts.n_levels)]

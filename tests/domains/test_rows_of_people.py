@@ -44,7 +44,7 @@ def test_what_is_drawn_of_one_person_does_not_depend_on_others() -> None:
 
 @pytest.mark.parametrize("step", [1, 3, 8, 20])
 def test_rows_are_left_out_by_their_numbers_in_batches_of_any_size(step: int) -> None:
-    """However a table is divided into batches, the marked rows stay."""
+    """For any division of a table into batches the marked rows stay."""
     keep = np.random.default_rng(3).random(50) < 0.5
     table = pa.table({"row": np.arange(50)})
     left = KeptRows.of(keep)

@@ -54,7 +54,7 @@ def test_cells_hold_the_values_that_equal_cells_of_the_bounds_hold(values: Whole
 
 @given(VALUES, st.integers(1, 40), st.integers(1, 20))
 def test_finer_cells_divide_cells(values: WholeValues, cells: int, parts: int) -> None:
-    """Whatever a finer grid tells apart, no finer cell has values of two cells."""
+    """Each cell of a finer grid has values of one cell of the coarser."""
     grid = grid_of(values, cells)
     finer = grid.finer(parts)
     own = np.array([values.number(step) for step in range(values.low, values.high + 1)])

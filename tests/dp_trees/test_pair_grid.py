@@ -114,7 +114,7 @@ def test_a_tree_begins_with_the_grid_and_goes_on_by_paid_choices(levels: int) ->
 
 
 def test_the_grid_is_the_same_whatever_the_rows_and_the_noise_are() -> None:
-    """Which node is divided where follows from the schema alone."""
+    """The schema alone decides which node is divided at which place."""
     seen = set()
     for seed in range(3):
         codes, labels = table_of(SCHEMA, 50 * seed, seed)

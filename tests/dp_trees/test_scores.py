@@ -24,7 +24,7 @@ from anonkit.dp_trees.scores import (
 
 
 def changes(score: Score, tables: np.ndarray, max_rows: int) -> np.ndarray:
-    """How much one more row in the first child changes the score, for every table and class of that row."""
+    """Return the change of the score by one more row in the first child, for every table and class of that row."""
     before = score.of(tables, max_rows)
     moved = []
     for label in range(tables.shape[-1]):
@@ -118,7 +118,7 @@ def test_the_entropy_of_large_tables_keeps_its_width(counts: list[int], label: i
 def test_a_row_moves_the_score_of_its_child_and_no_rounding_of_others(
     score: Score, counts: list[list[int]], label: int
 ) -> None:
-    """However many children and rows: the score moves by what it moves in a table of that child alone, to the step."""
+    """For any number of children and rows the score moves as in a table of that child alone, to the step."""
     before = np.array([counts], dtype=np.int64)
     after = before.copy()
     after[0, 0, label] += 1

@@ -131,7 +131,7 @@ def test_the_rows_of_children_are_those_of_the_noisy_counts() -> None:
 
 @pytest.mark.parametrize("name", SELECTIONS)
 def test_what_is_no_candidate_is_never_chosen(name: str) -> None:
-    """Whatever the noise."""
+    """For any noise a candidate that is excluded is never chosen."""
     chosen = SELECTIONS[name].choose(tables(500, second=False), ONE // 100, TERMS, UniformStream(Randomness.seeded(3)))
     assert not chosen.attribute.any()
     assert not chosen.split.any()

@@ -1,4 +1,4 @@
-"""Which rows a tree sees, and what that does to its budget."""
+"""The rows that a tree reads, and the effect on its budget."""
 
 from __future__ import annotations
 

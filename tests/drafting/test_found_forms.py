@@ -236,7 +236,7 @@ def test_one_cell_settles_the_others(settling: str) -> None:
     ],
 )
 def test_whole_numbers_are_days_where_all_cells_are(name: str, cells: list[Any], found: bool) -> None:
-    """Whatever their type; a key that begins with a year stays a key."""
+    """Integer columns of any type are days where all cells are; a key that begins with a year stays a key."""
     assert bool(_found(pa.table({name: cells})).columns) is found
 
 

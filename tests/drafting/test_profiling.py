@@ -45,7 +45,7 @@ def profile(engine: Engine, name: str, values: pa.Array | list[Any]) -> ColumnPr
 def test_codes_and_a_pass_over_the_table_give_one_profile(
     engine: Engine, data: st.DataObject, kind: pa.DataType, categorical: bool
 ) -> None:
-    """What a column is like does not depend on how it was looked at; only text cells are read closer by the pass."""
+    """The profile of a column does not depend on the pass; only text cells are read closer by the second."""
     values = pa.array(data.draw(st.lists(st.none() | CELLS[kind], max_size=40)), kind)
     if categorical and kind == pa.string():
         values = values.dictionary_encode()

@@ -29,7 +29,7 @@ WORDS = st.text("abcdefghij klmno", max_size=30)
 
 @given(contact=st.sampled_from(CONTACTS), before=WORDS, after=WORDS)
 def test_a_contact_is_found_in_a_text(contact: str, before: str, after: str) -> None:
-    """Wherever it stands."""
+    """A contact is found at any place of the text."""
     assert holds_contact(f"{before} {contact} {after}")
 
 

@@ -1,4 +1,4 @@
-"""Which columns are identifiers of persons that stand in several rows."""
+"""The detection of identifiers of persons that occur in several rows."""
 
 from __future__ import annotations
 

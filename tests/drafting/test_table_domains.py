@@ -172,7 +172,7 @@ def test_codes_of_digits_are_no_numbers(engine: Engine) -> None:
 
 
 def test_numbers_that_hardly_vary_get_categories(engine: Engine) -> None:
-    """Where the bounds would meet, the numbers that enough people have are categories."""
+    """If the bounds would meet, the numbers that enough people have are categories."""
     found = domains(engine, pa.table({"x": [0] * 95 + [7] * 5, "y": [0, 1] * 50}), 10)
 
     assert found.column("x").categories == ("0",)
@@ -191,7 +191,7 @@ def test_rare_classes_of_the_target_are_no_classes(engine: Engine) -> None:
 
 
 def test_a_declared_column_without_a_common_value_is_refused(engine: Engine) -> None:
-    """What the owner gave a role is not dropped behind their back."""
+    """A column to which the owner gave a role is not dropped silently."""
     table = pa.table({"x": [f"{MARK}{at}" for at in range(40)], "y": ["a", "b"] * 20})
     declared = Policy(columns={"x": Column(name="x", role=Role.QUASI_IDENTIFIER)})
     with pytest.raises(PolicyError, match="'x' has no value that 10 rows share") as refusal:

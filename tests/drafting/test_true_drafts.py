@@ -1,4 +1,4 @@
-"""What a draft says of a table is true of it, and nothing that is to be filled in holds when it is uncommented."""
+"""The statements of a draft are true of its table, and no placeholder is valid when it is uncommented."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_a_declared_column_is_never_judged(declared: dict[str, Any]) -> None:
 
 
 def test_a_type_alone_declares_nothing() -> None:
-    """How cells are read, or what missing means, does not say that a column names nobody."""
+    """A declared cell type or missing mark does not declare that a column names nobody."""
     policy = Policy.from_dict({"columns": {"contact": {"type": "string", "missing": "category"}}})
     release = anonkit.release(table(**marked_columns()), method="mondrian", k=5, policy=policy)
 
@@ -194,7 +194,7 @@ def test_init_and_release_agree() -> None:
 
 
 def test_the_next_batch_is_not_judged_again(tmp_path: Path) -> None:
-    """What was taken for an identifier stays one in the params: the same recoding fits the next batch."""
+    """An identifier of the first batch stays one in the params: the same recoding fits the next batch."""
     out = tmp_path / "out.parquet"
     anonkit.release(table(**marked_columns()), method="rfka", k=5, output=out)
     again = anonkit.apply(tmp_path / "out.params.json", table(**marked_columns()))

@@ -11,7 +11,7 @@ from anonkit.protocols import SEARCH_ROWS
 
 
 def test_a_name_with_its_settings_makes_the_value() -> None:
-    """What is not given stays the default."""
+    """Settings that are not given keep their defaults."""
     assert engine_choice("local", search_rows=None) == Local() == Local(search_rows=SEARCH_ROWS)
     assert engine_choice("local", search_rows=7) == Local(search_rows=7)
     assert engine_choice("spark", master="yarn", conf={"a": "b"}) == Spark(master="yarn", conf={"a": "b"})

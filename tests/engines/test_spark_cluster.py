@@ -255,7 +255,7 @@ class Moment:
 def test_a_worker_killed_in_the_middle_changes_nothing(
     moment: Moment, customers: Path, cluster: Cluster, tmp_path: Path
 ) -> None:
-    """What the lost executor had done is done again; the release is that of one machine, each row, count and split."""
+    """The work of the lost executor is repeated; the release is that of one machine, each row, count and split."""
     with Scene(moment.method, customers, tmp_path, cluster, part_rows=moment.part_rows) as scene:
         stage = scene.wait_for_the_middle(moment.tasks, moment.nth)
         kill(cluster.workers[0])

@@ -74,7 +74,7 @@ PANDAS: dict[str, tuple[Callable[[], pd.Series], pa.DataType, list[Any]]] = {
 
 @pytest.mark.parametrize("name", PANDAS)
 def test_pandas_columns_keep_type_missing_and_values(tmp_path: Path, name: str) -> None:
-    """Whatever pandas calls it, a missing cell is missing, and the type survives writing."""
+    """Any missing cell of pandas is missing, and the type survives writing."""
     make, kind, cells = PANDAS[name]
     frame = pd.DataFrame({"a": make().set_axis([30, 10, 20])})
     table = read(frame)

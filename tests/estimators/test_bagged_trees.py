@@ -88,7 +88,7 @@ def test_the_forest_of_a_number_is_that_of_scikit_learn(
     ids=["vanished", "renamed", "asking for more", "meaning something else"],
 )
 def test_another_scikit_learn_grows_the_same_forest(changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What trees are built with has no public name: where it is not what it was, `fit` grows the same trees."""
+    """The builders of trees have no public name: if they are changed, `fit` grows the same trees."""
     draw = np.random.default_rng(3)
     matrix, labels = draw.integers(0, 9, (80, 4)).astype(np.float32), draw.integers(0, 3, 80)
     labels[labels == 1] = np.where(np.arange((labels == 1).sum()), 0, 1)  # a class that few samples have

@@ -53,7 +53,7 @@ def test_without_noise_nothing_is_changed(sizes: tuple[int, int, int]) -> None:
 
 @given(SIZES)
 def test_noise_alone_says_nothing_of_the_class(sizes: tuple[int, int, int]) -> None:
-    """Where the noise is far above any effect, every class has the same shares of values."""
+    """If the noise is far above any effect, every class has the same shares of values."""
     shares = _shares(*sizes)
     (found,) = shrunken([_exact(shares, 1e6)], shares.sum(axis=1))
     within = found / found.sum(axis=1, keepdims=True)

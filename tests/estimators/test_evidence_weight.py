@@ -36,7 +36,7 @@ def test_equal_attributes_count_by_the_variance_of_their_sum(n: int) -> None:
 
 @given(STRENGTHS, st.floats(-1, 200))
 def test_the_factor_is_positive_and_at_most_one(strengths: list[float], real: float) -> None:
-    """Whatever was estimated, rows stay in their order and nothing is counted more than once."""
+    """For any estimates rows keep their order and nothing is counted more than once."""
     assert 0 < evidence_weight(strengths, real) <= 1
 
 
@@ -62,7 +62,7 @@ def test_separations_by_hand() -> None:
 
 @given(SHARE, ERROR)
 def test_the_larger_of_two_shares_stays_the_larger(share: float, error: float) -> None:
-    """What is expected adds up to 1, is positive, and lies between even shares and the estimate."""
+    """The expected shares add up to 1, are positive, and lie between even shares and the estimate."""
     found = expected_shares(np.array([share, 1 - share]), np.array([error, error]))
     assert found.sum() == pytest.approx(1)
     assert (found > 0).all()

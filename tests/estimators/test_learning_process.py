@@ -145,7 +145,7 @@ def test_a_module_that_is_not_there_leaves_the_work_here() -> None:
 
 @pytest.mark.slow
 def test_a_module_that_is_kept_out_is_not_there() -> None:
-    """Whatever is installed: who can do without it does, and work that cannot is done here."""
+    """For any installation: optional users of the module do without it, and other work is done here."""
     with learning_beside(Imports(first=("sklearn.tree",), without=("pandas",))):
         names, process = learned(_imported, ("sklearn", "pandas"))
         assert (names, process != os.getpid()) == (("sklearn",), True)

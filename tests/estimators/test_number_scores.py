@@ -28,7 +28,7 @@ def test_scores_are_those_of_scikit_learn(rows: list[tuple[float, float]]) -> No
 
 
 def test_one_number_explains_nothing() -> None:
-    """Where the truth does not vary, or has no row, there is no R², and no score."""
+    """If the truth does not vary, or has no row, there is no R², and no score."""
     assert number_scores(np.arange(3.0), np.ones(3)) is None
     assert number_scores(np.empty(0), np.empty(0)) is None
     assert score_errors(np.arange(40.0), np.ones(40)) == {}

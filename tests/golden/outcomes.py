@@ -1,4 +1,4 @@
-"""What is compared of a golden release: data, params.json, and report.json without its sentences.
+"""The compared parts of a golden release: data, params.json, and report.json without its sentences.
 
 * **Data**: the released rows as JSON lines, which no version of a Parquet writer changes, by their SHA-256; with the
   columns, their Arrow types, the order of categories, the number of rows and the first two rows, to read a difference.
@@ -46,7 +46,7 @@ import anonkit
 
 EXPECTED = Path(__file__).parent / "expected"
 PINNED = ("numpy", "scikit-learn", "pyarrow", "pandas", "scipy", "duckdb")
-"""What draws, learns, counts and reads: other versions of these may give other releases."""
+"""The packages that sample, learn, count and read: other versions of these may give other releases."""
 
 SENTENCES = frozenset(
     {
@@ -129,7 +129,7 @@ def without_sentences(report: Any, at: str = "") -> Any:
 
 
 def differences(file: str, content: bytes, stored: bytes) -> list[str]:
-    """Say where what was made differs from what is stored: a line each, at most twenty; empty when it does not."""
+    """Return where the release differs from the stored one: a line each, at most twenty; empty if it does not."""
     if content == stored:
         return []
     new, old = json.loads(content), json.loads(stored)
@@ -146,7 +146,7 @@ def differences(file: str, content: bytes, stored: bytes) -> list[str]:
 
 
 def _differ(made: Any, stored: Any, at: str, floats: tuple[float, float]) -> Iterator[str]:
-    """Say where two values differ, floats by more than so much of themselves and more than so much."""
+    """Return where two values differ, floats by more than so much of themselves and more than so much."""
     if isinstance(made, dict) and isinstance(stored, dict) and list(made) == list(stored):
         for key, value in made.items():
             yield from _differ(value, stored[key], f"{at}.{key}", floats)
@@ -163,7 +163,7 @@ def _differ(made: Any, stored: Any, at: str, floats: tuple[float, float]) -> Ite
 
 
 def _moved(made: list[Any], stored: list[Any], at: str) -> Iterator[str]:
-    """Say whether a list of whole numbers is another one, or more than so much of its sum has moved."""
+    """Return whether a list of integers is another one, or more than so much of its sum has moved."""
     whole = [*made, *stored]
     if len(made) != len(stored) or any(type(number) is not int or number < 0 for number in whole):
         yield f"{at}: no such list of whole numbers"

@@ -64,7 +64,7 @@ def test_a_seeded_release_is_what_it_was(name: str) -> None:
 
 
 def test_every_method_and_every_preset_has_a_golden_release() -> None:
-    """What `anonkit methods` lists is covered, the next method too."""
+    """Each method that `anonkit methods` lists is covered, the next method too."""
     command = [sys.executable, "-m", "anonkit", "methods", "--json"]
     listed = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["methods"]
     assert {method["name"] for method in listed} == {case.method for case in CASES.values()}

@@ -1,4 +1,4 @@
-"""What a second run does: every pipeline tool, run for real, with the exit, the ε in the ledger and the files changed.
+"""Second runs of every pipeline tool, for real, with the exit, the ε in the ledger and the files changed.
 
 `python tests/integrations/second_runs.py [TOOL …]` prints the table, and fails when a cell is not what it must be. It
 needs nothing itself; a tool is taken from the environment that `make test-integrations` made for it (or from
@@ -35,7 +35,7 @@ _SHOWN = 4000
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """How a pipeline of a tool is run; in its texts `{project}` is the folder of the pipeline."""
+    """The command of a pipeline of a tool; in its texts `{project}` is the folder of the pipeline."""
 
     command: Sequence[str]
     """The first word is a program of the tool's environment."""
@@ -45,7 +45,7 @@ class Tool:
     """Folders of a project that the tool wants to find there."""
     environment: Mapping[str, str] = field(default_factory=dict)
     distribution: str
-    """Whose version is told."""
+    """The package whose version is printed."""
     retries: bool = True
     """True: the tool runs a failed step again by itself; else it is run again as its user would."""
 
@@ -109,14 +109,14 @@ TOOLS: dict[str, Tool] = {
 
 @dataclass(frozen=True)
 class Cell:
-    """What a run left behind."""
+    """The result of a run."""
 
     exit: int
     epsilon: float
     changed: int
     """Files of the release that are new, gone or different."""
     said: str = ""
-    """What the run printed."""
+    """The output of the run."""
 
     def __str__(self) -> str:
         return f"exit {self.exit}, ε {self.epsilon:g}, {self.changed} files"
@@ -136,7 +136,7 @@ EXPECTED: dict[str, tuple[str | None, float, int]] = {
 
 
 def is_expected(what: str, cell: Cell) -> bool:
-    """Tell whether a run came out as it must."""
+    """Return whether a run ended as it must."""
     refused, epsilon, changed = EXPECTED[what]
     came_out = cell.exit == 0 if refused is None else cell.exit != 0 and refused in cell.said
     return came_out and abs(cell.epsilon - epsilon) < 1e-9 and cell.changed == changed

@@ -1,4 +1,4 @@
-"""What the Python models of dbt return, without dbt: dbt itself runs in an environment of its own."""
+"""The results of the Python models of dbt, without dbt: dbt itself runs in an environment of its own."""
 
 from __future__ import annotations
 

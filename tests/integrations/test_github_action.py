@@ -106,14 +106,14 @@ def test_no_release_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_an_annotation_is_one_command() -> None:
-    """What came with a release ends no command and begins none."""
+    """Text from a release ends no command and begins none."""
     told = _command("error", "a\n::set-output name=x::y%\r", file="a,b:c\n::d")
     assert told == "::error file=a%2Cb%3Ac%0A%3A%3Ad::a%0A::set-output name=x::y%25"
     assert "\n" not in told
 
 
 def test_a_name_of_a_folder_writes_no_output_of_the_step(published: Path, run: dict[str, str], tmp_path: Path) -> None:
-    """Whoever adds a release to a repository names its folder: what ends the list of pages and begins another."""
+    """A folder's name that would end the list of pages and begin another output is left out of the list."""
     folder = tmp_path / "a\nanonkit-pages\nchosen=1"
     folder.mkdir()
     anonkit.load(published / "one.parquet").save(folder / "one.parquet")

@@ -26,7 +26,7 @@ POLICY: dict[str, Any] = {
         "y": {"role": "target"},
     }
 }
-"""What the owner says of a text file."""
+"""The owner's declaration of a text file."""
 METHODS = ("rfka", "mondrian", "datafly", "incognito", "greedy-hamdist")
 
 

@@ -167,7 +167,7 @@ def test_people_are_counted_where_a_unit_stands() -> None:
 @pytest.mark.slow_cases("mondrian")
 @pytest.mark.parametrize("method", ["rfka", "mondrian"])
 def test_the_next_batch_keeps_the_caps_of_the_first(tmp_path: Path, method: str) -> None:
-    """Whatever it holds itself: there a value that hardly anybody had is common."""
+    """The next batch keeps these caps for any contents, also where a value that was rare is common."""
     out = tmp_path / "out.parquet"
     anonkit.release(_box(), method=method, k=10, policy=_policy(), output=out, ledger=None)
     first, batch = anonkit.load(out), _box(3000, patients=60)

@@ -1,4 +1,4 @@
-"""How many rows of each person enter a release of joined tables."""
+"""The number of rows of each person in a release of joined tables."""
 
 from __future__ import annotations
 

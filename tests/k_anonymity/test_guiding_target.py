@@ -61,7 +61,7 @@ def test_many_classes_guide_as_few(n_classes: int, random: object) -> None:
 
 
 def test_thousands_of_classes_are_refused_with_the_remedy() -> None:
-    """Where the target guides; a search that does not look at it takes it as it is."""
+    """A search that the target guides refuses it; one that does not read it accepts it."""
     target = coded([f"word {at:05d}" for at in range(1001)], ordered=False)
 
     with pytest.raises(PolicyError, match="'y' has more than 1,000 classes") as refused:

@@ -72,7 +72,7 @@ tables = st.integers(2 * K, 40).flatmap(
 def test_two_parts_are_released_or_nothing(
     name: str, columns: dict[str, list[Any]], keep: set[str], share: float
 ) -> None:
-    """Whatever the table, the limit and the method: a release shows two parts of every column to be kept."""
+    """For any table, limit and method a release shows two parts of every column to be kept."""
     more = {} if name == "mondrian" else {"max_suppression": share}
     try:
         release = released(table(columns), METHODS[name], sorted(keep), **more)
@@ -111,7 +111,7 @@ def _unlikely() -> pa.Table:
 
 
 def test_a_column_that_the_default_drops_is_kept() -> None:
-    """What `rfka` drops freely is in the release when it is to be kept."""
+    """A column that `rfka` drops freely is in the release when it is to be kept."""
     rows = _unlikely()
     freely = released(rows, METHODS["rfka"], [], k=60)
     assert n_shown(freely, "c") == 0

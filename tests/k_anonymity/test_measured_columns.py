@@ -1,4 +1,4 @@
-"""Which sensitive columns are measured, the width of their values, and codes that stand for a missing one."""
+"""The choice of measured sensitive columns, the width of their values, and codes for a missing one."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ SCHEMA = pa.schema({"age": "int64", "job": "string", "sex": "string", "ill": "st
 
 
 def told(label: str | None, value: Any) -> bool:
-    """Tell whether a label is true of a cell, read from its text alone."""
+    """Return whether a label is true of a cell, read from its text alone."""
     if label == "*" or (label is None and value is None):
         return True
     if label is None or value is None:
@@ -267,7 +267,7 @@ def test_a_merged_batch_beside_itself_forms_no_smaller_groups(earlier: Path, tmp
 
 @pytest.mark.slow
 def test_spark_merges_the_same_groups(spark: Any, earlier: Path, tmp_path: Path) -> None:
-    """Which groups merge is decided from counts, and the counts of every engine are the same."""
+    """Counts decide which groups merge, and the counts of every engine are the same."""
     pq.write_table(bank_customers(300, seed=22), tmp_path / "batch.parquet")
     local, far = (
         anonkit.apply(

@@ -1,4 +1,4 @@
-"""What the privacy model refuses to state."""
+"""Refusals of the privacy model to state a requirement."""
 
 from __future__ import annotations
 

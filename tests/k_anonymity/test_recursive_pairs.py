@@ -15,7 +15,7 @@ from anonkit.methods.rfka import RFKA
 
 @given(c=st.floats(0.01, 100) | st.integers(1, 9), l=st.integers(2, 99), as_list=st.booleans(), of_numpy=st.booleans())
 def test_a_pair_is_what_its_text_is(c: float, l: int, as_list: bool, of_numpy: bool) -> None:  # noqa: E741
-    """Whatever numbers it is made of, the method and its description are the same."""
+    """For any numbers in the pair, the method and its description are the same."""
     pair = (np.float64(c), np.int64(l)) if of_numpy else (c, l)
     given_so: Any = list(pair) if as_list else pair
     assert RFKA(k=5, recursive=given_so).diversity.recursive == (c, l)

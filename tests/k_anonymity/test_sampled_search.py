@@ -89,7 +89,7 @@ def test_rare_values_are_suppressed_and_named_nowhere(customers: pa.Table, engin
 
 @pytest.mark.parametrize("asked", [{"l": 2, "alpha": 0.9}, {"t": 0.6, "entropy_l": 1.2, "recursive": "9,2"}])
 def test_diversity_is_counted_on_all_rows(asked: dict[str, Any], customers: pa.Table, engine: LocalEngine) -> None:
-    """What is asked of the sensitive target holds in every class of the whole table."""
+    """The requirement on the sensitive target is met in every class of the whole table."""
     release = _release(customers, engine, sensitive=["customer_value"], max_suppression=0.3, **asked)
     checks = {check["name"] for check in release.report["verification"]["checks"]}
     assert all(check["passed"] for check in release.report["verification"]["checks"])
@@ -145,7 +145,7 @@ def test_bounds_clamp_on_all_rows(customers: pa.Table, engine: LocalEngine) -> N
 
 
 def one_is_number(cut: str) -> bool:
-    """Whether a cut is a number."""
+    """Return whether a cut is a number."""
     return cut.replace(".", "", 1).replace("-", "", 1).isdigit()
 
 

@@ -61,7 +61,7 @@ def test_k_is_counted_anew_in_the_next_batch(earlier: Path) -> None:
 
 
 def test_a_batch_without_a_target_is_recoded_too(earlier: Path) -> None:
-    """Who wants to score new customers does not know their value yet."""
+    """The value of new customers that are to be scored is unknown yet."""
     batch = bank_customers(3_000, seed=2).drop_columns(["customer_value"])
     assert "customer_value" not in anonkit.apply(earlier, batch, max_suppression=0.5).to_arrow().column_names
 

@@ -94,7 +94,7 @@ def test_rows_of_a_declared_bin_that_fewer_than_k_have_are_left_out() -> None:
 def test_the_next_batch_is_held_to_the_policy_whether_it_is_large_or_small(
     search_rows: int | None, tmp_path: Any
 ) -> None:
-    """What the earlier policy refuses is refused in a batch that is held, as in one that is not."""
+    """The earlier policy refuses a batch that fits into memory, and one that exceeds the limit of rows there."""
     ages = [20 + at % 40 for at in range(200)]
     table = pa.table({"age": ages, "y": ["n" if age < 40 else "j" for age in ages]})
     strict = Policy.from_dict({"columns": {"age": {"role": "quasi_identifier", "missing": "error"}}})

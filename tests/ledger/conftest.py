@@ -11,7 +11,7 @@ from anonkit.ledger import Ledger
 
 @pytest.fixture(params=["file", "server"])
 def where(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Where a new ledger is: a path, or an address with a password."""
+    """The place of a new ledger: a path, or an address with a password."""
     if request.param == "server":
         server = request.getfixturevalue("postgresql")
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))

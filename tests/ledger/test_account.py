@@ -34,7 +34,7 @@ def test_the_default_ledger_is_the_users_unless_one_stands_beside(tmp_path: Path
 
 
 def test_a_ledger_of_simulated_data_stands_beside_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the machine says, and whatever is required; in memory there is none."""
+    """No variable of the machine and no requirement changes its place; simulated data in memory have no ledger."""
     monkeypatch.setenv(VARIABLE, str(tmp_path / "machine's"))
     monkeypatch.setenv(REQUIRED, "1")
     assert found(Account(ledger=Where.BESIDE), Place.of(tmp_path / "a.parquet")) == tmp_path / NAME
@@ -53,7 +53,7 @@ def test_a_key_whose_ledger_is_gone_is_found_beside(tmp_path: Path) -> None:
 
 
 def test_a_ledger_that_is_named_or_refused_is_where_the_owner_says(tmp_path: Path) -> None:
-    """Whatever the output is."""
+    """The output has no influence on a ledger that is named or refused."""
     place = Place.of(tmp_path / "a.parquet")
     assert found(Account(ledger=str(tmp_path / "l")), place) == tmp_path / "l"
     assert found(Account(ledger=None), place) is None
@@ -154,7 +154,7 @@ def test_whether_a_ledger_is_required_is_not_guessed(tmp_path: Path, monkeypatch
 
 
 def test_a_policy_lowers_a_budget_and_never_raises_it(tmp_path: Path) -> None:
-    """What somebody gives knowingly holds, and the owner is told when it goes beyond the policy's."""
+    """An explicit budget is used, and the owner is warned when it exceeds the policy's."""
     place, declared = Place.of(tmp_path / "a.parquet"), Bookkeeping(budget=3.0)
     silent = Account().found(place, declared)
     assert [silent.allowed_over(Allowance(epsilon=known)).epsilon for known in (None, 2.0, 5.0)] == [3.0, 2.0, 3.0]

@@ -67,7 +67,7 @@ def fail(*_: object, **__: object) -> None:
 
 
 def spent(ledger: Path) -> float:
-    """What is booked of the patients."""
+    """The charges of the patients."""
     return Ledger(ledger).standing("patients").epsilon if ledger.exists() else 0.0
 
 
@@ -79,7 +79,7 @@ def released(method: Any, tmp_path: Path, **more: Any) -> anonkit.Release:
 
 @pytest.mark.parametrize("why", FAILURES)
 def test_a_failure_after_the_draws_is_charged_and_says_so(why: str, tmp_path: Path) -> None:
-    """Whatever is raised: it is booked once each time, nothing is published, and a used up budget refuses the next."""
+    """For any error: it is charged once each time, nothing is published, and a used up budget refuses the next."""
     method = FailsLater(epsilon=1.0, why=why)
     with pytest.raises(FAILURES[why]) as raised:
         released(method, tmp_path)

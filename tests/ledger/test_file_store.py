@@ -89,7 +89,7 @@ def test_a_ledger_that_had_no_room_can_be_made_later(where: Path, size: int) -> 
 
 
 def test_a_ledger_of_which_pages_are_gone_or_overwritten_is_refused(where: Path, tmp_path: Path) -> None:
-    """Whatever is missing: nothing is booked, and the error is one of ours. What is untouched is read as it was."""
+    """With any pages missing nothing is charged, and the error is ours. An undamaged ledger is read as it was."""
     ledger = Ledger(where)
     for number in range(12):
         ledger.commit(ledger.reserve(claim(dataset=f"d{number % 3}"), free))
@@ -123,7 +123,7 @@ def test_a_line_that_cannot_be_read_is_an_error_of_the_ledger(where: Path, cell:
 
 
 def test_a_ledger_of_a_later_version_is_refused(ledger: Ledger, where: Path) -> None:
-    """What a later anonkit wrote may mean something else."""
+    """A ledger that a later anonkit wrote may have another meaning."""
     with sqlite3.connect(where) as connection:
         connection.execute("PRAGMA user_version = 6")
     with pytest.raises(LedgerError, match="version 6"):
@@ -162,7 +162,7 @@ def test_a_ledger_of_version_3_gets_budgets_of_delta(ledger: Ledger, where: Path
 
 
 def test_a_ledger_of_version_4_leaves_a_copy_and_gets_an_id(ledger: Ledger, where: Path) -> None:
-    """What it was stays beside it, for its owner alone; its recodings are known by their digests."""
+    """The copy is beside the ledger, for its owner alone; its recodings are identified by their digests."""
     packed = pack({"method": "mondrian", "model": {"k": 3}, "recoding": {}, "columns": []})
     assert packed is not None
     ledger.commit(ledger.reserve(claim(params=packed, epsilon=None), free))
@@ -184,7 +184,7 @@ def test_a_ledger_of_version_4_leaves_a_copy_and_gets_an_id(ledger: Ledger, wher
 
 
 def test_a_budget_of_a_ledger_of_version_4_is_asked_for_anew(ledger: Ledger, where: Path) -> None:
-    """What was spent is of unknown neighbours: nothing is spent on it until the budget is said again."""
+    """The past charges have unknown neighbours: nothing more is charged until the budget is stated again."""
     ledger.commit(ledger.reserve(claim(), free, budget=Allowance(epsilon=2.0)))
     with sqlite3.connect(where) as connection:
         as_version_4(connection.execute)
@@ -218,7 +218,7 @@ def test_a_key_without_its_ledger_is_not_begun_anew(ledger: Ledger, where: Path)
 
 
 def test_a_ledger_is_created_under_a_key_that_is_there(where: Path) -> None:
-    """Whoever creates one says that it is new: the key was brought before."""
+    """The caller that creates a ledger states that it is new; a key that exists is used."""
     key_file(where).write_text("ab" * 32, encoding="ascii")
     assert Ledger.create(where).key == bytes.fromhex("ab" * 32)
 
@@ -231,7 +231,7 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 
 
 def test_another_machine_s_process_counts(ledger: Ledger, where: Path) -> None:
-    """Whether it lives cannot be known from here."""
+    """Nothing on this machine can show whether that process is alive."""
     number = ledger.reserve(claim(), free)
     with sqlite3.connect(where) as connection:
         text = '{"machine": "elsewhere", "boot": "", "number": 1, "started": ""}'
@@ -240,7 +240,7 @@ def test_another_machine_s_process_counts(ledger: Ledger, where: Path) -> None:
 
 
 def test_a_ledger_is_created_where_no_file_is(where: Path) -> None:
-    """What is there is refused and left."""
+    """An existing file is refused and left."""
     Ledger.create(where)
     before = where.read_bytes()
     with pytest.raises(LedgerError, match="is there already"):

@@ -58,7 +58,7 @@ def of_person(table: Table, person: int) -> Table:
 
 
 def are_neighbours(one: Table, two: Table, kind: Neighbours) -> bool:
-    """Tell whether two tables are neighbours of a kind, by what that says."""
+    """Return by definition whether two tables are neighbours of a kind."""
     if kind.unit is None:
         smaller, larger = sorted((one, two), key=len)
         if kind is ROW_MORE:

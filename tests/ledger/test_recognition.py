@@ -138,7 +138,7 @@ ALIKE_NAMES = {
 
 @pytest.mark.parametrize("spelling", SAME_NAMES)
 def test_the_same_name_in_other_characters_is_the_same_dataset(tmp_path: Path, spelling: str) -> None:
-    """Whoever types the umlaut as two characters has no second budget, and the ledger no second dataset."""
+    """An umlaut of two characters gives no second budget, and the ledger no second dataset."""
     table = bank_customers(60, seed=1)
     draw(table, tmp_path / "a.parquet", dataset="Z\u00fcrich 1", budget=1.5)
     with pytest.raises(BudgetError, match="overspent"):

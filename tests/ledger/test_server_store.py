@@ -102,7 +102,7 @@ def test_the_driver_is_imported_for_addresses_alone(tmp_path: Path) -> None:
 
 
 def test_a_ledger_of_another_version_is_refused(postgresql: Server, where: str) -> None:
-    """What another anonkit wrote may mean something else."""
+    """A ledger that another anonkit wrote may have another meaning."""
     with postgresql.connect(schema_of(where)) as owner:
         owner.execute("UPDATE ledger SET version = 99")
     with pytest.raises(LedgerError, match="version 99"):
@@ -557,7 +557,7 @@ def test_two_checkouts_with_a_budget_of_one_do_not_both_release(where: str, tmp_
 def test_an_interrupt_leaves_no_transaction_open(
     postgresql: Server, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was interrupted while it was committed is as if it had not been, and the next one has the ledger."""
+    """An interrupted commit has no effect, and the next one has the ledger."""
     ledger = Ledger(where)
     session = ledger._backend._session  # type: ignore[attr-defined]
     execute = session.connection.execute

@@ -1,4 +1,4 @@
-"""Who is at work in a place: by its process where that is seen, else for as long as it is believed."""
+"""The process at work in a place: by its id where that is visible, else for as long as it is believed alive."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _standing(ledger: Path) -> tuple[list[str], float]:
 def test_a_killed_release_is_given_back_only_when_nothing_of_it_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: str, name: str
 ) -> None:
-    """What was prepared is a whole release that validates: it goes before its loss does."""
+    """The prepared release is whole and validates: it is deleted before its loss is given back."""
     ledger, staged = _released_until(tmp_path, monkeypatch, stop, name=name)
     assert anonkit.validate(staged / name).passed
     _dies(monkeypatch)
@@ -106,7 +106,7 @@ def _refuse(*given: object, **more: object) -> None:
 @pytest.mark.parametrize("stop", ["publishing", "mark"])
 @pytest.mark.parametrize("left", [1, 2, 3, 4, 5])
 def test_killed_during_the_deletion_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: str, left: int) -> None:
-    """Whatever was deleted when the settling process died, the next one comes to the same end: nothing is charged."""
+    """For any files deleted before the settling process died the next one has the same result: nothing is charged."""
     ledger, _ = _released_until(tmp_path, monkeypatch, stop)
     _dies(monkeypatch)
     real, calls = Path.unlink, 0
@@ -135,7 +135,7 @@ def _die(*given: object) -> None:
 
 
 def test_a_disk_that_is_not_there_cannot_be_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was prepared may come back with it: it counts until then."""
+    """The prepared release may come back with the disk: it counts until then."""
     ledger, _ = _released_until(tmp_path, monkeypatch, "publishing")
     _dies(monkeypatch)
     (tmp_path / "data").rename(tmp_path / "unmounted")

@@ -252,7 +252,7 @@ def test_a_dry_run_says_what_the_release_would_say(ten: pa.Table, tmp_path: Path
 def test_a_full_disk_is_charged(
     ten: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, step: str
 ) -> None:
-    """How large a file is follows from what was drawn. It is no first draw, and nothing that is there to be found."""
+    """The size of a file follows from the draws: a full disk gives neither a first draw nor a stored result."""
 
     def fail(*args: object, **kwargs: object) -> None:
         raise OSError(28, "No space left on device")

@@ -1,4 +1,4 @@
-"""Where a dataset stands, in figures: spent is rounded up, left is rounded down, and all who say it agree."""
+"""The figures of a dataset's budget: spent is rounded up, left is rounded down, and all places agree."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def test_names_and_marks_are_read_back_as_they_were_written(ledger: Ledger) -> N
 
 
 def test_threads_that_share_a_ledger_do_not_share_transactions(ledger: Ledger) -> None:
-    """Whatever one of them does in the middle of another's reservation, what each has booked is booked."""
+    """For any action of one thread during another's reservation, the charges of each thread are booked."""
     inside, booked = Event(), []
 
     def slow(standing: Standing) -> None:

@@ -1,4 +1,4 @@
-"""Which attribute a row answers: even, a function of the key and the row alone."""
+"""The attribute that a row answers: uniform, a function of the key and the row alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEY = bytes(range(32))
 
 @given(st.integers(1, 40), st.integers(0, 10**6), st.integers(0, 50), st.integers(1, 50))
 def test_a_row_is_asked_alike_in_every_batch(n_attributes: int, first: int, lead: int, n: int) -> None:
-    """Whatever rows are looked at together; every attribute is one of those there are."""
+    """Other rows of the batch do not change the attribute; each attribute occurs."""
     whole = asked_attribute(KEY, 0, first, lead + n, n_attributes)
     assert np.array_equal(asked_attribute(KEY, 0, first + lead, n, n_attributes), whole[lead:])
     assert 0 <= whole.min() <= whole.max() < n_attributes

@@ -48,7 +48,7 @@ def test_the_bound_is_above_the_true_delta_of_the_noise_itself(rates: list[float
 
 
 def test_the_bound_is_not_far_above_it() -> None:
-    """Where it matters, at a delta of 1e-6, the epsilon of the bound is within a tenth of the true one."""
+    """At a delta of 1e-6 the epsilon of the bound is within a tenth of the true one."""
     rate = 0.02
     bound = float(epsilon_of(Fraction(rate), Fraction(1, 10**6)))
     assert true_delta([rate], 0.9 * bound) > 1e-6 > true_delta([rate], bound)
@@ -72,7 +72,7 @@ def test_two_codes_agree_that_the_rho_keeps_the_claim(epsilon: float, delta: flo
 
 
 def test_a_bound_of_certainty_is_one() -> None:
-    """Where epsilon is far below what rho costs, delta is 1 at most."""
+    """If epsilon is far below the cost of rho, delta is 1 at most."""
     assert delta_of(Fraction(10), Fraction(1, 100)) <= 1
 
 

@@ -85,7 +85,7 @@ def test_the_code_of_the_sampler_has_its_law(deviation: float, monkeypatch: pyte
 @settings(max_examples=50)
 @given(data=st.data())
 def test_the_coins_of_any_exponent_add_up_to_it_exactly(data: st.DataObject) -> None:
-    """Whatever steps and rate, up to 121 bits: the fractional coin and the number of whole ones are those of both."""
+    """For any steps and rate, up to 121 bits: the fractional coin and the number of integer ones are those of both."""
     rate = data.draw(st.integers(1, (1 << 58) - 1))
     steps = data.draw(st.integers(0, (1 << 63) - 1) | st.integers(0, 1 << 20))
     seen: list[tuple[int, int]] = []

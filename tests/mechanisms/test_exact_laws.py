@@ -91,7 +91,7 @@ def test_a_coin_of_the_alternating_series_is_decided_as_the_series_says(fraction
 @settings(max_examples=25)
 @given(st.data())
 def test_the_coins_of_an_exponent_add_up_to_it_exactly(data: st.DataObject) -> None:
-    """Whatever steps and rate: the exponents of the coins that must fall heads are steps * rate to the last unit."""
+    """For any steps and rate the exponents of the coins that must fall heads are steps * rate to the last unit."""
     rate = data.draw(st.integers(1, (1 << 58) - 1) | st.integers(1, 1 << 20))
     steps = data.draw(st.integers(0, min(1 << 36, 20 * ONE // rate)))
     seen: list[int] = []

@@ -39,7 +39,7 @@ def test_published_numbers_have_the_stated_moments(setting: str) -> None:
 @pytest.mark.parametrize("shapes", [("normal", "normal"), ("uniform", "normal"), ("uniform", "uniform")])
 @pytest.mark.parametrize("value", [-7.0, 2.0, 9.0])
 def test_one_value_is_published_with_the_distribution_of_a_x_plus_b(shapes: tuple[str, str], value: float) -> None:
-    """However many draws it takes: against as many sums of separate draws, by the Kolmogorov-Smirnov test."""
+    """For any number of draws: against as many sums of separate draws, by the Kolmogorov-Smirnov test."""
     from scipy.stats import ks_2samp
 
     a, b = (Draw(mean=mean, variance=2.0, shape=shape) for mean, shape in zip((1.5, 0.0), shapes, strict=True))  # type: ignore[arg-type]
@@ -103,7 +103,7 @@ def test_a_missing_value_without_presence_bit_is_refused() -> None:
 
 
 def test_a_draw_without_variance_is_its_mean() -> None:
-    """Whatever the word: a constant factor or a constant shift."""
+    """Every random word gives the constant factor or the constant shift."""
     words = np.array([0, 1, 2**63, 2**64 - 1], dtype=np.uint64)
     for shape in ("normal", "uniform"):
         draw = Draw(mean=2.5, variance=0, shape=shape)  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ def law_of_permute_and_flip(scores: list[int], rate: float) -> np.ndarray:
 
 
 def law_of_all_coins(scores: list[int], rate: float) -> np.ndarray:
-    """What the code does: all coins thrown, a uniform one of the heads taken; all outcomes enumerated."""
+    """The law of the code: all coins thrown, a uniform one of the heads taken; all outcomes enumerated."""
     chance = [math.exp(rate * (score - max(scores))) for score in scores]
     law = np.zeros(len(scores))
     for heads in itertools.product([False, True], repeat=len(scores)):
@@ -61,7 +61,7 @@ def test_throwing_all_coins_is_permute_and_flip(scores: list[int], rate: float) 
 @pytest.mark.parametrize("law", [law_of_permute_and_flip, law_of_exponential])
 @given(data=st.data(), rate=st.floats(0.01, 3))
 def test_the_loss_is_the_rate_times_the_width_of_the_changes(law, data, rate: float) -> None:  # type: ignore[no-untyped-def]
-    """Whatever the common shift: only the width of the range in which scores move counts."""
+    """For any common shift: only the width of the range in which scores move counts."""
     scores = data.draw(SCORES)
     low, width = data.draw(st.integers(-4, 4)), data.draw(st.integers(0, 3))
     moves = data.draw(st.lists(st.integers(low, low + width), min_size=len(scores), max_size=len(scores)))

@@ -97,7 +97,7 @@ def test_the_bound_holds_for_rows_that_answer_everything(
 def test_the_bound_holds_for_rows_that_answer_one_attribute(
     first: list[list[int]], second: list[list[int]], n: int, share: float
 ) -> None:
-    """Which attribute is asked is seen, and drawn without a look at the row; pairs differ in both attributes."""
+    """The chosen attribute is public, and chosen independently of the row; pairs differ in both attributes."""
     shares = (Fraction(2, 3), Fraction(1, 3))
     mixture = [
         [*(shares[0] * one for one in left), *(shares[1] * one for one in right)]

@@ -140,7 +140,7 @@ def test_draws_on_overlapping_rows_add_up() -> None:
 
 
 def test_each_draw_has_its_own_line_of_the_budget() -> None:
-    """What a draw costs a row that it reads, rounded up, whatever it is restricted to."""
+    """Each line is the cost of a draw to a row that it reads, rounded up, for any restriction of the draw."""
     statement = stating(drawing(Count(), name="all", rate=1 << 50), drawing(Sum(of="age"), name="sum", rate=1, sex=1))
 
     assert budget_lines(statement) == [("all", 0.25), ("sum", 2 / _ONE)]
@@ -149,7 +149,7 @@ def test_each_draw_has_its_own_line_of_the_budget() -> None:
 
 
 def test_the_sum_over_categories_has_the_cells_of_its_number_alone() -> None:
-    """How many values the columns of the cells have changes nothing of what one row adds."""
+    """The number of values of the cells' columns does not change what one row adds."""
     statement: Statement = stating(drawing(Sum(of="age", by=("sex",))))
 
     assert sensitivity_of(statement.draws[0].query, statement.domains) == 2

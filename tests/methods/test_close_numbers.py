@@ -64,7 +64,7 @@ def test_close_numbers_are_exact_or_refused(name: str, low: float, gap: float, r
 @example(name="errph", low=1.0, gap=2.0**-37)
 @example(name="errph", low=1.0, gap=1e-9)
 def test_a_few_close_numbers_are_exact_or_refused(name: str, low: float, gap: float) -> None:
-    """Where bounds are just far enough apart, and where they are not."""
+    """Both bounds that are just far enough apart and bounds that are not are tested."""
     released(name, low, gap * max(abs(low), 1.0), True)
 
 

@@ -46,7 +46,7 @@ def _with_tree() -> Policy:
 
 
 def test_groups_of_the_policy_are_what_cells_are_made_of(tmp_path: Path) -> None:
-    """Where the policy has a tree, its groups come before single categories; the release validates and predicts."""
+    """With a tree in the policy its groups come before single categories; the release validates and predicts."""
     policy, output = _with_tree(), tmp_path / "o.parquet"
     plan = DiffGen(epsilon=4.0).plan(policy)
     assert [one.name for one in plan.schema.attributes if one.paths] == ["education"]
@@ -65,7 +65,7 @@ def test_groups_of_the_policy_are_what_cells_are_made_of(tmp_path: Path) -> None
 
 
 def test_a_tree_that_lacks_a_category_is_refused() -> None:
-    """Which categories have a path is public; the message names the column and no category."""
+    """The categories with a path are public; the message names the column and no category."""
     column = POLICY.column("education")
     tree = tuple((one, "all") for one in (column.categories or ())[1:])
     policy = replace(POLICY, columns={**POLICY.columns, "education": replace(column, tree=tree)})

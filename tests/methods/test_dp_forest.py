@@ -67,7 +67,7 @@ def _purposes(release: anonkit.Release) -> set[str]:
 
 
 def test_the_account_holds_every_kind_of_draw() -> None:
-    """Where two columns say the same: splits, class counts, histograms, and the two sums of the weights."""
+    """For two equal columns: splits, class counts, histograms, and the two sums of the weights."""
     table = bank_customers(20_000, seed=1)
     table = table.append_column("age again", table.column("age"))
     columns = {**POLICY.columns, "age again": replace(POLICY.column("age"), name="age again")}

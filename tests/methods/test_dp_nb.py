@@ -136,7 +136,7 @@ def test_rows_drawn_in_several_pieces_are_the_tables(monkeypatch: pytest.MonkeyP
 def test_with_a_delta_the_quieter_noise_is_drawn_and_the_claim_is_kept(
     epsilon: float, delta: float, adjacency: str, rows: int
 ) -> None:
-    """Whichever noise: its variance over all cells is the lower one, and the account comes to no more than asked."""
+    """The noise with the lower variance over all cells is chosen, and the account is at most the requested budget."""
     policy = POLICY.with_roles(unit="education")
     pure = DPNB(epsilon=epsilon, adjacency=adjacency, rows_per_unit=rows)
     method = DPNB(epsilon=epsilon, delta=delta, adjacency=adjacency, rows_per_unit=rows)

@@ -215,7 +215,7 @@ def test_figures_are_those_of_the_table_but_for_the_noise() -> None:
 
 
 def test_quantiles_ascend_and_intervals_hold_them() -> None:
-    """Whatever the noise: quantiles of one histogram are in order, each within its interval and the bounds."""
+    """For any noise: quantiles of one histogram are in order, each within its interval and the bounds."""
     for seed in range(8):
         lines = released(people(30, seed), ("quantile(age, 0.1, 0.5, 0.9) by sex",), epsilon=0.3, seed=seed).to_pandas()
         told = lines.dropna(subset=["value"])
@@ -369,7 +369,7 @@ def test_policy_and_recipe_list_tables(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given", [3, True, {"x": "age"}, ["age", 3], 1.5, "age"])
 def test_aggregates_that_are_no_list_of_texts_are_refused(given: Any) -> None:
-    """Whatever they are: a mapping is no list of its keys."""
+    """Values of any other type: a mapping is no list of its keys."""
     with pytest.raises(ParameterError, match="aggregate must be a list of texts"):
         DPTables(epsilon=1.0, aggregate=given)
 
@@ -386,7 +386,7 @@ def test_a_mistyped_column_of_an_aggregate_is_told_the_closest_one() -> None:
 
 @pytest.mark.parametrize(("declared", "step"), [({"type": "integer"}, 1.0), ({"step": 3}, 3.0), ({"step": 0.5}, 0.5)])
 def test_quantiles_of_whole_numbers_are_among_them(declared: dict[str, Any], step: float) -> None:
-    """Whatever the bounds are: places between two values of the column are none, and validate reads the same ones."""
+    """For any bounds: places between two values of the column are none, and validate reads the same ones."""
     table = pa.table({"n": pa.array(np.arange(60) % 7 * step), "odd": pa.array(np.arange(60) % 7 * step + 0.4 * step)})
     column = {"bounds": [0, 6 * step], "missing": "first", **declared}
     policy = {"columns": {"n": column, "odd": column}}

@@ -20,7 +20,7 @@ from tests.methods.test_rfka import ROWS, _classes, _quasi_identifiers
 @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(ROWS, st.integers(2, 5))
 def test_k_holds_on_every_release_and_no_row_is_lost(rows: list[Any], k: int) -> None:
-    """Whatever the table, every class has k rows and all rows are there."""
+    """For any table, every class has k rows and all rows are in the release."""
     frame = pd.DataFrame(rows, columns=["n", "c", "d", "y"]).convert_dtypes()
     release = anonkit.release(frame, method="mondrian", k=k, target="y")
     out = release.to_pandas()

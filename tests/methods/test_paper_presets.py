@@ -80,7 +80,7 @@ def test_errph_as_published_has_no_bound_for_a_row() -> None:
     "name", [name for name in PUBLISHED if presets_of(method_class(name)) and name not in ("trr",)]
 )
 def test_what_a_preset_promises_is_told_before_the_data_are_seen(name: str) -> None:
-    """Where the claim of the paper is not what holds, the promise says so; a look without noise promises nothing."""
+    """If the paper's claim does not hold the promise states it; the promise of a look without noise is none."""
     given = {key: value for key, value in example_of(method_class(name)).items() if key not in ("p_keep", "bins")}
     method = make_method(name, given, "paper")
     policy = bank_customers_policy()

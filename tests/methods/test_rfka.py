@@ -52,7 +52,7 @@ ROWS = st.lists(
     st.sampled_from(["auto", "none"]),
 )
 def test_k_holds_on_every_release(rows: list[Any], k: int, suppression: float, search: str, ladder: str) -> None:
-    """Whatever the table, every class of the release has k rows and no more rows are missing than allowed."""
+    """For any table, every class of the release has k rows and no more rows are missing than allowed."""
     frame = pd.DataFrame(rows, columns=["n", "c", "d", "y"]).convert_dtypes()
     release = anonkit.release(
         frame, k=k, max_suppression=suppression, search=search, ladder=ladder, target="y", **QUICK

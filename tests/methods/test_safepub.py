@@ -174,7 +174,7 @@ def test_the_owner_is_told_what_the_release_leaves_and_can_attack_it(tmp_path: P
 
 
 def test_the_engine_counts_a_table_that_is_too_large_to_hold() -> None:
-    """However many rows may be held: the same rows are shown."""
+    """For any limit of rows in memory the same rows are shown."""
     found = []
     for options in ({}, {"search_rows": 100}):
         release = released(seed=4, **options)

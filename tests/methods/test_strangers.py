@@ -60,7 +60,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_pip_installs_the_same_modules_and_entry_points(site: Path, tmp_path: Path) -> None:
-    """What the other tests put there by hand is what pip makes of the package."""
+    """pip installs of the package what the other tests create by hand."""
     folder = tmp_path / "site"
     done = subprocess.run(
         [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation",

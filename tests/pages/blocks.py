@@ -22,7 +22,7 @@ _NAMED = re.compile(
     r"^(?:#|--)\s*((?:[\w.-]+/)*(?:[\w-][\w.-]*\.[a-z]{2,7}|\.[a-z-]+\.[a-z]{2,7}|Snakefile))(?=[\s;,]|$)"
 )
 _TYPED = ("anonkit ", "pip ", "make ", "$ ")
-"""How a block without a language begins that is typed into a shell."""
+"""The beginning of a block without a language that is typed into a shell."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class Block:
 
     @property
     def is_shell(self) -> bool:
-        """Whether it is typed into a shell."""
+        """Return whether it is typed into a shell."""
         return self.language in SHELL or (not self.language and self.text.startswith(_TYPED))
 
     @property
     def is_python(self) -> bool:
-        """Whether it is typed into Python."""
+        """Return whether it is typed into Python."""
         return self.language in PYTHON
 
     @property

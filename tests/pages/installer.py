@@ -1,4 +1,4 @@
-"""What `pip` is to a reader of the tests: installs nothing, refuses extras that anonkit does not have."""
+"""A `pip` for the reader of the tests: it installs nothing, and refuses extras that anonkit does not have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests know of a page besides its text: its inputs, its files, and what covers blocks that are not typed."""
+"""Facts about a page besides its text: its inputs, its files, and the tests of blocks that are not typed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REGISTRIES = sorted((Path(__file__).parent / "registry").glob("*.py"))
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """How a page is read by the tests. Blocks are named by their first line (`pages.blocks.Block.key`).
+    """The way in which the tests read a page. Blocks are named by their first line (`pages.blocks.Block.key`).
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def _under(said: Mapping[str, str], block: Block) -> str | None:
 
 
 def is_key_of(key: str, block: Block) -> bool:
-    """Say whether a key names a block."""
+    """Return whether a key names a block."""
     return block.key == key or (key.endswith("*") and block.key.startswith(key[:-1]))
 
 
@@ -131,14 +131,14 @@ def settings(page: str) -> Page:
 
 
 def used_later(page: Page, name: str, at: Block) -> bool:
-    """Say whether a file of the reader is named by a command or text that follows it on the page, or is covered."""
+    """Return whether a later command or text of the page names a file of the reader, or a test covers it."""
     blocks = blocks_of(at.page)
     rest = [one.text for one in blocks[blocks.index(at) + 1 :]]
     return any(Path(name).name in text for text in (*rest, *page.after.values()))
 
 
 def reads_the_page(test: str, page: str) -> bool:
-    """Say whether the module of a test names a page, as it must to read a block from it."""
+    """Return whether the module of a test names a page, as it must to read a block from it."""
     return Path(page).name in (Path(__file__).parents[2] / test.partition("::")[0]).read_text(encoding="utf-8")
 
 

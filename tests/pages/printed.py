@@ -1,4 +1,4 @@
-"""What a page says that is printed, compared with what is printed."""
+"""The comparison of the output on a page with the output of its commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 def agrees(told: str, printed: str, *, numbers_vary: bool = False) -> bool:
-    """Say whether a page's output block is what was printed, white space at the ends of lines aside.
+    """Return whether a page's output block is the printed output, white space at the ends of lines aside.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class Refused(AssertionError):  # noqa: N818 - what it is
 
 
 class Typing(Protocol):
-    """Who types blocks, and hands back what was shown."""
+    """A reader that types blocks, and returns their output."""
 
     def shell(self, block: Block, ends: int = 0) -> str: ...
     def python(self, block: Block) -> str: ...

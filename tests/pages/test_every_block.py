@@ -27,7 +27,7 @@ from anonkit.errors import AnonkitError
 
 PAGES = [page for page in pages() if blocks_of(page)]
 OPENS = re.compile(r"^\s*(?:!!!|\?\?\?\+?|===)\s")
-"""How an admonition or a tab begins, whose text is indented as code would be."""
+"""The beginning of an admonition or a tab, whose text is indented as code would be."""
 RUNNABLE = ("sh", "bash", "shell", "console", "python", "py", "toml", "yaml", "yml", "sql")
 every_page = pytest.mark.parametrize("page", PAGES)
 
@@ -71,7 +71,7 @@ def test_the_registry_names_tests_that_exist_and_read_the_page() -> None:
 
 
 def test_a_block_that_is_refused_has_nothing_after_the_refusal() -> None:
-    """Whatever followed in it would not be typed."""
+    """A command after the refusal would not be typed."""
     for page, read in registered().items():
         for block in blocks_of(page):
             if block.key in read.fails:
@@ -144,7 +144,7 @@ def test_every_command_line_is_one_that_the_program_takes(
 
 @every_page
 def test_policies_and_recipes_of_a_page_can_be_loaded(page: str, tmp_path: Path) -> None:
-    """What pre-commit would refuse is on no page."""
+    """A policy that pre-commit would refuse is on no page."""
     read = settings(page)
     declared = [(one, kind) for one, kind in read.kinds(page) if one.language == "toml" and kind in ("file", "covered")]
     declared = [(one, kind) for one, kind in declared if one.file != "pyproject.toml"]

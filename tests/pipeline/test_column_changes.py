@@ -20,7 +20,7 @@ from anonkit.policy.declaration import Policy
 
 
 def change(source: pa.Array, released: pa.Array | None, **params: Any) -> dict[str, Any]:
-    """What became of a column `x` of a table."""
+    """The report's change of a column `x` of a table."""
     tables = pa.table({"x": source}), pa.table({} if released is None else {"x": released})
     column = {"name": "x", "role": "quasi_identifier", "action": "dropped" if released is None else "kept"}
     policy = Policy(columns={"x": Column(name="x", role=Role.QUASI_IDENTIFIER)})
@@ -111,7 +111,7 @@ def test_numbers_that_are_kept_are_in_round_ranges() -> None:
 
 
 def test_a_row_that_answers_another_column_is_no_missing_cell() -> None:
-    """Where each row answers one attribute, shares are of the answers of that attribute."""
+    """If each row answers one attribute, shares are of the answers of that attribute."""
     tables = (
         pa.table({"x": ["a", "a", "b", None]}),
         pa.table({"x": ["a", None, "b", None], "asked": ["x", "y", "x", "y"]}),

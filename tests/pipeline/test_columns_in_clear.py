@@ -75,7 +75,7 @@ def role(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", IDENTIFYING)
 def test_cells_that_identify_are_not_released_as_they_are(kind: str, role: dict[str, Any]) -> None:
-    """Whatever role is declared: exit code 1, the column and the form are named, and no cell is."""
+    """For any declared role: exit code 1, the message names the column and the form, and no cell."""
     cells, words = IDENTIFYING[kind]
     with pytest.raises(GuaranteeError) as refused:
         released(table(x=cells), **role)

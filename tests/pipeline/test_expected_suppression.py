@@ -1,4 +1,4 @@
-"""What an owner is told to expect of the next batch."""
+"""The owner's forecast of suppression in the next batch."""
 
 from __future__ import annotations
 

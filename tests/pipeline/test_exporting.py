@@ -124,7 +124,7 @@ def test_only_a_release_that_validates_leaves(harm: str, release: Path, tmp_path
 def test_a_release_that_changed_while_it_was_exported_does_not_leave(
     release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was validated is what is put in place."""
+    """The validated files are those that are put in place."""
     from anonkit.bundle.exports.text_tables import TextTable
 
     table, original = pq.read_table(release), TextTable.write
@@ -356,7 +356,7 @@ def test_a_table_on_a_server_is_written_and_replaced_when_forced(release: Path, 
 
 
 def test_a_table_that_is_read_halfway_can_be_closed(postgresql: Server, tmp_path: Path) -> None:
-    """Whatever interrupts a comparison: nothing waits for the rest of the rows, and nothing is left."""
+    """For any interruption of a comparison nothing waits for the rest of the rows, and no file remains."""
     pq.write_table(pa.table({"a": [1, 2, 3]}), tmp_path / "t.parquet")
     form = form_of(Target.of(f"{postgresql.address}?table=halfway"))
     form.write(ReleasedTable(data=tmp_path / "t.parquet"), {})

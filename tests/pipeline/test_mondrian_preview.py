@@ -1,4 +1,4 @@
-"""What `mondrian` would show is told to the owner on the terminal, where another method drops columns; nobody else."""
+"""The terminal shows the owner alone a preview of `mondrian` where another method drops columns."""
 
 from __future__ import annotations
 

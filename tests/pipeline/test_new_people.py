@@ -99,7 +99,7 @@ def test_what_it_needs_is_said(tmp_path: Path, more: dict[str, Any], why: str) -
 
 
 def test_under_noise_losses_add_up_instead(tmp_path: Path) -> None:
-    """Which rows are read would follow from others."""
+    """Under noise the rows that are read would depend on other rows."""
     from anonkit.datasets import bank_customers, bank_customers_policy
 
     with pytest.raises(ParameterError, match="is for k-anonymous releases"):

@@ -1,4 +1,4 @@
-"""What the report measures: counted again here, row by row in Python, from the released table and from the source."""
+"""The measures of the report, recounted row by row in Python from the released table and from the source."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _labelled(labels: Sequence[Any], answer: Sequence[Any]) -> pa.Table:
 
 
 def test_a_target_that_a_column_tells_is_predicted_and_another_is_not() -> None:
-    """What is told gives accuracy and area 1, a coin the share of the commonest; the majority is that of the rows."""
+    """A known target gives accuracy and area 1, a coin the share of the commonest; the majority is that of the rows."""
     labels = ["yes" if at % 3 else "no" for at in range(1_500)]
     asked = {"method": "datafly", "k": 5, "target": "label", "ledger": None, "seed": 1}
     told = anonkit.release(_labelled(labels, labels), **asked)

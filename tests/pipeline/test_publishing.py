@@ -89,7 +89,7 @@ def test_every_file_stands_with_its_hash_in_the_others(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_parameters_and_treatment_are_published_as_they_were(kind: str, table: pa.Table, policy: Policy) -> None:
-    """What was given is in params.json and in the report, with every other parameter; what was done to a column too."""
+    """Given parameters are in params.json and in the report, with every other parameter; treatments of columns too."""
     made = release(table, policy, kind)
     given = {name: value for name, value in KINDS[kind].items() if name not in ("method", "unit")}
     assert made.params["method"] == KINDS[kind]["method"]

@@ -39,7 +39,7 @@ LONG = re.compile("spark|adult-(diffprfs|mondrian|paper)")
 def test_every_recipe_makes_a_release_that_validates(
     path: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """What ships runs; recipes on real tables need them, the published preset is given fewer trees here."""
+    """Shipped recipes run; recipes on real tables need them, the published preset is given fewer trees here."""
     recipe = Recipe.load(path)
     if recipe.input is not None:
         request.getfixturevalue("real_tables")
@@ -99,7 +99,7 @@ def test_all_recipes_run_in_one_checkout_in_any_order_and_again(checkout: Path, 
 
 
 def test_every_recipe_has_its_own_folder_and_dataset() -> None:
-    """What a recipe spends is booked on no other recipe's people, wherever the ledger is."""
+    """The charges of a recipe are on no other recipe's people, wherever the ledger is."""
     recipes = {path.stem: Recipe.load(path) for path in RECIPES}
     for name, recipe in recipes.items():
         assert recipe.output.place is not None

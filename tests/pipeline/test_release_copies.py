@@ -177,7 +177,7 @@ def test_other_forms_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("force", [True, False])
 @pytest.mark.parametrize("form", COPIES)
 def test_a_file_of_others_is_refused(form: str, force: bool, tmp_path: Path) -> None:
-    """Whatever stands under the name of a copy and is in no release is neither replaced nor drawn for."""
+    """A file under the name of a copy that is in no release is not replaced, and nothing is drawn for it."""
     own = tmp_path / f"out{COPIES[form]}"
     own.write_text(OWN)
     with pytest.raises(ParameterError, match="is no file of the release there"):
@@ -254,7 +254,7 @@ def test_a_ledger_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_a_file_that_appears_meanwhile_stops_the_release(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is put there once all were asked is seen before the first file is put in place."""
+    """A file that is put there after the check is seen before the first file is put in place."""
     release, other = anonkit.load(copied), copied.with_name("new.csv")
     real = atomic.files_of
 

@@ -114,7 +114,7 @@ def signing_keys(tmp_path: Path) -> tuple[Path, Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(5, marks=pytest.mark.slow)])
 def test_killed_on_the_way_is_charged_and_nothing_is_released(bucket: Bucket, tmp_path: Path, at: int) -> None:
-    """Who reads the store may have seen files; the next run makes a release of its own, charged too."""
+    """A reader of the store may have seen files; the next run makes a release of its own, charged too."""
     ledger = tmp_path / "ledger.sqlite"
     code = (
         "import os, sys; from pathlib import Path; import pytest, objects_in_memory as memory\n"

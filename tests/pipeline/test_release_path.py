@@ -244,7 +244,7 @@ def test_a_method_that_does_not_keep_its_promise_is_refused(
 
 
 def test_the_same_methods_are_released_when_they_tell_the_truth(named: pa.Table, policy: Policy) -> None:
-    """What is refused above is the lie, not the method in the test."""
+    """The refusals above are of the false statement, not of the test's method."""
     for name, parameters in FAMILIES.items():
         release = anonkit.release(named, method=claiming(name, parameters, parameters), policy=policy)
         assert release.report["method"]["name"] == "claiming"

@@ -36,7 +36,7 @@ def _asked(monkeypatch: pytest.MonkeyPatch) -> list[ReleaseRequest]:
 
 
 def test_keywords_options_and_recipes_make_the_same_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is said once is said everywhere: engine, output, account, domains, method and policy."""
+    """Every way to state it states engine, output, account, domains, method and policy alike."""
     monkeypatch.chdir(tmp_path)
     Path("recipe.toml").write_text(
         'method = "mondrian"\npreset = "paper"\ninput = "in.csv"\noutput = "out.parquet"\nengine = "spark"\n'

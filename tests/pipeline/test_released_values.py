@@ -1,4 +1,4 @@
-"""What the report says of released values is counted in the written table, and no constant is released."""
+"""Statements about released values are counted in the written table, and no constant is released."""
 
 from __future__ import annotations
 

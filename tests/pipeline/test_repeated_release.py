@@ -94,7 +94,7 @@ SAME_ROWS: dict[str, Callable[[pa.Table], Any]] = {
 
 @pytest.mark.parametrize("rows", SAME_ROWS.values(), ids=SAME_ROWS)
 def test_the_same_rows_in_another_guise_are_recognised(output: Path, rows: Callable[[pa.Table], Any]) -> None:
-    """What counts is the multiset of rows."""
+    """The multiset of rows identifies a table."""
     assert ask(output, rows(TABLE)).reused
 
 
@@ -143,7 +143,7 @@ OTHER_REQUESTS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("more", OTHER_REQUESTS.values(), ids=OTHER_REQUESTS)
 def test_another_request_is_another_release(output: Path, more: dict[str, Any]) -> None:
-    """What was asked otherwise is in the way; it is made by force, or in another place."""
+    """A release of another request blocks the place; it is made by force, or in another place."""
     with pytest.raises(ParameterError, match=r"exists(?s:.)*requested differently"):
         ask(output, **more)
     assert len(booked(output.parent)) == 1
@@ -308,7 +308,7 @@ def test_a_release_that_is_reused_is_signed_then(output: Path) -> None:
 
 
 def test_the_dossier_of_a_release_that_is_reused_is_written_then(output: Path) -> None:
-    """Where there is none of these data; one that was written with the draw, or then, stays as it is."""
+    """A missing dossier of these data is written; one that was written with the draw, or then, stays as it is."""
     before, folder = seen(output.parent), output.parent / "owner"
     assert ask(output, owner_report=folder).reused
     assert {name: content for name, content in seen(output.parent).items() if name in before} == before
@@ -323,7 +323,7 @@ def test_the_dossier_of_a_release_that_is_reused_is_written_then(output: Path) -
 
 
 def test_an_entry_for_catalogues_is_no_reason_to_draw_anew(tmp_path: Path) -> None:
-    """Where it was made with the release it is there; where it was not, it is made then, and nothing is charged."""
+    """An entry that was made with the release is there; otherwise it is made then, and nothing is charged."""
     output, ledger = tmp_path / "out.parquet", tmp_path / NAME
     ask(output)
     spent, before = Ledger(ledger).datasets(), seen(tmp_path)
@@ -475,7 +475,7 @@ def test_an_entry_of_another_version_that_was_edited_is_not_signed(
 
 
 def test_a_row_of_the_ledger_that_was_edited_vouches_for_no_other_file(output: Path) -> None:
-    """Whoever writes to the ledger, and has not its key, cannot make a file of theirs the owner's release."""
+    """A writer of the ledger without its key cannot make a file of theirs the owner's release."""
     other = output.parent / "other" / "out.parquet"
     ask(other, ledger=output.parent / "other.sqlite")
     for name in FILES:
@@ -510,7 +510,7 @@ def test_only_the_marks_that_are_needed_are_made_of_rows_that_are_known(
 
 @pytest.mark.slow
 def test_what_a_killed_process_left_is_kept_until_the_ledger_is_settled(tmp_path: Path) -> None:
-    """Whoever looks at the folder meanwhile does not take away by what it is seen that nothing was published."""
+    """Readers of the folder keep the files that prove that nothing was published."""
     output = tmp_path / "out.parquet"
     code = _DIES.format(tests=str(Path(__file__).parent))
     died = subprocess.run(

@@ -50,7 +50,7 @@ def rarest(table: pa.Table, columns: list[str]) -> int:
 
 @pytest.mark.parametrize("method", ["mondrian", "rfka", "datafly", "incognito", "greedy-hamdist"])
 def test_every_key_holds(method: str, tmp_path: Path) -> None:
-    """Whatever the search: counted on the written rows, promised, verified and validated."""
+    """For any search: counted on the written rows, promised, verified and validated."""
     out = tmp_path / "out.parquet"
     aim: dict[str, Any] = {"no_target": False, "target": "job"} if method == "greedy-hamdist" else {}
     release = released(people(), method=method, output=out, **aim)

@@ -29,7 +29,7 @@ class _Kept(logging.Handler):
 
 @pytest.fixture
 def owner_log() -> Iterator[list[str]]:
-    """What a handler of its own is given by the owner's logger."""
+    """The records that a handler of its own gets from the owner's logger."""
     handler = _Kept()
     logger = logging.getLogger("anonkit.owner")
     logger.addHandler(handler)
@@ -72,7 +72,7 @@ def test_a_release_logs_its_steps_and_its_public_notes(tmp_path: Path, caplog: p
 def test_notes_of_the_owner_need_a_handler_of_their_own(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, owner_log: list[str]
 ) -> None:
-    """What is told of the raw cells reaches no other logger, whatever its level."""
+    """Notes about the raw cells reach no other logger, at any level."""
     others = _Kept()
     for logger in (logging.getLogger(), logging.getLogger("anonkit")):
         logger.addHandler(others)

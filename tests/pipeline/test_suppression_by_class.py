@@ -35,7 +35,7 @@ def expected(table: pa.Table, released: pa.Table, target: str) -> dict[Any, tupl
 
 
 def told(release: anonkit.Release) -> dict[Any, tuple[int, int]]:
-    """What the owner is told of each class."""
+    """The owner's figures of each class."""
     classes = release.owner["rows_left_out"]["classes"]
     return {entry["class"]: (entry["in"], entry["left_out"]) for entry in classes}
 
@@ -73,7 +73,7 @@ def test_the_owner_is_told_what_every_class_lost(method: str, table: pa.Table, k
 
 
 def test_rows_that_miss_a_needed_cell_are_left_out_too() -> None:
-    """Whatever the reason: rows dropped for a missing cell and rows suppressed are in one count."""
+    """For any reason: rows dropped for a missing cell and rows suppressed are in one count."""
     table = pa.table(
         {
             "age": [30] * 40 + [None] * 8 + [77] * 2,

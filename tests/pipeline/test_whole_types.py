@@ -1,4 +1,4 @@
-"""Which columns hold whole numbers: by the policy or a public type, never by the cells of a table."""
+"""Columns of integers: by the policy or a public type, never by the cells of a table."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def declared(source: Any, *, from_data: bool = False, **column: Any) -> Declared
 
 
 def is_whole(found: DeclaredSource) -> bool:
-    """Whether the column holds multiples of a step."""
+    """Return whether the column holds multiples of a step."""
     return found.rows.policy.column("n").whole_values is not None
 
 
@@ -142,7 +142,7 @@ BY_TYPE: Mapping[str, Callable[[list[Any], Path], Any]] = {
 @pytest.mark.parametrize("source", BY_CELLS)
 @pytest.mark.parametrize("odd", [2.5, None, "many", 77])
 def test_one_odd_cell_changes_no_other_row(source: str, odd: Any, tmp_path: Path) -> None:
-    """Whether a column is whole, its bins, and the codes of all other rows are those of a plain table."""
+    """The integer type of a column, its bins, and the codes of all other rows are those of a plain table."""
     if source == "pandas" and odd == "many":
         odd = float("nan")
     for column in ({}, {"type": "integer"}, {"step": 3}):
@@ -167,7 +167,7 @@ def test_a_public_type_says_that_numbers_are_whole(source: str, tmp_path: Path) 
 
 
 def test_domains_from_the_table_say_under_a_condition_that_numbers_are_whole(tmp_path: Path) -> None:
-    """Where all cells are whole; one fraction makes it a column of any numbers, and no condition is stated."""
+    """Integers in all cells are stated as a condition; with one fraction the column has any numbers, without it."""
     found = declared(csv(PLAIN, tmp_path), from_data=True)
     assert is_whole(found)
     conditions = [text for text in found.promise.to_dict()["assumptions"] if "are whole was decided" in text]
@@ -197,7 +197,7 @@ def test_steps_that_cannot_be_are_refused(given: dict[str, Any], problem: str) -
 
 
 def test_bounds_end_at_multiples() -> None:
-    """Whatever bounds a policy says, the public domain reaches from the first multiple to the last."""
+    """For any bounds of a policy, the public domain reaches from the first multiple to the last."""
     column = Column(name="n", bounds=(0.5, 9.9), type=ColumnType.INTEGER)
     attribute = public_attribute(column)
     assert isinstance(attribute, NumericAttribute)

@@ -1,4 +1,4 @@
-"""How much of a column may lie outside what is declared under k-anonymity: in every source, method and next batch."""
+"""The share of a column that may lie outside its domain under k-anonymity: every source, method and next batch."""
 
 from __future__ import annotations
 

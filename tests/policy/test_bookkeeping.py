@@ -18,7 +18,7 @@ def load(folder: Path, text: str) -> Policy:
 
 
 def test_a_path_is_relative_to_the_policy_and_an_address_is_none(tmp_path: Path) -> None:
-    """Whoever has the policy books in the same place, from whatever folder."""
+    """A user of the policy charges the same ledger from any folder."""
     declared = load(tmp_path, 'ledger = "private/l.sqlite"\nbudget = 3\nledger_required = true').bookkeeping
     assert declared.ledger == tmp_path / "private" / "l.sqlite"
     assert (declared.budget, declared.required) == (3.0, True)

@@ -1,4 +1,4 @@
-"""What owners declare, and how mistakes in it are refused."""
+"""Declarations of owners, and refusals of mistakes in them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_mistake_is_named(tmp_path: Path, text: str, said: str) -> None:
 
 
 def test_an_absent_file_points_at_init(tmp_path: Path) -> None:
-    """Who has no policy is told how to get one."""
+    """A user without a policy gets the command that writes one."""
     with pytest.raises(PolicyError, match="anonkit init"):
         Policy.load(tmp_path / "policy.toml")
 
@@ -202,7 +202,7 @@ def test_columns_may_come_from_any_iterable() -> None:
 
 
 def test_who_has_no_target_is_told_how_to_do_without() -> None:
-    """Whoever asks for one, and whether or not a table is looked at."""
+    """Every method that needs a target names the remedy, with or without a table."""
     declared = Policy(columns={"x": Column(name="x", categories=("a", "b"))})
     for refuse in (lambda: declared.resolve(["x"]), lambda: public_domains(declared, target_required=True)):
         with pytest.raises(PolicyError, match="no column to predict is named") as refused:

@@ -76,7 +76,7 @@ def wanted() -> dict[str, Any]:
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_integers_find_declared_categories_in_every_source(source: str, wanted: dict[str, Any], tmp_path: Path) -> None:
-    """What was refused for all but CSV is one release, whatever the table came as."""
+    """Cells that only CSV allowed once give one release, for any source."""
     release = released(SOURCES[source](TABLE, tmp_path))
     assert release.params["recoding"] == wanted
     assert release.params["columns"][0]["domain"] == {"categories": ["1", "2", "3", "4"]}

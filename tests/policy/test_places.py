@@ -104,7 +104,7 @@ def test_a_place_that_lacks_a_coordinate_or_is_on_no_globe_is_missing() -> None:
 def test_every_row_has_a_public_cell_of_its_own(
     places: list[tuple[float, float | None]], south: int, height: int, west: int, width: int
 ) -> None:
-    """Whatever stands beside it, and wherever the box is: across the antimeridian, at a pole, round the globe."""
+    """For any places beside it, and any box: across the antimeridian, at a pole, round the globe."""
     box = [south, west, south + height, (west + width + 180) % 360 - 180]
     spec = {"box": box, "resolutions": [1]}
     cells = pa.array([lat for lat, _ in places], pa.float64()), pa.array([lng for _, lng in places], pa.float64())

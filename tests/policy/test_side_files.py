@@ -120,7 +120,7 @@ def test_a_matrix_whose_header_has_another_order_is_refused(tmp_path: Path) -> N
 
 
 def test_a_cell_is_the_category_it_differs_from_by_blanks_or_composed_letters() -> None:
-    """Where two categories differ by that alone, it is neither."""
+    """A cell is neither of two categories that differ by that alone."""
     cells = pa.array(["café", "cafe\u0301", " café ", "tea", "x ", None])
     assert category_codes(cells, ["café", "tea"], texts_alone=True).tolist() == [0, 0, 0, 1, -1, -1]
     assert category_codes(pa.array([" x  "]), ["x", "x "], texts_alone=False).tolist() == [-1]

@@ -21,7 +21,7 @@ ONE = 2**52
 
 
 class DrawnLaw:
-    """What a release of one column shows, for a table of few kinds of rows."""
+    """The exact law of a release of one column, for a table of few kinds of rows."""
 
     def __init__(
         self, groups: Mapping[str, str], *, has_target: bool, epsilon: float, k: int, sampled: int, faster: int = 1

@@ -39,15 +39,15 @@ class Mutant:
     old: str
     """A fragment of its source that stands in it once."""
     new: str
-    """What stands there instead."""
+    """The replacement."""
     refused_by: str
     """`release`, `validate`, or `tests/…/test_x.py::test_name`."""
     check: str = ""
     """Beginning of the name of the check that fails, for `release` and `validate`."""
     run: str = ""
-    """What is released, by its name in the table of the tests."""
+    """The release, by its name in the table of the tests."""
     arguments: tuple[Any, ...] = ()
-    """What the named test is called with."""
+    """The arguments of the named test."""
 
 
 _OPTIONAL = ("spark", "expectations", "batch_counts", "integrations.")

@@ -1,4 +1,4 @@
-"""Whatever the rows are, a release tells no more of them than is charged: with looks that see one table, none differs.
+"""For any rows a release discloses no more of them than is charged: looks fixed to one table give equal releases.
 
 Every private look goes through one of four functions: two that add noise to exact counts, two that choose by exact
 scores. Here these are given what a first table made them see, whatever table is released, and the same noise. All that

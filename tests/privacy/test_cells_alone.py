@@ -1,4 +1,4 @@
-"""What is done with a row depends on that row and on what is declared: codes, units, refusals, in every source."""
+"""The treatment of a row depends on that row and on declarations: codes, units, refusals, in every source."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ Codes = list[tuple[Any, ...]]
 
 
 def codes_of(data: Any, policy: Policy = POLICY) -> Codes:
-    """What a method sees of each row: whose it is, its codes, its label."""
+    """The method's view of each row: its unit, its codes, its label."""
     found: Codes = []
     source = ENGINE.scan(data, policy)
     for batch in source.batches(NAMES):
@@ -227,7 +227,7 @@ SETTINGS: dict[str, dict[str, Any]] = {**QUICK, "errph": {"epsilon": 1.0, "bins"
 
 
 def fed(method: str, data: Any, policy: Policy, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What a method makes of each row that it uses, in order: codes and labels, sums, or answers under a fixed key."""
+    """The method's result for each row that it uses, in order: codes and labels, sums, or answers under a fixed key."""
     seen: list[Any] = []
     real, add = coded_rows._coded, cell_sums.CellSums.__call__
 
@@ -255,7 +255,7 @@ def fed(method: str, data: Any, policy: Policy, monkeypatch: pytest.MonkeyPatch)
 def test_one_row_more_changes_no_other(
     method: str, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever comes last, the others are coded as without it, one row a person, and the release is made."""
+    """For any last row, the others are coded as without it, one row a person, and the release is made."""
     columns = {name: POLICY.columns[name] for name in NAMES if method not in LOCAL or name != "who"}
     if method == "trr":  # takes numbers alone
         columns |= {name: Column(name=name, role=Role.INSENSITIVE) for name in ("code", "text")}

@@ -33,7 +33,7 @@ CODES = Policy(
 
 
 def rows_of(data: object, policy: Policy, seed: int) -> np.ndarray:
-    """How many rows each of many releases has, and how many of them are 1: what everybody can count."""
+    """The number of rows of each of many releases, and of those that are 1: counts that anybody can make."""
     engine, method = LocalEngine(), make_method("dp-nb", {"epsilon": 1.0})
     source = engine.scan(data, replace(policy, cell_by_cell=True))
     rng, shown = Randomness.seeded(seed), []

@@ -107,7 +107,7 @@ class Mutant:
     old: str
     new: str
     method: str = ""
-    """What is released with it."""
+    """The options of the release."""
     parameters: dict[str, Any] = field(default_factory=dict)
     policy: Policy = POLICY
 
@@ -626,7 +626,7 @@ def test_a_mutant_of_noise_is_refused_by_the_test_of_its_law(name: str, monkeypa
 
 
 def is_of_the_gate(test: Callable[[], None]) -> bool:
-    """Tell whether the gate runs a test where it stands, with the arguments that it has here: none."""
+    """Return whether the gate runs a test in its own module, with the arguments that it has here: none."""
     marks = [mark.name for mark in getattr(test, "pytestmark", [])]
     return test.__module__ != __name__ and test.__name__.startswith("test_") and not {"slow", "parametrize"} & {*marks}
 

@@ -34,7 +34,7 @@ FILLED = 30
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    """What a mutant computed serves nobody else."""
+    """Clear the caches, so that no test uses results of a mutant."""
     forget()
     yield
     forget()
@@ -188,7 +188,7 @@ def releases_follow_the_law() -> None:
 
 
 def test_releases_follow_the_law() -> None:
-    """Which level is chosen, and how many rows of the class that a row belongs to are shown."""
+    """The law is of the chosen level, and of the number of shown rows of the class that a row belongs to."""
     releases_follow_the_law()
 
 

@@ -44,7 +44,7 @@ LARGE_K = 200
 
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
-    """What a mutant computed serves nobody else, nor what the sound package did serves a mutant."""
+    """Clear the caches, so that neither a mutant nor the sound package uses results of the other."""
     forget()
     yield
     forget()

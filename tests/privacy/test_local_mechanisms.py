@@ -80,7 +80,7 @@ def test_the_claim_covers_every_pair_of_inputs(name: str) -> None:
 
 
 SETS = best_category_response(1.0, segments=2, values=9)
-"""What `rr` takes at this epsilon for nine values and two classes."""
+"""The mechanism of `rr` at this epsilon for nine values and two classes."""
 
 
 @pytest.mark.parametrize("channel", [RandomizedResponse.from_epsilon(5, 1.0), BandResponse.square_wave(1.0, 8), SETS])

@@ -168,7 +168,7 @@ RUNS: dict[str, Run] = {
     "l with marks": lambda at: _anonymous(at, MARKED, "mondrian", sensitive=["s"], l=3),
     "l of numbers": lambda at: _anonymous(at, PAY, "mondrian", sensitive=["s"], l=2),
 }
-"""What is released, by name."""
+"""Releases, by name."""
 
 _WORDS = "tests/privacy/test_local_mechanisms.py::test_every_word_answers_as_the_response_matrix_says"
 _BATCHES = "tests/randomized_response/test_randomized_rows.py::test_batches_of_any_size_give_the_same_rows"
@@ -358,7 +358,7 @@ LOCAL: dict[str, Mutant] = {
 """Mutants of local differential privacy."""
 
 _COUNTED = "rows would have to be left out"
-"""What is refused before a row is written: the classes of the recoded table are counted apart from the search."""
+"""Refusals before a row is written: the classes of the recoded table are counted apart from the search."""
 
 COUNTING: dict[str, Mutant] = {
     "k off by one": Mutant(
@@ -527,7 +527,7 @@ def check_streams() -> None:
 
 
 def check_recoding() -> None:
-    """What `apply` makes of the source by the published recoding is what was released."""
+    """The released table is what `apply` makes of the source by the published recoding."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "out.parquet"
         # no row is left out: `apply` would keep it, merged with others
@@ -564,7 +564,7 @@ def test_a_mutant_leaves_nothing_behind(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("run", RUNS)
 def test_the_sound_package_is_refused_by_nobody(run: str, tmp_path: Path) -> None:
-    """What the mutants are made from releases and validates."""
+    """The package from which mutants are made releases and validates."""
     RUNS[run](tmp_path / "out.parquet")
     assert anonkit.validate(tmp_path / "out.parquet").passed
 

@@ -178,7 +178,7 @@ def test_odd_tables_end_as_plain_ones_do(
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("method", PRIVATE)
 def test_odd_tables_of_every_source_are_released(method: str, source: str, tmp_path: Path) -> None:
-    """Whatever the table came as; rows of a local release are all answered."""
+    """Tables of any source are released; rows of a local release are all answered."""
     for rows in ODD.values():
         release = released(method, SOURCES[source](rows, tmp_path))
         assert method in CENTRAL or release.report["rows"]["out"] == len(rows)

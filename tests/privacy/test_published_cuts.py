@@ -1,4 +1,4 @@
-"""What a k-anonymous release publishes in its cuts and lists, attacked with the source at hand.
+"""Attacks on the published cuts and lists of a k-anonymous release, with the source at hand.
 
 The attacker reads `params.json` and the released cells only; the source tells whether he is right. Nothing of the
 searching code is imported: points and labels are read anew, with fractions.
@@ -42,7 +42,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(autouse=True)
 def _unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a table is worth to a model is not measured: that takes four fifths of the time and says nothing here."""
+    """The worth of a table to a model is not measured: that takes four fifths of the time and tests nothing here."""
     for name in ("prediction_of_first_rows", "prediction_for_all_rows"):
         monkeypatch.setattr(f"anonkit.pipeline.output_measures.{name}", lambda *_, **__: None)
 
@@ -104,7 +104,7 @@ def where(point: Any) -> Fraction:
 
 
 def covers(label: Any, cell: Any, other: str | None, missing: str = "missing") -> bool:
-    """Tell whether a released label holds a cell of the source: intervals exactly, sets by their members.
+    """Return whether a released label holds a cell of the source: intervals exactly, sets by their members.
 
     `other` is what the pool of a cell that is not listed is called.
     """
@@ -148,7 +148,7 @@ def axes(params: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def never_parted(recoding: dict[str, Any], axis: dict[str, Any], one: int, other: int) -> bool:
-    """Tell whether no split of a local recoding has two parts of an axis on different sides: they are one then."""
+    """Return whether no split of a local recoding separates two parts of an axis: they are one then."""
     if recoding["kind"] == "global":
         return False
     at = next(number for number, each in enumerate(recoding["axes"]) if each["name"] == axis["name"])

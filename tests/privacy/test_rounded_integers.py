@@ -69,7 +69,7 @@ def test_a_unit_of_floats_is_refused_under_noise(
 
 @pytest.mark.parametrize("kind", ["int64", "Int64", "str"])
 def test_units_of_whole_numbers_and_texts_are_taken(kind: str) -> None:
-    """Whatever their size."""
+    """Integer units and string units of any size are allowed."""
     assert _released(_frame(_ids("int64").astype(kind)), Policy(columns=COLUMNS)).report["rows"]["out"] > 0
 
 
@@ -83,7 +83,7 @@ def test_the_type_decides_and_no_cell() -> None:
 
 
 def test_one_of_several_columns_of_a_unit_is_refused() -> None:
-    """Where the unit is made of two columns."""
+    """A floating-point column in a unit of two columns is refused."""
     frame = _frame(_ids("float64")).assign(branch="x")
     columns = {**COLUMNS, "branch": Column(name="branch", role=Role.UNIT)}
     with pytest.raises(GuaranteeError, match="'who' holds floating-point numbers"):

@@ -251,7 +251,7 @@ AUDITED_AS: dict[str, dict[str, Any]] = {
 
 
 def _samples(method: str, runs: int = RUNS) -> list[np.ndarray]:
-    """What a stranger counts in the rows of many releases: those at each spike, and all; with and without a row."""
+    """Counts in the rows of many releases: those at each spike, and all; with and without a row."""
     engine, made = LocalEngine(), make_method(method, {"epsilon": 2.0, **AUDITED_AS[method]})
     samples = []
     for seed, rows in enumerate(([MORE[0]], [])):

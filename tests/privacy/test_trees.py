@@ -150,7 +150,7 @@ def leaf_of(tree: tuple[Node, ...], row: np.ndarray, plan: Plan) -> Node:
 
 
 def symbols(forests: list[tuple[tuple[Node, ...], ...]], row: np.ndarray, label: int, plan: Plan) -> np.ndarray:
-    """What an attacker looks at: the split of each root, and counts, or the label, where the target's row would be."""
+    """The attacker's symbols: the split of each root, and counts, or the label, where the target's row would be."""
     shown = []
     for trees in forests:
         leaves = [leaf_of(tree, row, plan) for tree in trees]

@@ -43,7 +43,7 @@ PROMISES = st.builds(
 
 @given(PROMISES)
 def test_a_promise_reads_back_from_its_report(promise: KAnonymity) -> None:
-    """What stands in the report is the whole promise."""
+    """The block of the report is the whole promise."""
     assert KAnonymity.from_dict(json.loads(json.dumps(promise.to_dict()))) == promise
 
 

@@ -78,14 +78,14 @@ def test_what_is_left_open_is_said_and_never_less_than_it_is() -> None:
 
 
 def test_units_and_conditions_are_said() -> None:
-    """Who is protected, which tables are compared, and what was read from the table."""
+    """The unit of protection, the compared tables, and the facts read from the table."""
     assert "Replacing all rows of one value of 'person' changes" in PEOPLE.statement()
     assert "all records of one value of 'person' replaced" in PEOPLE.formal()
     assert replace(PROMISE, conditional=("age",)).statement().startswith("CONDITIONAL: the domains of age")
 
 
 def test_the_loss_has_its_delta() -> None:
-    """What the ledger books is both figures; a second release adds up and is refused by no rule of redraws."""
+    """The ledger charges both figures; a second release adds up and is refused by no rule of redraws."""
     row = Neighbours(adjacency=ADD_OR_REMOVE)
     assert PROMISE.loss() == PrivacyLoss(epsilon=1.5, delta=1.21e-6, neighbours=row)
     assert PROMISE.counted_classes is None

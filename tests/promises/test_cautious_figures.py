@@ -84,7 +84,7 @@ def test_the_factor_of_a_promise_is_rounded_up(epsilon: float) -> None:
 @example(epsilon=12.34561)
 @example(epsilon=39.123456)
 def test_the_epsilon_of_a_column_alone_is_rounded_up(epsilon: float) -> None:
-    """Where a whole row has no bound, the largest epsilon of a column is not told smaller."""
+    """If a whole row has no bound, the largest epsilon of a column is not rounded down."""
     text = LocalDP(attributes={"a": epsilon, "b": math.inf}, epsilon=math.inf, clear=("b",)).statement()
     told = figure("e to the # times", text)
     assert Decimal(epsilon) * (1 - Decimal("1e-12")) <= told <= Decimal(epsilon) + Decimal("0.00002")
@@ -93,7 +93,7 @@ def test_the_epsilon_of_a_column_alone_is_rounded_up(epsilon: float) -> None:
 @given(delta=st.floats(1e-12, 0.5))
 @example(delta=1.4e-6)
 def test_the_delta_of_a_promise_is_rounded_up(delta: float) -> None:
-    """What epsilon does not cover is not told smaller, in the statement and for the shuffled file."""
+    """The delta is not rounded down, in the statement and for the shuffled file."""
     block = {"applies": True, "epsilon": 1.0, "delta": delta, "rows": 10, "assumption": "None."}
     least = Decimal(delta) * (1 - Decimal("1e-9"))
     assert least <= figure("δ = # when", shuffle_words(block))

@@ -36,7 +36,7 @@ N = 4_000
 ONE = 1 << 52
 GAUSSIAN: dict[str, Any] = {"epsilon": 16.0, "delta": 1e-2}
 LAPLACE: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-9}
-"""Where the noise of either law is expected to be less: with all columns of customers, and with few."""
+"""Epsilons at which the noise of either law is expected to be less: with all columns of customers, and with few."""
 FORMS: dict[str, tuple[dict[str, Any], int]] = {
     "Gaussian, a target": ({**GAUSSIAN, "target": "customer_value"}, 2),
     "Gaussian, none": ({**GAUSSIAN, "target": None}, 2),
@@ -219,7 +219,7 @@ def test_where_nothing_stands_out_the_refusal_is_booked(target: Any, words: str,
 
 @pytest.mark.untraced
 def test_declared_columns_are_not_searched_and_the_rest_is(tmp_path: Path) -> None:
-    """What is declared costs nothing: the lines of a search are of the other columns alone."""
+    """Declared columns cost nothing: the lines of a search are of the other columns alone."""
     policy = Policy(columns={"age": Column(name="age", bounds=(16.0, 100.0))}, without_target=True)
     made = released(tmp_path / "out.parquet", policy=policy, **GAUSSIAN)
     searched = {line["purpose"].split(" of ", 1)[1] for line in finding_lines(made.params)}

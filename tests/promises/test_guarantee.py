@@ -52,7 +52,7 @@ def test_what_a_release_has_to_know_of_a_promise(
 
 @pytest.mark.parametrize("promise", [CLASSES, LOCAL, UNBOUNDED, CENTRAL, NOTHING], ids=lambda promise: promise.kind)
 def test_every_promise_reads_back_from_its_report(promise: Guarantee) -> None:
-    """What stands in the report is the whole promise, its sentences included."""
+    """The block of the report is the whole promise, its sentences included."""
     block = json.loads(json.dumps(promise.to_dict()))
 
     assert type(promise).from_dict(block).to_dict() == promise.to_dict()

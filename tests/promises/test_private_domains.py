@@ -298,7 +298,7 @@ def test_what_is_declared_is_not_searched() -> None:
 
 
 def line(word: str, **told: Any) -> Edit:
-    """Say something else in the first line with a word."""
+    """Restate the first line whose purpose has a word."""
     return lambda files: next(one for one in files.params["accounting"] if word in one["purpose"]).update(told)
 
 

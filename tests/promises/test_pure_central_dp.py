@@ -20,7 +20,7 @@ def test_the_loss_is_said_as_a_factor_that_is_rounded_up() -> None:
 
 
 def test_the_unit_and_the_neighbours_are_in_the_words() -> None:
-    """Who is protected stands in the statement and in the formal sentence; a large loss is pointed out."""
+    """The protected unit is in the statement and in the formal sentence; a large loss is pointed out."""
     assert "Replacing all rows of one value of 'person' changes" in PEOPLE.statement()
     assert "all records of one value of 'person' replaced" in PEOPLE.formal()
     assert any("large privacy loss" in text for text in PEOPLE.not_protected())

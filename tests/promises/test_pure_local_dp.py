@@ -20,7 +20,7 @@ def test_a_bounded_loss_is_said_as_a_factor_that_is_rounded_up() -> None:
 
 
 def test_an_unbounded_row_is_said_first() -> None:
-    """What is clear or transformed is named; what is bounded keeps its bound."""
+    """Columns in clear or transformed are named; bounded columns keep their bound."""
     statement = OPEN.statement()
     assert statement.startswith("A whole row is not protected by any bound.")
     assert "Published unchanged: y." in statement

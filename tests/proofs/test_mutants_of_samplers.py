@@ -76,7 +76,7 @@ MUTANTS: dict[str, Mutant] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MUTANTS)
 def test_an_exact_test_refuses_its_mutant(name: str, tmp_path: Path) -> None:
-    """What passes on the sound package fails with one line changed."""
+    """A test that passes on the sound package fails with one line changed."""
     mutant = MUTANTS[name]
     with pytest.MonkeyPatch.context() as patch:
         if "monkeypatch" in inspect.signature(_test_of(mutant)).parameters:

@@ -112,7 +112,7 @@ def flat(value: Any, at: str = "") -> set[str]:
 
 
 def covers(listed: str, key: str) -> bool:
-    """Tell whether an entry of a table stands for a key."""
+    """Return whether an entry of a table stands for a key."""
     if not listed.endswith("…"):
         return listed == key
     stem = listed[:-1]

@@ -190,7 +190,7 @@ def test_a_calibration_leaves_through_draws_alone(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_reading_of_dependence_leaves_through_its_draw_alone(seed: int) -> None:
-    """Whether weights are learned follows from a noisy number of both tables, which are a row apart."""
+    """The use of weights follows from a noisy number of both tables, which are a row apart."""
     wider = {name: replace(POLICY.columns["job"], name=name) for name in ("was", "wants")}
     first, second = PAIRS[f"row {seed} more"].tables
     for name in wider:
@@ -205,7 +205,7 @@ def test_a_reading_of_dependence_leaves_through_its_draw_alone(seed: int) -> Non
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_choice_of_a_pair_leaves_through_its_draw_alone(seed: int) -> None:
-    """Whether a pair leads the tree, and which, is a private choice on both tables, which are a row apart."""
+    """The choice of the pair that leads the tree is private on both tables, which are a row apart."""
     first, second = PAIRS[f"row {seed} more"].tables
     found = replay((first, second), seed, method="dp-tree", policy=POLICY, epsilon=8.0, n_rows=900)
     assert found.releases[0].params["rule"]["interaction"] is not None

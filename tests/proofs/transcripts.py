@@ -198,7 +198,7 @@ class Replay:
 
     releases: tuple[Release, Release]
     messages: tuple[list[str], list[str]]
-    """What each of them logged, and warned of."""
+    """The logs and warnings of each."""
     transcript: Transcript
 
     @property
@@ -208,7 +208,7 @@ class Replay:
 
     @property
     def charge(self) -> float:
-        """What the draws could have lost at most, each by its worst outcome."""
+        """The largest loss of the draws, each by its worst outcome."""
         return float(sum(worst for _, _, worst in self.transcript.losses()))
 
     @property

@@ -27,7 +27,7 @@ def _params() -> dict[str, Any]:
 
 
 def test_scores_survive_json() -> None:
-    """What is read predicts the same."""
+    """The scores that are read predict the same."""
     found = scores_of(_params(), FOREST)
     assert found is not None
     codes = np.array([[0, 1, 2, 2], [0, 1, 2, 3]])

@@ -1,4 +1,4 @@
-"""How far discrete Gaussian noise may carry a sum, against its law as the checks work it out."""
+"""The width of discrete Gaussian noise in a sum, against its law as the checks compute it."""
 
 from __future__ import annotations
 

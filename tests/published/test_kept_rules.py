@@ -50,7 +50,7 @@ def test_values_change_places_and_stay_as_many() -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_whatever_the_rules_and_rows_no_rule_is_broken(data: st.DataObject) -> None:
-    """Where a row of each class is possible; else that is said before."""
+    """If each class has a possible row all rules hold, and otherwise an error comes first."""
     masks = data.draw(
         st.lists(
             st.dictionaries(
@@ -78,7 +78,7 @@ def test_whatever_the_rules_and_rows_no_rule_is_broken(data: st.DataObject) -> N
 
 
 def test_a_row_that_finds_no_other_becomes_like_one_of_its_class() -> None:
-    """Where all rows have one of the two values, and where no row of the class keeps the rules, like a possible one."""
+    """A class without a row that keeps the rules gets a possible row, also if all rows have one of the two values."""
     kept = KeptRules.of(RULES, DOMAINS, "y")
     zeros = np.zeros(6, dtype=np.int64)
     codes = {"a": zeros, "b": np.array([1, 1, 1, 1, 1, 0]), "c": zeros, "y": np.array([0, 0, 0, 1, 1, 1])}

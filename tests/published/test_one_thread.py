@@ -23,7 +23,7 @@ if not POOLS.lib_controllers:
 
 
 def threads() -> set[int]:
-    """How many threads linear algebra has now."""
+    """The number of threads of linear algebra now."""
     return {library["num_threads"] for library in POOLS.info()}
 
 

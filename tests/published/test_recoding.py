@@ -202,7 +202,7 @@ RECODINGS += [with_levels(recoding) for recoding in RECODINGS]
 
 @pytest.mark.parametrize("recoding", RECODINGS)
 def test_a_recoding_survives_json(recoding: GlobalRecoding | LocalRecoding) -> None:
-    """What is written in params.json is the same recoding."""
+    """The recoding in params.json is the same recoding."""
     assert recoding_from_dict(json.loads(json.dumps(recoding.to_dict()))) == recoding
 
 

@@ -42,7 +42,7 @@ def test_a_set_is_taken_where_it_has_less_noise(epsilon: float, segments: int, v
     [(0.1, 2, 9, 3.5), (0.5, 2, 42, 10), (1.0, 2, 16, 2.5), (1.0, 2, 42, 6), (1.0, 7, 10, 5), (2.0, 2, 42, 2)],
 )
 def test_large_domains_gain_much(epsilon: float, segments: int, values: int, gain: float) -> None:
-    """How many times fewer rows are needed for the same error, at three quarters of what any answer could reach."""
+    """The factor of rows saved for the same error, at three quarters of what any answer could reach."""
     pairs = segments * values
     chosen = best_category_response(epsilon, segments=segments, values=values)
     found = variance(RandomizedResponse.from_epsilon(pairs, epsilon)) / variance(chosen)

@@ -1,4 +1,4 @@
-"""How strongly a category is answered: p_0, epsilon, Warner's p, own weights, own matrices."""
+"""The strength of answers of a category: p_0, epsilon, Warner's p, own weights, own matrices."""
 
 from __future__ import annotations
 

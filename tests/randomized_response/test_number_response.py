@@ -61,7 +61,7 @@ def test_above_the_largest_band_bins_remain() -> None:
 
 
 def test_the_realised_loss_is_never_above_the_target() -> None:
-    """Whatever is chosen keeps epsilon."""
+    """Any choice keeps epsilon."""
     for epsilon in np.linspace(0.05, 15, 30):
         assert best_number_response(float(epsilon), segments=2, has_missing=True)[1].epsilon <= epsilon
 

@@ -69,7 +69,7 @@ def test_texts_and_dictionaries_are_answered_alike(
 
 
 def test_the_key_is_not_shown(small_customers: pa.Table) -> None:
-    """Who reads a log must not be able to undo the noise."""
+    """A reader of a log must not be able to undo the noise."""
     shown = repr(randomizer("rr", {"epsilon": 1.0}, small_customers))
     assert repr(KEY) not in shown
     assert KEY.hex() not in shown

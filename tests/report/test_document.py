@@ -106,7 +106,7 @@ def _none() -> Report:
     ids=["k-anonymity", "local-dp", "central-dp", "none"],
 )
 def test_reports_of_every_kind_are_valid(make: Callable[[], Report]) -> None:
-    """What `build_report` makes for each kind of promise is valid."""
+    """The reports of `build_report` for each kind of promise are valid."""
     assert _errors(make()) == []
 
 

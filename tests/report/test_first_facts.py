@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said first of a release: the topics, their order, and the same sentences on terminal and page."""
+"""The first facts of a release: the topics, their order, and the same sentences on terminal and page."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_columns_that_the_method_adds_are_none_of_the_source() -> None:
 
 
 def test_a_guessed_target_is_never_called_declared() -> None:
-    """How the target came about is said; where nobody declared it, also when nothing else is said."""
+    """The origin of the target is stated; a guess is stated even if no other fact is."""
     guessed, declared, unsaid = with_target(declared=False), with_target(declared=True), with_target()
 
     assert texts(guessed, "Target")[0] == (

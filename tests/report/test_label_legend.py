@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How labels are read: every form that a release shows is explained, and none that it does not show."""
+"""The legend of labels: every form that a release shows is explained, and none that it does not show."""
 
 from __future__ import annotations
 

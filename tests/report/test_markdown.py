@@ -63,7 +63,7 @@ def reports() -> dict[str, Mapping[str, Any]]:
 
 @given(text=ANY_TEXT)
 def test_a_text_of_the_table_is_shown_and_does_nothing(text: str) -> None:
-    """Whatever stands in a name or a note, a parser finds one line of plain text in it, in a list and in a cell too."""
+    """For any name or note a parser finds one line of plain text in it, in a list and in a cell too."""
     assume(escaped(text))
     for page in (f"- {escaped(text)}", f"| a |\n| --- |\n| {escaped(text)} |", f"x\n\n{escaped(text)}"):
         assert _marks(page) == set(), page
@@ -136,7 +136,7 @@ def test_checks_of_a_validation_are_a_table_with_failures_first() -> None:
 
 
 def test_a_hash_widens_no_table() -> None:
-    """What was found and required is told by its beginning where it is long."""
+    """A long finding or requirement is shown by its beginning."""
     checks = [{"name": "hash:data", "passed": True, "observed": "a" * 64, "required": "a" * 64}]
     assert _texts(validation_markdown(checks))[6:] == ["a" * 12 + "…"] * 2
 

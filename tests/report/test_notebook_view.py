@@ -26,7 +26,7 @@ NO_ROWS = FirstRows(names=[], rows=[], n_columns=0)
 
 
 def _text(fragment: str) -> str:
-    """What a reader sees of a piece of HTML."""
+    """The visible text of a piece of HTML."""
     return _Page(fragment).text
 
 
@@ -41,7 +41,7 @@ def release(small_customers: pa.Table, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.mark.parametrize("kind", REPORTS)
 def test_every_promise_is_shown_with_its_statement_and_limits(kind: str) -> None:
-    """Whatever its kind: headline, statement, figures, limits, every column and the number of checks."""
+    """For any kind: headline, statement, figures, limits, every column and the number of checks."""
     report = REPORTS[kind]()
     text = _text(release_fragment(report, NO_ROWS))
     promise = report["guarantee"]
@@ -73,7 +73,7 @@ def test_what_failed_comes_first_and_unfolded() -> None:
 
 @given(st.text(min_size=1, max_size=30))
 def test_names_and_cells_are_text(text: str) -> None:
-    """Whatever a column or a cell holds, the piece has the same markup and shows it."""
+    """For any column name or cell the piece has the same markup and shows it."""
     quiet = _k_anonymous(columns=[{"name": "x", "role": "target", "action": "kept"}], dataset="x")
     loud = _k_anonymous(columns=[{"name": text, "role": "target", "action": "kept"}], dataset=text)
     plain = release_fragment(quiet, FirstRows(names=["x"], rows=[["x"]], n_columns=1))

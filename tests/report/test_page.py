@@ -327,7 +327,7 @@ def test_a_promise_without_its_check_is_marked(left_out: str) -> None:
 
 
 def test_no_guarantee_looks_like_none() -> None:
-    """Where nothing is promised nothing is ticked off as holding."""
+    """Without a promise nothing is ticked off as holding."""
     text = _page(_none()).text
 
     assert "No formal guarantee" in text
@@ -367,7 +367,7 @@ def test_one_value_in_a_class_is_pointed_out() -> None:
 
 
 def test_people_are_told_apart_from_rows() -> None:
-    """Where a unit column was declared the page counts people: classes, risks, the chart and its table."""
+    """With a declared unit column the page counts people: classes, risks, the chart and its table."""
     report = _k_anonymous()
     assert "people in the smallest class" not in _page(report).text
 
@@ -422,7 +422,7 @@ def test_nothing_is_drawn_of_what_is_not_told() -> None:
 
 
 def test_budget_tables_name_levels_and_attributes() -> None:
-    """How a budget was divided stands in a table with one row an expense, epsilon rounded up."""
+    """The division of a budget is in a table with one row an expense, epsilon rounded up."""
     assert "Budget by level" in _page(_central()).text
     local = _page(_local()).text
     assert "Budget by attribute" in local
@@ -431,7 +431,7 @@ def test_budget_tables_name_levels_and_attributes() -> None:
 
 
 def test_blocks_the_page_does_not_know_are_shown() -> None:
-    """What a method adds to the report is on the page."""
+    """A block that a method adds to the report is on the page."""
     text = _page(_k_anonymous()).text
 
     assert "How the recoding was found" in text

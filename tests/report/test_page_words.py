@@ -21,7 +21,7 @@ WORDS_OF_THE_CODE = (
     "('", "', ", "cuts are on it", "mildest division", "the account", "has no line", "rf-oob)", "p keep", "not set,",
     "neighbouring tables:", "cheapest path", "out.parquet", "majority class",
 )  # fmt: skip
-"""What pages said once that their readers did not understand."""
+"""Former words of pages that readers did not understand."""
 
 
 @pytest.mark.slow_cases("mondrian")

@@ -1,4 +1,4 @@
-"""What a reviewer reads first: put into words from the report, the audit and the earlier report."""
+"""The first facts for a reviewer: put into words from the report, the audit and the earlier report."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def risks(report: dict[str, Any], audit: dict[str, Any] | None) -> list[str]:
 
 
 def of_people(report: dict[str, Any]) -> str:
-    """What is said of whose rows they are."""
+    """The sentence on the people of the rows."""
     return next(" ".join(map(text_of, topic.sentences)) for topic in first_facts(report) if topic.label == "Whose rows")
 
 
@@ -104,7 +104,7 @@ def test_too_few_attacks_are_said_with_what_they_could_have_shown() -> None:
 @pytest.mark.slow_cases("risk")
 @pytest.mark.parametrize("verdict", ["risk", "none measurable", "attack too weak", "not enough attacks"])
 def test_an_audit_never_lowers_a_counted_risk(reports: dict[str, Any], verdict: str) -> None:
-    """What is counted on the released table stays; an attack may only put a larger one before it."""
+    """The counted risk of the released table stays; an attack may only put a larger one before it."""
     counted = risks(reports["k"], None)[0]
     small = {**attack(0.01, verdict), "least_detectable_risk": 0.05}
     told = risks(reports["k"], {"singling_out": small, "epsilon": None})

@@ -35,7 +35,7 @@ def _leaves(value: Any) -> list[Any]:
 @settings(deadline=None)
 @given(block=blocks)
 def test_every_leaf_of_a_block_is_shown(block: dict[str, Any]) -> None:
-    """Whatever a method puts into a block is in one of the rows."""
+    """Anything that a method puts into a block is in one of the rows."""
     rows = list(measures(block))
     shown = " ".join(text for row in rows for text in (row["name"], row["value"], row["note"]))
 
@@ -43,7 +43,7 @@ def test_every_leaf_of_a_block_is_shown(block: dict[str, Any]) -> None:
 
 
 def test_a_measure_has_its_interval_baseline_and_protocol() -> None:
-    """What belongs to a value stands beside it."""
+    """The parts of a value are beside it."""
     block = {"auc": {"value": 0.87, "ci": [0.86, 0.88], "baseline": 0.91, "protocol": "held out", "folds": 5}}
 
     (row,) = measures(block)

@@ -98,7 +98,7 @@ def test_numbers_can_be_read_back(value: float) -> None:
     ],
 )
 def test_values_of_every_kind_have_a_text(value: object, text: str) -> None:
-    """Whatever JSON can hold can be shown."""
+    """All values of JSON can be shown."""
     assert number(value) == text
 
 
@@ -150,7 +150,7 @@ def test_every_check_has_a_sentence() -> None:
 
 
 def test_a_check_of_no_column_does_not_quote_one() -> None:
-    """Where a check has the same name for one column and for all of them, the sentence names none in vain."""
+    """A check has the same name for one column and for all of them: for all, the sentence quotes none."""
     assert "‘" not in check_words("values")[0]
     assert "‘age’" in check_words("values:age")[0]
 

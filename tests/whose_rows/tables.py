@@ -28,9 +28,9 @@ class PeopleTable:
 
     rows: pa.Table
     person: np.ndarray[Any, np.dtype[np.int64]]
-    """Whose each row is: stands in no column as such."""
+    """The person of each row: no column states it as such."""
     options: Mapping[str, Any]
-    """What is said of it beside the method and k."""
+    """The options beside the method and k."""
 
 
 def _table(rng: Rng, person: np.ndarray[Any, Any], columns: Mapping[str, Any], **options: Any) -> PeopleTable:

@@ -1,4 +1,4 @@
-"""Whose the rows are is asked, and the answer taken: on the command line, in Python, drafts, batches, and engines."""
+"""The question of whose the rows are, and its answer: command line, Python, drafts, batches, and engines."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_batch_that_no_recoding_reaches_is_a_choice(tmp_path: Path) -> None:
 
 
 def test_a_large_table_is_searched_on_a_sample_and_counted_whole() -> None:
-    """What the sample says of few rows is counted on all of them."""
+    """The sample's claim about few rows is counted on all of them."""
     release = anonkit.release(
         VISITS, method="rfka", k=10, ledger=None, utility=False, search_rows=1_000, max_suppression=0.2, **ROLES
     )

@@ -23,7 +23,7 @@ def _attack(name: str, found: float, *, n: int = 200, identity: float | None = 2
 
 
 def test_a_refuted_claim_comes_first() -> None:
-    """Whatever the attacks found."""
+    """A refuted claim comes first, with any other results of the attacks."""
     loss: Any = SimpleNamespace(verdict=REFUTED, surest=2.5, claimed=1.0)
     assert next_step([_attack("linkability", 150)], loss).startswith("Do not hand it out: its epsilon is at least 2.5")
 
@@ -47,7 +47,7 @@ def test_the_largest_risk_decides(name: str, says: str) -> None:
 
 
 def test_a_secret_that_is_inferred_is_named() -> None:
-    """What protects it is said of this column."""
+    """The advice names the column and the protection that fits it."""
     told = next_step([_attack("inference", 120, secret="illness"), _attack("linkability", 40)], None)
     assert "gives away 'illness' of about 60% of the people attacked" in told
     assert "--sensitive illness --l 2" in on_command_line(told)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often an attack succeeded, and what may be concluded from that."""
+"""The success rates of attacks, and the conclusions that they allow."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_success_is_a_risk_however_few_attacks_there_were() -> None:
 
 
 def test_an_attack_that_fails_on_the_source_itself_is_too_weak() -> None:
-    """Whatever its interval is."""
+    """An attack that fails on the source itself is too weak, with any interval."""
     weak = Attack(name="x", attack=SILENT, control=SILENT, identity=SILENT, renamed=None, shuffled=None)
     assert weak.verdict == WEAK
 

@@ -44,7 +44,7 @@ def _rows(slope: float, n: int, seed: int, move: float = 0.0) -> tuple[Features,
 
 
 def _found(slope: float, units: int, *, n: int = 20_000, seed: int = 1, move: float = 0.0) -> tuple[float, np.ndarray]:
-    """What a step of so many units says of such rows."""
+    """The result of a step of so many units on such rows."""
     features, labels = _rows(slope, n, seed, move)
     noisy = CalibrationStep(units=units).noisy(
         row_calibrations(features, labels).sum(axis=1), UniformStream(Randomness.seeded(seed))

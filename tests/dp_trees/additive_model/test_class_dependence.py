@@ -1,4 +1,4 @@
-"""How far attributes depend on each other within classes: what one row moves, what is read, and what follows."""
+"""The dependence of attributes within classes: its sensitivity, its readings, and their consequences."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def counter_of(schema: TreeSchema, rows: list[tuple[int, ...]]) -> BatchCounter:
 
 
 def distance(question: ClassDependence, counter: BatchCounter) -> float:
-    """What is read of the rows of a counter, without noise."""
+    """The reading of the rows of a counter, without noise."""
     return question.distance(question.tables(counter))
 
 
 def read(question: ClassDependence, rows: list[tuple[int, ...]]) -> float:
-    """What is read of a table of few rows.
+    """The reading of a table of few rows.
 
     Small tables are within chance: what is allowed for it, a public number, is taken away.
     """
@@ -122,7 +122,7 @@ CELLS = st.tuples(st.integers(0, 1), st.integers(0, 2), st.integers(0, 11), st.i
 def test_one_row_moves_the_largest_of_several_distances_by_less_than_two(
     rows: list[tuple[int, ...]], more: tuple[int, ...]
 ) -> None:
-    """Whichever pair it is of, before and after."""
+    """For any pair, one row moves the largest distance by less than two."""
     question = ClassDependence(schema=THREE, rows=ROWS)
     assert len(question.pairs) == 3
     assert moved(question, rows, more) < 2.0

@@ -1,4 +1,4 @@
-"""What leaves say beyond the attributes: an interaction where there is one, and nothing where noise alone differs."""
+"""The evidence of leaves beyond the attributes: an interaction if there is one, and nothing from noise alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What noisy counts say too much of rows that they describe themselves."""
+"""The optimism of noisy counts about the rows that they describe."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def test_neighbours_share_what_they_know(true: np.ndarray, most: float) -> None:
 
 
 def test_without_noise_differences_come_through() -> None:
-    """Whatever their shape."""
+    """Without noise differences of any shape are preserved."""
     unit = np.full((1, 16, 2), 1 / 16)
     found = np.random.default_rng(1).normal(0, 0.01, unit.shape)
     assert smoothed_differences(found, np.full(unit.shape, 1e-14), unit, (1.0,)) == pytest.approx(found, abs=1e-6)

@@ -77,7 +77,7 @@ ROW = st.tuples(st.integers(0, 1), st.integers(0, 2), st.integers(0, 11), st.int
 def test_one_row_moves_the_gains_of_numbers_and_categories_by_one_at_most(
     rows: list[tuple[int, ...]], more: tuple[int, ...]
 ) -> None:
-    """Whatever the rows are."""
+    """For any rows, one row moves each gain by one at most."""
     question = question_of(MIXED)
     assert len(question.candidates) == 3
     assert np.abs(gains(question, [*rows, more]) - gains(question, rows)).max() <= 1
@@ -179,7 +179,7 @@ def test_all_pairs_together_have_two_million_cells_at_most() -> None:
 
 
 def _calls(work: Callable[[], object]) -> int:
-    """How many functions a piece of work calls: its time, on any machine."""
+    """The number of functions that a piece of work calls: its cost, on any machine."""
     calls = 0
 
     def seen(*event: object) -> None:
@@ -210,7 +210,7 @@ def _rebuilt(schema: TreeSchema) -> object:
 
 
 def test_pairs_are_not_looked_for_where_none_could_be_asked_about() -> None:
-    """Where one pair would cost too much already, or the owner said how deep trees are, a thousand are not listed."""
+    """If one pair would cost too much already, or the owner set the depth of trees, a thousand are not listed."""
     rule = rule_for(epsilon=0.5, rows=1_500, attributes=3, classes=2)
     for told in (
         {"rows": 1_000.0},
@@ -311,5 +311,5 @@ def test_an_audit_of_the_choice_stays_below_its_price_and_finds_some_of_it() -> 
 
 
 def test_the_line_of_the_account_has_a_name() -> None:
-    """Whoever reads the account finds it."""
+    """The line of the account has a name that a reader finds."""
     assert question_of(THREE).draw(1 << 40).purpose == PURPOSE == "interacting pair"

@@ -35,7 +35,7 @@ def margin(joint: np.ndarray, *columns: int) -> np.ndarray:
 
 
 def margins_of_joints(joints: Sequence[np.ndarray]) -> Margins:
-    """What is known of the columns of some classes, without any noise."""
+    """The marginals of the columns of some classes, without any noise."""
     return Margins(
         totals=np.ones(len(joints)),
         values=tuple(np.stack([margin(joint, at) for joint in joints]) for at in range(len(SIZES))),

@@ -54,7 +54,7 @@ def left_of(epsilon: float, delta: float = 0.0) -> RemainingBudget:
 def learned(
     layout: Layout, epsilon: float, rows: float, *batches: CodedBatch, seed: int = 1, delta: float = 0.0
 ) -> LearnedMarginals:
-    """What is published of some batches, by the rule."""
+    """The publication of some batches, by the rule."""
     left = left_of(epsilon, delta)
     return learn(layout, BatchCounter(lambda: batches), rows, left, left.units, Randomness.seeded(seed))
 
@@ -62,7 +62,7 @@ def learned(
 def forced(
     layout: Layout, edges: int, further: int, epsilon: float, *batches: CodedBatch, seed: int = 1, delta: float = 0.0
 ) -> LearnedMarginals:
-    """What is published with so many pairs, whatever the rule says: Gaussian noise with a delta."""
+    """The publication with so many pairs, against any rule: Gaussian noise with a delta."""
     exact = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: batches))
     left = left_of(epsilon, delta)
     choice = ViewChoice(anchored=layout.anchored, edges=edges, readings=(), left=left, amount=left.amounts[-1])

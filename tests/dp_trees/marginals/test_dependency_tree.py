@@ -31,7 +31,7 @@ ONE = 1 << 52
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(0, 50), min_size=4, max_size=4), st.lists(st.floats(0, 60), min_size=4, max_size=4))
 def test_one_row_moves_an_error_by_its_steps_at_most(counts: list[int], model: list[float]) -> None:
-    """Whatever the model, and whichever cell the row comes to: 256 steps, exactly, and both ways occur."""
+    """For any model and any cell of the row: 256 steps, exactly, and both ways occur."""
     table, expected = np.array(counts).reshape(1, 2, 2), np.array(model).reshape(1, 2, 2)
     before = error_steps(table, expected)
     for cell in np.ndindex(*table.shape):

@@ -1,4 +1,4 @@
-"""What is learned of a table as a whole: no more than planned is drawn, its law, and how near its rows come."""
+"""Learning a whole table: no more draws than planned, their law, and the distance of the rows from the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What noisy tables say together: shares that add up, and more than one table says."""
+"""Noisy tables combined: shares that add up, with more information than one table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left, in epsilon and in rho: what is planned of it costs no more, and the noise has the planned law."""
+"""The rest of the budget, in epsilon and in rho: its plan costs no more, and the noise has the planned law."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ def test_shares_of_stages_add_up(edges: int, law: str) -> None:
 
 
 def test_a_target_that_says_much_splits_the_tables_and_one_that_says_nothing_does_not() -> None:
-    """Where a split would cost something, what is read decides; where it costs hardly anything it is made."""
+    """If a split would cost something the reading decides; if it costs hardly anything it is made."""
     sizes = [16] * 12
     codes = chain(20_000, sizes, strength=0.0)
     layout = layout_of(sizes, 2)
@@ -262,7 +262,7 @@ def test_a_declared_target_is_tied_to_columns_at_a_small_epsilon(epsilon: float,
 @pytest.mark.quick_cases("False-1")
 @pytest.mark.parametrize(("copies", "edges"), [(False, 1), (True, 2)])
 def test_the_first_pair_is_one_with_a_target_that_splits_no_tables(copies: bool, edges: int) -> None:
-    """Whether others gain or not: a target that leans on one of ten columns, and a little on two; by a release."""
+    """By a release, with or without gains of others: a target depends on one of ten columns, and a little on two."""
     rng, n = np.random.default_rng(8), 40_000
     sizes = [16] * 10
     codes = chain(n, sizes, strength=0.0)

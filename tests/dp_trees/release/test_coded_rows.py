@@ -30,7 +30,7 @@ def test_cells_become_codes_of_the_public_domains() -> None:
 
 
 def test_rows_that_are_left_out_are_not_numbered() -> None:
-    """What a row draws does not depend on rows that are not used."""
+    """The draw of a row does not depend on rows that are not used."""
     (batch,) = rows_of(TABLE, np.array([False, True, False, True]))()
     assert batch.codes.tolist() == [[2, 2], [3, 0]]
     assert batch.first_row == 0

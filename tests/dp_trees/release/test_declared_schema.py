@@ -1,4 +1,4 @@
-"""What methods of a trusted owner share: one declaration of epsilon, neighbours and units, one schema."""
+"""The shared parts of a trusted owner's methods: one declaration of epsilon, neighbours and units, one schema."""
 
 from __future__ import annotations
 

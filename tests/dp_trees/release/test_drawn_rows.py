@@ -68,7 +68,7 @@ def test_the_randomness_is_not_shown() -> None:
 
 
 def test_columns_stand_and_are_described_in_the_order_of_the_policy() -> None:
-    """Whatever the order in which they are drawn."""
+    """The released columns have the policy's order, for any order of sampling."""
     assert [(one["name"], one["type"]) for one in PIECE.described()] == [
         ("size", "number"),
         ("kind", "category"),

@@ -1,4 +1,4 @@
-"""What published trees share: thresholds, slack, stop rules."""
+"""The shared parts of published trees: thresholds, slack, stop rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the two generators of tables share: rows of people in runs, and columns that are drawn for each person once.
+"""The shared parts of the two generators of tables: rows of people in runs, and columns drawn once a person.
 
 Rules and constants of the detector were chosen on `tables_to_choose`, and it is reported on `tables_to_report`: their
 words, countries, forms and tables differ.
@@ -14,7 +14,7 @@ Draw = Callable[[random.Random], Any]
 
 
 def listed(text: str) -> list[str]:
-    """What stands between the bars."""
+    """Return the strings between the bars."""
     return text.split("|")
 
 

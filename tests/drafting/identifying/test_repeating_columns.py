@@ -32,7 +32,7 @@ def engine() -> Iterator[Engine]:
 
 
 def profiles_of(engine: Engine, columns: Mapping[str, list[Any]]) -> Mapping[str, ColumnProfile]:
-    """What the detector says of every column of a table that declares none."""
+    """The profiles by the detector of every column of a table that declares none."""
     return judge_undeclared(engine.scan(pa.table(columns), Policy()), list(columns), engine).profiles
 
 
@@ -84,7 +84,7 @@ def test_cells_alone_tell_all_but_bare_numbers(engine: Engine, generator: str) -
 
 @pytest.mark.parametrize("generator", GENERATORS)
 def test_kinds_of_identifiers(engine: Engine, generator: str) -> None:
-    """Whose rows they are is answered by keys, phones, national numbers and names; an address is a household's."""
+    """Keys, phones, national numbers and names identify a person; an address identifies a household."""
     expected = {
         "full names": Kind.PERSON_NAME,
         "names with initials": Kind.PERSON_NAME,

@@ -1,4 +1,4 @@
-"""Which columns are taken for identifiers: by kind of column, with precision and recall, and never by chance."""
+"""The detection of identifiers: by kind of column, with precision and recall, and never by chance."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_verdict_does_not_depend_on_the_order_of_rows(engine: Engine, data: st
     name=st.text(max_size=8).filter(str.strip),
 )
 def test_any_column_gets_a_verdict(engine: Engine, values: list[Any], name: str) -> None:
-    """Whatever stands in a column, judging it ends, and no word of the verdict is a cell."""
+    """The verdict on any column ends, and no word of it is a cell."""
     source = engine.scan(pa.table({name: values}), Policy())
     (column,) = engine.encode(source, [name])
     evidence = evidence_of(column)

@@ -64,7 +64,7 @@ def some_columns(data: st.DataObject, names: list[str]) -> list[str]:
 
 @given(table=awkward_tables())
 def test_a_scan_keeps_cells_types_and_category_order(engine: LocalEngine, table: Awkward) -> None:
-    """What was scanned is the table in canonical types: NaN is missing, -0.0 is 0.0, nothing else changes."""
+    """The scan has the table in canonical types: NaN is missing, -0.0 is 0.0, nothing else changes."""
     source = engine.scan(table.given, PUBLIC)
     read = whole(source)
 
@@ -309,7 +309,7 @@ def test_a_batch_function_must_keep_to_its_schema(engine: LocalEngine) -> None:
 
 
 def test_errors_of_a_batch_function_come_out_of_every_verb(engine: LocalEngine, tmp_path: Path) -> None:
-    """Whatever an engine does in between, the caller sees the error of the function, and no half file."""
+    """The caller of every verb sees the error of the function, and no half file."""
 
     def fail(batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         raise SourceError("the function's own message")

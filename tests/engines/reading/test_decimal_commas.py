@@ -61,7 +61,7 @@ def test_a_point_is_neither_a_fraction_nor_a_thousand(tmp_path: Path) -> None:
 
 
 def test_bounded_numbers_are_read_cell_by_cell(tmp_path: Path) -> None:
-    """What is no number stays a text, to be counted and missing, and no other cell is read otherwise for it."""
+    """A cell that is no number stays a string, counted as missing, and changes the reading of no other cell."""
     policy = _declared(bounds=(0.0, 9.0), outside=Outside.CLAMP)
     read = _column(tmp_path, ["1,5", "1.5", "x", "3"], policy)
 

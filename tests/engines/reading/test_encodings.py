@@ -102,7 +102,7 @@ def test_a_wrong_encoding_is_refused_with_the_right_one(name: str, tmp_path: Pat
 
 @pytest.mark.parametrize("name", ["nonsense", "rot13", "hex", "utf\x00", ""])
 def test_unknown_encodings_are_refused_with_the_list(name: str) -> None:
-    """What is no encoding of texts, or none we take."""
+    """Names of no text encoding, or of one that is not supported, are refused."""
     with pytest.raises(PolicyError, match="is not known") as refused:
         read("t.csv", Policy(encoding=name)) if Path("t.csv").exists() else Policy.from_dict({"encoding": name or "?"})
     assert all(each in (refused.value.hint or "") for each in ENCODINGS)

@@ -285,7 +285,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(engine: LocalEngine, tmp_p
 
 
 def test_failures_of_duckdb_are_not_passed_on(tmp_path: Path) -> None:
-    """What SQL says about a cell is replaced, and the engine can count again."""
+    """SQL's message about a cell is replaced, and the engine can count again."""
     import duckdb
 
     with patch("anonkit.engines.local.local_engine._CODES_IN_MEMORY", -1), LocalEngine() as engine:

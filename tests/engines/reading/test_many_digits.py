@@ -88,7 +88,7 @@ def test_what_no_decimal_holds_stays_text_or_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_declared_form_of_many_digits_is_refused(tmp_path: Path) -> None:
-    """Where the column is shown; cuts of a quasi-identifier are made of doubles."""
+    """The refusal is of columns that are shown; cuts of a quasi-identifier are made of doubles."""
     path = _file(tmp_path, "csv", EXACT, comma=True)
     with pytest.raises(SourceError, match="column 'q' is released as it is, and one of its numbers has more than 17"):
         _released(path, "insensitive", release_as_is=True, decimal=",")

@@ -38,7 +38,7 @@ def table(words: int, word: str = WORD) -> pa.Table:
 
 
 def told(source: Any, policy: Policy | None = None) -> dict[str, Any]:
-    """What the owner is told of a table by the way it is read."""
+    """The messages to the owner about a table, by the way it is read."""
     policy = policy or Policy()
     with LocalEngine() as engine:
         opened = engine.scan(source, policy)
@@ -119,7 +119,7 @@ def test_simulated_tables_are_not_complained_of(tmp_path: Path) -> None:
 
 
 def test_a_declared_identifier_is_not_spoken_of() -> None:
-    """What the owner takes out by name is nobody's categories; what anonkit takes for an identifier is told."""
+    """The owner's figures leave out a declared identifier and have a guessed one."""
     source = pa.table({"q": [*map(str, range(99)), WORD], "y": ["u", "v"] * 50, "r": ["a", "b"] * 50})
     taken = anonkit.release(source, k=5, trees=3, target="y", ledger=None)
     assert taken.owner[FIGURE] == {"q": {"cells": 100, "no_numbers": 1}}

@@ -1,4 +1,4 @@
-"""Where a delimited text begins: what people put above the header, and what stands between the cells."""
+"""The beginning of a delimited text: preambles above the header, and separators between the cells."""
 
 from __future__ import annotations
 

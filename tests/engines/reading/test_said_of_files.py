@@ -112,7 +112,7 @@ def test_the_guide_says_what_anonkit_says_of_a_file(case: tuple[str, str], tmp_p
 
 
 def test_listed_and_declared_remedies_lead_to_numbers(tmp_path: Path) -> None:
-    """What the table calls read has ages that are integers, in each format."""
+    """Each format that the page's table calls read has ages that are integers."""
     for case, (make, policy) in CASES.items():
         if policy is LISTED:
             folder = tmp_path / case[0].replace(" ", "")

@@ -1,4 +1,4 @@
-"""What is read of a source, and what its refusals may not say: for the tests of snapshots."""
+"""Readers of a source, and words that its refusals may not have: for the tests of snapshots."""
 
 from __future__ import annotations
 

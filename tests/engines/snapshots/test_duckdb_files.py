@@ -93,7 +93,7 @@ def test_views_and_names_in_quotes_are_read(people: Path) -> None:
     ],
 )
 def test_no_other_statement_is_carried_out(people: Path, query: str, said: str) -> None:
-    """What changes something, reads another file, is no table of cells or fails is refused, and quotes nothing."""
+    """A statement that changes data, reads another file, is no table of cells or fails is refused without a quote."""
     with pytest.raises((SourceError, ParameterError), match=said) as caught:
         read(f"duckdb:///{people}", query=query)
     quotes_nothing(caught.value, MARKER, "passwd")

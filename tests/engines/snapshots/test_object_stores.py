@@ -100,7 +100,7 @@ def test_a_lake_table_in_a_store_is_not_read_as_plain_parquet(bucket: Any) -> No
 
 
 def test_an_object_that_changes_meanwhile_is_refused(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was copied is of two states, or may be."""
+    """The copy has two states of the object, or may have."""
     copied = object_stores.StoredObjects._copied
 
     def late(self: Any, *arguments: Any) -> None:

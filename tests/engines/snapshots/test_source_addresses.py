@@ -1,4 +1,4 @@
-"""How a source is named: what an address says, which options go with it, and what is never shown of it."""
+"""The names of a source: the parts of an address, the options that fit it, and the parts never shown."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_format_has_one_name(given: str, named: str) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_is_taken(name: str) -> None:
-    """What the option lists is known."""
+    """Every format that the option lists is known."""
     assert SourceAddress(place="-", format=name).named_format == name
 
 

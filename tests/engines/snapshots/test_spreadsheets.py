@@ -34,7 +34,7 @@ CELLS = (
     ("#N/A", "#N/A"),
     (None, None),
 )
-"""What is put into a cell, and the text it is read as."""
+"""Contents of a cell, and the text it is read as."""
 
 
 def _write(sheet: Any, book: Any, row: int, column: int, cell: object) -> None:

@@ -135,7 +135,7 @@ def test_what_is_no_pipe_or_no_format_is_refused(read: Any, pipe: Any, monkeypat
 def test_a_table_that_was_lost_midway_is_told_without_its_cells(
     read: Any, pipe: Any, scratch: Path, raw: bytes, form: str, says: str
 ) -> None:
-    """What can be told of a format is told, by the name of the pipe and not of its private copy; the copy is gone."""
+    """The message describes the format, by the name of the pipe and not of its private copy; the copy is gone."""
     pipe(raw)
     with pytest.raises(SourceError, match=says) as refused:
         read("-", format=form)

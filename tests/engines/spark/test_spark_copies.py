@@ -1,4 +1,4 @@
-"""What is copied before Spark reads it holds what the data frame holds, whatever the settings of its session."""
+"""The copy that Spark reads has the data of the data frame, for any settings of its session."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def plain(table: pa.Table) -> pa.Table:
 def test_parts_one_after_another_are_in_the_order_of_the_words(
     bits: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whichever task deals what, in messages of whatever size; a task that runs twice leaves one file."""
+    """Parts have the order of the words, for any tasks and message sizes; a task that runs twice leaves one file."""
     monkeypatch.setattr(ordered_parts, "_IN_A_MESSAGE", 17)
     deal = pickle.loads(pickle.dumps(Deal(rows=MappedRows(splits=SPLITS), form=FORM, key=KEY, bits=bits)))
     dealt = pa.Table.from_batches([one for at in reversed(range(SPLITS.n_splits)) for one in deal(tasks(at))])

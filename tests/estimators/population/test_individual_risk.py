@@ -52,7 +52,7 @@ def test_bounds(rows: int, people: float) -> None:
 
 
 def test_everybody_is_in_the_sample() -> None:
-    """Where a class has as many people as rows its risk is one over them."""
+    """If a class has as many people as rows its risk is one over them."""
     assert individual_risk(np.array([1, 2, 3, 900]), np.array([1.0, 2.0, 3.0, 900.0])) == pytest.approx(
         [1, 1 / 2, 1 / 3, 1 / 900]
     )

@@ -98,7 +98,7 @@ def test_the_constants_of_the_reference() -> None:
 
 
 def test_pitman_stays_where_alpha_is_not_negative() -> None:
-    """Where the likelihood would rise beyond alpha = 0, the model is Ewens': it expects as many classes as seen."""
+    """If the likelihood would rise beyond alpha = 0, the model is Ewens': it expects as many classes as seen."""
     sample = SampleClasses.of({1: 40, 2: 20, 3: 10, 4: 5, 5: 4, 10: 3}.items(), 0.1)
     model = fit_pitman(sample)
     assert model is not None
@@ -205,7 +205,7 @@ def test_the_rule_by_fraction(fraction: float, taken: str) -> None:
 
 
 def test_the_rule_falls_back_on_zayatz() -> None:
-    """Where SNB has no solution."""
+    """The rule falls back if SNB has no solution."""
     sample = SampleClasses.of([(1, 30), (7, 4)], 0.3)
     assert by_rule(sample) == zayatz(sample)
 
@@ -231,7 +231,7 @@ def test_histograms_are_adults() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("fraction", "factor"), [(0.05, 1.1), (0.1, 1.1), (0.2, 1.1), (0.5, 1.1)])
 def test_the_rule_on_samples_of_adult(adult: pa.Table, fraction: float, factor: float) -> None:
-    """Where all of Adult is the population, the rule is near the truth by eight columns."""
+    """If all of Adult is the population, the rule is near the truth by eight columns."""
     import pandas as pd
 
     names = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")

@@ -149,7 +149,7 @@ def test_a_failed_check_blocks_what_comes_after_it(
 
     @dagster.asset(deps=[customers])
     def published() -> None:
-        """What is made of the release."""
+        """The step after the release."""
 
     result = _made(instance, customers, release_checks(customers, **asked), published)
     assert not result.success

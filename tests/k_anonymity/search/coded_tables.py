@@ -80,7 +80,7 @@ def requirements(draw: st.DrawFn, n_rows: int, *, t_closeness: bool = True) -> l
 
 
 def plainly_meets(requirement: Requirement, rows: Sequence[int], kept: Sequence[int]) -> bool:
-    """Tell from the definition whether a class (its rows) meets a requirement, in a release of the kept rows."""
+    """Return by definition whether a class (its rows) meets a requirement, in a release of the kept rows."""
     if isinstance(requirement, AtLeastK):
         return (len(rows) if requirement.units is None else len(set(requirement.units[rows].tolist()))) >= requirement.k
     assert isinstance(requirement, HistogramRequirement)
@@ -147,7 +147,7 @@ def plainly_grouped(ends: Sequence[int], counts: dict[int, int]) -> list[int]:
 
 
 def of_people(requirement: Requirement) -> bool:
-    """Tell requirements on the values that people hold: they are not monotone where people are in several classes."""
+    """Return whether requirements are on the values of people: these are not monotone for people in several classes."""
     return isinstance(requirement, HistogramRequirement) and requirement.units is not None
 
 
@@ -177,6 +177,6 @@ def classes_of(columns: Sequence[np.ndarray], rows: Sequence[int]) -> list[list[
 
 
 def holds(columns: Sequence[np.ndarray], kept: np.ndarray, asked: Sequence[Requirement]) -> bool:
-    """Tell from the definitions whether every class of the kept rows meets everything asked."""
+    """Return by definition whether every class of the kept rows meets all requirements."""
     rows = np.flatnonzero(kept).tolist()
     return all(plainly_meets(one, group, rows) for group in classes_of(columns, rows) for one in asked)

@@ -87,7 +87,7 @@ def _grown(
 def test_every_box_meets_every_requirement_that_the_table_meets(
     table: tuple[list[CodedColumn], Partition, np.ndarray, np.ndarray], k: int, names: set[str]
 ) -> None:
-    """Whatever the whole table meets as one class, every box meets too."""
+    """Every requirement that the whole table meets as one class, every box meets too."""
     whole, sensitive = table[1], table[3]
     kept = np.ones(sensitive.size, dtype=bool)
     asked = [AtLeastK(k), *_requirements(names, sensitive)]

@@ -34,7 +34,7 @@ def _columns(n_rows: int, seed: int = 0) -> list[CodedColumn]:
 @pytest.mark.slow_cases("2")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_target_of_pure_noise_puts_nothing_together(seed: int) -> None:
-    """Where forests know nothing of rows they have not seen, no cut is better than another, and all stay."""
+    """If forests predict nothing of unseen rows, no cut is better than another, and all stay."""
     columns, rng = _columns(2000, seed), np.random.default_rng(seed + 10)
     tree, boxes = grow_boxes(columns, rng.integers(0, 2, 2000), [AtLeastK(10)])
     assert boxes.n_classes == tree.n_leaves > 100

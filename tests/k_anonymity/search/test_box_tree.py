@@ -163,7 +163,7 @@ def test_a_table_that_breaks_a_requirement_as_a_whole_is_refused() -> None:
 
 @pytest.mark.parametrize("labels", [[0] * 40, [UNLABELLED] * 40, [0, 1] * 20], ids=["one class", "no label", "two"])
 def test_a_constant_column_is_one_box(labels: list[int]) -> None:
-    """Where nothing can be told apart, all rows share the box of everything."""
+    """If no value distinguishes rows, all rows share the box of everything."""
     columns = [_column(name, np.zeros(40), ordered=name == "a", size=2) for name in "ab"]
     tree, partition = grow_boxes(columns, np.array(labels), [AtLeastK(2)])
     allowed, sets = tree.regions()

@@ -123,7 +123,7 @@ def test_models_that_are_not_monotone_are_searched_node_by_node() -> None:
 
 @pytest.mark.parametrize("asked", [AtLeastK(2), AlphaK(np.zeros(2, dtype=np.int64), 1.0)])
 def test_a_lattice_that_is_too_large_is_refused(asked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether it is walked or looked at node by node; with the number of columns, and what to do."""
+    """The refusal of a walk or of a look at each node states the number of columns, and the remedy."""
     monkeypatch.setattr("anonkit.k_anonymity.search.full_domain.MAX_NODES", 60)
     columns = [coded(f"c{at}", [0, 1]) for at in range(6)]
     twins = [replace(column, codes=np.tile(column.codes, 2)) for column in columns]
@@ -200,7 +200,7 @@ def _step_by_step(lattice: Lattice) -> Node:
 @settings(max_examples=60)
 @given(lattices(), st.data())
 def test_datafly_finds_what_climbing_step_by_step_finds(drawn: tuple[Lattice, list[Any]], data: st.DataObject) -> None:
-    """Whatever is asked, with columns to be kept and weights."""
+    """Datafly and climbing step by step agree for any requirements, with columns to be kept and weights."""
     lattice, asked = drawn
     names = [column.name for column in lattice.columns]
     again = Lattice(

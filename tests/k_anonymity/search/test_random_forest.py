@@ -1,4 +1,4 @@
-"""What out-of-bag rows tell, against the plain definitions."""
+"""Scores of out-of-bag rows, against the plain definitions."""
 
 from __future__ import annotations
 

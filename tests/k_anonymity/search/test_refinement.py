@@ -1,4 +1,4 @@
-"""What a refinement is said to bring is what it brings."""
+"""The stated gain of a refinement is its gain."""
 
 from __future__ import annotations
 

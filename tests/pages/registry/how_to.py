@@ -1,4 +1,4 @@
-"""How the how-to pages are read."""
+"""The how-to pages for the reader of the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the pages of the methods are read."""
+"""The pages of the methods for the reader of the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the reference and the explanations are read."""
+"""The reference and the explanations for the reader of the tests."""
 
 from __future__ import annotations
 

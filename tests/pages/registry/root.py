@@ -1,4 +1,4 @@
-"""How the pages at the top of the repository are read."""
+"""The pages at the top of the repository for the reader of the tests."""
 
 from __future__ import annotations
 

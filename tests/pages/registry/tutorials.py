@@ -1,4 +1,4 @@
-"""How the tutorials are read."""
+"""The tutorials for the reader of the tests."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_the_response_matrix_is_that_of_the_paper(channel: RandomizedResponse) -
 
 @given(kary_channels(), st.integers(0, 9))
 def test_structured_verbs_agree_with_the_matrix(channel: RandomizedResponse, seed: int) -> None:
-    """What is computed without the matrix is what the matrix gives."""
+    """Results that are computed without the matrix equal those of the matrix."""
     matrix = channel.response_matrix()
     values = np.random.default_rng(seed).random((3, channel.n_inputs))
     inverse = np.linalg.inv(matrix)
@@ -122,7 +122,7 @@ def test_no_other_distribution_is_likelier(channel: RandomizedResponse, seed: in
 
 
 def test_likeliest_shares_of_possible_answers_are_the_unbiased_ones() -> None:
-    """Where the moment estimate is a distribution it is also the likeliest one."""
+    """If the moment estimate is a distribution it is also the likeliest one."""
     channel = RandomizedResponse.equal(4, 0.5)
     counts = 1000 * channel.forward(np.array([0.1, 0.2, 0.3, 0.4]))
     assert np.allclose(channel.maximum_likelihood(counts), [0.1, 0.2, 0.3, 0.4])
@@ -246,7 +246,7 @@ def test_a_weight_of_zero_has_no_finite_epsilon() -> None:
 
 
 def test_one_category_says_nothing() -> None:
-    """Whatever is answered, it was the only answer: a ratio of 1, an epsilon of 0."""
+    """Any answer was the only possible one: a ratio of 1, an epsilon of 0."""
     channel = RandomizedResponse.equal(1, 0.5)
     assert channel.ratio == 1
     assert channel.epsilon == 0

@@ -1,4 +1,4 @@
-"""What every channel has without writing it: matrix, blanket, moments and scores, held against the structured ones."""
+"""The inherited verbs of every channel: matrix, blanket, moments and scores, against the structured ones."""
 
 from __future__ import annotations
 

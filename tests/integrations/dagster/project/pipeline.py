@@ -25,7 +25,7 @@ checks = release_checks(customers, each=("epsilon",))
 
 @asset(deps=[customers])
 def published() -> None:
-    """What comes after the checks."""
+    """The step after the checks."""
 
 
 definitions = Definitions(assets=[customers, published], asset_checks=[checks])
