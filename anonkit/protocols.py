@@ -261,6 +261,8 @@ class Draft:
     """True when the labels of all rows had a part in how they are released: then no rows are left to score it on."""
     applied: Recodes | None = None
     """Recoding of the source's rows, where that is not all in `params`: for the owner's measures."""
+    beside: Callable[[Sequence[tuple[str, str]]], Source] | None = field(default=None, compare=False)
+    """Given pairs of a quasi-identifier and a free name: the rows of `data` with its original cells under that name."""
 
 
 @runtime_checkable

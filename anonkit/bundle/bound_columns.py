@@ -40,8 +40,17 @@ class BoundColumn:
     low: str
     high: str
     """Name of the second of the two columns in its place."""
+    mean: str | None = None
+    """Name of a third, which shows the mean of each class; None where there is none."""
+    step: float | None = None
+    """Declared step of the numbers, of which means are multiples."""
     labels: tuple[tuple[str | None, Pair], ...]
     """Each label with its pair."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns in its place, in their order."""
+        return (self.low, self.high, *([] if self.mean is None else [self.mean]))
 
     def codes(self, low: pa.Array, high: pa.Array) -> NDArray[np.int64]:
         """Return the index of every pair among the labels, -1 where it is that of none, or of two, shape (n_rows,).
@@ -102,6 +111,8 @@ def bound_columns(params: Mapping[str, Any]) -> tuple[BoundColumn, ...]:
                 name=str(name),
                 low=str(raw["low"]),
                 high=str(raw["high"]),
+                mean=None if raw.get("mean") is None else str(raw["mean"]),
+                step=_number(raw.get("step")),
                 labels=tuple((label, (_number(low), _number(high))) for label, low, high in raw["labels"]),
             )
             for name, raw in params.get(KEY, {}).items()
@@ -124,11 +135,12 @@ def labelled(table: pa.Table, columns: Sequence[BoundColumn]) -> tuple[pa.Table,
     """
     strange: dict[str, int] = {}
     for column in columns:
-        if not {column.low, column.high} <= set(table.column_names):
-            raise ReleaseFormatError(f"the data have no columns {column.low!r} and {column.high!r}", _DAMAGED)
+        if not set(column.names) <= set(table.column_names):
+            listed = " and ".join(map(repr, column.names))
+            raise ReleaseFormatError(f"the data have no columns {listed}", _DAMAGED)
         labels, strange[column.name] = column.read(table.column(column.low), table.column(column.high))
         at = table.column_names.index(column.low)
-        table = table.set_column(at, column.name, labels).drop_columns([column.high])
+        table = table.set_column(at, column.name, labels).drop_columns(list(column.names[1:]))
     return table, strange
 
 

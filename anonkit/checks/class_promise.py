@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle.bound_columns import bound_columns
+from anonkit.bundle.data_files import read_schema
 from anonkit.bundle.release_names import DATA
 from anonkit.bundle.release_place import Place
 from anonkit.bundle.stored_release import Release
@@ -17,6 +18,7 @@ from anonkit.checks.agreement import budget_checks, verification_checks
 from anonkit.checks.anonymity import figure_checks, model_checks, recounted, role_checks
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.kept_columns import check_kept, kept_columns, said_otherwise
+from anonkit.checks.mean_cells import mean_checks
 from anonkit.checks.plain_bounds import Labelled, class_check
 from anonkit.checks.population_validation import population_of_release
 from anonkit.checks.recoded_labels import label_checks
@@ -85,6 +87,7 @@ def validate_classes(evidence: Evidence) -> Validation:
             counted.append(_whose_rows(params, report, promise))
         if promise.rows_known == ALL_ROWS:
             counted.append(_said_to_be_counted(report, promise.k))
+    counted += mean_checks(evidence.place.file(DATA), read_schema(evidence.place.file(DATA)), promise, params, report)
     if bound_columns(params):
         counted.append(class_check(evidence.place.file(DATA), evidence.labels, params, promise.quasi_identifiers))
     population = population_of_release(

@@ -67,11 +67,13 @@ def read_as_labels(data: Path, schema: pa.Schema, params: Mapping[str, Any]) -> 
     columns = bound_columns(params)
     types = {name: str(column["type"]) for name, column in named(params["columns"])}
     made = labels_of(params["recoding"])
-    checks = [
-        none_of(f"bounds:{column.name}", wrong_bounds(column, types, schema) + left_out(column, types, made))
-        for column in columns
-    ]
-    ends = [end for column in columns for end in (column.low, column.high)]
+    declared = {name: column.get("domain", {}).get("bounds") for name, column in named(params["columns"])}
+    checks = []
+    for column in columns:
+        bounds = None if column.mean is None else declared.get(column.name)
+        wrong = wrong_bounds(column, types, schema, bounds) + left_out(column, types, made, bounds)
+        checks.append(none_of(f"bounds:{column.name}", wrong))
+    ends = [end for column in columns for end in column.names]
     checks.append(none_of("bound_names", len(ends) - len(set(ends)) + len(set(ends) & set(types))))
     if not all(check.passed for check in checks):
         yield Labelled(data=data, schema=schema, checks=tuple(checks), readable=False)
@@ -100,31 +102,57 @@ def class_check(data: Path, labels: Labelled, params: Mapping[str, Any], names: 
     )
 
 
-def wrong_bounds(column: BoundColumn, types: Mapping[str, str], schema: pa.Schema) -> int:
-    """Count what the bounds of a column contradict: its labels, each other, and the types of both columns."""
+def wrong_bounds(
+    column: BoundColumn, types: Mapping[str, str], schema: pa.Schema, bounds: Sequence[float] | None = None
+) -> int:
+    """Count what the bounds of a column contradict: its labels, each other, and the types of both columns.
+
+    Parameters
+    ----------
+    bounds : pair of float, optional
+        Declared bounds, which stand for open ends.
+    """
     kind = types.get(column.name, "")
     if not (_WHOLE.fullmatch(kind) or _FLOAT.fullmatch(kind)):
         return len(column.labels) + 1
     whole = _WHOLE.fullmatch(kind) is not None
-    wrong = sum(pair != bounds_of(label, whole=whole) for label, pair in column.labels)
+    wrong = sum(pair != _closed(bounds_of(label, whole=whole), label, bounds, whole) for label, pair in column.labels)
     wrong += sum(low is not None and high is not None and low > high for _, (low, high) in column.labels)
     wrong += len(column.labels) - len({label for label, _ in column.labels})
     wrong += len(column.labels) - len({pair for _, pair in column.labels})
     expected = pa.int64() if whole else pa.float64()
     kinds = {field.name: field.type for field in schema}
+    wrong += column.mean is not None and kinds.get(column.mean) != pa.float64()
     return wrong + sum(int(kinds.get(end) != expected) for end in (column.low, column.high))
 
 
-def left_out(column: BoundColumn, types: Mapping[str, str], made: Mapping[str, Collection[str | None]]) -> int:
+def left_out(
+    column: BoundColumn,
+    types: Mapping[str, str],
+    made: Mapping[str, Collection[str | None]],
+    bounds: Sequence[float] | None = None,
+) -> int:
     """Count the labels of the recoding that have no pair though one is free for them, and pairs of no such label.
 
     Rows need not show a label: those of the next batch may. Of two labels that would have one pair the other has it.
     """
     listed, pairs = {label for label, _ in column.labels}, {pair for _, pair in column.labels}
     whole = _WHOLE.fullmatch(types.get(column.name, "")) is not None
-    missing = {bounds_of(label, whole=whole) for label in made.get(column.name, ()) if label not in listed}
+    missing = {
+        _closed(bounds_of(label, whole=whole), label, bounds, whole)
+        for label in made.get(column.name, ())
+        if label not in listed
+    }
     free = [pair for pair in missing - pairs if pair is not None and _is_interval(pair)]
     return len(free) + len(listed - set(made.get(column.name, ())))
+
+
+def _closed(pair: Pair | None, label: str | None, bounds: Sequence[float] | None, whole: bool) -> Pair | None:
+    """Return a pair with the declared bounds for its open ends; that of missing cells alone has none."""
+    if pair is None or bounds is None or label is None or _NUMBERED.sub("", label) == _UNTOLD[-1]:
+        return pair
+    low, high = (math.ceil(bounds[0]), math.floor(bounds[1])) if whole else (bounds[0], bounds[1])
+    return low if pair[0] is None else pair[0], high if pair[1] is None else pair[1]
 
 
 def _is_interval(pair: Pair) -> bool:

@@ -568,10 +568,11 @@ _EMIT = click.option(
 )
 _CELLS = click.option(
     "--cells",
-    type=click.Choice(["labels", "bounds"]),
+    type=click.Choice(["labels", "bounds", "means"]),
     default="labels",
     show_default=True,
-    help="How generalized numbers are shown: as labels, such as [30, 40), or as two columns, lowest and highest value.",
+    help="How generalized numbers are shown: as labels, such as [30, 40), as two columns, lowest and highest value, or "
+    "(means) as these and a third with the mean of each group.",
 )
 _OUT = click.argument("output", metavar="OUT")
 

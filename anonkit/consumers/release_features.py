@@ -53,7 +53,7 @@ class _Published:
         found = {low: column for low, column in found.items() if column.name not in data}
         if not found:
             return data
-        gone, arrays = {column.high for column in found.values()}, {}
+        gone, arrays = {name for column in found.values() for name in column.names[1:]}, {}
         for name in data.names:
             if name in found:
                 column = found[name]

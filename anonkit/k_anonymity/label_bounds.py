@@ -10,7 +10,7 @@ classes that the numbers make would not be those that were counted.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from anonkit.errors import ParameterError, option
@@ -19,7 +19,7 @@ from anonkit.published.recoding.label_parts import Labels, labels_of
 
 _WHOLE = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 _FLOATS = ("float", "double", "halffloat")
-_ENDS = ("low", "high")
+_ENDS, _MEAN = ("low", "high"), "mean"
 _HINT = f"{option('cells', 'labels')} shows both as they are"
 _WITHOUT_MISSING = '; missing = "drop" in the policy leaves rows with missing cells out'
 
@@ -27,7 +27,11 @@ Pair = tuple[float | None, float | None]
 
 
 def bounds_of_labels(
-    params: Mapping[str, Any], released: Collection[str], shown: Callable[[str], Collection[str | None]]
+    params: Mapping[str, Any],
+    released: Collection[str],
+    shown: Callable[[str], Collection[str | None]],
+    *,
+    steps: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """Return the bounds of every label, by column, in their form in `params.json`.
 
@@ -43,6 +47,8 @@ def bounds_of_labels(
     shown : callable
         Given the name of a released column: the labels that its rows show. Others, which the next batch may show, have
         a pair where it is that of no other label.
+    steps : mapping of column name to float, optional
+        Given, means are shown beside the bounds: the declared steps of numbers. Open ends are then the declared bounds.
 
     Raises
     ------
@@ -63,24 +69,38 @@ def bounds_of_labels(
         is_number = not declared[name].keys() & {"calendar", "place"} and kind in (*_WHOLE, *_FLOATS)
         if name not in released or not isinstance(axis, IntervalAxis) or not is_number:
             continue
-        names = dict(zip(_ENDS, (f"{name}_{end}" for end in _ENDS), strict=True))
+        means = steps is not None
+        names = {end: f"{name}_{end}" for end in (*_ENDS, *([_MEAN] if means else []))}
         for given in names.values():
             if given in taken:
                 raise ParameterError(
                     f"column {name!r} cannot be shown as bounds: there is a column {given!r}", "rename it"
                 )
         taken |= set(names.values())
-        pairs = _pairs(axis, labels, shown(name), kind in _WHOLE)
-        found[name] = {**names, "labels": [[label, *pair] for label, pair in pairs.items()]}
+        bounds = declared[name].get("domain", {}).get("bounds") if means else None
+        pairs = _pairs(axis, labels, shown(name), kind in _WHOLE, bounds)
+        step = (steps or {}).get(name)
+        found[name] = {
+            **names,
+            **({} if step is None else {"step": step}),
+            "labels": [[label, *pair] for label, pair in pairs.items()],
+        }
     return found
 
 
-def _pairs(axis: IntervalAxis, labels: Labels, shown: Collection[str | None], whole: bool) -> dict[str | None, Pair]:
+def _pairs(
+    axis: IntervalAxis,
+    labels: Labels,
+    shown: Collection[str | None],
+    whole: bool,
+    bounds: Sequence[float] | None,
+) -> dict[str | None, Pair]:
     """Return the pair of every label that rows show, and of the others those that are free."""
     named = {name: frozenset(parts) for name, parts in axis.named or ()}
     pairs: dict[str | None, Pair] = {}
     for label in sorted(labels, key=lambda label: (label not in shown, label is None, label or "")):
         pair = _pair(axis, label, named.get(label, labels[label]) if label is not None else labels[label], whole)
+        pair = _closed(pair, label, whole, bounds)
         if pair not in pairs.values() and _is_interval(pair):
             pairs[label] = pair
         elif label in shown:
@@ -90,6 +110,14 @@ def _pairs(axis: IntervalAxis, labels: Labels, shown: Collection[str | None], wh
                 _HINT + (_WITHOUT_MISSING if axis.has_missing else ""),
             )
     return pairs
+
+
+def _closed(pair: Pair, label: str | None, whole: bool, bounds: Sequence[float] | None) -> Pair:
+    """Return the ends of a label with the declared bounds for those that are open; a missing cell has none."""
+    if bounds is None or label is None or label.split(" (")[0] == "missing":
+        return pair
+    low, high = (math.ceil(bounds[0]), math.floor(bounds[1])) if whole else (float(bounds[0]), float(bounds[1]))
+    return low if pair[0] is None else pair[0], high if pair[1] is None else pair[1]
 
 
 def _is_interval(pair: Pair) -> bool:

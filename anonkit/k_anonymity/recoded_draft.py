@@ -17,7 +17,7 @@ from anonkit.errors import GuaranteeError, option
 from anonkit.k_anonymity.class_weights import with_mean_weights
 from anonkit.k_anonymity.merged_classes import MergedRecoding
 from anonkit.k_anonymity.privacy_model import AnonymityModel
-from anonkit.k_anonymity.recoded_rows import RecodeRows, UsableRows
+from anonkit.k_anonymity.recoded_rows import RecodeRows, UsableRows, with_original_cells
 from anonkit.k_anonymity.sensitive_rules import SensitiveRule, of_released, sensitive_notes
 from anonkit.k_anonymity.violating_classes import violating_classes
 from anonkit.policy.column_declarations import Column, Outside, Role
@@ -132,6 +132,7 @@ def draft_recoded(
         owner=owner,
         applied=recoding,
         first=first,
+        beside=lambda pairs: with_original_cells(source, recode, pairs, engine),
     )
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -66,6 +66,8 @@ class RecodeRows:
     """Equivalence classes to leave out: the released quasi-identifiers of each."""
     people: pa.Array | None = None
     """Keys of people to leave out with all their rows."""
+    originals: Mapping[str, str] = field(default_factory=dict)
+    """Columns of the schema that show the original cells of a quasi-identifier: its name, by theirs."""
 
     def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
         """Return the rows that are released, in the columns of the schema."""
@@ -86,7 +88,28 @@ class RecodeRows:
         """Return the cells of a column as they are released; of the unit column, which is only counted, their keys."""
         if name == self.unit:
             return cell_keys(batch.column(name))
+        if name in self.originals:
+            return batch.column(self.originals[name])
         return recoded[name] if name in recoded else batch.column(name)
+
+
+def with_original_cells(source: Source, recode: RecodeRows, pairs: Sequence[tuple[str, str]], engine: Engine) -> Source:
+    """Return the rows that a function releases, with the original cells of some of their quasi-identifiers beside.
+
+    Parameters
+    ----------
+    pairs : sequence of (str, str)
+        A quasi-identifier, and the free name under which its original cells are shown.
+
+    Privacy
+    -------
+    For sums over whole classes: none of it is released.
+    """
+    schema = recode.schema
+    for name, given in pairs:
+        schema = schema.append(pa.field(given, source.schema.field(name).type))
+    originals = {given: name for name, given in pairs}
+    return engine.map_batches(source, replace(recode, schema=schema, originals=originals), schema)
 
 
 def any_missing(batch: pa.RecordBatch, names: Sequence[str]) -> BoolArray:

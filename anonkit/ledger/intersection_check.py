@@ -32,6 +32,8 @@ class JointFloor:
 
     k: int
     asked: int | None = None
+    means: bool = False
+    """True of the view with those earlier releases that show means, as this one does: no acceptance lowers it."""
 
     @property
     def required(self) -> int:
@@ -61,7 +63,7 @@ class JointFloor:
                 f"the table has changed since {numbers(changed)} of this dataset: what both show together cannot be "
                 f"counted, and {self._rule()}",
                 f"{_withdrawing(changed)}; {option('only_new', True)} releases those who are new, where a unit names "
-                f"people; {option('dataset', 'NAME')} of its own when it holds other people; {_accepting(1)}",
+                f"people; {option('dataset', 'NAME')} of its own when it holds other people; {self._way_out(1)}",
             )
 
     def check(self, view: JointView | None) -> None:
@@ -79,14 +81,18 @@ class JointFloor:
                 "the joint view with earlier releases of this dataset cannot be counted, since columns have other "
                 "values than they had, too many classes are small, or rows of people were left out of a release, and "
                 f"{self._rule()}",
-                _accepting(1),
+                self._way_out(1),
             )
         if 0 < view.k < self.required:
             raise GuaranteeError(
                 f"anyone who holds this release and {numbers(view.releases)} of this dataset finds groups of {view.k}, "
                 f"and {self._rule()}",
-                f"{_withdrawing(view.releases)}; {_APPLY}; {_accepting(view.k)}, and its page says so",
+                f"{_withdrawing(view.releases)}; {_APPLY}; {self._way_out(view.k)}",
             )
+
+    def _way_out(self, k: int) -> str:
+        """Return what releases it all the same: without means, or with the owner's word."""
+        return f"{option('cells', 'bounds')} shows no means" if self.means else _accepting(k)
 
     def checks(self) -> tuple[Check, ...]:
         """Return what the report states was checked: that the floor holds, never by how much."""
@@ -95,6 +101,8 @@ class JointFloor:
         return (Check(name="joint_k", passed=True, observed=f"{self.asked} or more", required=self.asked),)
 
     def _rule(self) -> str:
+        if self.means:
+            return f"means of groups that differ by fewer than {self.k} people disclose who is in between"
         if self.asked is None:
             return f"the release promises {self.k}"
         return f"{self.asked} is required (joint_k)"
@@ -116,4 +124,4 @@ def _withdrawing(releases: Sequence[int]) -> str:
 
 def _accepting(k: int) -> str:
     """Return how an owner accepts smaller groups."""
-    return f"{option('accept_joint_k', k)} releases it all the same"
+    return f"{option('accept_joint_k', k)} releases it all the same, and its page says so"

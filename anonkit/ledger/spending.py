@@ -12,13 +12,14 @@ from typing import Any
 
 from anonkit.bundle.release_place import Place
 from anonkit.errors import DatasetError, LedgerError, with_note
+from anonkit.k_anonymity.class_means import KEY as MEANS
 from anonkit.ledger.account import Account
 from anonkit.ledger.guessed_targets import refuse_other_target
 from anonkit.ledger.intersection_check import JointFloor, numbers
 from anonkit.ledger.ledger_pointer import leave_pointer
 from anonkit.ledger.neighbour_totals import holds_for, totals, totals_words
 from anonkit.ledger.overspending import refuse_overspent
-from anonkit.ledger.packed_params import digest_of_packed, pack
+from anonkit.ledger.packed_params import digest_of_packed, pack, unpacked
 from anonkit.ledger.recognition import Known, Recognition, Sighting, recognised
 from anonkit.ledger.repeated_requests import (
     Asked,
@@ -461,6 +462,7 @@ class Spending:
         floor.check_countable(changed)
         view = self._rows.joint_view(params, before)
         floor.check(view)
+        self._check_means(params, before, changed)
         notes = list(position.notes)
         if floor.accepted is not None:
             notes.append(f"Joint view accepted at {floor.accepted}: {_accepted_words(floor.accepted)}")
@@ -471,6 +473,23 @@ class Spending:
             notes=tuple(notes),
             owner_notes=_joint_notes(view is not None, changed),
         )
+
+    def _check_means(self, params: Mapping[str, Any], before: Sequence[Entry], changed: Sequence[int]) -> None:
+        """Hold a release with means against earlier ones with means, whatever joint k the owner accepts.
+
+        Raises
+        ------
+        GuaranteeError
+            Their groups differ by fewer people than the larger k, or nobody can count by how many.
+        """
+        if MEANS not in params or self._classes is None:
+            return
+        shown = [entry for entry in before if entry.params is not None and MEANS in unpacked(entry.params)]
+        if not shown:
+            return
+        floor = JointFloor(k=max([self._classes.k, *(entry.k or 1 for entry in shown)]), means=True)
+        floor.check_countable([entry.number for entry in shown if entry.number in changed])
+        floor.check(self._rows.joint_view(params, shown))
 
 
 def _settled(ledger: Ledger, number: int, *, charged: bool = False) -> bool:

@@ -43,6 +43,8 @@ from anonkit.checks.exported_rows import export_checks
 from anonkit.checks.people import PeopleCounts
 from anonkit.engines.writing.relabelling import RelabelInto, relabelled
 from anonkit.errors import AnonkitError, EngineError, GuaranteeError
+from anonkit.k_anonymity.class_means import KEY as MEANS
+from anonkit.k_anonymity.class_means import ClassMeans, rules_of_means
 from anonkit.k_anonymity.label_entries import label_entries
 from anonkit.ledger.spending import Position
 from anonkit.parameters import told_parameters
@@ -99,6 +101,8 @@ class VerifiedDraft:
     """Name of the source's file or table; None where it has no name."""
     bounds: Mapping[str, Any] | None = None
     """Bounds in place of labels, by column; None where labels are written."""
+    means: ClassMeans | None = None
+    """Means of classes beside the bounds; None where none are written."""
     copy: Path | None = None
     """Private file with these rows in the form of the copy beside the Parquet file; None without a copy."""
     cluster: HasWorkers | None = None
@@ -131,6 +135,7 @@ class VerifiedDraft:
             },
             **self.draft.params,
             **({KEY: self.bounds} if self.bounds is not None else {}),
+            **({MEANS: rules_of_means()} if self.means is not None else {}),
             **({} if self.people is None else {"people": self.people.to_dict()}),
             **({} if self._target_width is None else {"target_width": self._target_width}),
         }
@@ -259,7 +264,7 @@ def with_copy(work: VerifiedDraft, engine: Engine, private: Path) -> VerifiedDra
     output = work.output
     if output.place is None or output.copy is None:
         return work
-    shown = shown_as_bounds(work.data, work.params, engine)
+    shown = shown_as_bounds(work.data, work.params, engine, work.means)
     rows = work.spool
     if rows is None or shown is not work.data:
         rows = private / f"shown{DATA}"
@@ -359,7 +364,7 @@ def _handed_out() -> Iterator[None]:
 def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine) -> dict[str, str]:
     """Write all files of a release; return the SHA-256 of each file of its data, by its name seen from the folder."""
     report = work.report()
-    written = shown_as_bounds(work.data, work.params, engine)
+    written = shown_as_bounds(work.data, work.params, engine, work.means)
     name = None if work.output.place is None else place.stem  # a release in memory has no name yet
     files = {PARAMS: to_json(work.params), REPORT: to_json(report), PAGE: render_page(report, name=name).encode()}
     for suffix, content in files.items():

@@ -155,8 +155,10 @@ def release(
         Entries for catalogues that are written too: "croissant" (`NAME.croissant.json`, Croissant 1.1), "registry"
         (`NAME.registry.yaml`, a draft for the OpenDP deployments registry; only where an epsilon is promised).
     cells : str
-        How generalized numbers of a k-anonymous release are shown: "labels", such as [30, 40) and `*`, or "bounds", as
-        two columns of numbers in place of one: `age_low` and `age_high`.
+        How generalized numbers of a k-anonymous release are shown: "labels", such as [30, 40) and `*`, "bounds", as two
+        columns of numbers in place of one: `age_low` and `age_high`, or "means", as these and `age_mean`, the mean of
+        the group: withheld where it would disclose one person's number, and refused beside another release with means
+        whose groups differ by fewer than k people.
     dataset : str, optional
         The owner's name for the data, under which the ledger adds up; by default the policy's, or that of the dataset
         with the same rows.

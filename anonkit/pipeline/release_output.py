@@ -30,6 +30,7 @@ from anonkit.report.registry_entry import has_entry
 
 LABELS = "labels"
 BOUNDS = "bounds"
+MEANS = "means"
 
 
 Foresees: TypeAlias = Callable[[Method, Policy, Sequence[str]], Mapping[str, Any]]
@@ -73,7 +74,8 @@ class Output:
     emit: tuple[str, ...] = ()
     """Entries for catalogues and registries that are written too: "croissant", "registry"."""
     cells: str = LABELS
-    """Form of generalized numbers: "labels", such as [30, 40), or "bounds", as two columns of numbers."""
+    """Form of generalized numbers: "labels", such as [30, 40), "bounds", as two columns of numbers, or "means", as
+    these and a third with the mean of each class."""
 
     IN_RECIPES: ClassVar[tuple[str, ...]] = ("part_rows", "sign", "emit", "cells")
     """Fields that a recipe may set; the others are for whoever runs it."""
@@ -83,7 +85,7 @@ class Output:
             check_integer("part_rows", self.part_rows, 1, hint="leave it out for one file")
         for word in self.emit:
             check_choice("emit", word, tuple(EMITTED))
-        check_choice("cells", self.cells, (LABELS, BOUNDS))
+        check_choice("cells", self.cells, (LABELS, BOUNDS, MEANS))
         check_integer("examples", self.examples, 0, hint="10 rows show what the release does to a row")
         if self.examples and self.owner_report is None:
             raise ParameterError("example rows are only in the dossier", option("owner_report", "DIR"))
@@ -115,7 +117,7 @@ class Output:
         emit : iterable of str
             Any of "croissant" and "registry".
         cells : str
-            "labels" or "bounds".
+            "labels", "bounds" or "means".
         **options
             The other fields.
 
@@ -239,18 +241,29 @@ class Output:
         if replaced and promise.shows_rows and policy.unit is None:
             form.refuse_size(n_rows())
 
+    @property
+    def shows_bounds(self) -> bool:
+        """True when generalized numbers are columns of numbers."""
+        return self.cells in (BOUNDS, MEANS)
+
     def refuse_unfit(self, promise: Guarantee) -> None:
         """Refuse an entry for the registry where no epsilon is promised, and bounds where nothing is generalized.
 
         Raises
         ------
         ParameterError
-            The promise has no epsilon, or one without bound; or it is about no equivalence classes.
+            The promise has no epsilon, or one without bound; it is about no equivalence classes; or it has a loss, and
+            means of the rows are not in it.
         """
-        if self.cells == BOUNDS and promise.counted_classes is None:
+        if self.shows_bounds and promise.counted_classes is None:
             raise ParameterError(
-                "bounds are those of generalized numbers, and this method generalizes none",
+                f"{self.cells} are those of generalized numbers, and this method generalizes none",
                 f"leave {option('cells')} out, or take a k-anonymous method",
+            )
+        if self.cells == MEANS and promise.loss() is not None:
+            raise ParameterError(
+                "means of the rows would spend privacy that this method does not account for",
+                f"{option('cells', BOUNDS)} shows nothing but the intervals",
             )
         if "registry" in self.emit and not has_entry(promise):
             raise ParameterError(

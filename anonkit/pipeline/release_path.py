@@ -35,8 +35,9 @@ from anonkit.pipeline.output_measures import ReleasedRows, SourceCounts, answer_
 from anonkit.pipeline.owner_files import is_dossier_of
 from anonkit.pipeline.population_measures import ReleasedClasses, measured_population, refuse_population
 from anonkit.pipeline.publishing import VerifiedDraft, method_block, planned_release, prepared, publish, with_copy
-from anonkit.pipeline.release_output import BOUNDS, Output
+from anonkit.pipeline.release_output import MEANS, Output
 from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.pipeline.released_means import means_block, means_notes, means_of_draft, steps_of
 from anonkit.pipeline.released_values import as_written
 from anonkit.pipeline.released_weights import risk_by_weights, weights_block
 from anonkit.pipeline.repeated_release import release_again, say_what_is_replaced
@@ -385,14 +386,21 @@ def _recounted(
             recoding=params["recoding"],
         )
         population = measured_population(request.population, released, rows["in"], source, workspace.private)
-    shows_bounds = classes is not None and request.output.cells == BOUNDS
     weight = None if classes is None else policy.weight
     if classes is not None and weight is not None and weight.name in schema.names:
         names = [name for name in classes.quasi_identifiers if name in schema.names]
         draft = replace(draft, details={**draft.details, "weights": weights_block(spool, weight.name)})
         if population is None and classes.unit is None:
             population = risk_by_weights(files.scan(spool, Policy()), names, weight.name, files)
-    bounds = bounds_of_labels(draft.params, schema.names, partial(shown_labels, spool)) if shows_bounds else None
+    bounds, means = None, None
+    if classes is not None and request.output.shows_bounds:
+        steps = steps_of(policy) if request.output.cells == MEANS else None
+        bounds = bounds_of_labels(draft.params, schema.names, partial(shown_labels, spool), steps=steps)
+    if classes is not None and bounds is not None and request.output.cells == MEANS:
+        request.progress("computing means", 0.0)
+        means = means_of_draft(draft, source.engine, policy, classes, bounds, schema.names)
+        promise = replace(classes if counted is None else classes.counted(counted), means=True)
+        draft = replace(draft, details={**draft.details, "means": means_block(means, bounds)})
     return VerifiedDraft(
         method=request.method,
         preset=request.preset,
@@ -415,18 +423,24 @@ def _recounted(
             draft if request.utility else None,
             files,
         ),
-        owner={**draft.owner, **expected_suppression(draft, counted, classes)},
+        owner={
+            **draft.owner,
+            **expected_suppression(draft, counted, classes),
+            **({} if means is None else {"means": means.owner}),
+        },
         notes=[
             *source.notes,
             *source.clear.notes(),
             *draft.notes,
             *bounds_notes(bounds),
+            *([] if means is None else means_notes(draft.details["means"])),
             *_notes_on_values(draft, schema.names),
             *([] if n_rows else [_NO_ROW]),
         ],
         randomness=randomness.label,
         source_name=source.name if source.name != UNNAMED else None,
         bounds=bounds,
+        means=means,
         cluster=workspace.cluster,
     )
 

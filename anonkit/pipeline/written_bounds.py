@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 from anonkit.bundle.bound_columns import BoundColumn, bound_columns
 from anonkit.checks.table_scans import combined
 from anonkit.errors import GuaranteeError
+from anonkit.k_anonymity.class_means import ClassMeans
+from anonkit.k_anonymity.recoded_rows import places_among
 from anonkit.protocols import Engine, Source
 
 
@@ -24,6 +26,8 @@ class ShownAsBounds:
     columns: tuple[BoundColumn, ...]
     whole: frozenset[str]
     """Columns of integers."""
+    means: ClassMeans | None = None
+    """The means of classes, where the bounds have such columns."""
 
     def schema(self, labelled: pa.Schema) -> pa.Schema:
         """Return names and types of the columns, the bounds where their labels were."""
@@ -33,6 +37,8 @@ class ShownAsBounds:
             if field.name in bounds:
                 kind = pa.int64() if field.name in self.whole else pa.float64()
                 fields += [pa.field(bounds[field.name].low, kind), pa.field(bounds[field.name].high, kind)]
+                mean = bounds[field.name].mean
+                fields += [] if mean is None else [pa.field(mean, pa.float64())]
             else:
                 fields.append(field)
         return pa.schema(fields)
@@ -43,8 +49,9 @@ class ShownAsBounds:
         Raises
         ------
         GuaranteeError
-            A label has no bounds: the draft shows what its recoding does not have.
+            A label has no bounds: the draft shows what its recoding does not have; or a class has no means.
         """
+        means = self._means(batch)
         schema, arrays = self.schema(batch.schema), {name: batch.column(name) for name in batch.schema.names}
         for column in self.columns:
             known = pa.array([label for label, _ in column.labels], pa.string())
@@ -54,7 +61,19 @@ class ShownAsBounds:
             for name, end in ((column.low, 0), (column.high, 1)):
                 kind = schema.field(name).type
                 arrays[name] = pa.array([pair[end] for _, pair in column.labels], kind).take(at)
+            if column.mean is not None:
+                arrays[column.mean] = means[column.name]
         return pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
+
+    def _means(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
+        """Return the mean that each row shows of each generalized number."""
+        if self.means is None:
+            return {}
+        classes = self.means.classes
+        place = places_among({name: batch.column(name) for name in classes.column_names}, classes, batch.num_rows)
+        if (place < 0).any():
+            raise GuaranteeError(f"{int((place < 0).sum())} rows are in a class without means")
+        return {name: pa.array(means[place], from_pandas=True) for name, means in self.means.means.items()}
 
 
 def shown_labels(spool: Path, name: str) -> set[str | None]:
@@ -64,13 +83,13 @@ def shown_labels(spool: Path, name: str) -> set[str | None]:
     return {row[0] for row in found}
 
 
-def shown_as_bounds(data: Source, params: Mapping[str, Any], engine: Engine) -> Source:
-    """Return rows with the bounds of the params in place of labels; as they are where there are none."""
+def shown_as_bounds(data: Source, params: Mapping[str, Any], engine: Engine, means: ClassMeans | None = None) -> Source:
+    """Return rows with the bounds of the params in place of labels, and the means; as they are where there are none."""
     columns = bound_columns(params)
     if not columns:
         return data
     whole = frozenset(str(column["name"]) for column in params["columns"] if "int" in column["type"])
-    shown = ShownAsBounds(columns=columns, whole=whole)
+    shown = ShownAsBounds(columns=columns, whole=whole, means=means)
     return engine.map_batches(data, shown, shown.schema(data.schema), same_rows=True)
 
 
@@ -79,4 +98,6 @@ def bounds_notes(bounds: Mapping[str, Any] | None) -> tuple[str, ...]:
     if bounds is None:
         return ()
     told = "; ".join(f"{name} as {raw['low']} and {raw['high']}" for name, raw in bounds.items())
-    return (f"Intervals are written as their lowest and highest value: {told or 'no column has such'}.",)
+    written = f"Intervals are written as their lowest and highest value: {told or 'no column has such'}."
+    means = [f"{raw['mean']} of {name}" for name, raw in bounds.items() if "mean" in raw]
+    return (written, *([f"Rows show the mean of their group, rounded: {'; '.join(means)}."] if means else []))

@@ -193,6 +193,8 @@ class KAnonymity:
     """True when the unit is a household, and its rows are its members."""
     weight: tuple[str, str] | None = None
     """Column of the weights of a sample, and what is shown of them: "mean" of each class, or "rounded" ones."""
+    means: bool = False
+    """True when rows show the mean of each generalized number in their class."""
     assumptions: tuple[str, ...] = ()
     """Further conditions of the promise, stated by the method."""
 
@@ -359,6 +361,7 @@ class KAnonymity:
             "Other releases: two k-anonymous releases of the same people can be combined into groups smaller than k.",
             "Membership: that a person is in the table is not hidden.",
             *([] if self.weight is None else [_OF_WEIGHTS[self.weight[1]]]),
+            *([_OF_MEANS] if self.means else []),
         ]
         if self.households:
             out += [
@@ -478,6 +481,7 @@ class KAnonymity:
                 **({"keys": [{"columns": list(each.columns), "k": each.k} for each in self.keys]} if self.keys else {}),
                 **({"households": True} if self.households else {}),
                 **({} if self.weight is None else {"weight": {"column": self.weight[0], "shows": self.weight[1]}}),
+                **({"means": True} if self.means else {}),
                 **(
                     {"candidates": [{"columns": list(each.columns), "values": each.values} for each in self.candidates]}
                     if self.candidates
@@ -533,6 +537,7 @@ class KAnonymity:
             ),
             households=parameters.get("households") is True,
             weight=_weight(parameters.get("weight")),
+            means=parameters.get("means") is True,
             diversity=Diversity.from_asked(parameters),
             of_columns={name: Diversity.from_asked(asked) for name, asked in parameters.get("of_columns", {}).items()},
             capped=tuple(cap["columns"]),
@@ -576,6 +581,12 @@ _OF_WEIGHTS = {
         "from."
     ),
 }
+
+
+_OF_MEANS = (
+    "Means: rows of a group show the mean of its numbers. Anyone who knows the numbers of all members but one can work "
+    "out the last, within the rounding; so can anyone who has another release with means, of a group without that one."
+)
 
 
 def _holders(unit: str | None) -> str:

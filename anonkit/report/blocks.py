@@ -120,5 +120,7 @@ class Details(TypedDict, total=False):
     """Measures of the method's own paper."""
     weights: JsonObject
     """The column of the weights of a sample, and their sum over the released rows."""
+    means: JsonObject
+    """By generalized number: its classes, and how many show the middle of the interval for a mean, or nothing."""
     shuffle: JsonObject
     """Effect of the secret shuffle of the rows on a local promise."""
