@@ -110,7 +110,7 @@ def wrong_bounds(
     Parameters
     ----------
     bounds : pair of float, optional
-        Declared bounds, which stand for open ends.
+        Declared bounds, in place of open ends.
     """
     kind = types.get(column.name, "")
     if not (_WHOLE.fullmatch(kind) or _FLOAT.fullmatch(kind)):

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.domains.coded_columns import combine
-from anonkit.protocols import COUNT, Engine, Source
+from anonkit.estimators.number_distances import number_distances
+from anonkit.protocols import COUNT, Engine, Source, is_too_large
 
 P_PERCENT = 10
 """Least share of the largest contribution, in per cent, that all but the two largest have to make up."""
@@ -45,12 +46,15 @@ class ClassMeans:
     means: Mapping[str, FloatArray]
     """Of each generalized number: the mean of every class, NaN where it shows none; each of shape (n_classes,)."""
     owner: Mapping[str, Any]
-    """How many means were withheld, by column and rule: for the owner alone."""
+    """Number of withheld means, by column and rule: for the owner alone."""
+    distances: Mapping[str, Any]
+    """Of the means, and of the middles of intervals, from the numbers of the rows (`number_distances`): for the owner
+    alone."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Contributions:
-    """What people add to the sums of classes, one entry for each class and person with a number there."""
+    """Contributions of people to the sums of classes, one entry for each class and person with a number there."""
 
     at: IntArray
     """Class of each entry, shape (n_entries,)."""
@@ -133,7 +137,41 @@ def class_means(
             ]
         )
         owner[name] = {"classes": classes.num_rows, **{rule: int(hits.sum()) for rule, hits in withheld.items()}}
-    return ClassMeans(classes=classes, means=means, owner=owner)
+    return ClassMeans(
+        classes=classes,
+        means=means,
+        owner=owner,
+        distances={} if is_too_large(rows, engine) else _distances(rows, engine, names, raw, classes, means, bounds),
+    )
+
+
+def _distances(
+    rows: Source,
+    engine: Engine,
+    names: Sequence[str],
+    raw: Mapping[str, str],
+    classes: pa.Table,
+    means: Mapping[str, FloatArray],
+    bounds: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the distances of middles and of means from the numbers, in columns of which every class has both."""
+    middles = {
+        name: np.array([middle(*ends) for ends in _ends(classes.column(name).to_pylist(), bounds[name])], np.float64)
+        for name in means
+    }
+    told = [name for name in means if np.isfinite(middles[name]).all() and np.isfinite(means[name]).all()]
+    (counted,) = engine.count_sets(rows, [(*names, *(raw[name] for name in told))])
+    for name in told:
+        counted = counted.filter(counted.column(raw[name]).is_valid())
+    if not told or not counted.num_rows:
+        return {}
+    at = _places(counted, classes, names)
+    own = np.column_stack([counted.column(raw[name]).cast(pa.float64(), safe=False).to_numpy() for name in told])
+    n_rows = np.asarray(counted.column(COUNT).to_numpy(), np.float64)
+    return {
+        what: number_distances(own, np.column_stack([shown[name][at] for name in told]), n_rows)
+        for what, shown in (("middles", middles), ("means", means))
+    }
 
 
 def rules_of_means() -> dict[str, Any]:

@@ -426,7 +426,7 @@ def _recounted(
         owner={
             **draft.owner,
             **expected_suppression(draft, counted, classes),
-            **({} if means is None else {"means": means.owner}),
+            **({} if means is None else {"means": means.owner, "number_distances": means.distances}),
         },
         notes=[
             *source.notes,
