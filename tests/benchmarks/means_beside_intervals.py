@@ -74,7 +74,9 @@ def line(name: str, table: pa.Table, target: str, k: int) -> str:
         for key in ("il1s_per_cell", "eigenvalues", "correlations")
     ]
     shown = sum(each["classes"] for each in counts.values())
-    rules = {rule: sum(each[rule] for each in owner["means"].values()) for rule in ("p_percent", "dominance", "near_end")}
+    rules = {
+        rule: sum(each[rule] for each in owner["means"].values()) for rule in ("p_percent", "dominance", "near_end")
+    }
     told = [f"{count / shown:.1%}".replace("%", " %") for count in rules.values()]
     return f"| {name} ({table.num_rows:,}) | {k} | {found['means']['columns']} | {' | '.join((*pairs, *told))} |"
 
