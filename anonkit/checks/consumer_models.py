@@ -48,7 +48,7 @@ def scores_of_models(train: pa.Table, test: pa.Table, target: str) -> dict[str, 
 
 
 def shares_of_models(
-    train: pa.Table, test: pa.Table, target: str
+    train: pa.Table, test: pa.Table, target: str, weight: str | None = None
 ) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int64]]:
     """Train three kinds of models, and return their share of each class in every test row.
 
@@ -56,6 +56,9 @@ def shares_of_models(
     ----------
     train, test, target
         As for `scores_of_models`.
+    weight : str, optional
+        Column of the weights of a sample: never a feature. Models weigh training rows by it, and leave out rows
+        without a weight; test rows count alike.
 
     Returns
     -------
@@ -64,7 +67,8 @@ def shares_of_models(
     array, shape (n,)
         True class of each row; one from n_classes on is a class that no released row has.
     """
-    features = [name for name in train.column_names if name != target and name in test.column_names]
+    train, weights = weighted_rows(train, weight)
+    features = features_of(train, test, target, weight)
     labels, known = _labels(train, test, target)
     cut = train.num_rows
     if not features or known < 2 or np.bincount(labels[:cut]).min() < 2 or cut < FEWEST:
@@ -83,10 +87,27 @@ def shares_of_models(
         # a linear model that has not converged is scored unchanged: the score shows its worth
         warnings.simplefilter("ignore", ConvergenceWarning)
         shares = {
-            name: model.fit(matrix[:cut], labels[:cut]).predict_proba(matrix[cut:])
+            name: model.fit(matrix[:cut], labels[:cut], sample_weight=weights).predict_proba(matrix[cut:])
             for name, (model, matrix) in models.items()
         }
     return shares, labels[cut:]
+
+
+def features_of(train: pa.Table, test: pa.Table, target: str, weight: str | None) -> list[str]:
+    """Return the columns of both tables but the target and the weights of the sample."""
+    return [name for name in train.column_names if name not in (target, weight) and name in test.column_names]
+
+
+def weighted_rows(train: pa.Table, weight: str | None) -> tuple[pa.Table, NDArray[np.float64] | None]:
+    """Return the rows that have a weight, and their weights; all rows and None where no column has any.
+
+    Weights are numbers above 0, shape (n_rows,).
+    """
+    if weight is None or weight not in train.column_names:
+        return train, None
+    weights = pc.fill_null(train.column(weight).cast(pa.float64(), safe=False), np.nan).to_numpy()
+    known = np.isfinite(weights) & (weights > 0)
+    return train.filter(pa.array(known)), weights[known]
 
 
 @contextmanager

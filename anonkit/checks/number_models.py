@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.checks.consumer_models import FEWEST, model_features, threads_for
+from anonkit.checks.consumer_models import FEWEST, features_of, model_features, threads_for, weighted_rows
 from anonkit.estimators.number_scores import number_scores, rounded_score, score_errors
 
 MEAN = "the mean"
@@ -40,7 +40,7 @@ def scores_of_number_models(train: pa.Table, test: pa.Table, target: str) -> dic
 
 
 def numbers_of_models(
-    train: pa.Table, test: pa.Table, target: str
+    train: pa.Table, test: pa.Table, target: str, weight: str | None = None
 ) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]]:
     """Train three kinds of models, and return their number, and the mean, for every test row.
 
@@ -48,6 +48,9 @@ def numbers_of_models(
     ----------
     train, test, target
         As for `scores_of_number_models`.
+    weight : str, optional
+        Column of the weights of a sample: never a feature. Models, and the mean, weigh training rows by it, and leave
+        out rows without a weight; test rows count alike.
 
     Returns
     -------
@@ -56,12 +59,13 @@ def numbers_of_models(
     array, shape (n,)
         The true numbers.
     """
+    train, weights = weighted_rows(with_numbers(train, target)[0], weight)
     train, learned = with_numbers(train, target)
     test, truth = with_numbers(test, target)
-    features = [name for name in train.column_names if name != target and name in test.column_names]
+    features = features_of(train, test, target, weight)
     if train.num_rows < FEWEST or number_scores(truth, truth) is None:
         return {}, truth
-    predicted = {MEAN: np.full(truth.size, learned.mean())}
+    predicted = {MEAN: np.full(truth.size, np.average(learned, weights=weights))}
     if features:
         ordinal, one_hot = model_features(train, test, features)
         models = {
@@ -71,7 +75,8 @@ def numbers_of_models(
         }
         with threads_for(learned.size + truth.size):
             for name, (model, matrix) in models.items():
-                predicted[name] = model.fit(matrix[: learned.size], learned).predict(matrix[learned.size :])
+                fitted = model.fit(matrix[: learned.size], learned, sample_weight=weights)
+                predicted[name] = fitted.predict(matrix[learned.size :])
     return predicted, truth
 
 

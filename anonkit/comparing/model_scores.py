@@ -21,15 +21,17 @@ MEASURE = {Task.CLASSIFICATION: "auc", Task.REGRESSION: "r2"}
 """By what the best model is chosen, by task."""
 
 
-def models_of_rows(train: pa.Table, test: pa.Table, target: str, task: Task) -> dict[str, MeasuredModel]:
-    """Return models trained on some rows and scored on others, by the model's name."""
+def models_of_rows(
+    train: pa.Table, test: pa.Table, target: str, task: Task, weight: str | None = None
+) -> dict[str, MeasuredModel]:
+    """Return models trained on some rows, by their weights, and scored on others, by the model's name."""
     if task is Task.REGRESSION:
-        predicted, numbers = numbers_of_models(train, test, target)
+        predicted, numbers = numbers_of_models(train, test, target, weight)
         return {
             name: MeasuredModel(scores=scored(guesses, numbers), by_row=of_numbers(guesses, numbers))
             for name, guesses in predicted.items()
         }
-    shares, truth = shares_of_models(train, test, target)
+    shares, truth = shares_of_models(train, test, target, weight)
     return {name: MeasuredModel.of_classes(given, truth) for name, given in shares.items()}
 
 
@@ -53,9 +55,10 @@ def models_of_release(
     ordinary: dict[str, MeasuredModel] = {}
     if target in table.column_names:
         recoded, some = _recoded(release, held_out, table.column_names), some_rows(table, most)
-        ordinary = models_of_rows(some, recoded, target, task)
+        weight = (release.params.get("weight") or {}).get("column")
+        ordinary = models_of_rows(some, recoded, target, task, weight)
         if not ordinary and some is not table:  # too few rows of a rare class were left
-            ordinary = models_of_rows(table, recoded, target, task)
+            ordinary = models_of_rows(table, recoded, target, task, weight)
     return {**ordinary, **measured_reconstruction(release, held_out, target)}
 
 

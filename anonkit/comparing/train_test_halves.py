@@ -106,7 +106,8 @@ class Halves:
     def scores_of_rows(self, dropped: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Return the scores of models trained on the rows as they are, without some columns."""
         train = some_rows(self.released, LEARNED).drop_columns(dropped)
-        return scores_of(models_of_rows(train, self._scored.drop_columns(dropped), self.target, self.task))
+        weight = None if self.policy.weight is None else self.policy.weight.name
+        return scores_of(models_of_rows(train, self._scored.drop_columns(dropped), self.target, self.task, weight))
 
     def point(self, method: str, parameter: str, value: float | None, outcome: Release | AnonkitError) -> Point:
         """Return the release on the frontier, or why there is none."""

@@ -22,7 +22,7 @@ def number_distances(original: FloatArray, shown: FloatArray, rows: FloatArray) 
     original, shown : float array, shape (n_entries, n_columns)
         Finite, in the same order. Columns of one value are left out of all that divides by their spread.
     rows : float array, shape (n_entries,)
-        Rows that each entry stands for, above 0.
+        Rows of each entry, above 0.
 
     Returns
     -------

@@ -7,7 +7,14 @@ import pyarrow as pa
 import pytest
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from anonkit.checks.consumer_models import best_of, name_of_best, scores_of_models, scores_of_shares
+from anonkit.checks.consumer_models import (
+    best_of,
+    name_of_best,
+    scores_of_models,
+    scores_of_shares,
+    shares_of_models,
+    weighted_rows,
+)
 
 
 def rows(labels: list[str], seed: int) -> pa.Table:
@@ -68,3 +75,16 @@ def test_what_cannot_be_learned_or_tested_has_no_score(train: list[str], test: l
     assert scores_of_models(*made, "y") == {}
     assert best_of({}) is None
     assert name_of_best({}) is None
+
+
+def test_weights_of_a_sample_are_no_feature() -> None:
+    """A column that gives the label away is none as the weight; rows without a weight are left out."""
+    train = pa.table({"x": [1.0, 2.0] * 30, "w": [1.0, 9.0] * 30, "y": ["a", "a", "b", "b"] * 15})
+    one_sided = train.set_column(1, "w", pa.array([1.0 if label == "a" else 9.0 for label in train["y"].to_pylist()]))
+    shares, _ = shares_of_models(one_sided, one_sided, "y", "w")
+    assert all(np.abs(given[:, 1] - 0.9).max() < 0.1 for given in shares.values())
+    some, weights = weighted_rows(train.set_column(1, "w", pa.array([None, 0.0, 2.0] * 20)), "w")
+    assert some.num_rows == 20
+    assert weights is not None
+    assert weights.tolist() == [2.0] * 20
+    assert weighted_rows(train, "gone") == (train, None)
