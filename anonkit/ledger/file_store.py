@@ -162,7 +162,7 @@ class FileStore:
         return Process.from_text(process).is_surely_dead()
 
     def may_write(self, connection: Connection) -> bool:
-        """Whoever opens the file may."""
+        """Return True: each process that can open the file may write."""
         return True
 
     def remember(self, number: int, digest: str) -> None:

@@ -86,7 +86,7 @@ def test_t_is_how_far_shares_of_people_move(rows: list[Row], numeric: bool) -> N
 @settings(max_examples=20, deadline=None)
 @given(ROWS, st.booleans())
 def test_what_is_told_of_people_is_no_better_than_any_division_of_them(rows: list[Row], numeric: bool) -> None:
-    """However each person is assigned to one of their own values, no class is less diverse than published."""
+    """For each assignment of people to one of their own values, no class is less diverse than published."""
     found = measure(_table(rows, numeric), ["q"], sensitive=["s"], unit="who").sensitive["s"]
     for members in _classes(rows):
         if not _divisions(members):
