@@ -82,7 +82,7 @@ def test_of_candidates_for_the_person_each_has_to_allow_a_mean() -> None:
 
 
 def test_an_open_end_has_no_middle() -> None:
-    """What is withheld is missing there; what is shown is rounded by its distance from the other end."""
+    """Withheld means are missing there; shown ones are rounded by their distance from the other end."""
     found, _ = means_of(["a"] * 3 + ["b"] * 3, [1, 2, 99, 61, 72, 83.3], {"a": (None, 99), "b": (60, None)})
     assert math.isnan(found["a"])
     assert found["b"] == 72.0

@@ -189,7 +189,7 @@ def named(table: pa.Table, folder: Path, name: str, **more: Any) -> anonkit.Rele
 
 
 def test_a_batch_that_differs_by_few_people_shows_no_means(tmp_path: Path) -> None:
-    """Whatever joint k the owner accepts: means of both would disclose who came in between; bounds do not."""
+    """For any accepted joint k, means of both releases would disclose the people added between; bounds do not."""
     named(TABLE.slice(3), tmp_path, "january")
     with pytest.raises(GuaranteeError, match="means of groups that differ") as refused:
         named(TABLE, tmp_path, "february", accept_joint_k=1)
