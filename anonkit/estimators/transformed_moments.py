@@ -55,20 +55,6 @@ def published_moments(response: TransformedResponse, powers: PowerSums) -> tuple
     return raw.origin + mean / slope, hidden
 
 
-def mean_error_fixed_rows(response: TransformedResponse, powers: PowerSums) -> FloatArray:
-    """Return the standard error of the mean when only the noise is random.
-
-    The root of Σ(S_a² y² + Ā² S_b²) / (n² Ā² (Ā² + S_a²)), per published class.
-    """
-    raw = _from_centre(response, powers)
-    n, slope, spread = raw.sums[:, 0], response.multiplier.mean, response.multiplier.variance
-    noise = response.scale**2 * response.offset.variance
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(
-            np.sqrt((spread * raw.sums[:, 2] + n * slope**2 * noise) / (n**2 * slope**2 * (slope**2 + spread)))
-        )
-
-
 def _from_centre(response: TransformedResponse, powers: PowerSums) -> PowerSums:
     """Measure powers from the centre; clear numbers from wherever they were summed, which loses no digits."""
     return powers if response.is_unperturbed else powers.about(response.centre)

@@ -22,7 +22,7 @@ from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.ledger_pointer import Pointer, ledger_beside
 from anonkit.ledger.neighbour_totals import neighbours_of_budget
 from anonkit.ledger.private_key import key_file
-from anonkit.ledger.standing import NO_LIMIT, Allowance, Entry, allowed
+from anonkit.ledger.standing import NO_LIMIT, Allowance, Entry
 from anonkit.ledger.users_ledger import users_ledger
 from anonkit.parameters import check_choice, check_integer, check_number, settle_numbers
 from anonkit.policy.bookkeeping import ADJACENCIES, Bookkeeping
@@ -132,10 +132,6 @@ class Account:
         """Limit of the release's maker in all."""
         named = neighbours_of_budget(self.budget_neighbours, self.budget_unit)
         return Allowance(epsilon=self.budget, delta=self.budget_delta, neighbours=named)
-
-    def allowed_over(self, remembered: Allowance) -> Allowance:
-        """Return what holds for this release, given what the ledger remembers."""
-        return allowed(remembered, given=self.given, declared=self.declared)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -222,17 +222,6 @@ def uniform_shares(n_attributes: int) -> tuple[Fraction, ...]:
     return tuple(Fraction(edges[at + 1] - edges[at], 1 << 32) for at in range(n_attributes))
 
 
-def closed_form(epsilon: float, delta: float, n_rows: int) -> float | None:
-    """Return the bound of Feldman, McMillan and Talwar, FOCS 2021, theorem III.1; None where it does not hold.
-
-    For comparison: it knows nothing of a randomizer but its epsilon.
-    """
-    if epsilon > math.log(n_rows / (16 * math.log(2 / delta))):
-        return None
-    root = 8 * math.sqrt(math.exp(epsilon) * math.log(4 / delta)) / math.sqrt(n_rows)
-    return math.log1p(math.tanh(epsilon / 2) * (root + 8 * math.exp(epsilon) / n_rows))
-
-
 def _log(ratio: Fraction) -> float:
     """Return ln of a rational, rounded up."""
     return math.nextafter(math.log(ratio), math.inf) if ratio > 1 else 0.0

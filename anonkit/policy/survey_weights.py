@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -70,12 +69,6 @@ def weight_params(column: Column) -> dict[str, Any]:
     if column.weights is ShownWeights.ROUNDED:
         return {"column": column.name, "shows": str(column.weights), "step": float(column.step or 0.0)}
     return {"column": column.name, "shows": str(ShownWeights.MEAN), "digits": DIGITS}
-
-
-def shown_as(params: Mapping[str, Any]) -> tuple[str, ShownWeights] | None:
-    """Return the column of weights of a release, and how it shows them; None where it has none."""
-    stated = params.get(KEY)
-    return None if stated is None else (str(stated["column"]), ShownWeights(stated["shows"]))
 
 
 @dataclass(frozen=True, kw_only=True)

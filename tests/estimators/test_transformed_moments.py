@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonkit.estimators.moments import PowerSums, estimate_moments
-from anonkit.estimators.transformed_moments import mean_error_fixed_rows, published_moments, score_sums
+from anonkit.estimators.transformed_moments import published_moments, score_sums
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
@@ -77,16 +77,6 @@ def test_the_papers_variance_is_biased_by_the_stated_amount() -> None:
     error = paper.std() / math.sqrt(len(paper))
     assert paper.mean() == pytest.approx(1.0 - variance_of_y / (n * 2), abs=4 * error)
     assert repaired.mean() == pytest.approx(1.0, abs=4 * error)
-
-
-@given(SETTINGS, st.integers(0, 99))
-def test_the_error_of_the_mean_for_given_rows_is_that_of_the_paper(setting: str, seed: int) -> None:
-    """Σ(S_a² y² + Ā² S_b²) / (n² Ā² (Ā² + S_a²))."""
-    y = np.random.default_rng(seed).normal(3, 2, 40)
-    mechanism = trr(setting)
-    a, b = mechanism.multiplier, mechanism.offset
-    expected = (a.variance * (y**2).sum() + 40 * a.mean**2 * b.variance) / (1600 * a.mean**2 * (a.mean**2 + a.variance))
-    assert mean_error_fixed_rows(mechanism, sums_of(y))[0] == pytest.approx(math.sqrt(expected))
 
 
 def test_centring_makes_the_noise_independent_of_the_origin() -> None:

@@ -10,7 +10,7 @@ from anonkit.bundle.release_place import Place
 from anonkit.errors import LedgerError, ParameterError
 from anonkit.ledger.account import REQUIRED, VARIABLE, Account, Where
 from anonkit.ledger.ledger_place import LedgerPlace
-from anonkit.ledger.standing import Allowance
+from anonkit.ledger.standing import Allowance, allowed
 from anonkit.ledger.store import NAME, Ledger
 from anonkit.ledger.users_ledger import users_ledger
 from anonkit.policy.bookkeeping import Bookkeeping
@@ -157,10 +157,16 @@ def test_a_policy_lowers_a_budget_and_never_raises_it(tmp_path: Path) -> None:
     """An explicit budget is used, and the owner is warned when it exceeds the policy's."""
     place, declared = Place.of(tmp_path / "a.parquet"), Bookkeeping(budget=3.0)
     silent = Account().found(place, declared)
-    assert [silent.allowed_over(Allowance(epsilon=known)).epsilon for known in (None, 2.0, 5.0)] == [3.0, 2.0, 3.0]
+    assert [
+        allowed(Allowance(epsilon=known), given=silent.given, declared=silent.declared).epsilon
+        for known in (None, 2.0, 5.0)
+    ] == [3.0, 2.0, 3.0]
     assert silent.notes == ()
     knowing = Account(budget=4.0).found(place, declared)
-    assert [knowing.allowed_over(Allowance(epsilon=known)).epsilon for known in (None, 2.0, 5.0)] == [4.0, 4.0, 4.0]
+    assert [
+        allowed(Allowance(epsilon=known), given=knowing.given, declared=knowing.declared).epsilon
+        for known in (None, 2.0, 5.0)
+    ] == [4.0, 4.0, 4.0]
     assert "beyond the 3 that the policy declares" in knowing.notes[0]
     assert Account(budget=2.0).found(place, declared).notes == ()
 
@@ -169,11 +175,17 @@ def test_a_policy_lowers_a_budget_of_delta_and_never_raises_it(tmp_path: Path) -
     """As that of epsilon, and apart from it."""
     place, declared = Place.of(tmp_path / "a.parquet"), Bookkeeping(budget_delta=1e-6)
     silent, knowing = Account().found(place, declared), Account(budget_delta=2e-6).found(place, declared)
-    assert [silent.allowed_over(Allowance(delta=known)).delta for known in (None, 0.0, 1e-5)] == [1e-6, 0.0, 1e-6]
-    assert [knowing.allowed_over(Allowance(delta=known)).delta for known in (None, 0.0, 1e-5)] == [2e-6] * 3
+    assert [
+        allowed(Allowance(delta=known), given=silent.given, declared=silent.declared).delta
+        for known in (None, 0.0, 1e-5)
+    ] == [1e-6, 0.0, 1e-6]
+    assert [
+        allowed(Allowance(delta=known), given=knowing.given, declared=knowing.declared).delta
+        for known in (None, 0.0, 1e-5)
+    ] == [2e-6] * 3
     assert silent.notes == ()
     assert knowing.notes == ("The budget of delta of 2e-06 goes beyond the 1e-06 that the policy declares.",)
-    assert knowing.allowed_over(Allowance(epsilon=1.0)).epsilon == 1.0
+    assert allowed(Allowance(epsilon=1.0), given=knowing.given, declared=knowing.declared).epsilon == 1.0
 
 
 @pytest.mark.parametrize("budget_delta", [-1e-9, 1.5, float("nan"), float("inf")])

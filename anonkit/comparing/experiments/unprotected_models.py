@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,14 +35,6 @@ from anonkit.published.randomized_table import PublishedAttribute, PublishedTabl
 Scored = tuple[list[dict[str, float]], str, float | None]
 """Samples of a run, the kind of promise, and the epsilon where one is counted."""
 NO_PROMISE = "none"
-
-
-class Comparator(Protocol):
-    """A model that is trained on rows, not on a release."""
-
-    def samples(self, task: Task, seed: int) -> Scored:
-        """Train, and score; `seed` is that of whatever is random."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -158,21 +158,6 @@ class Channel(ABC):
             targets[segment, :positions, segment, 1:] = np.stack([np.ones_like(steps), steps, steps**2], axis=1)
         return self.scores(targets.reshape(self.n_inputs, -1)).reshape(self.n_outputs, segments, 4)
 
-    def variance_fixed_rows(self, shares: FloatArray, n_rows: int) -> FloatArray:
-        """Variance of the moment estimate of each share when the rows are given and only the noise is random.
-
-        Parameters
-        ----------
-        shares : array, shape (n_inputs,)
-            True shares.
-        n_rows : int
-        """
-        return (self.unmix_squares(self.forward(shares)) - shares) / n_rows
-
-    def variance_sampled_rows(self, shares: FloatArray, n_rows: int) -> FloatArray:
-        """Variance of the moment estimate of each share when the rows too are a sample of a population."""
-        return (self.unmix_squares(self.forward(shares)) - shares**2) / n_rows
-
 
 class TruthOrBlind(Channel):
     """A channel that answers truthfully (or near the truth) with one probability, else blindly, whatever the truth."""

@@ -159,11 +159,6 @@ class Statement:
             case RankScore() | ModeScore():
                 return 1
 
-    def candidates_of(self, query: RankScore | ModeScore) -> int:
-        """Return among how many candidates a choice is made: edges of cells, or values."""
-        domain = self.domains[query.of]
-        return domain.size if isinstance(query, ModeScore) or isinstance(domain, Categories) else domain.cells + 1
-
 
 def shows_no_rows(params: Mapping[str, Any]) -> bool:
     """Return whether params are those of a statement that publishes figures and no rows of people."""
