@@ -56,7 +56,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class DictionaryKind(Kind):
-    """A dictionary whose categories stand in an order of their own, some of them in no cell."""
+    """A dictionary whose categories are in an order of their own, some of them in no cell."""
 
     ordered: bool = False
 

@@ -100,7 +100,7 @@ def _leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let the longest test be the first, then those of Spark, side by side, so that one process starts one Java.
 
-    So with those of Great Expectations, whose import takes longer than most of them. What stood at the end of the run
+    So with those of Great Expectations, whose import takes longer than most of them. What was at the end of the run
     kept one core busy for a minute while the others had nothing left to do.
     """
     _leave_out(config, items)

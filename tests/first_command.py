@@ -70,7 +70,7 @@ def _run(*arguments: str) -> tuple[int, str]:
 
 
 def _cells_in(table: UndeclaredTable, text: str) -> list[str]:
-    """Return the identifying columns a cell of which stands in a text; without a header the first record counts too."""
+    """Return the identifying columns a cell of which is in a text; without a header the first record counts too."""
     records = table.records()
     found = [name for name in table.never if any(str(row[name]) in text for row in records[:300])]
     if not table.header and any(len(str(cell)) > 4 and str(cell) in text for cell in records[0].values()):

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 
 def keywords_of(call: Callable[..., Any]) -> list[str]:
-    """Return the names of a call's parameters; `**options: Unpack[GROUP]` stands for the keys of the group."""
+    """Return the names of a call's parameters; `**options: Unpack[GROUP]` represents the keys of the group."""
     names = []
     for parameter in inspect.signature(call).parameters.values():
         names.append(parameter.name)

@@ -19,7 +19,7 @@ def cells_of(text: str) -> list[tuple[bool, str]]:
     Raises
     ------
     ValueError
-        Something stands before the first mark, or code in a cell of text.
+        Something is before the first mark, or code in a cell of text.
     """
     lines = text.splitlines()
     starts = [at for at, line in enumerate(lines) if line.startswith(MARK)]

@@ -88,7 +88,7 @@ class Forging(RelabelInto):
     """A worker that writes other rows than were checked: the first row of each file twice, its last not at all."""
 
     def __call__(self, part: Path) -> tuple[int, str]:
-        """Write them with the metadata that were asked for."""
+        """Write them with the metadata that were requested."""
         table = pq.read_table(part)
         forged = pa.concat_tables([table.slice(0, 1), table.slice(0, table.num_rows - 1)])
         aside = self.folder / "forged"

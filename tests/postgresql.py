@@ -35,7 +35,7 @@ class Server:
 
     @classmethod
     def start(cls, *, certificate: bool = False) -> Server:
-        """Make a cluster and start it; passwords are asked for on every connection."""
+        """Make a cluster and start it; passwords are requested on every connection."""
         # not below a test's folder, which another user may not enter, and whose path a socket's name has no room for
         folder = Path(tempfile.mkdtemp(prefix="anonkit-pg-"))
         server = cls(folder, _free_port())

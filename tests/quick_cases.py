@@ -22,7 +22,7 @@ def _named(item: pytest.Item) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _names(mark: str, case: str, name: str) -> bool:
-    """Return whether a name stands for a case: as a pattern, or, where cases are slow, as it is written."""
+    """Return whether a name represents a case: as a pattern, or, where cases are slow, as it is written."""
     return fnmatchcase(case, name) if mark == "quick_cases" else case == name
 
 

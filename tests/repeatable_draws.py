@@ -3,7 +3,7 @@
 
 `Randomness.secure` is keyed from the operating system, and stays so for whoever uses the package. Here its keys follow
 from the name of the test (or of the fixture that is set up, when several tests share it) and from how often that test
-has asked. `make test-random` draws other noise each time; so do the programs a test starts, and what stands under
+has asked. `make test-random` draws other noise each time; so do the programs a test starts, and what is under
 `@pytest.mark.system_entropy`.
 """
 
@@ -23,7 +23,7 @@ _OWN_PROCESS = os.getpid()
 
 
 class RepeatableKeys:
-    """Keys that follow from who asks, and from how many were asked for before."""
+    """Keys that follow from who asks, and from how many were requested before."""
 
     def __init__(self, owner: str) -> None:
         self._owner = owner

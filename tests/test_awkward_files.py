@@ -146,7 +146,7 @@ def _plain(values: Sequence[str], group: str) -> Policy:
 
 
 def _normal(cell: Any) -> Any:
-    """Return one spelling of a value: an integer for a whole number, a moment for a day."""
+    """Return one spelling of a value: an `int` for an integer, a moment for a day."""
     if isinstance(cell, date) and not isinstance(cell, datetime):
         return datetime(cell.year, cell.month, cell.day)
     return float(cell) if isinstance(cell, int | float) else cell

@@ -62,7 +62,7 @@ def _repository(folder: Path) -> Path:
 
 
 def test_the_last_tag_is_taken_else_the_parent(tmp_path: Path) -> None:
-    """Without a tag the parent of HEAD is, and the words say so; a commit that is asked for goes before both."""
+    """Without a tag the parent of HEAD is, and the words say so; a commit that is requested goes before both."""
     repository = _repository(tmp_path)
     parent, told = chosen(repository, None)
     assert "no tag is there" in told
@@ -76,7 +76,7 @@ def test_the_last_tag_is_taken_else_the_parent(tmp_path: Path) -> None:
 
 
 def test_a_tree_is_written_once(tmp_path: Path) -> None:
-    """The tree of the commit, not of the folder, and untouched when it stands there."""
+    """The tree of the commit, not of the folder, and untouched when it is there."""
     (tmp_path / "r").mkdir()
     repository = _repository(tmp_path / "r")
     commit, _ = chosen(repository, "HEAD^")

@@ -11,7 +11,7 @@ from compiled_ahead import outdated, rewrite_assertions
 def test_rewritten_files_are_found_by_pytest(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file counts as rewritten until it is changed; what stands there is what pytest itself would read."""
+    """A file counts as rewritten until it is changed; what is there is what pytest itself would read."""
     monkeypatch.setattr("sys.pycache_prefix", None)
     path = tmp_path / "test_it.py"
     path.write_text("def test_it():\n    assert 1 + 1 == 2\n", encoding="utf-8")

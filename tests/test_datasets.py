@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated bank customers: the same rows however they are asked for, in their domains, as hard as in the paper."""
+"""The simulated bank customers: the same rows however they are requested, in their domains, as hard as in the paper."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_seeds_are_different_populations() -> None:
 
 
 def test_every_value_is_in_the_declared_domain_and_every_category_occurs() -> None:
-    """The policy's bounds and categories hold for all rows, and categories stand in the declared order."""
+    """The policy's bounds and categories hold for all rows, and categories are in the declared order."""
     table, policy = bank_customers(200_000), bank_customers_policy()
 
     assert policy.resolve(table.column_names) == policy

@@ -20,7 +20,7 @@ def test_there_are_sixty_awkward_and_forty_ordinary_tables() -> None:
 @pytest.mark.quick_cases("born last", "illness last", "names last", "accounts last", "no header, *", "tiny")
 @pytest.mark.parametrize("table", AWKWARD_BY_NAME.values(), ids=AWKWARD_BY_NAME)
 def test_the_first_command_publishes_nobody_unprotected(table: UndeclaredTable, tmp_path: Path) -> None:
-    """A release keeps k for everything that it shows but a harmless label, and no identifier stands in any file."""
+    """A release keeps k for everything that it shows but a harmless label, and no identifier is in any file."""
     outcome = first_command(table, tmp_path)
     assert outcome.unprotected == ()
     assert outcome.exit_code in (0, 1, 2)

@@ -155,7 +155,7 @@ def test_a_file_imports_only_from_rows_above() -> None:
 
 
 def test_receivers_checks_and_engines_know_only_their_packages() -> None:
-    """No file of these packages imports others than those listed; an exception stands in its table with a reason."""
+    """No file of these packages imports others than those listed; an exception is in its table with a reason."""
     listed = [(path, package) for path, package in FILES_OF_PACKAGES if package in ONLY]
     assert {package for _, package in listed} == set(ONLY)
     others = {

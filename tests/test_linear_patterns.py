@@ -192,7 +192,7 @@ def _sample(tree: Any) -> str:
 
 
 def _repeats(tree: Any, before: str = "") -> Iterator[tuple[str, str]]:
-    """Yield what stands before each repetition without an end, and what it repeats."""
+    """Yield what is before each repetition without an end, and what it repeats."""
     for at, (kind, value) in enumerate(tree):
         ahead = before + _sample(list(tree)[:at])
         if kind in (parts.MAX_REPEAT, parts.MIN_REPEAT, parts.POSSESSIVE_REPEAT):
@@ -211,7 +211,7 @@ def _repeats(tree: Any, before: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _attacks(pattern: re.Pattern[Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield what stands first, what is repeated, and what stands last; nothing of a pattern of bounded length."""
+    """Yield what is first, what is repeated, and what is last; nothing of a pattern of bounded length."""
     source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
     tree = parser.parse(source, pattern.flags & ~re.UNICODE if isinstance(pattern.pattern, bytes) else pattern.flags)
     repeats = list(dict.fromkeys(_repeats(tree)))

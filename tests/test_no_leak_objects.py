@@ -20,7 +20,7 @@ from anonkit.errors import AnonkitError
 
 MARK = "Zq7MARKERx9"
 NUMBER = 918273645546372819
-"""A whole number that no counting makes."""
+"""An integer that no counting makes."""
 MARKS = (MARK, str(NUMBER), MARK.encode().hex())
 N = 24
 

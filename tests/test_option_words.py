@@ -77,7 +77,7 @@ def _library() -> tuple[list[tuple[str, str]], list[tuple[str, str, str]]]:
 
 
 def test_no_text_of_the_library_has_an_option_of_the_command_line() -> None:
-    """An option stands in a message, hint or note by `option` alone, which has a word for either reader."""
+    """An option is in a message, hint or note by `option` alone, which has a word for either reader."""
     found = [
         f"{name}: {text}"
         for name, text in _library()[0]

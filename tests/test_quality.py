@@ -26,7 +26,7 @@ def test_ruff_finds_nothing(repository: Path) -> None:
 
 @pytest.mark.pinned
 def test_ruff_would_format_nothing(repository: Path) -> None:
-    """Every file stands in the one format."""
+    """Every file is in the one format."""
     done = _run(repository, "ruff", "format", "--check", "--no-cache", ".")
     assert done.returncode == 0, done.stdout
 

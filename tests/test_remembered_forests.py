@@ -54,7 +54,7 @@ def test_nothing_is_remembered_where_it_is_off(remembered: RememberedForests) ->
 
 
 def test_modules_that_learn_ask_the_memory() -> None:
-    """It stands in the place of the function before they are imported."""
+    """It is in the place of the function before they are imported."""
     from anonkit.checks import number_utility, utility
     from anonkit.k_anonymity.search import importance, soft_labels
 

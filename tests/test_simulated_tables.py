@@ -111,7 +111,7 @@ def test_a_home_is_told_by_two_trips_of_a_rider() -> None:
 
 
 def test_the_weight_of_a_respondent_tells_region_and_age() -> None:
-    """One weight stands for one region and one of three age groups: so it counts as a quasi-identifier."""
+    """One weight represents one region and one of three age groups: so it counts as a quasi-identifier."""
     frame = survey_respondents(5_000, 2).to_pandas()
     frame["region"] = frame["municipality"].str[:-3]
     assert frame.groupby("weight")["region"].nunique().max() == 1
@@ -154,7 +154,7 @@ def test_the_command_writes_the_table_and_its_policy(tmp_path: Path) -> None:
 
 
 def test_the_command_says_what_there_is(tmp_path: Path) -> None:
-    """Every table stands in the help; a table that is released joined has no policy; no folder, no traceback."""
+    """Every table is in the help; a table that is released joined has no policy; no folder, no traceback."""
     shown = _command("--help").output
     assert all(f"{name} " in shown and each.summary in shown for name, each in SIMULATIONS.items())
     refused = _command("visits", str(tmp_path / "v.csv"), "--policy", str(tmp_path / "p.toml"))
@@ -175,6 +175,6 @@ def test_an_unknown_table_is_refused_with_the_closest_name() -> None:
 
 
 def test_tables_hold_plain_columns() -> None:
-    """Texts, whole numbers, coordinates, days and times: what a CSV of an owner holds."""
+    """Texts, integers, coordinates, days and times: what a CSV of an owner holds."""
     kinds = {field.type for name in SIMULATIONS for field in simulated_table(name, 3, 0).schema}
     assert kinds == {pa.string(), pa.int64(), pa.float64(), pa.date32(), pa.time32("s")}

@@ -311,7 +311,7 @@ def _publishable(repository: Path, folder: Path) -> Path:
 
 
 def test_a_tree_that_an_owner_has_finished_can_be_published(repository: Path, tmp_path: Path) -> None:
-    """With placeholders filled and the changelog cut nothing stands in the way of the tag of its version."""
+    """With placeholders filled and the changelog cut nothing is in the way of the tag of its version."""
     finished = _publishable(repository, tmp_path)
     assert list(release_ready.obstacles(finished, f"v{release_ready.version_of(repository)}")) == []
 

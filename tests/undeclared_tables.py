@@ -112,7 +112,7 @@ class UndeclaredTable:
     """Names in the file, and the kind of their cells (a key of `CELLS`)."""
     rows: int = 1_500
     never: tuple[str, ...] = ()
-    """Columns no cell of which may stand in any file of a release."""
+    """Columns no cell of which may be in any file of a release."""
     label: str | None = None
     """The column that may be guessed to be a class label and released unchanged."""
     rows_a_person: int = 1

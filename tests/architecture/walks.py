@@ -26,7 +26,7 @@ The values:
   dict that names it (its codes, a feature, an axis of the recoding, its entry in the report), and its name itself, up
   to three levels deep. Once as far as the method's own `release`, and once through the whole of `anonkit.release`.
 - `source` is what was handed to `anonkit.release`, what an engine's `scan` made of it, and the table that the method is
-  given; `method` is the method value; `epsilon` is the number that was asked for. They are looked for one level deep.
+  given; `method` is the method value; `epsilon` is the number that was requested. They are looked for one level deep.
 
 What a release does not run is not in its walk: a reader who follows the code through all its branches enters more.
 """
@@ -107,7 +107,7 @@ class Follower:
     start: CodeType | None = None
     """The walk begins in this function and ends with it; None: it is the whole release."""
     homes: frozenset[str] = frozenset()
-    """Files that define the value itself: what is asked of it is no step."""
+    """Files that define the value itself: what is requested of it is no step."""
     walk: Walk = field(init=False)
     _holding: dict[int, str] = field(default_factory=dict, init=False)
     _asking: set[int] = field(default_factory=set, init=False)

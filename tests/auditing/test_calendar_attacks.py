@@ -32,7 +32,7 @@ def test_a_part_of_the_calendar_may_stand_for_the_values_in_it(kind: CalendarKin
 
 
 def test_a_year_among_numbers_is_a_number_and_what_is_no_part_stands_for_nothing() -> None:
-    """2021 may be an amount; 30 February is no day; a cell stands for those below it."""
+    """2021 may be an amount; 30 February is no day; a cell represents those below it."""
     assert compatible(["2021"], [2021, 2022]).tolist() == [[True, False]]
     assert compatible(["2021-02-30", "Berlin"], [datetime(2021, 2, 3), None]).tolist() == [[False, False]] * 2
     cells = [h3.latlng_to_cell(52.5, 13.4, 8), h3.latlng_to_cell(48.1, 11.6, 8), "elsewhere"]

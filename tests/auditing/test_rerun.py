@@ -85,7 +85,7 @@ def test_a_claim_with_a_delta_is_audited_at_its_delta() -> None:
 
 
 def test_too_few_runs_are_an_attack_too_weak() -> None:
-    """Nothing is told apart at a small epsilon: that says nothing, and the audit says so."""
+    """Nothing is distinguished at a small epsilon: that says nothing, and the audit says so."""
     found = audited(TABLE, 20, method="dp-nb", epsilon=0.05)
     assert found.verdict == WEAK
     assert found.lower_bound == 0
@@ -101,7 +101,7 @@ def test_replaced_records_are_audited_by_replacing() -> None:
 
 @pytest.mark.untraced
 def test_all_rows_of_a_person_are_in_or_out() -> None:
-    """With a unit column a record stands for the most rows that are used of one person."""
+    """With a unit column a record represents the most rows that are used of one person."""
     table = TABLE.append_column("id", pa.array([f"p{at}" for at in range(64)]))
     policy = Policy(columns={**POLICY.columns, "id": Column(name="id", role=Role.UNIT)})
     found = audited(table, 200, policy, method="dp-nb", epsilon=8.0, rows_per_unit=3)

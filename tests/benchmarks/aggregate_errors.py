@@ -4,7 +4,7 @@
     python tests/benchmarks/aggregate_errors.py --peer PYTHON
 
 PYTHON is an interpreter with the requirements of `tests/benchmarks/peers/opendp`. Each statistic has the whole epsilon
-of its own release; several quantiles are asked for together, since that is how they are published.
+of its own release; several quantiles are requested together, since that is how they are published.
 """
 
 from __future__ import annotations

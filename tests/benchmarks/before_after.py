@@ -1,4 +1,4 @@
-"""Speed of two trees of the project in one run, as ratios: is a redesign as fast as what stood before?
+"""Speed of two trees of the project in one run, as ratios: is a redesign as fast as the old design?
 
 Run it:  python tests/benchmarks/before_after.py OLD NEW [--rows 100000] [--rounds 3] [--csv-rows 1000000]
 OLD and NEW are checkouts (`git worktree add ../old COMMIT`). Each has a process of its own that lives through the run;

@@ -2,7 +2,7 @@
 
 Each part is a generator of records that runs in a process of its own, so that one that fails, hangs or is killed loses
 no other, and what it had measured before is kept. A part leaves `RESULTS/NAME.json`; the page is made of all of them,
-those of earlier runs too. The exit code is 1 when a part failed, else 0: a target that is missed stands on the page.
+those of earlier runs too. The exit code is 1 when a part failed, else 0: a target that is missed is on the page.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def chosen(repository: Path, asked: str | None) -> tuple[str, str]:
 
 
 def exported(repository: Path, commit: str, folder: Path) -> Path:
-    """Write the tree of a commit into a folder of its own, once, and return it; the public tables stand beside it."""
+    """Write the tree of a commit into a folder of its own, once, and return it; the public tables are beside it."""
     tree = folder / commit
     if not tree.is_dir():
         folder.mkdir(parents=True, exist_ok=True)

@@ -198,7 +198,7 @@ SECTIONS: Mapping[str, tuple[Table, ...]] = {
 }
 TABLES = tuple(table for tables in SECTIONS.values() for table in tables)
 FEW = 3
-"""Missed targets of one table that the summary tells; all of them stand in the table."""
+"""Missed targets of one table that the summary tells; all of them are in the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,7 +266,7 @@ class Part:
     """Of anonkit, Python and every peer that was asked."""
     machine: Mapping[str, str] = field(default_factory=dict)
     failed: str | None = None
-    """Why the part did not end well; what it had measured before stands in `records`."""
+    """Why the part did not end well; what it had measured before is in `records`."""
 
     @property
     def says_much(self) -> bool:
@@ -322,7 +322,7 @@ def kept_of(page: str) -> dict[str, Kept]:
 def page(parts: Mapping[str, Part], earlier: str = "") -> str:
     """Return the page: a summary, how it was measured, then every table.
 
-    Tables without a part are those of an earlier page, as they stand there.
+    Tables without a part are those of an earlier page, as they are on the page.
     """
     kept = {name: table for name, table in kept_of(earlier).items() if name not in parts}
     return "\n".join(_lines(parts, kept, earlier if kept else "")) + "\n"

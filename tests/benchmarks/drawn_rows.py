@@ -4,7 +4,7 @@ Run it:  python tests/benchmarks/drawn_rows.py [--seeds 5] [--epsilons 1 2] [--d
 
 A random forest (100 trees, 5 rows a leaf) is trained on the rows that are shown and scored on Adult's own test rows,
 shown by the same scheme: mean and standard deviation over the seeds. Domains are those of the codebook, with no tree.
-The figures stand on the page of safepub.
+The figures are on the page of safepub.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Run it:  python tests/benchmarks/evidence_tables.py [--seeds 2] [--epsilons .25 .5 1 2 4 16] [--overlaps 0 .03 .05 .1]
 
 Fifteen tables: simulated customers, hospital visits and bicycle trips by several targets, and tables of scikit-learn's
-generator and of latent factors. None of them stands on the page of rr. Printed for each epsilon and overlap, as means
+generator and of latent factors. None of them is on the page of rr. Printed for each epsilon and overlap, as means
 over the tables: accuracy, logarithmic loss, and by how much the commonest class is missed where it is.
 """
 

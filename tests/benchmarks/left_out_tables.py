@@ -175,7 +175,7 @@ def rule_of(table: Coded, left: float, *, independent: bool = False, n_public_le
 
 
 def planned(table: Coded, epsilon: float, seed: int) -> StackedPlan:
-    """Plan as a release does, what is asked of pairs too; the noisy number of rows, a fiftieth, is taken off."""
+    """Plan as a release does, what is requested of pairs too; the noisy number of rows, a fiftieth, is taken off."""
     left, rows = units_of(epsilon * 0.98), float(table.labels.size)
     rule = rule_of(table, left / (1 << 52))
     questions = PairQuestions.of(rule, table.at(rule.cells)[0], epsilon=left / (1 << 52), rows=rows)

@@ -18,7 +18,7 @@ Lines = Iterator[Record | Missing]
 TREE = "boxes of a tree that sees the labels"
 ONE_HOT, NUMBERS = "", ", cells as numbers"
 SCORED_BY = {"trees": 40, "folds": 3}
-"""The reader's forest on the other tables: sizes that tell methods apart on few rows in little time."""
+"""The reader's forest on the other tables: sizes that distinguish methods on few rows in little time."""
 
 
 def _adult(given: Given) -> pd.DataFrame:

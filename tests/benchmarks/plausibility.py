@@ -5,7 +5,7 @@ Run it:  python tests/benchmarks/plausibility.py [--methods dp-marginals dp-fore
 
 Each line is the mean over seeds against the source, its numbers clamped to the bounds of the policy:
 
-* whole: share of the columns of whole numbers in which every cell is whole and of an integer type;
+* whole: share of the columns of integers in which every cell is whole and of an integer type;
 * spikes: largest difference of the share of the commonest value of a number;
 * mean, sd: largest difference of a mean, in standard deviations, and of a standard deviation, as a share of it;
 * rules: largest share of rows that break a rule of the table (the source breaks hardly any);
@@ -70,7 +70,7 @@ class Table:
 
 
 def _declared(frame: pd.DataFrame, target: str, bounds: Mapping[str, tuple[float, float]]) -> dict[str, dict[str, Any]]:
-    """Return columns of a public table: whole numbers as such, bounds as given or those of the table."""
+    """Return columns of a public table: integers as such, bounds as given or those of the table."""
     columns: dict[str, dict[str, Any]] = {}
     for name in frame.columns:
         role = "target" if name == target else "quasi_identifier"

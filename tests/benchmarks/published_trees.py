@@ -10,7 +10,7 @@
 Forests of several trees are decided by each of the three votes; the noise is the same for all three.
 Times are measured by `tree_times.py`.
 
-Adult is UCI's split, 32,561 / 16,281 rows; the domains are the codebook's. The forest without noise stands beside the
+Adult is UCI's split, 32,561 / 16,281 rows; the domains are the codebook's. The forest without noise is beside the
 others as what privacy costs. Accuracy alone flatters the majority (.7638 on Adult): balanced accuracy and AUC stand
 beside it.
 

@@ -32,7 +32,7 @@ from anonkit.published.channels.response_matrix import ResponseMatrix
 from anonkit.published.channels.transformed_response import PUBLISHED, TransformedResponse
 
 SIZES = (2, 5, 8, 12, 16, 42)
-"""Categories of the six categorical columns; two numbers and a label of two classes stand beside them."""
+"""Categories of the six categorical columns; two numbers and a label of two classes are beside them."""
 KEY = bytes(range(32))
 
 

@@ -5,7 +5,7 @@
 
 A table is halved three times: a method chooses its recoding on half A, which is released, and three models that are
 trained on the release are scored on half B, recoded like it. R² is that of the best of the three models, the same three
-for everybody. `quartiles` is what numeric targets were before: their quartiles, told apart as classes.
+for everybody. `quartiles` is what numeric targets were before: their quartiles, distinguished as classes.
 
 FOLDER holds the tables as CSV: `diabetes.csv` (scikit-learn's, unscaled), `randhie.csv`, `fair.csv` and `anes96.csv`
 (of statsmodels), written by `to_csv(index=False)`. Adult is read from `../shared/data`.

@@ -50,7 +50,7 @@ def made(rows: int, seed: int, setting: dict[str, Any]) -> tuple[pd.DataFrame, A
 
 
 def scored(rows: int, seed: int, setting: dict[str, Any], test: Any) -> tuple[float, float, float]:
-    """Return the mean score of five folds on true rows, on released rows by the scorer, and on them as they stand."""
+    """Return the mean score of five folds on true rows, on released rows by the scorer, and on them as they are."""
     released, params = made(rows, seed, setting)
     target = "customer_value"
     truth = np.array(test[target].to_pylist(), dtype=object)

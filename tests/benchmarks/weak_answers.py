@@ -4,7 +4,7 @@ Run it:  python tests/benchmarks/weak_answers.py [--seeds 5] [--epsilons .1 .25 
 
 NAME is one of the other tables of `dp_forest.py` ("seven classes"), `others` all that are named here. The constants of
 the shrinkage were chosen on the simulated customers; which answers are sets follows from epsilon and the sizes of the
-domains, no table had a part in it. The figures stand on the page of rr.
+domains, no table had a part in it. The figures are on the page of rr.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def _contents(folder: Path) -> set[str]:
 
 
 def test_files_appear_together(tmp_path: Path) -> None:
-    """After a commit all files stand there, and no trace of the staging."""
+    """After a commit all files are there, and no trace of the staging."""
     staging = _stage(tmp_path, "new")
     assert not _contents(tmp_path)
     staging.commit(["out.a", "out.b"])

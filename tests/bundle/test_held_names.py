@@ -144,7 +144,7 @@ def test_what_was_exported_is_read_under_the_same_address(table: str, release: P
 
 @pytest.mark.parametrize("target", [SQLITE, DUCKDB])
 def test_a_table_in_other_capitals_is_not_replaced_unasked(target: str, release: Path, tmp_path: Path) -> None:
-    """To these databases it is the same table: it stands there already, and stays."""
+    """To these databases it is the same table: it is there already, and stays."""
     place = target.format(tmp_path)
     kind = sqlite3 if target is SQLITE else duckdb
     with closing(kind.connect(place.partition(":///")[2])) as base:  # type: ignore[attr-defined]

@@ -70,7 +70,7 @@ def _contents(folder: Path) -> dict[str, str]:
 @example(["k", "k.anonkit-1-aa"], 9)
 @example(["k", "k.anonkit-1-0000000a"], 3)
 def test_a_killed_change_is_finished_under_any_name_and_no_other_is_touched(stems: list[str], stop: int) -> None:
-    """One generation stands there after recovery, and what a neighbour with a similar name prepares stays."""
+    """One generation is there after recovery, and what a neighbour with a similar name prepares stays."""
     killed, neighbour = stems
     with TemporaryDirectory() as made:
         folder = Path(made)

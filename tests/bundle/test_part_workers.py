@@ -41,7 +41,7 @@ def test_workers_read_while_they_are_asked_to(tmp_path: Path) -> None:
 
 
 def test_a_failure_ends_the_reading_of_workers() -> None:
-    """Nobody reads any more when what they were asked for was not had."""
+    """Nobody reads any more when the requested data was not had."""
     with pytest.raises(KeyError), read_by(Elsewhere()):
         raise KeyError
     assert workers_for([Path("a"), Path("b")]) is None

@@ -81,7 +81,7 @@ WRITINGS: dict[str, Callable[[anonkit.Release], object]] = {
 
 @pytest.mark.parametrize("way", WRITINGS)
 def test_what_a_platform_writes_of_a_release_has_no_word_of_the_owner(way: str, release: anonkit.Release) -> None:
-    """Neither a key nor a value that is told to the owner alone."""
+    """Neither a key nor a value that is reported to the owner alone."""
     marked = release.with_owner({"PLANTED-KEY": {"deep": "PLANTED-VALUE"}})
     assert marked.owner == {"PLANTED-KEY": {"deep": "PLANTED-VALUE"}}
     assert release.owner["source"]
@@ -97,7 +97,7 @@ def test_the_measures_end_with_their_release(release: anonkit.Release) -> None:
 
 
 def test_the_figures_of_a_release_are_plain_json(release: anonkit.Release, folder: Path) -> None:
-    """Paths, hashes of what stands there, the claim and the figures of the report, and nothing that JSON lacks."""
+    """Paths, hashes of what is there, the claim and the figures of the report, and nothing that JSON lacks."""
     document = release.to_dict()
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert document["dry_run"] is False

@@ -49,7 +49,7 @@ def test_objects_are_put_read_listed_and_deleted(bucket: S3Bucket, tmp_path: Pat
 
 
 def test_a_condition_is_met_or_nothing_is_put(bucket: S3Bucket) -> None:
-    """Nothing must stand there, or the very version that was read."""
+    """Nothing must be there, or the very version that was read."""
     bucket.put_if("key", b"first", None)
     with pytest.raises(ConditionUnmetError):
         bucket.put_if("key", b"second", None)

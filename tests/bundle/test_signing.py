@@ -258,7 +258,7 @@ def test_an_encrypted_key_needs_its_password(
 def test_an_old_signature_does_not_outlive_its_release(
     small_customers: pa.Table, keys: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """A release that replaces a signed one is signed anew, or stands there without a signature."""
+    """A release that replaces a signed one is signed anew, or is there without a signature."""
     output = tmp_path / "out.parquet"
     release(small_customers, output, sign=keys[0])
     again = release(small_customers, output, force=True)

@@ -118,7 +118,7 @@ def on_first(make: Callable[[str], Edit]) -> Edit:
 
 
 def source_cells(name: str) -> Edit:
-    """Put values that tell every row apart into a column."""
+    """Put values that distinguish every row into a column."""
     return cells(name, lambda column: pa.array([f"{number}" for number in range(len(column))]))
 
 

@@ -1,7 +1,7 @@
 """Every change of one place of a release's documents: a key or a leaf deleted, of another type, or of another value.
 
 A place is told by its document and its keys, list positions as `[]`: places of one name hold the same kind of thing, so
-that a few of them stand for all where there is not the time to try each.
+that a few of them represent all where there is not the time to try each.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _places(document: Any, path: Path_ = ()) -> Iterator[tuple[Path_, Any]]:
 
 
 def _changes(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the ways in which one value is changed, with what then stands there."""
+    """Yield the ways in which one value is changed, with the new value."""
     yield "deleted", DELETED
     if value is not None:
         yield "null", None

@@ -33,7 +33,7 @@ def test_a_check_of_the_source_that_says_otherwise_fails(change: dict[str, Any])
 
 
 def test_a_check_that_stands_twice_or_is_invented_fails() -> None:
-    """Every check that is made stands there once, as it comes out now."""
+    """Every check that is made is there once, as it comes out now."""
     assert verified().passed
     assert not verified(MADE.to_dict()).passed
     other = {**MADE.to_dict(), "observed": 12}

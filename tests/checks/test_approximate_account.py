@@ -1,4 +1,4 @@
-"""The account of an (epsilon, delta) release: lines and their sum, held against enumeration."""
+"""The account of an (epsilon, delta) release: lines and their sum, against enumeration."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def _failed(output: Path) -> list[str]:
 
 
 def test_entries_are_files_of_the_release(folder: Path) -> None:
-    """They stand beside it, in the descriptor with their hashes, in to_dict, and are validated."""
+    """They are beside it, in the descriptor with their hashes, in to_dict, and are validated."""
     for name, words in (("rr", WORDS), ("nb", WORDS), ("k", ("croissant",))):
         release = anonkit.load(folder / f"{name}.parquet")
         descriptor = json.loads((folder / f"{name}.datapackage.json").read_bytes())
@@ -176,7 +176,7 @@ def test_entries_are_files_of_the_release(folder: Path) -> None:
 
 
 def test_the_croissant_file_describes_every_file_and_column(folder: Path) -> None:
-    """As Croissant 1.1 has them: hashes of what stands there, a field a column with its type, read from the data."""
+    """As Croissant 1.1 has them: hashes of what is there, a field a column with its type, read from the data."""
     for name in ("rr", "nb", "k"):
         document = json.loads((folder / f"{name}.croissant.json").read_bytes())
         assert document["conformsTo"] == "http://mlcommons.org/croissant/1.1"
@@ -274,7 +274,7 @@ def test_a_release_in_memory_has_no_entries(customers: pa.Table) -> None:
 def test_a_changed_entry_does_not_validate(
     word: str, old: bytes, new: bytes, customers: pa.Table, tmp_path: Path
 ) -> None:
-    """Nor one that is consistent with a forged descriptor, nor one that is gone or stands there unlisted."""
+    """Nor one that is consistent with a forged descriptor, nor one that is gone or is there unlisted."""
     output = tmp_path / "out.parquet"
     _release(customers, output, method="rr", epsilon=3.0, emit=WORDS)
     entry = anonkit.load(output).place.by_role()[word]  # type: ignore[union-attr]

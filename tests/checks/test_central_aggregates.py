@@ -351,7 +351,7 @@ def test_noise_of_whole_numbers_is_nearer_to_zero_than_its_margin_says() -> None
 
 
 def test_a_grid_of_numbers_is_one_grid_to_both_codes() -> None:
-    """Bounds of any size, of few or many places; whole numbers and short decimals keep their value."""
+    """Bounds of any size, of few or many places; integers and short decimals keep their value."""
     for low, high in ((17, 90), (-2.5, 40), (0, 1), (-1e-3, 2e-3), (1e6, 1e6 + 1), (-3e8, 5), (0.1, 0.3)):
         fine = RoundingGrid.fine(low, high)
         theirs = NumberSteps.over(low, high, 1, fine.exponent)

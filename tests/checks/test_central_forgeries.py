@@ -153,7 +153,7 @@ def first_cells_of_bins(files: Files) -> None:
 
 
 def in_line(files: Files) -> None:
-    """Bring lines, epsilon, sentences and budget in line with the account as it stands now."""
+    """Bring lines, epsilon, sentences and budget in line with the account as it is now."""
     for line in files.params["accounting"]:
         line["epsilon"] = float(Fraction(line["rate"] * line["sensitivity"] * line["times"], 1 << 52))
     found, told = published_account(files.params), files.report["guarantee"]
@@ -827,7 +827,7 @@ def test_rows_in_no_place_of_the_domain_are_damage(releases: dict[str, Files], t
 
 
 def test_the_cut_before_missing_has_no_value(releases: dict[str, Files]) -> None:
-    """A tree may tell missing from every number: that cut stands at no number, and the tree passes."""
+    """A tree may tell missing from every number: that cut is at no number, and the tree passes."""
     files = releases["dp-forest"].copy()
     age = next(one for one in files.params["attributes"] if one["name"] == "age")
     files.params["trees"][0][0] = {**LAST_CUT, "at": age["domain"]["cells"] - 1}
@@ -841,6 +841,6 @@ def test_the_cut_before_missing_has_no_value(releases: dict[str, Files]) -> None
     [("multiway", 1, 0), ("multiway", 5, 1), ("one-vs-rest", 2, 1), ("one-vs-rest", 5, 5), ("taxonomy", 5, 1)],
 )
 def test_a_column_has_so_many_splits(split: str, categories: int, splits: int) -> None:
-    """Nothing divides one value; two are told from each other in one way."""
+    """Nothing divides one value; two are distinguished in one way."""
     domain = domain_of({"categories": [f"c{at}" for at in range(categories)], "has_missing": False}, "category")
     assert PublicColumn(name="x", domain=domain, split=split).n_splits == splits

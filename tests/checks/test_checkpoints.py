@@ -271,7 +271,7 @@ def test_the_example_blocks_publication(repository: Path, capsys: pytest.Capture
 
 
 def test_an_expectation_is_rendered_for_a_page_of_its_own(frame: pd.DataFrame, tmp_path: Path) -> None:
-    """With the same words, whose names stand for something."""
+    """With the same words, whose names represent something."""
     from anonkit.checks import expectations as ax
 
     context = quiet_context()

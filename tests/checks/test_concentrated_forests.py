@@ -90,7 +90,7 @@ def claim(files: Files, promise: ApproximateDP | CentralDP) -> None:
 
 
 def ask(files: Files, **parameters: Any) -> None:
-    """Ask for something else, wherever parameters stand."""
+    """Request something else, wherever parameters stand."""
     for place in (files.params["parameters"], files.params["method_parameters"], files.report["method"]["parameters"]):
         place.update(parameters)
 
@@ -216,7 +216,7 @@ def test_releases_of_earlier_versions_are_read_as_they_were(pure: Files) -> None
 
 
 def test_the_account_of_found_domains_holds_both(searched: Files) -> None:
-    """Thresholds have half of delta, the histograms the other; what is paid in epsilon stands beside."""
+    """Thresholds have half of delta, the histograms the other; what is paid in epsilon is beside."""
     mechanisms = {line["mechanism"] for line in searched.params["accounting"]}
     assert {"thresholded-laplace", "discrete-gaussian", "discrete-laplace"} <= mechanisms
     assert 19.9 < approximate_loss(searched.params, Fraction(1e-3)).epsilon <= 20.0

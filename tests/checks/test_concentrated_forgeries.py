@@ -41,7 +41,7 @@ def claim(files: Files, promise: ApproximateDP | CentralDP) -> None:
 
 
 def ask(files: Files, **parameters: Any) -> None:
-    """Ask for something else, wherever parameters stand."""
+    """Request something else, wherever parameters stand."""
     for place in (files.params["parameters"], files.params["method_parameters"], files.report["method"]["parameters"]):
         place.update(parameters)
 
@@ -158,7 +158,7 @@ def test_a_delta_that_is_not_taken_is_refused(files: Files, tmp_path: Path) -> N
 
 
 def test_the_lines_of_a_true_release_add_up(files: Files) -> None:
-    """Line by line, and converted: just below what was asked for."""
+    """Line by line, and converted: just below what was requested."""
     total = sum((rho_of(one) for one in files.params["accounting"]), Fraction(0))
     found = epsilon_of(total, Fraction(1e-5))
     assert 0.999 < found <= 1

@@ -114,7 +114,7 @@ def test_missing_cells_and_kept_columns_have_no_labels() -> None:
 
 
 def test_what_json_would_round_stays_a_text() -> None:
-    """Dates are texts, and so are whole numbers and decimals of more digits than readers of JSON keep."""
+    """Dates are texts, and so are integers and decimals of more digits than readers of JSON keep."""
     axis = {"name": "x", "kind": "intervals", "missing": False}
     cuts = {
         "2020-02-01": "2020-02-01",

@@ -84,7 +84,7 @@ def folder_of(table: pa.Table, folder: Path, each: int) -> Path:
 
 
 class Drawn:
-    """A random table of few rows, in files of fewer, and what is asked of it."""
+    """A random table of few rows, in files of fewer, and what is requested of it."""
 
     def __init__(self, seed: int, folder: Path) -> None:
         self.random = random.Random(seed)

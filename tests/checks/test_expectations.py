@@ -45,7 +45,7 @@ def test_every_backend_finds_the_same(
     backend: str, unit: str | None, frame: pd.DataFrame, context: Any, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """k, l and t as the independent recount has them, of rows and of people; null is a value of a class, not of an
-    attribute unless declared; what is asked beyond fails; k is given at run time.
+    attribute unless declared; what is requested beyond fails; k is given at run time.
     """
     from anonkit.checks import expectations as ax
 
@@ -168,7 +168,7 @@ def test_a_list_as_long_as_the_frame_is_no_column(context: Any, tmp_path: Path) 
 def test_what_could_not_be_measured_is_not_a_broken_promise(
     frame: pd.DataFrame, context: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A metric that raises is `success: False` like one that was not met: told apart here."""
+    """A metric that raises is `success: False` like one that was not met: distinguished here."""
     from anonkit.checks import batch_counts
     from anonkit.checks import expectations as ax
 

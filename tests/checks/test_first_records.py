@@ -23,7 +23,7 @@ def bare(folder: Path, text: str, name: str = "in.csv") -> Path:
 
 @pytest.mark.parametrize("name", ["in.csv", "in.txt"])
 def test_a_record_is_no_header(tmp_path: Path, name: str) -> None:
-    """Columns that it does not have are asked for: the refusal does not list its cells."""
+    """Columns that it does not have are requested: the refusal does not list its cells."""
     path = bare(tmp_path, f"25,F,Xqvwj\n{ROWS.replace(chr(10), ',Xqvwj' + chr(10))}", name)
     with pytest.raises(ChoiceError, match="looks like a record, not names: 2 of its 3 cells") as refusal:
         anonkit.validate(path, quasi_identifiers=["age"], k=1)

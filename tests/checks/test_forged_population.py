@@ -183,7 +183,7 @@ def test_nobody_of_the_table_is_in_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("basis", ["table", "file"])
 def test_a_plain_table_against_a_population(tmp_path: Path, basis: str) -> None:
-    """Cells are compared as they stand; with single rows the models for unique people have something to say."""
+    """Cells are compared as they are; with single rows the models for unique people have something to say."""
     import pyarrow.csv
 
     table, everybody = people(30), people(600)

@@ -44,7 +44,7 @@ def test_a_file_that_is_none_is_an_error_without_cells(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("cells", "passed"), [([1.5, 2.25, None], True), ([1.5, math.inf], False)])
 def test_a_clear_number_may_be_any_finite_one(tmp_path: Path, cells: list[float | None], passed: bool) -> None:
-    """It stands on no grid and may be missing; what is infinite is no number."""
+    """It is on no grid and may be missing; what is infinite is no number."""
     assert checks_of(tmp_path, table_of(None, TransformedResponse.clear()), pa.array(cells))["domain:x"] is passed
 
 

@@ -182,7 +182,7 @@ def _no_blind_answers(files: Files) -> None:
 
 
 def _answer_more(files: Files) -> None:
-    """Show a second answer in a row that was asked for one."""
+    """Show a second answer in a row of one answer."""
     asked = files.table.column(files.params["asked_column"]).to_pylist()
     name = next(one["name"] for one in files.params["attributes"] if one["type"] == "category")
     column = files.table.column(name).combine_chunks()

@@ -219,7 +219,7 @@ def _table(losses: list[RandomizedResponse], asked: str | None, label: Randomize
 
 @given(epsilons=st.lists(st.floats(0.01, 20), min_size=1, max_size=6), one=st.booleans(), label=st.booleans())
 def test_losses_add_up_unless_a_row_gives_one_answer(epsilons: list[float], one: bool, label: bool) -> None:
-    """The loss of a row is that of the product of the quotients, or of the largest, and never above what was asked."""
+    """The loss of a row is that of the product of the quotients, or of the largest, and at most the request."""
     made = [RandomizedResponse.from_epsilon(3, epsilon) for epsilon in epsilons]
     found = published_loss(_table(made, "asked" if one else None, made[0] if label else None))
     quotients = [worst_of(each.weights()) or Fraction(0) for each in made]

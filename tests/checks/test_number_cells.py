@@ -1,4 +1,4 @@
-"""Cells of whole numbers and decimals: written a second time as methods have them, and refused where they are not."""
+"""Cells of integers and decimals: written a second time as methods have them, and refused where they are not."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ ROWS = ["dp-nb", "dp-forest", "dp-marginals", "edprf", "errph", "rr"]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_true_releases_validate(releases: dict[str, Files], kind: str, tmp_path: Path) -> None:
-    """Whole numbers are `int64`, decimals floats, whatever the method."""
+    """Integers are `int64`, decimals floats, whatever the method."""
     table = releases[kind].table
     if kind in ROWS:
         assert table.schema.field("age").type == pa.int64()
@@ -215,7 +215,7 @@ def test_true_releases_validate(releases: dict[str, Files], kind: str, tmp_path:
     ids=["floats", "fractions", "between", "any", "other step", "other bounds", "coarser", "more cells", "text"],
 )
 def test_forged_numbers_are_refused(releases: dict[str, Files], kind: str, edit: Edit, tmp_path: Path) -> None:
-    """A fractional cell in a column of whole numbers, bins that do not fit, or a type stated otherwise."""
+    """A fractional cell in a column of integers, bins that do not fit, or a type stated otherwise."""
     assert verdict(forged(releases[kind], edit, tmp_path))[0] != 0
 
 
@@ -226,7 +226,7 @@ ASSUMED = "That all numbers of {} are whole is public knowledge: the types of th
 
 @pytest.fixture(scope="module")
 def typed(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    """A release whose source says by its types that two columns hold whole numbers."""
+    """A release whose source says by its types that two columns hold integers."""
     rng = np.random.default_rng(5)
     table = pa.table({"a": rng.integers(0, 9, 200), "b": rng.integers(0, 9, 200), "y": rng.choice(["0", "1"], 200)})
     numbers = {name: {"role": "quasi_identifier", "bounds": [0, 9]} for name in ("a", "b")}

@@ -73,7 +73,7 @@ def _parts(table: pa.Table, folder: Path) -> Path:
 
 
 def _turned_parts(table: pa.Table, folder: Path) -> Path:
-    """Files whose columns stand in another order than those of the first."""
+    """Files whose columns are in another order than those of the first."""
     data = _parts(table, folder)
     for part in parts_of(data)[1:]:
         rows = pq.read_table(part, partitioning=None)
@@ -88,7 +88,7 @@ def _oddly_called(table: pa.Table, folder: Path) -> Path:
 
 
 def _partitioned(table: pa.Table, folder: Path) -> Path:
-    """Folders that stand for a column of another name."""
+    """Folders that represent a column of another name."""
     data = folder / "t.parquet"
     for at, start in enumerate((0, N // 2)):
         (data / f"day={at}").mkdir(parents=True)
@@ -188,7 +188,7 @@ def test_what_is_counted_does_not_depend_on_names(names: list[str], data: st.Dat
 def test_workers_count_each_column_by_its_own_name(
     people: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Combinations that workers count, and rows that they hand each other, are of the columns that were asked for."""
+    """Combinations that workers count, and rows that they hand each other, are of the columns that were requested."""
     rows = pa.table({"Age": [at % 2 for at in range(N)], "age": [at % 5 for at in range(N)], "AGE": list(range(N))})
     expected = measure(rows, ["age"], sensitive=["Age"], unit=people, target="Age")
     data = _parts(rows, tmp_path)
@@ -202,7 +202,7 @@ def test_workers_count_each_column_by_its_own_name(
 
 
 def test_combinations_are_counted_of_files_that_one_worker_reads(tmp_path: Path) -> None:
-    """Each column stands in them under its own name."""
+    """Each column is in them under its own name."""
     data = _parts(_table(("Age", "age")), tmp_path)
     assert count_combinations(parts_of(data), ["age", "Age"]) is not None
     with read_by(Elsewhere()), combined(data, ["age", "Age"]) as lines:

@@ -40,7 +40,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory, small_customers: pa.Table) -
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_true_release_validates(shown: dict[str, Files], method: str, tmp_path: Path) -> None:
-    """Numbers, labels and classes hold; k is counted on the columns as they stand, and reached."""
+    """Numbers, labels and classes hold; k is counted on the columns as they are, and reached."""
     data = forged(shown[method], lambda files: None, tmp_path)
     assert verdict(data) == (0, ())
     checks = {check.name: check for check in anonkit.validate(data).checks}
@@ -100,7 +100,7 @@ def _as_text(files: Files) -> None:
 
 
 def _two_of_one(files: Files) -> None:
-    """Let two columns stand for one another's bounds."""
+    """Let each of two columns have the bounds of the other."""
     files.params["bounds"]["income"] = copy.deepcopy(first(files)[1])
 
 
@@ -164,7 +164,7 @@ def test_a_damaged_block_cannot_be_checked(shown: dict[str, Files], block: Any, 
 
 
 def test_bounds_without_a_recoding_are_not_looked_at(releases: dict[str, Files], tmp_path: Path) -> None:
-    """A release with noise has no labels: its rows are checked as they stand."""
+    """A release with noise has no labels: its rows are checked as they are."""
     data = forged(releases["rr"], lambda files: files.params.update(bounds={}), tmp_path)
     assert "bound_names" not in {check.name for check in anonkit.validate(data).checks}
 
@@ -190,7 +190,7 @@ def test_bounds_without_a_recoding_are_not_looked_at(releases: dict[str, Files],
     ],
 )
 def test_the_words_of_a_label_tell_its_ends(label: str | None, whole: Any, fraction: Any) -> None:
-    """Of whole numbers both ends are in the interval, of others the highest is the first after it."""
+    """Of integers both ends are in the interval, of others the highest is the first after it."""
     assert bounds_of(label, whole=True) == whole
     assert bounds_of(label, whole=False) == fraction
 

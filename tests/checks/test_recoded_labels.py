@@ -23,7 +23,7 @@ JOBS = {"kind": "categories", "values": ["clerk", "miner", "nurse"], "missing": 
 @pytest.mark.parametrize("method", ["rfka", "datafly", "incognito"])
 @pytest.mark.parametrize("search_rows", [None, 160])
 def test_a_release_along_a_declared_tree_validates(method: str, search_rows: int | None, tmp_path: Path) -> None:
-    """Groups are called as the policy says, which stands in no file; also in a recoding found on a sample."""
+    """Groups are called as the policy says, which is in no file; also in a recoding found on a sample."""
     policy = Policy.from_dict({"columns": {"zip": {"role": "quasi_identifier", "tree": TREE}, "y": {"role": "target"}}})
     table = pa.table({"zip": [code for code in CODES for _ in range(60)], "y": ["n"] * 120 + ["j"] * 120})
     asked = {"k": 64, "trees": 5} if method == "rfka" else {"k": 64}
@@ -177,7 +177,7 @@ def test_levels_above_are_coarser_and_named_by_their_parts(
 
 
 def test_levels_above_are_not_shown_where_nothing_merged(tmp_path: Path) -> None:
-    """Declared levels stand in the params of every release; its rows show the labels alone."""
+    """Declared levels are in the params of every release; its rows show the labels alone."""
     column = {**AGES, "coarser": [["< 20", "< 20", ">= 20", ">= 20"]]}
     recoding = {"kind": "global", "columns": [column]}
 
@@ -196,7 +196,7 @@ def test_what_is_no_tree_of_boxes_is_refused(change: dict[str, Any]) -> None:
 
 
 def test_a_box_that_nothing_leads_to_is_refused() -> None:
-    """Each box stands once in the tree: one more would be told to readers, and checked by nobody."""
+    """Each box occurs once in the tree: one more would be told to readers, and checked by nobody."""
     nodes = [{"axis": 0, "left": [0], "children": [1, 2]}, None, None, None]
     with pytest.raises(ValueError, match="not every box is in the tree"):
         boxes_of({"axes": [JOBS], "nodes": nodes})

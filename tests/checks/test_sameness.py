@@ -1,4 +1,4 @@
-"""When two documents say the same: types, rounding, counts, names that stand twice."""
+"""When two documents say the same: types, rounding, counts, names that occur twice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_what_is_no_count_is_refused(value: object) -> None:
 
 
 def test_counts_and_names_are_read_as_they_stand() -> None:
-    """Zero is a count; a name that stands three times is two too many."""
+    """Zero is a count; a name that occurs three times is two too many."""
     assert counted(0) == 0
     assert repeated(["a", "b", "a", "a"]) == 2
     assert list(named([{"name": "a", "x": 1}])) == [("a", {"name": "a", "x": 1})]

@@ -82,7 +82,7 @@ def test_anybody_finds_the_figures_again(target: str, tmp_path: Path) -> None:
 
 
 def test_only_the_head_of_the_file_is_read(tmp_path: Path) -> None:
-    """The 10,000 rows behind those scored teach the model; what stands after them changes nothing."""
+    """The 10,000 rows behind those scored teach the model; what is after them changes nothing."""
     head, tail = _rows(10_300), _rows(300, seed=1)
     short = _written(head, tmp_path / "short.parquet")
     long = _written(pa.concat_tables([head, tail]), tmp_path / "long.parquet")

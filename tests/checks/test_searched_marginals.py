@@ -75,7 +75,7 @@ def claim(files: Files, promise: ApproximateDP | CentralDP) -> None:
 
 
 def claimed(epsilon: float, delta: float) -> Edit:
-    """Ask for, and claim, another epsilon and another delta."""
+    """Request, and claim, another epsilon and another delta."""
     return lambda files: claim(
         files, ApproximateDP(epsilon=epsilon, delta=delta, assumptions=tuple(files.params["assumptions"]))
     )

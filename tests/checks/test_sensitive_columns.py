@@ -163,7 +163,7 @@ def test_a_width_follows_from_the_table_and_the_rows_left_out(width: float, left
 def test_codes_and_categories_are_no_measures(
     name: str, cells: Any, more: dict[str, Any], width: float, expected: int
 ) -> None:
-    """Whole numbers under such a header, few of them, and declared categories have no width, unless it is declared."""
+    """Integers under such a header, few of them, and declared categories have no width, unless it is declared."""
     assert strange(cells, ReadValues(widths={name: width}, left_out=0, **more), name) == expected
 
 
@@ -330,7 +330,7 @@ def _all_ill(files: Files) -> None:
 
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_a_forged_sensitive_column_is_refused(original: Files, forgery: str, tmp_path: Path) -> None:
-    """Caps, widths, marks and what is asked agree with the table, and with the promise."""
+    """Caps, widths, marks and what is requested agree with the table, and with the promise."""
     refused(original, FORGERIES[forgery], tmp_path)
 
 

@@ -85,7 +85,7 @@ def workers(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, anonkit.Release]:
-    """Releases in four files that were made already, by what was asked."""
+    """Releases in four files that were made already, by what was requested."""
     return {}
 
 

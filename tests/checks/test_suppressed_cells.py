@@ -35,7 +35,7 @@ def test_figures_are_those_of_counting(people: list[tuple[str | None, str]]) -> 
 
 
 def test_a_table_with_suppressed_rows_says_so() -> None:
-    """Three suppressed rows are a class of three; k without them stands beside, and the check is of all rows."""
+    """Three suppressed rows are a class of three; k without them is beside, and the check is of all rows."""
     table = pa.table({"age": ["20"] * 10 + ["*"] * 3, "sex": ["f"] * 10 + ["*"] * 3})
     found = anonkit.validate(table, quasi_identifiers=["age", "sex"], k=5)
     assert not found.passed

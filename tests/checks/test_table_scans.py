@@ -21,7 +21,7 @@ def _sum(table: pa.Table | Path) -> int:
 
 
 def test_scans_side_by_side_see_their_own_tables() -> None:
-    """Two tables in memory stand under one name in two scans, and a table that one makes is not there in the other."""
+    """Two tables in memory are under one name in two scans, and a table that one makes is not there in the other."""
     with scanned(pa.table({"n": [1, 2]})) as (one, first), scanned(pa.table({"n": [30]})) as (other, second):
         one.execute("CREATE TEMP TABLE found AS SELECT 1 AS n")
 

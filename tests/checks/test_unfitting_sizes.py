@@ -20,7 +20,7 @@ from anonkit.errors import EngineError, ReleaseFormatError
 
 @pytest.mark.parametrize("raw", [[1, 2], [1, 2, 3, 4, 0], [1, 2, 3, 4, True], [1, 2, 3, 4, 5.0]])
 def test_sizes_of_people_are_five_whole_numbers_above_none(raw: list[Any]) -> None:
-    """Nothing else stands in a class of people."""
+    """Nothing else is in a class of people."""
     with pytest.raises(ValueError, match=r"^$"):
         _size(raw)
 

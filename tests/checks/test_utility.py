@@ -85,7 +85,7 @@ def test_a_release_that_is_its_source_differs_by_nothing() -> None:
 
 @pytest.mark.untraced
 def test_the_figures_of_the_source_are_the_same_whatever_the_release() -> None:
-    """A release without a feature guesses the commonest class, and changes nothing of what stands beside it."""
+    """A release without a feature guesses the commonest class, and changes nothing of what is beside it."""
     every = np.ones(400, dtype=bool)
     empty = RowsAsReleased(table=SOURCE.select([]), released=every, placed=every)
     half = RowsAsReleased(table=SOURCE.select(["z"]), released=np.arange(400) % 2 == 0, placed=every)

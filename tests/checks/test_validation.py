@@ -156,7 +156,7 @@ def test_more_can_be_asked_than_was_promised(untouched: Path) -> None:
 
 
 def test_any_table_can_be_checked(tmp_path: Path) -> None:
-    """A table that is no release: name the quasi-identifiers and what is asked."""
+    """A table that is no release: name the quasi-identifiers and what is requested."""
     frame = pd.DataFrame({"q": ["a"] * 3 + ["b"] * 2, "s": [1, 1, 2, 1, 2]})
     frame.to_csv(tmp_path / "in.csv", index=False)
     for table in (frame, tmp_path / "in.csv"):

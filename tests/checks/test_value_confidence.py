@@ -226,7 +226,7 @@ def test_people_are_told_as_a_count_by_hand_has_them(
 
 @pytest.mark.parametrize(("first", "long"), [(8, 8), (40, 8), (64, 8), (1 << 16, 1 << 12)])
 def test_a_long_table_is_read_once_to_the_same_figures(first: int, long: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Combinations of cells with the number of their rows stand for the rows, where there are far fewer of them."""
+    """Combinations of cells with the number of their rows represent the rows, where there are far fewer of them."""
     table = pa.table(
         {
             "q": ["a", "b", None, "b"] * 10,

@@ -104,7 +104,7 @@ def test_pandas_cells_are_read_as_values() -> None:
 
 
 def test_numbers_of_texts_count_as_those_of_their_spelling() -> None:
-    """The first of a spelling stands for all; declared categories are values."""
+    """The first of a spelling represents all; declared categories are values."""
     told = {1: "?", 2: "HIV", 3: "flu", 4: "hiv"}
     assert numbers_that_count(told, ReadValues(), "s") == {1: None, 4: 2}
     assert numbers_that_count(told, ReadValues(categories={"s": ["?"]}), "s") == {4: 2}

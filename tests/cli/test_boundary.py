@@ -221,7 +221,7 @@ def test_library_warnings_are_not_shown_where_a_thread_empties_the_filters() -> 
 
 
 def test_a_result_can_be_bad_news(capsys: pytest.CaptureFixture[str]) -> None:
-    """A failure in the outcome sets the exit code, and stands in the JSON beside the result."""
+    """A failure in the outcome sets the exit code, and is in the JSON beside the result."""
     outcome = Outcome(text="the result", document={"figure": 1}, failure=GuaranteeError("it broke", "mend it"))
     assert run(command_that(lambda: outcome), [], "test") == 1
     captured = capsys.readouterr()

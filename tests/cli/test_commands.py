@@ -50,7 +50,7 @@ def test_a_profile_is_shown_and_is_a_document(cli: Any, released: Path) -> None:
 
 
 def test_the_report_as_a_document(cli: Any, released: Path) -> None:
-    """--json has the report as it stands in the file."""
+    """--json has the report as it is in the file."""
     document = cli("report", released, "--json").document
 
     assert document["ok"] is True

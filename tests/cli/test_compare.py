@@ -19,7 +19,7 @@ def longer(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_people_get_a_table_and_a_page(cli: Any, longer: Path) -> None:
-    """One line a release, and the page where it was asked for; never over one that is there."""
+    """One line a release, and the page where it was requested; never over one that is there."""
     page = longer.with_name("f.html")
     asked = ("compare", longer, "--target", "income", "--methods", "mondrian", "--k", "3", "--identifier", "name")
     ran = cli(*asked, "--attacks", "10", "--output", page)
@@ -42,7 +42,7 @@ def test_what_is_refused_says_why(cli: Any, longer: Path) -> None:
 
 
 def test_the_target_is_that_of_the_policy(cli: Any, longer: Path) -> None:
-    """It need not be said twice; two targets are refused, and who names none is asked for one."""
+    """It need not be stated twice; two targets are refused, and so is a command without one."""
     policy = longer.with_name("policy.toml")
     asked = (
         "compare",

@@ -99,7 +99,7 @@ def test_a_recoding_that_no_ledger_knows_is_not_applied(
 def test_the_ledger_beside_the_params_is_found(
     cli: Any, tmp_path: Path, rows: list[str], january: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the pointer there, or because it stands there."""
+    """By the pointer there, or because it is there."""
     known = users_ledger()
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another user"))
     table = month(tmp_path / "2024-02", [line.replace("flu", "cold") for line in rows])

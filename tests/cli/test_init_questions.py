@@ -35,7 +35,7 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def asked(typed: str, **given: Any) -> tuple[Answers, str]:
-    """Return the answers of somebody who types, and what was asked."""
+    """Return the answers of somebody who types, and what was requested."""
     with CliRunner().isolation(input=typed) as streams:
         return GivenAnswers(**given).ask(GUESSED), streams[1].getvalue().decode()
 
@@ -94,7 +94,7 @@ def test_an_option_that_is_no_answer_is_refused(given: dict[str, str], error: ty
 
 
 def test_the_policy_holds_the_answers_and_the_last_line_is_a_command(cli: Any, people: Path) -> None:
-    """The policy loads as it stands; the command recommended for named recipients is k-anonymity."""
+    """The policy loads as it is; the command recommended for named recipients is k-anonymity."""
     ran = cli(
         "init", people.name, "--ask", "--yes", "--unit", "patient_name", "--sensitive", "illness", "--keep", "age",
         "--target", "outcome", "--dataset", "clinic",

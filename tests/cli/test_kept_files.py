@@ -110,7 +110,7 @@ def test_a_release_is_not_put_where_a_pattern_would_find_it(
 def test_a_pattern_that_would_not_find_the_release_is_no_hindrance(
     cli: Any, parquet: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
 ) -> None:
-    """A release may stand beside its source, in the folder above it, and under a name that another one begins with."""
+    """A release may be beside its source, in the folder above it, and under a name that another one begins with."""
     monkeypatch.chdir(parquet.parent)
     (parquet.parent / "within").mkdir()
     shutil.copy(parquet, parquet.parent / "within" / "part-00000.parquet")
@@ -118,7 +118,7 @@ def test_a_pattern_that_would_not_find_the_release_is_no_hindrance(
 
 
 def test_a_name_of_one_file_is_no_pattern(cli: Any, parquet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file whose very name has wildcards in it goes first, and stands for itself alone; so does a folder's."""
+    """A file whose very name has wildcards in it goes first, and represents itself alone; so does a folder's."""
     folder = parquet.parent / "in[out]*"
     folder.mkdir()
     named = folder / "p[ae]rt.parquet"
@@ -148,7 +148,7 @@ def test_a_batch_is_not_replaced_by_what_is_made_of_it(cli: Any, released: Path,
 
 
 def test_a_recipe_keeps_its_tables(cli: Any, table: Path) -> None:
-    """Each of several, under the names that stand in the recipe."""
+    """Each of several, under the names that are in the recipe."""
     visits = table.with_name("visits.parquet")
     people = pd.read_csv(table)
     pd.DataFrame({"who": people["name"], "days": range(len(people))}).to_parquet(visits)

@@ -106,7 +106,7 @@ def open_quote(path: Path) -> None:
 
 
 def twice(path: Path) -> None:
-    """A column stands twice."""
+    """A column occurs twice."""
     path.write_text("\n".join(["age,age,zip,sex,illness,income", *lines()[1:]]), encoding="utf-8")
 
 

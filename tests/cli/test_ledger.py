@@ -84,7 +84,7 @@ def test_the_name_of_a_dataset_is_no_place(cli: Any, table: Path, released: Path
 
 @pytest.fixture
 def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
-    """Let somebody sit at a terminal who gives one answer; return what is asked."""
+    """Let somebody sit at a terminal who gives one answer; return what is requested."""
 
     def answering(answer: str) -> list[str]:
         asked: list[str] = []
@@ -126,7 +126,7 @@ def test_a_try_out_is_asked_for_and_withdrawn(
 def test_nothing_is_asked_where_nobody_answers_or_nothing_was_replaced(
     cli: Any, table: Path, released: Path, at_a_terminal: Any
 ) -> None:
-    """Elsewhere the refusal begins with the way out; a release that stands beside is not asked for."""
+    """Elsewhere the refusal begins with the way out; a release that is beside is not requested."""
     refused = cli("release", table, released, *OTHER, "--force")
     assert refused.code == 1
     assert "Hint: anonkit ledger --withdraw 1 where it was never handed out" in refused.err
@@ -314,7 +314,7 @@ def test_a_ledger_is_created_once(cli: Any, tmp_path: Path) -> None:
 
 
 def test_what_is_handed_to_nobody_needs_no_ledger(cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The demo's customers are simulated: they stand in no ledger, and none is required for them."""
+    """The demo's customers are simulated: they are in no ledger, and none is required for them."""
     monkeypatch.setenv("ANONKIT_LEDGER", str(tmp_path / "ledger.sqlite"))
     monkeypatch.setenv("ANONKIT_LEDGER_REQUIRED", "1")
     assert cli("demo", "--folder", tmp_path / "demo", "--rows", "200", "--quiet").code == 0

@@ -83,7 +83,7 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]
 
 @pytest.fixture
 def terminal(cli: Any, monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """Run a command line with stdin and stderr at a pseudoterminal; return exit code, stdout and what stood there."""
+    """Run a command line with stdin and stderr at a pseudoterminal; return exit code, stdout and what was there."""
     monkeypatch.delenv("CI", raising=False)
 
     def call(*words: object) -> tuple[int, str, str]:

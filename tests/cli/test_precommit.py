@@ -79,7 +79,7 @@ def test_other_files_are_not_held(name: str, hook: re.Pattern[str]) -> None:
 def test_a_raw_table_under_the_name_of_a_release_is_held(
     released: Path, table: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The files of a release vouch for the table they were made with, and for no other that stands in its place."""
+    """The files of a release vouch for the table they were made with, and for no other that is in its place."""
     pq.write_table(csv.read_csv(table), released)
     assert main(["tables", str(released)]) == 1
     assert "is not the table of the release" in capfd.readouterr().err

@@ -1,4 +1,4 @@
-"""`--recipients`: whom a table is meant for stands in report, page and terminal, from wherever it was declared."""
+"""`--recipients`: whom a table is meant for is in report, page and terminal, from wherever it was declared."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_people_read_the_scores_as_text(cli: Any, bank: Path) -> None:
 
 
 def test_the_vote_of_a_forest_is_followed_and_told(cli: Any, bank: Path) -> None:
-    """As released, or as `--vote` says; what was done stands in the text and in the document."""
+    """As released, or as `--vote` says; what was done is in the text and in the document."""
     assert released(cli, bank, "--method", "edprf", "--epsilon", "4", "--vote", "sum", "--quiet").code == 0
     assert "sum: the class probabilities" in cli("reconstruct", bank / "out.parquet").out
     ran = cli("reconstruct", bank / "out.parquet", "--vote", "pooled", "--json")
@@ -115,7 +115,7 @@ def test_a_changed_loss_is_found(cli: Any, bank: Path) -> None:
 
 
 def test_the_estimator_is_chosen_and_told(cli: Any, bank: Path) -> None:
-    """Shares drawn in by their noise unless another estimator is asked for; the output says which."""
+    """Shares drawn in by their noise unless another estimator is requested; the output says which."""
     assert released(cli, bank, "--method", "errph", "--p-keep", "0.6", "--bins", "8").code == 0
     assert "shrunken: shares behind" in cli("reconstruct", bank / "out.parquet").out
     ran = cli("reconstruct", bank / "out.parquet", "--estimator", "published", "--test", bank / "test.csv", "--json")

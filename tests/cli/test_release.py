@@ -18,7 +18,7 @@ SUFFIXES = (".datapackage.json", ".params.json", ".parquet", ".report.html", ".r
 
 
 def names_beside(table: Path) -> list[str]:
-    """Return all that stands beside the table, staging folders included."""
+    """Return all that is beside the table, staging folders included."""
     return sorted(path.name for path in table.parent.iterdir() if path != table and path.name != POINTER)
 
 

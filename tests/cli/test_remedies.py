@@ -49,7 +49,7 @@ class Tried:
         return self.run(lines, path.name)
 
     def run(self, lines: str, table: str, *typed: str) -> Any:
-        """The same of a table that stands there."""
+        """The same of a table that is there."""
         recipe = self.folder / "recipe.toml"
         recipe.write_text(f'input = "{table}"\noutput = "out.parquet"\n{self.head}{lines}\n', encoding="utf-8")
         ran = self.cli("run", recipe, "--force", "--quiet", *self.typed, *typed)

@@ -45,7 +45,7 @@ def run(cli: Any, here: Path) -> Callable[[str], Any]:
 
 
 def test_the_page_runs(here: Path, server: Any, run: Callable[[str], Any]) -> None:
-    """Each command of its first block, as it stands there; that for a cluster is the same with other options."""
+    """Each command of its first block, as it is on the page; that for a cluster is the same with other options."""
     commands = blocks_of(PAGE)[0].text.replace("\\\n", " ").strip().splitlines()
     assert len(commands) == 5
     for command in commands:

@@ -1,4 +1,4 @@
-"""The command that `anonkit init` proposes is typed into a shell as it stands, whatever the source is called."""
+"""The command that `anonkit init` proposes is typed into a shell as it is, whatever the source is called."""
 
 from __future__ import annotations
 

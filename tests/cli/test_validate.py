@@ -121,7 +121,7 @@ NAMED = ("--release-as-is", "name")
 
 
 def test_any_table_can_be_asked(cli: Any, table: Path) -> None:
-    """A plain table with --qi and what is asked; names with commas in quotes, as in CSV."""
+    """A plain table with --qi and what is requested; names with commas in quotes, as in CSV."""
     assert cli("validate", table, *NAMED, "--qi", "sex", "--k", "30").code == 0
     assert cli("validate", table, "--qi", "sex", "--k", "30").code == 1
     assert cli("validate", table, *NAMED, "--qi", "sex,zip", "--k", "30").code == 1

@@ -61,7 +61,7 @@ def test_what_does_not_rise_in_the_table_is_never_held_to_rise(steps: list[list[
 
 
 def test_what_is_held_to_rise_shows_the_rise_that_it_rests_on() -> None:
-    """Steps alone may be within the spread; the whole way stands beside them, on the claimed side."""
+    """Steps alone may be within the spread; the whole way is beside them, on the claimed side."""
     ours = [measured("ours", k, [0.1 * k + (wave * (-1) ** k) for wave in (0.0, 0.06, -0.06, 0.05)]) for k in range(6)]
     verdict = claim(**{"is": "rises", "along": "k"}).judged(ours)
 
@@ -124,7 +124,7 @@ def test_last_bits_are_no_spread(values: list[float], told: str) -> None:
 
 
 def test_differences_are_of_the_same_rows_and_noise() -> None:
-    """Repeats that differ a lot from each other, and always in the same direction between systems, tell them apart."""
+    """Repeats that differ a lot from each other, and always in the same direction between systems, distinguish them."""
     ours = measured("ours", 1, [0.2, 0.5, 0.8, 0.9])
     theirs = measured("theirs", 1, [0.19, 0.48, 0.79, 0.88])
 

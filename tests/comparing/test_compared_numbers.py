@@ -11,7 +11,7 @@ from anonkit.comparing.frontier import frontier_page
 
 
 def test_a_number_is_compared_by_r2_beside_its_mean() -> None:
-    """The task is seen from the values; releases stand beside the rows as they are, models beside the mean."""
+    """The task is seen from the values; releases are beside the rows as they are, models beside the mean."""
     random = np.random.default_rng(0)
     age = random.integers(18, 80, 240)
     source = pd.DataFrame(

@@ -81,7 +81,7 @@ def test_a_noisy_distribution_is_reconstructed(shape: str) -> None:
 
 @pytest.mark.parametrize("by_class", [True, False])
 def test_a_tree_grows_on_corrected_numbers(by_class: bool) -> None:
-    """Noise as wide as the clusters: the tree still tells them apart, and without noise it is perfect."""
+    """Noise as wide as the clusters: the tree still distinguishes them, and without noise it is perfect."""
     (x, labels), (test, truth) = numbers(0), numbers(1)
     grids = [Grid(lower=0, upper=10, cells=20)] * 2
     noise = [TransformedResponse(multiplier=Draw(mean=1, variance=0), offset=Draw(mean=0, variance=2.0))] * 2

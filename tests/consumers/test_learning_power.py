@@ -113,7 +113,7 @@ def test_many_values_are_compared_by_the_commonest() -> None:
 
 
 def test_reconstruct_warns_and_says_how_many_rows_it_takes(tmp_path: Path) -> None:
-    """A tiny epsilon warns in Python and stands in the JSON document; enough rows do neither."""
+    """A tiny epsilon warns in Python and is in the JSON document; enough rows do neither."""
     hidden, enough = tmp_path / "hidden.parquet", tmp_path / "enough.parquet"
     policy = bank_customers_policy()
     anonkit.release(bank_customers(500, 0), method="rr", epsilon=0.1, policy=policy, seed=1, output=hidden, ledger=None)

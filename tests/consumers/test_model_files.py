@@ -64,7 +64,7 @@ def fitted(form: str) -> NaiveBayes:
 
 
 def awkward_rows() -> pd.DataFrame:
-    """True rows with missing, unseen and far-off values, edges of cells, and whole numbers."""
+    """True rows with missing, unseen and far-off values, edges of cells, and integers."""
     rng = np.random.default_rng(0)
     heights = np.concatenate([rng.uniform(-3, 15, 200), np.linspace(0, 12, 8), np.arange(12.0), [np.nan] * 5])
     colours = rng.choice(np.array([*COLOURS.values, "missing", "violet", None], dtype=object), len(heights))

@@ -42,7 +42,7 @@ def test_from_release_equals_fit_on_table_and_params(released: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "parquet", "arrow"])
 def test_a_test_table_may_come_in_any_form(released: Path, tmp_path: Path, kind: str) -> None:
-    """The same scores whatever file the true values stand in."""
+    """The same scores whatever file the true values are in."""
     path = tmp_path / f"test.{kind}"
     if kind == "parquet":
         pq.write_table(TEST, path)

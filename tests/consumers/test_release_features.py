@@ -71,7 +71,7 @@ def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
 
 
 def test_an_interval_is_its_lowest_value_its_highest_and_the_middle() -> None:
-    """Of whole numbers [20, 30) reaches to 29; open ends stop at the outermost cut; `*` and no cell are all of it."""
+    """Of integers [20, 30) reaches to 29; open ends stop at the outermost cut; `*` and no cell are all of it."""
     got = features_of(params_of(AGE), age=["[20, 30)", "[30, 40)", "< 20", ">= 40", "*", None])
 
     expected = [[20, 29, 24.5], [30, 39, 34.5], [19, 19, 19], [40, 40, 40], [20, 40, 30], [20, 40, 30]]
@@ -176,7 +176,7 @@ def test_a_value_about_which_the_release_says_nothing_has_equal_shares() -> None
 
 
 def test_coarser_labels_of_a_merged_batch_are_read() -> None:
-    """A level above the labels stands for all its parts, also where rows are recoded by `apply`."""
+    """A level above the labels represents all its parts, also where rows are recoded by `apply`."""
     axis = {**AGE, "coarser": [["< 30", "< 30", ">= 30", ">= 30"], ["*"] * 4]}
     params = params_of(axis)
     params["recoding"]["merged"] = True
@@ -465,7 +465,7 @@ def test_only_k_anonymous_releases_have_such_cells(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", ["rfka", "mondrian"])
 def test_bounds_in_the_file_have_the_features_of_labels(method: str, tmp_path: Path) -> None:
-    """Rows that show intervals as two columns, in any library, are the labels they stand for; so are recoded rows."""
+    """Rows that show intervals as two columns, in any library, are the labels they represent; so are recoded rows."""
     parameters = {"trees": 5} if method == "rfka" else {}
     release = anonkit.release(
         TABLE, method=method, k=5, target=TARGET, seed=1, output=None, cells="bounds", **parameters

@@ -152,7 +152,7 @@ def test_the_outcome_for_machines_has_what_conditions_come_to(released: Path) ->
 @pytest.mark.parametrize("wrong", [{"n_rows": 1.5}, {"n_rows": "x"}, {"n_rows": True}, {"n_rows": -1}, {"seed": -1},
                                    {"seed": "x"}, {"batch_rows": 0}])  # fmt: skip
 def test_numbers_of_rows_that_are_none_are_refused_at_once(model: MarginalModel, wrong: dict[str, Any]) -> None:
-    """Before the first batch is asked for; whole numbers of numpy are whole numbers."""
+    """Before the first batch is requested; integers of numpy are integers."""
     with pytest.raises(ParameterError, match="must be an integer"):
         model.batches(**{"n_rows": 5, **wrong})
     if "batch_rows" not in wrong:

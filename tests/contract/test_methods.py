@@ -232,7 +232,7 @@ def test_the_published_parameters_have_the_stated_loss(name: str, made: Made, ta
 
 @pytest.mark.parametrize("name", CENTRAL)
 def test_the_published_account_adds_up_to_the_claim(made: Made) -> None:
-    """Epsilon, added up from the rates of params.json alone, is that of the report and at most what was asked."""
+    """Epsilon, added up from the rates of params.json alone, is that of the report and at most what was requested."""
     release = made.release
     found, report = published_account(json.loads(json.dumps(release.params))), release.report
     promise = report["guarantee"]
@@ -245,7 +245,7 @@ def test_the_published_account_adds_up_to_the_claim(made: Made) -> None:
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_drawn_rows_are_alike_and_their_loss_is_the_claim(name: str, made: Made) -> None:
-    """K over all columns, epsilon and delta come out of the files; how many rows there were stands nowhere."""
+    """K over all columns, epsilon and delta come out of the files; how many rows there were occurs nowhere."""
     release = made.release
     promise, released = release.report["guarantee"]["parameters"], release.to_arrow()
     counts = released.group_by(released.column_names).aggregate([([], "count_all")]).column("count_all")

@@ -43,7 +43,7 @@ VOLATILE = ("created", "utility")
 
 @dataclass(frozen=True)
 class Case:
-    """A table, how it is stored, and what is asked for."""
+    """A table, how it is stored, and what is requested."""
 
     table: pa.Table
     pieces: int
@@ -76,7 +76,7 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Draw a table in which every row stands several times, and a release of it."""
+    """Draw a table in which every row occurs several times, and a release of it."""
     table = draw(awkward_tables(max_rows=8)).given
     roles = {name: draw(st.sampled_from(ROLES)) for name in table.column_names}
     roles[table.column_names[0]] = "quasi_identifier"

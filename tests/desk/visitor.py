@@ -38,7 +38,7 @@ class Visitor:
         self.at = ""
 
     def get(self, path: str) -> str:
-        """Ask for a page; follow where it leads."""
+        """Request a page; follow where it leads."""
         self._ask("GET", path, [], b"")
         return self._followed(path)
 

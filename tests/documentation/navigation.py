@@ -109,7 +109,7 @@ def _folder(docs: Path, folder: str) -> list[str | Section]:
 
 
 def _once(entries: list[str | Section], seen: set[str]) -> list[str | Section]:
-    """Return the entries without pages that stood before, and without groups that are empty then."""
+    """Return the entries without pages that came before, and without groups that are empty then."""
     kept: list[str | Section] = []
     for one in entries:
         if isinstance(one, Section):

@@ -15,12 +15,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 WIDTH = 100
-"""Letters of a signature that stand on one line."""
+"""Letters of a signature that are on one line."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A definition, and the module that it stands in."""
+    """A definition, and the module that it is in."""
 
     module: str
     node: ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign
@@ -81,7 +81,7 @@ def _names(node: ast.stmt) -> list[str]:
 
 
 def _with_texts(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, str]]:
-    """Yield statements with the text that stands below each, those of `if` and `try` too."""
+    """Yield statements with the text that is below each, those of `if` and `try` too."""
     flat: list[ast.stmt] = []
     for node in body:
         if isinstance(node, ast.If | ast.Try):

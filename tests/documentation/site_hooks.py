@@ -86,7 +86,7 @@ def _inside(folder: str) -> list[str]:
 
 
 def page_of(name: str) -> str:
-    """Return where a file of the repository stands on the site, as a source of MkDocs."""
+    """Return where a file of the repository is on the site, as a source of MkDocs."""
     if name == "docs" or name.startswith("docs/"):
         inner = name.removeprefix("docs").removeprefix("/")
         return inner if (ROOT / name).is_file() else join(inner, INDEX)
@@ -98,7 +98,7 @@ def page_of(name: str) -> str:
 
 
 def rewritten(text: str, name: str) -> str:
-    """Return the text of a file of the repository with links that lead to where its targets stand on the site."""
+    """Return the text of a file of the repository with links that lead to where its targets are on the site."""
     lines = []
     for line, is_text in outside_fences(text):
         lines.append(_LINK.sub(lambda link: _relinked(link, name), line) if is_text else line)

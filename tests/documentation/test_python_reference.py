@@ -169,7 +169,7 @@ def test_what_pages_and_examples_import_is_in_the_reference(repository: Path, se
 
 
 def test_every_name_of_the_page_has_an_anchor_of_its_own(reference: ModuleType) -> None:
-    """`Release` and `release` are told apart in a link."""
+    """`Release` and `release` are distinguished in a link."""
     heads = re.findall(r"^### (.+)$", reference.PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     anchors = [reference.anchor(head) for head in heads]
     assert len(set(anchors)) == len(anchors)

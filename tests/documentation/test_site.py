@@ -45,7 +45,7 @@ def pages(site: Path) -> dict[str, Page]:
 
 
 def built(page: str) -> str:
-    """Return where a page of docs stands on the site."""
+    """Return where a page of docs is on the site."""
     return re.sub(r"(README)?\.md$", lambda end: "index.html" if end[1] else ".html", page)
 
 
@@ -160,7 +160,7 @@ def in_browser(folder: Path, address: str) -> str:
 @pytest.mark.slow
 @pytest.mark.browser
 def test_a_page_opened_as_a_file_searches(site: Path, tmp_path: Path) -> None:
-    """Without a server and a network a word finds the page that it stands in, also one with a hyphen."""
+    """Without a server and a network a word finds the page that it is in, also one with a hyphen."""
     shown = in_browser(tmp_path, f"{(site / 'index.html').as_uri()}?q=max-suppression")
     found = re.findall(r'<a href="([^"?#]+)[^"]*" class="md-search-result__link"', shown)
     assert any(link.endswith(("methods/rfka.html", "reference/cli.html")) for link in found), found

@@ -183,7 +183,7 @@ def test_a_format_that_would_have_to_guess_is_refused(kind: str, form: str | tup
     ],
 )
 def test_a_type_is_taken_or_not_without_a_look_at_a_cell(kind: str, given_type: pa.DataType, taken: bool) -> None:
-    """Whole numbers need a format; a day is no time of day."""
+    """Integers need a format; a day is no time of day."""
     assert CalendarReader(kind=CalendarKind(kind)).takes(given_type) is taken
 
 

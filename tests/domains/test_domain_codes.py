@@ -69,7 +69,7 @@ def test_a_category_is_known_by_its_text_or_its_decimal(array: pa.Array, codes: 
 
 
 def test_texts_alone_may_be_compared() -> None:
-    """A column of codes: 1 and 01 are two; a whole number is 1 in a column of floats too."""
+    """A column of codes: 1 and 01 are two; an integer is 1 in a column of floats too."""
     domain = Categories(values=("1", "01"), has_missing=True, texts_alone=True)
     assert codes_of_cells(_batch(pa.array(["1", "01", "1.0"])), "c", domain).tolist() == [0, 1, 2]
     assert codes_of_cells(_batch(pa.array([1.0, None])), "c", domain).tolist() == [0, 2]

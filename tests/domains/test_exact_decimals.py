@@ -1,4 +1,4 @@
-"""The one rule by which texts are numbers, and by which people are told apart: a text at a time, exactly."""
+"""The one rule by which texts are numbers, and by which people are distinguished: a text at a time, exactly."""
 
 from __future__ import annotations
 

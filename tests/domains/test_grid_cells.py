@@ -1,4 +1,4 @@
-"""Cells of the H3 grid as whole numbers: the arithmetic agrees with the library."""
+"""Cells of the H3 grid as integers: the arithmetic agrees with the library."""
 
 from __future__ import annotations
 

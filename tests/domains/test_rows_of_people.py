@@ -33,7 +33,7 @@ def test_each_person_may_have_a_limit_of_their_own() -> None:
 
 
 def test_what_is_drawn_of_one_person_does_not_depend_on_others() -> None:
-    """With the same words a person's rows stay or go alike, wherever they stand and whoever else is there."""
+    """With the same words a person's rows stay or go alike, wherever they are and whoever else is there."""
     mine = np.array([7, 3, 9], dtype=np.uint64)
     alone = drawn_rows(np.zeros(3, dtype=np.int64), 2, mine)
     for others in product([0, 2], repeat=3):

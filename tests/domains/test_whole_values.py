@@ -87,7 +87,7 @@ def test_decimals_are_exact() -> None:
 
 
 def test_params_say_the_step() -> None:
-    """A grid of whole numbers comes back from its params; one of any numbers has no step."""
+    """A grid of integers comes back from its params; one of any numbers has no step."""
     grid = Grid.over((0.4, 9.7), 4, has_missing=True, values=WholeValues.within(0.4, 9.7, 1))
     assert grid.to_params() == {"bounds": [1.0, 9.0], "cells": 4, "step": 1, "has_missing": True}
     assert Grid.from_params(grid.to_params()) == grid

@@ -106,7 +106,7 @@ def test_what_is_charged_on_a_path_is_what_was_planned(name: str) -> None:
 @pytest.mark.parametrize("name", CHOICES)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_the_published_account_of_every_choice_is_the_claim(name: str, epsilon: float) -> None:
-    """Added up by other code from JSON, at most what was asked; aligned budgets use all of it."""
+    """Added up by other code from JSON, at most what was requested; aligned budgets use all of it."""
     plan = plan_of(**CHOICES[name], epsilon=epsilon)
     found = published_account(json.loads(json.dumps(plan.accounting.to_params()))).epsilon
     assert found <= plan.accounting.epsilon

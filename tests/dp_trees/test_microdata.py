@@ -80,6 +80,6 @@ def test_rounding_keeps_each_weight_and_the_sum_within_one(weights: list[float])
 
 
 def test_no_rows_at_all_is_an_answer() -> None:
-    """A forest whose noisy total is not positive stands for an empty table."""
+    """A forest whose noisy total is not positive represents an empty table."""
     cells = cells_of(forest_of(*(LeafContent(counts=(-5, 1)) for _ in range(4))))
     assert rows_by_cell(cells, 1.0, UniformStream(Randomness.seeded(4))).sum() == 0

@@ -120,7 +120,7 @@ def test_undivided_counts_cost_their_number() -> None:
 
 
 def test_the_rows_of_children_are_those_of_the_noisy_counts() -> None:
-    """With hardly any noise they are the true ones; totals that were asked for apart tell of none."""
+    """With hardly any noise they are the true ones; totals that were measured separately tell of none."""
     selection = NoisyCounts(measure=noisy_information_gain)
     chosen = selection.choose(tables(3), 60 * ONE, TERMS, UniformStream(Randomness.seeded(6)))
     assert chosen.rows is not None

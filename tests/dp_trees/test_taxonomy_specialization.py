@@ -34,7 +34,7 @@ def plan_of(joint: bool, **more: object) -> SpecializationPlan:
 @pytest.mark.parametrize("joint", [True, False])
 @pytest.mark.parametrize("score", SCORES)
 def test_no_more_is_charged_than_planned(joint: bool, score: str) -> None:
-    """All draws of a run fit into the claim, whatever was chosen; the claim is what was asked for."""
+    """All draws of a run fit into the claim, whatever was chosen; the claim is what was requested."""
     plan = plan_of(joint, score=SCORES[score])
     for seed in range(5):
         specializer = _Specializer(plan, counter_of(CODES, LABELS), Randomness.seeded(seed))

@@ -49,7 +49,7 @@ def test_batches_do_not_matter(kind: str) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in ROWS if not kind.startswith("published")])
 @pytest.mark.parametrize(("trees", "epsilon"), [(1, 1.0), (25, 0.05), (25, 2.0), (100, 10.0)])
 def test_a_path_spends_what_a_row_may_lose_and_no_more(kind: str, trees: int, epsilon: float) -> None:
-    """The realised loss is within a millionth below what was asked."""
+    """The realised loss is within a millionth below what was requested."""
     rows = ROWS[kind](trees=trees)
     units = rows.path_units(Fraction(epsilon))
     line = Draw(purpose="path", mechanism=LAPLACE, rate=units, sensitivity=1, times=rows.times)

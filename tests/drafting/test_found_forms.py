@@ -156,7 +156,7 @@ def test_the_table_of_forms_sources_and_methods(tmp_path: Path, form: str, sourc
 
 
 def test_the_guide_lists_every_form() -> None:
-    """Each that is tested in every source stands in a table of the guide, and no other one is missing."""
+    """Each that is tested in every source is in a table of the guide, and no other one is missing."""
     guide = Path("docs/how-to/read-any-source.md").read_text(encoding="utf-8")
     listed = {cell.strip("`") for line in guide.splitlines() if line.startswith("| ") for cell in line.split("`")[1::2]}
     assert [name for name in TEXTS if name not in listed] == []
@@ -242,7 +242,7 @@ def test_whole_numbers_are_days_where_all_cells_are(name: str, cells: list[Any],
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.decimal128(19)])
 def test_days_are_read_from_numbers_of_any_type(tmp_path: Path, kind: pa.DataType) -> None:
-    """Found or declared: a missing cell makes the whole numbers of a data frame floats."""
+    """Found or declared: a missing cell makes the integers of a data frame floats."""
     days = [date(2020, 1, 31), None, date(2020, 2, 29)] * 8
     numbers = pa.array([day and int(day.strftime("%Y%m%d")) for day in days], pa.int64()).cast(kind)
     table = pa.table({"x": numbers, "g": ["u", "v"] * 12})
@@ -332,7 +332,7 @@ def test_pandas_missing_cells_stay_missing() -> None:
 
 
 def test_a_draft_declares_what_is_found_and_asks_what_is_not(tmp_path: Path) -> None:
-    """The draft loads as it stands, and a release by it reads the cells as one without it does."""
+    """The draft loads as it is, and a release by it reads the cells as one without it does."""
     table = _written().append_column("two", [["1,234", "5,678"] * 16])
     draft = anonkit.draft_policy(table)
     (tmp_path / "policy.toml").write_text(draft)

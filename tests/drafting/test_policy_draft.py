@@ -60,7 +60,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
 
 
 def parse(text: str) -> Policy:
-    """The policy a draft stands for."""
+    """The policy a draft represents."""
     return Policy.from_dict(tomllib.loads(text))
 
 
@@ -85,7 +85,7 @@ def uncommented(text: str) -> str:
 @settings(max_examples=100, deadline=None)
 @given(table=tables(), data=st.data())
 def test_any_table_gives_a_valid_policy(engine: Engine, table: pa.Table, data: st.DataObject) -> None:
-    """A draft is TOML without invisible characters and declares all columns in order, with the target asked for."""
+    """A draft is TOML without invisible characters and declares all columns in order, with the target requested."""
     target = data.draw(st.none() | st.sampled_from(table.column_names))
     text = draft_policy(table, target=target, engine=engine)
 
@@ -100,7 +100,7 @@ def test_any_table_gives_a_valid_policy(engine: Engine, table: pa.Table, data: s
 @settings(max_examples=60, deadline=None)
 @given(table=tables())
 def test_offered_categories_can_be_taken_over(engine: Engine, table: pa.Table) -> None:
-    """Uncommenting the offered categories gives a valid policy whose categories stand in the table ten times."""
+    """Uncommenting the offered categories gives a valid policy whose categories are in the table ten times."""
     policy = parse(uncommented(draft_policy(table, engine=engine)))
 
     for name, column in policy.columns.items():
@@ -331,7 +331,7 @@ def test_a_letter_for_missing_is_proposed_at_any_share(engine: Engine, count: in
     [([0, 1] * 100, True), ([1, 2, 3, 4, 5] * 40, True), (list(range(20)) * 10, False), ([0.5, 1.5] * 100, False)],
 )
 def test_few_whole_numbers_are_proposed_as_categories(engine: Engine, cells: list[float], codes: bool) -> None:
-    """As comments, with the reason: the draft as it stands changes nothing, and uncommented it is a policy."""
+    """As comments, with the reason: the draft as it is changes nothing, and uncommented it is a policy."""
     table = pa.table({"grade": cells, "y": ["a", "b"] * 100})
     text = draft_policy(table, engine=engine)
 

@@ -83,7 +83,7 @@ def test_other_names_are_not(engine: Engine, name: str) -> None:
 
 
 def test_a_name_with_few_values_is_a_code(engine: Engine) -> None:
-    """An `id` with a handful of values in hundreds of rows tells groups apart."""
+    """An `id` with a handful of values in hundreds of rows distinguishes groups."""
     assert profile(engine, "id", [1, 2, 3, 4, 5] * 40).identifier_reason is None
 
 

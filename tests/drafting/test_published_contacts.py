@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single values that reach a person are found in whatever stands around them; harmless ones are not."""
+"""Single values that reach a person are found in whatever is around them; harmless ones are not."""
 
 from __future__ import annotations
 

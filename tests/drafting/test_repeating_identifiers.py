@@ -53,7 +53,7 @@ def test_keys_addresses_and_names_with_a_birth_date_repeat(engine: Engine) -> No
 
 
 def test_a_declared_identifier_counts_by_its_name(engine: Engine) -> None:
-    """Whole numbers from 1 to 200 look like measurements; declared as an identifier they are a key that repeats."""
+    """Integers from 1 to 200 look like measurements; declared as an identifier they are a key that repeats."""
     table = visits(member=list(range(1, 201)), once=["x"] * 200)
     source = engine.scan(table, Policy())
     profiles = profiles_of(source, ["member"], engine)

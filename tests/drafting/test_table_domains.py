@@ -87,7 +87,7 @@ def test_every_category_is_shared_by_enough_people(
     least=st.integers(2, 12),
 )
 def test_enough_people_lie_beyond_every_bound(cells: list[tuple[int, float]], least: int) -> None:
-    """At either end as many different people as asked for have a number at or beyond the bound, or there is none."""
+    """At either end as many different people as requested have a number at or beyond the bound, or there is none."""
     whose = np.array([who for who, _ in cells])
     numbers = np.array([number for _, number in cells])
     bounds = bounds_of_people(numbers, whose, least)

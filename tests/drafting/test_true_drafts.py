@@ -15,7 +15,7 @@ BORN = pa.table({"born": [f"{13 + at % 16:02}.{1 + at % 12:02}.1980" for at in r
 
 
 def test_a_placeholder_does_not_parse(tmp_path: Path) -> None:
-    """Uncommented as it stands it is refused: bounds of an example had turned every date into one."""
+    """Uncommented as it is it is refused: bounds of an example had turned every date into one."""
     draft = draft_policy(BORN)
     assert '# bounds = ["FIRST DAY", "LAST DAY"]' in draft
     path = tmp_path / "policy.toml"

@@ -1,4 +1,4 @@
-"""Tables larger than memory: raw rows stand in a private folder, for as long as they are needed."""
+"""Tables larger than memory: raw rows are in a private folder, for as long as they are needed."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ DECLARED = [
 def test_declared_types_are_kept_to(
     tmp_path: Path, column: Column, texts: list[str], kind: pa.DataType, cells: list[Any]
 ) -> None:
-    """A declared type, domain or ladder decides how cells are read; whole numbers stay whole under bounds."""
+    """A declared type, domain or ladder decides how cells are read; integers stay whole under bounds."""
     path = tmp_path / "table.csv"
     path.write_bytes(delimited({"a": texts, "b": ["x"] * len(texts)}))
     table = read(path, Policy(columns={"a": column}))
@@ -255,7 +255,7 @@ def test_declared_types_are_kept_to(
 def test_a_cell_that_is_not_of_the_declared_type_is_named_by_its_row(
     tmp_path: Path, column: Column, texts: list[str], row: int, kind: str
 ) -> None:
-    """The message says where to look, not what stands there."""
+    """The message says where to look, not what is there."""
     path = tmp_path / "table.csv"
     path.write_bytes(delimited({"a": texts, "b": ["x"] * len(texts)}))
     with pytest.raises(SourceError, match=rf"column 'a': the cell in row {row} is not of type {kind}\n"):

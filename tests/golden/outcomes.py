@@ -10,12 +10,12 @@
 * **datapackage.json**: the fields of the data, and which files it lists.
 * What consumers learn: scores and the model.
 
-Whole numbers, words, keys and their order are compared exactly, everywhere. So is every float of the data and of
+Integers, words, keys and their order are compared exactly, everywhere. So is every float of the data and of
 params.json. A float elsewhere (p-values, the bound of a shuffled file, means of a model) is compared to eight digits:
 numpy's exp and log differ in the last bit from one processor to another.
 
 A mixture (`dp-marginals`) is fitted in floats of 32 bits, by hundreds of products of matrices that each processor adds
-up in an order of its own, and then rounded to whole numbers: these are others elsewhere (up to .4 % between processors
+up in an order of its own, and then rounded to integers: these are others elsewhere (up to .4 % between processors
 with and without instructions for 512 bits, 2 % of the smallest). Its weights, and the shares of each component, may
 move by .002 of their sum in all (.0007 was seen). What follows from them (the rows, figures that compare them with
 tables) is compared to the letter only where they are the very same; else by the number of rows, and to a thousandth of

@@ -22,7 +22,7 @@ CUSTOMERS = datasets.bank_customers(300, seed=7)
 """300 customers: six enumerated columns, five numeric ones."""
 
 NAMED = datasets.bank_customers(240, seed=8, rows_per_customer=2)
-"""120 people with two rows each, told apart by `customer_id`."""
+"""120 people with two rows each, distinguished by `customer_id`."""
 
 CUSTOMERS_POLICY = datasets.bank_customers_policy_toml()
 """Every domain declared."""
@@ -100,7 +100,7 @@ AWKWARD_SCHEMA = pa.schema(
     }
 )
 AWKWARD = pa.Table.from_pylist(awkward_rows(240, 11), schema=AWKWARD_SCHEMA)
-"""Texts, whole numbers, floats, decimals, days and truth values, all with holes."""
+"""Texts, integers, floats, decimals, days and truth values, all with holes."""
 NEXT_AWKWARD = pa.Table.from_pylist(awkward_rows(240, 12), schema=AWKWARD_SCHEMA)
 """The next batch of the same people's table."""
 

@@ -1,4 +1,4 @@
-"""The GitHub action: what it annotates, what it shows, and that its steps run as they stand in action.yml."""
+"""The GitHub action: what it annotates, what it shows, and that its steps run as they are in action.yml."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def test_a_step_says_what_it_releases_and_where(described: dict[str, Any]) -> No
 
 
 def test_what_is_handed_on_is_json_and_public(folder: Path) -> None:
-    """Plain JSON types, of which every figure stands in the report; the owner's measures are not in it."""
+    """Plain JSON types, of which every figure is in the report; the owner's measures are not in it."""
     release = make_release(folder / "recipe.toml", ledger=None)
     facts = public_facts(release)
     assert json.loads(json.dumps(facts)) == facts

@@ -56,7 +56,7 @@ def test_a_mean_that_discloses_one_number_is_withheld(numbers: list[float | None
 
 @pytest.mark.parametrize("numbers", [[99, 40, 10], [99, 10, 14.9], [10, 20, 30], [5.1, 45, 50]])
 def test_a_mean_at_the_edge_of_a_rule_is_shown(numbers: list[float]) -> None:
-    """Just beyond 10 %, just below 80 %: the mean, to whole numbers, as the size of the interval says."""
+    """Just beyond 10 %, just below 80 %: the mean, to integers, as the size of the interval says."""
     found, withheld = means_of(["a"] * 3, numbers, {"a": (0, 99)})
     assert found == {"a": float(round(sum(numbers) / 3))}
     assert sum(withheld.values()) == 1  # the class itself

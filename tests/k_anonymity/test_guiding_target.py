@@ -45,7 +45,7 @@ def test_one_word_among_numbers_makes_no_class_of_every_number() -> None:
 @settings(max_examples=20)
 @given(st.integers(2, 60), st.randoms())
 def test_many_classes_guide_as_few(n_classes: int, random: object) -> None:
-    """At most 32 are told apart: the commonest by themselves, the others as one, and who has none stays so."""
+    """At most 32 are distinguished: the commonest by themselves, the others as one, and who has none stays so."""
     counts = [1 + at for at in range(n_classes)]
     cells: list[object] = [f"c{at:03d}" for at, count in enumerate(counts) for _ in range(count)]
     random.shuffle(cells)  # type: ignore[attr-defined]

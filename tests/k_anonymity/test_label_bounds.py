@@ -37,7 +37,7 @@ def grouped(axis: IntervalAxis, groups: list[int]) -> Grouping:
 
 @st.composite
 def columns(draw: st.DrawFn, name: str = "x") -> tuple[Grouping, str]:
-    """Any groups of any intervals, of whole numbers or others, with and without missing."""
+    """Any groups of any intervals, of integers or others, with and without missing."""
     whole = draw(st.booleans())
     numbers = st.integers(-50, 50) if whole else st.floats(-50, 50).map(lambda number: number + 0.0)
     cuts = draw(st.lists(numbers, min_size=1, max_size=5, unique=True).map(sorted))
@@ -113,7 +113,7 @@ def one(column: Grouping, kind: str = "int64", shown: set[str | None] | None = N
 
 
 def test_whole_numbers_end_within_and_others_after_their_interval() -> None:
-    """[30, 40) is 30 and 39 of whole numbers, 30 and 40 of others; one number is itself; an open end is missing."""
+    """[30, 40) is 30 and 39 of integers, 30 and 40 of others; one number is itself; an open end is missing."""
     grouping = grouped(axis(20, 30, 40), [0, 1, 2, 3])
     assert one(grouping) == {"< 20": (None, 19), "[20, 30)": (20, 29), "[30, 40)": (30, 39), ">= 40": (40, None)}
     assert one(grouping, "double")["[30, 40)"] == (30, 40)
@@ -183,7 +183,7 @@ def test_a_label_without_bounds_is_never_written() -> None:
 
 
 def test_whole_numbers_that_became_floats_are_read_unless_two_became_one() -> None:
-    """pandas makes floats of whole numbers beside missing ones: beyond 2**53 they are the floats nearest to them."""
+    """pandas makes floats of integers beside missing ones: beyond 2**53 they are the floats nearest to them."""
     large, next_one = 2**60 + 1, 2**60 + 3
     column = BoundColumn(
         name="x",

@@ -61,7 +61,7 @@ def test_declared_widths_are_the_levels() -> None:
     "bounds", [(0.0, 1e-7), (-1.0, 1.0), (0.0, 1e12), (999.0, 1000.0), (0.0, 16.0), (1e15, 1e15 + 8)]
 )
 def test_bins_of_any_bounds_are_at_most_sixteen_or_so(bounds: tuple[float, float]) -> None:
-    """The finest level has no more than the bins asked for, and the ends that a round width leaves over."""
+    """The finest level has no more than the bins requested, and the ends that a round width leaves over."""
     levels = PublicLevels.of(NumericAttribute(name="n", bounds=bounds, has_missing=False))
     assert 5 <= levels.axis.size <= 18
     for finer, coarser in zip(levels.groups, levels.groups[1:], strict=False):

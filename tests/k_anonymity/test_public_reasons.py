@@ -41,7 +41,7 @@ def table(seed: int, rows: int = 120) -> pa.Table:
 @settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 1000))
 def test_no_reason_counts_rows_of_the_source(name: str, seed: int) -> None:
-    """No digit stands in a reason but those of k; importances have two digits; the owner has the figures in full."""
+    """No digit is in a reason but those of k; importances have two digits; the owner has the figures in full."""
     release = anonkit.release(table(seed), k=7, target="label", seed=seed, **METHODS[name])
 
     for column in release.report["columns"]:

@@ -1,4 +1,4 @@
-"""Recursive (c, l)-diversity is asked for as text or, in Python, as a pair of numbers."""
+"""Recursive (c, l)-diversity is requested as text or, in Python, as a pair of numbers."""
 
 from __future__ import annotations
 

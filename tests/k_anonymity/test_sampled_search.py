@@ -135,7 +135,7 @@ def test_what_the_policy_refuses_is_refused_on_all_rows(customers: pa.Table, eng
 
 
 def test_bounds_clamp_on_all_rows(customers: pa.Table, engine: LocalEngine) -> None:
-    """Top coding, when only a sample is searched: nobody above the bound is refused, left out, or told apart."""
+    """Top coding, when only a sample is searched: nobody above the bound is refused, left out, or distinguished."""
     narrow = Policy.from_dict({"columns": {"age": {"role": "quasi_identifier", "bounds": [18, 80], "ladder": "none"}}})
     release = _release(customers, _blind(), policy=narrow)
     entry = next(one for one in release.report["columns"] if one["name"] == "age")

@@ -67,7 +67,7 @@ def test_a_batch_without_a_target_is_recoded_too(earlier: Path) -> None:
 
 
 def test_a_batch_in_another_order_gets_the_columns_of_the_recoding(earlier: Path) -> None:
-    """Consumers append one batch to the other: their columns stand in one order, whatever the owner's export has."""
+    """Consumers append one batch to the other: their columns are in one order, whatever the owner's export has."""
     first = anonkit.load(earlier).to_arrow().column_names
     batch = bank_customers(600, seed=2)
     turned = batch.select(batch.column_names[::-1])

@@ -23,7 +23,7 @@ def found(account: Account, place: Place | None, declared: Bookkeeping | None = 
 
 
 def test_the_default_ledger_is_the_users_unless_one_stands_beside(tmp_path: Path) -> None:
-    """Found from every folder; one that stands beside the files, or beside the folder that is handed out, is first."""
+    """Found from every folder; one that is beside the files, or beside the folder that is handed out, is first."""
     places = [Place.of(tmp_path / name / "a.parquet") for name in ("2024-01", "2024-02")]
     places.append(Place.of(f"{tmp_path}/2024-02/out/"))
     assert {found(Account(), place) for place in places} == {users_ledger().file}
@@ -87,7 +87,7 @@ def test_a_joint_group_has_at_least_one_person() -> None:
 
 
 def test_the_name_of_a_dataset_holds_no_secret() -> None:
-    """It stands in messages and reports."""
+    """It is in messages and reports."""
     account = Account(dataset="s3://key:secret@bucket/people.csv")
     assert account.dataset is not None
     assert "secret" not in account.dataset

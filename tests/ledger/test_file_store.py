@@ -131,7 +131,7 @@ def test_a_ledger_of_a_later_version_is_refused(ledger: Ledger, where: Path) -> 
 
 
 def test_a_ledger_of_version_2_is_brought_to_this_one(ledger: Ledger, where: Path) -> None:
-    """Its releases stay, with their losses; what they were asked for is not known, and of later ones it is."""
+    """Its releases stay, with their losses; their requests are unknown, and of later ones it is."""
     ledger.commit(ledger.reserve(claim(), free))
     with sqlite3.connect(where) as connection:
         connection.execute("ALTER TABLE release DROP COLUMN request")

@@ -155,7 +155,7 @@ def test_suppressed_rows_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_what_a_table_that_has_changed_shows_cannot_be_counted(tmp_path: Path) -> None:
-    """Other rows or columns under one name: refused, unless every joint view is accepted; the owner is told why."""
+    """Other rows or columns under one name: refused, unless every joint view is accepted; the owner learns why."""
     release(tmp_path / "a.parquet", "zip")
     more = people().append_column("more", pa.array(["x"] * 240))
     fewer, twice = people().slice(0, 200), pa.concat_tables([people(), people().slice(0, 1)])
@@ -170,7 +170,7 @@ def test_what_a_table_that_has_changed_shows_cannot_be_counted(tmp_path: Path) -
 
 
 def test_the_same_rows_in_another_order_are_counted(tmp_path: Path) -> None:
-    """The recodings are applied to the rows of today, wherever they stand."""
+    """The recodings are applied to the rows of today, wherever they are."""
     release(tmp_path / "a.parquet", "zip")
     turned = people().take(pa.array(range(239, -1, -1))).select(["zip", "label", "row", "age"])
     second = release(tmp_path / "b.parquet", "zip", table=turned)

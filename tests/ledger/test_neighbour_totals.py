@@ -204,7 +204,7 @@ def test_a_delta_grows_with_the_group() -> None:
 
 
 def test_unknown_neighbours_add_up_with_nothing() -> None:
-    """Of an older ledger: their number is told apart, and no total of others pretends to hold."""
+    """Of an older ledger: their number is distinguished, and no total of others pretends to hold."""
     old = BookedLoss(epsilon=2.0, delta=1e-9)
     both = totals([old, BookedLoss(epsilon=1.0, neighbours=ROW_MORE)])
     assert [one.is_bounded for one in both] == [False, True]

@@ -153,7 +153,7 @@ def test_thirty_pairs() -> None:
 
 
 def test_marks_are_read_back_and_say_nothing_without_the_key() -> None:
-    """Bytes and back; under another key no person is found, and no key stands in them."""
+    """Bytes and back; under another key no person is found, and no key is in them."""
     made = marks(FIRST, "patient_id")
     assert made is not None
     again = PeopleMarks.from_bytes(made.to_bytes())
@@ -198,7 +198,7 @@ def release(table: pa.Table, output: Path, **more: Any) -> anonkit.Release:
 @pytest.mark.slow_cases("unit")
 @pytest.mark.parametrize("role", ["unit", "identifier"])
 def test_the_same_people_a_year_later_are_not_a_new_dataset(tmp_path: Path, role: str) -> None:
-    """By the unit, or by an identifier; it was booked as new. With a name the owner is told, and no file is."""
+    """By the unit, or by an identifier; it was booked as new. With a name the owner is informed, and no file is."""
     more: dict[str, Any] = {} if role == "unit" else {"unit": None, "identifiers": ["patient_id"]}
     release(FEW, tmp_path / "2023.parquet", **more)
     later = patients(returning(0.2, FEW.num_rows), 1, 1)

@@ -86,7 +86,7 @@ def test_the_same_rows_under_other_names_and_in_another_order_are_the_same(custo
 
 @pytest.mark.slow
 def test_two_hundred_thousand_rows_in_another_order_are_the_same(tmp_path: Path) -> None:
-    """Every row counts, wherever it stands."""
+    """Every row counts, wherever it is."""
     generator = np.random.default_rng(3)
     table = pa.table({"answer": pa.array(generator.integers(0, 2, 200_000)), "x": generator.random(200_000)})
     policy = anonkit.Policy.from_dict(

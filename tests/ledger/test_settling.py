@@ -163,7 +163,7 @@ def test_on_another_host_it_counts_until_it_is_settled_there(
 
 
 def test_readers_settle_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither validate nor report deletes what stands aside: only who has the ledger may."""
+    """Neither validate nor report deletes what is aside: only who has the ledger may."""
     anonkit.release(
         bank_customers(60, seed=1),
         method="rr",

@@ -173,7 +173,7 @@ def test_what_only_the_rows_tell_is_for_the_owner(ten: pa.Table, tmp_path: Path)
 
 
 def test_one_dataset_does_not_pay_for_another(ten: pa.Table, tmp_path: Path) -> None:
-    """Names keep budgets apart, and the owner is told that the rows are the same."""
+    """Names keep budgets apart, and the owner learns that the rows are the same."""
     draw(ten, tmp_path / "a.parquet", dataset="a")
     other = draw(ten, tmp_path / "b.parquet", dataset="b")
     assert any("as dataset 'a' too" in note for note in other.owner["ledger"]["notes"])
@@ -181,7 +181,7 @@ def test_one_dataset_does_not_pay_for_another(ten: pa.Table, tmp_path: Path) -> 
 
 
 def test_where_the_ledger_stands(ten: pa.Table, tmp_path: Path) -> None:
-    """In the user's folder of data, where it is asked for, or nowhere; a pointer beside what is handed out says it."""
+    """In the user's folder of data, where it is requested, or nowhere; a pointer beside what is handed out says it."""
     draw(ten, tmp_path / "a.parquet")
     users = users_ledger().file
     assert users is not None

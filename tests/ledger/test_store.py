@@ -90,7 +90,7 @@ def test_a_living_process_is_left_alone(ledger: Ledger, where: str) -> None:
 
 
 def test_a_process_of_the_same_number_is_another(ledger: Ledger) -> None:
-    """The number of a dead process may be given away again; its start tells the two apart."""
+    """The number of a dead process may be given away again; its start distinguishes the two."""
     from dataclasses import replace
 
     from anonkit.bundle.liveness import Process

@@ -59,7 +59,7 @@ def test_the_bound_is_not_far_above_it() -> None:
     epsilon=st.floats(0.001, 40), delta=st.floats(1e-30, 0.01), order=st.floats(1e-3, 1e4),
 )  # fmt: skip
 def test_two_codes_agree_that_the_rho_keeps_the_claim(epsilon: float, delta: float, order: float) -> None:
-    """The rho that is spent costs no more than was asked by the other code, nor much less, and no alpha does better."""
+    """The rho that is spent costs no more than requested by the other code, nor much less, and no alpha does better."""
     claim, rest = Fraction(epsilon), Fraction(delta)
     units = rho_units_within(claim, rest)
     found = epsilon_of(Fraction(units, ONE), rest)

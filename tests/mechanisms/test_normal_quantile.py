@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from anonkit.mechanisms.normal_quantile import normal_quantile
 
 SMALLEST = 2.0**-53
-"""The share that the word 0 stands for."""
+"""The share that the word 0 represents."""
 
 
 def test_it_is_the_inverse_of_the_distribution_function() -> None:

@@ -66,7 +66,7 @@ def test_the_published_bound_is_above_it() -> None:
 
 
 def test_k_is_the_smallest_that_keeps_delta() -> None:
-    """One less does not; a k that was asked for is kept."""
+    """One less does not; a k that was requested is kept."""
     sampled, units, delta = int(0.3 * WORDS), ONE, 1e-6
     k = class_size(sampled, units, delta, 2)
     assert delta_of(sampled, k, units) <= delta < delta_of(sampled, k - 1, units)

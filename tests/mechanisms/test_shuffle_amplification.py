@@ -152,7 +152,7 @@ def test_the_bound_is_below_the_closed_form_of_2021(epsilon: float, n: int) -> N
     exponent=st.floats(3, 9),
 )
 def test_the_stated_epsilon_meets_its_delta(k: int, epsilon: float, n: int, exponent: float) -> None:
-    """It is at most the row's, its delta is at most the one asked for, and a little less would not do."""
+    """It is at most the row's, its delta is at most the one requested, and a little less would not do."""
     row = RowAnswers.every([Answers.of(RandomizedResponse.from_epsilon(k, epsilon).weights())])
     delta = 10**-exponent
     stated = row.amplified(delta, n)

@@ -64,7 +64,7 @@ def test_rows_that_may_go_save_a_level() -> None:
 
 
 def test_what_cannot_be_reached_is_refused() -> None:
-    """Even one class of all rows has two values of the target, and three are asked for."""
+    """Even one class of all rows has two values of the target, and three are requested."""
     with pytest.raises(GuaranteeError, match="even with every quasi-identifier dropped"):
         anonkit.release(TABLE, method="datafly", k=2, l=3, sensitive=["ill"], policy=POLICY)
 

@@ -20,7 +20,7 @@ def test_a_node_draws_once() -> None:
 
 
 def test_the_accounting_is_that_of_the_bootstrap() -> None:
-    """As DiffPRFs: the epsilon asked for, and nothing with the published stop rule."""
+    """As DiffPRFs: the epsilon requested, and nothing with the published stop rule."""
     assert DiffPRF(epsilon=0.5).guarantee(POLICY).to_dict()["parameters"]["epsilon"] <= 0.5
     assert DiffPRF(epsilon=0.5, stop="pure").guarantee(POLICY).kind == "none"
 

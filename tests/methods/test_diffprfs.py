@@ -16,7 +16,7 @@ POLICY = bank_customers_policy()
 
 
 def test_copies_of_a_row_are_paid_for() -> None:
-    """The default keeps to the epsilon asked for: every tree gets ln(1 + epsilon / trees)."""
+    """The default keeps to the epsilon requested: every tree gets ln(1 + epsilon / trees)."""
     method = DiffPRFs(epsilon=1.0)
     promise = method.guarantee(POLICY)
     assert promise.to_dict()["kind"] == "central-dp"
@@ -36,7 +36,7 @@ def test_the_published_division_is_honest_about_what_holds() -> None:
 
 
 def test_the_published_preset_promises_nothing() -> None:
-    """The purity test has no noise; the reason and the claim stand in the report."""
+    """The purity test has no noise; the reason and the claim are in the report."""
     promise = DiffPRFs(epsilon=1.0, rows="published-bootstrap", stop="pure", rate="published").guarantee(POLICY)
     assert promise.kind == "none"
     assert "The paper claims epsilon = 1;" in promise.statement()

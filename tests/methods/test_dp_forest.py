@@ -52,7 +52,7 @@ def test_rows_stand_in_the_schema_of_the_source() -> None:
 
 
 def test_a_public_number_of_rows_costs_nothing() -> None:
-    """Otherwise it is counted with noise and stands in the account."""
+    """Otherwise it is counted with noise and is in the account."""
     counted = {line["purpose"] for line in _release().params["accounting"]}
     assert "number of rows" in counted
     public = anonkit.release(

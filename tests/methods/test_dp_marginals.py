@@ -62,7 +62,7 @@ def test_a_unit_pays_for_each_of_its_rows() -> None:
 
 @pytest.mark.parametrize("policy", [POLICY, NO_TARGET], ids=["target", "no target"])
 def test_only_noisy_counts_are_published(policy: Policy, tmp_path: Path) -> None:
-    """The params add up to the promise, no true count stands in them, and the release validates."""
+    """The params add up to the promise, no true count is in them, and the release validates."""
     first, second = (
         anonkit.release(
             bank_customers(3_000, seed=1),
@@ -137,7 +137,7 @@ def few_columns(number: int) -> Policy:
 
 
 def test_a_delta_is_promised_where_it_may_pay_and_else_not_spent() -> None:
-    """Public facts decide: of two columns the promise is the pure one; of all of them epsilon and delta as asked."""
+    """Public facts decide: of two columns the promise is pure; of all of them it is epsilon and delta as requested."""
     pure, method = DPMarginals(epsilon=1.0), DPMarginals(epsilon=1.0, delta=1e-3)
     few = few_columns(2)
     assert method.guarantee(few) == pure.guarantee(few)

@@ -35,7 +35,7 @@ POLICY = bank_customers_policy()
 @settings(max_examples=30)
 @given(st.floats(0.01, LARGEST_EPSILON), st.sampled_from(["add-or-remove", "replace"]))
 def test_the_tables_share_epsilon_and_never_exceed_it(epsilon: float, adjacency: str) -> None:
-    """Eleven lines of one account, whole units of 2**-52, close to what was asked."""
+    """Eleven lines of one account, whole units of 2**-52, close to what was requested."""
     method = DPNB(epsilon=epsilon, adjacency=adjacency)
     promise = method.guarantee(POLICY)
     assert 0.999 * epsilon < promise.epsilon <= epsilon
@@ -55,7 +55,7 @@ def test_a_unit_pays_for_each_of_its_rows() -> None:
 
 
 def test_only_noisy_counts_are_published() -> None:
-    """The params add up to the promise, and no true count stands in them: two releases differ in nearly every cell."""
+    """The params add up to the promise, and no true count is in them: two releases differ in nearly every cell."""
     first, second = (
         anonkit.release(bank_customers(2_000, seed=1), method="dp-nb", epsilon=0.5, policy=POLICY) for _ in range(2)
     )

@@ -1,4 +1,4 @@
-"""`dp-tables`: what is asked for, its budget, the figures and their intervals, its promise under audit."""
+"""`dp-tables`: what is requested, its budget, the figures and their intervals, its promise under audit."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def released(table: pa.Table, lines: tuple[str, ...] = LINES, **more: Any) -> An
 @settings(max_examples=25, deadline=None)
 @given(st.floats(0.01, LARGEST_EPSILON), st.sampled_from(["add-or-remove", "replace"]))
 def test_the_measurements_share_epsilon_and_never_exceed_it(epsilon: float, adjacency: str) -> None:
-    """Five lines for nine tables, whole units of 2**-52 a step, close to what was asked."""
+    """Five lines for nine tables, whole units of 2**-52 a step, close to what was requested."""
     method = DPTables(epsilon=epsilon, adjacency=adjacency, aggregate=LINES)
     promise = method.guarantee(POLICY)
     assert 0.999 * epsilon < promise.epsilon <= epsilon

@@ -31,7 +31,7 @@ def test_p_keep_has_the_epsilon_of_the_formula() -> None:
 
 
 def test_a_clear_label_leaves_no_bound_for_the_row() -> None:
-    """The label was asked for as it is, and the promise says so."""
+    """The label was requested as it is, and the promise says so."""
     promise = ERRPH(epsilon=1.0, bins=8, label="clear").guarantee(bank_customers_policy())
     assert math.isinf(promise.epsilon)
     assert promise.clear == ("customer_value",)

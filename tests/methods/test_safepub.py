@@ -58,7 +58,7 @@ def test_rows_are_true_ones_told_by_the_scheme_that_tells_the_target() -> None:
 
 
 def test_k_epsilon_and_delta_follow_from_the_parameters_alone() -> None:
-    """K is what the draw needs for three quarters of epsilon; a larger one that is asked for is kept."""
+    """K is what the draw needs for three quarters of epsilon; a larger one that is requested is kept."""
     method = SafePub(epsilon=1.0, delta=1e-6, k=2, sample=0.25)
     promise = method.guarantee(POLICY)
     units = round(0.75 * ONE)
@@ -145,7 +145,7 @@ def test_a_release_of_nothing_is_an_outcome_that_is_charged(tmp_path: Path) -> N
 
 
 def test_losses_add_up_and_no_joint_view_of_the_exact_rows_is_told(tmp_path: Path) -> None:
-    """Beside an earlier k-anonymous release: epsilon and delta are booked, classes are not held against each other."""
+    """Beside an earlier k-anonymous release: epsilon and delta are booked, classes are not compared with each other."""
     ledger = tmp_path / "ledger"
     names = {"dataset": "people", "ledger": ledger}
     anonkit.release(people(), method="datafly", policy=POLICY, k=5, output=tmp_path / "a.parquet", **names)

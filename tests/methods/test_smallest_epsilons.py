@@ -25,7 +25,7 @@ OF_ROWS = [name for name in CENTRAL if getattr(method_class(name), "publishes_ro
 
 
 def asked(name: str, **parameters: Any) -> ReleaseRequest:
-    """A release of customers that is asked for."""
+    """A release of customers that is requested."""
     policy = bank_customers_policy().with_roles(target=TARGET)
     return ReleaseRequest(method=make_method(name, parameters), policy=policy)
 

@@ -127,7 +127,7 @@ def _released(name: str) -> str:
 
 
 def test_each_method_is_one_short_file() -> None:
-    """No line of a method stands anywhere else."""
+    """No line of a method occurs anywhere else."""
     for module, most in MOST_LINES.items():
         text = (PACKAGE / "src" / "anonkit_strangers" / f"{module}.py").read_text(encoding="utf-8")
         assert len(text.splitlines()) < most, module

@@ -1,4 +1,4 @@
-"""`sulq-id3`: every count is asked for by itself, and paid by itself."""
+"""`sulq-id3`: every count is requested by itself, and paid by itself."""
 
 from __future__ import annotations
 

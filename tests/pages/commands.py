@@ -25,9 +25,9 @@ class _Line:
 
 
 def simple_commands(text: str) -> list[tuple[list[str], bool]]:
-    """Return the words of every command of a shell text, those within `$( )` too, and whether it stands alone.
+    """Return the words of every command of a shell text, those within `$( )` too, and whether it is alone.
 
-    A command stands alone where nothing is piped, redirected, substituted or assigned. Quotes are taken off, comments,
+    A command is alone where nothing is piped, redirected, substituted or assigned. Quotes are taken off, comments,
     here-documents and redirections left out.
     """
     text = _HERE_DOCUMENT.sub(r" <HERE\3", text)
@@ -111,7 +111,7 @@ def _substituted(text: str, at: int) -> tuple[str, int]:
 
 
 def anonkit_arguments(words: Sequence[str]) -> list[str] | None:
-    """Return what stands after `anonkit` in a command; None where it is another program's."""
+    """Return what is after `anonkit` in a command; None where it is another program's."""
     rest = list(words)
     while rest and (rest[0] in _WORDS_BEFORE or _ASSIGNED.match(rest[0])):
         rest.pop(0)

@@ -106,7 +106,7 @@ def one_of(*words: object) -> Column:
 
 
 def whole(low: int, high: int) -> Column:
-    """Return a column of whole numbers."""
+    """Return a column of integers."""
     return lambda draw, at: draw.randint(low, high)
 
 

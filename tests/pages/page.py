@@ -37,14 +37,14 @@ class Page:
     environment : mapping
         Variables of the reader's shell.
     stand_ins : mapping
-        What stands on the page, and what stands for it here: servers, folders of the system.
+        What stands on the page, and what represents it here: servers, folders of the system.
     covered : mapping
         Blocks that a test of the repository reads from the page: `tests/….py::name`. A `*` at the end of the key stands
         for any rest.
     shown : mapping
         Blocks that are neither typed nor printed, and why. Not for shell, Python, TOML, YAML and SQL.
     varying : tuple of str
-        Output blocks whose numbers differ from draw to draw: a number of the page stands for any number.
+        Output blocks whose numbers differ from draw to draw: a number of the page represents any number.
     leaves : tuple of str
         Files that must be there in the end.
     methods : tuple of str

@@ -15,11 +15,11 @@ def agrees(told: str, printed: str, *, numbers_vary: bool = False) -> bool:
     Parameters
     ----------
     told : str
-        The block. `…` stands for any rest of a line, alone on its line for any lines.
+        The block. `…` represents any rest of a line, alone on its line for any lines.
     printed : str
         Standard output and standard error.
     numbers_vary : bool
-        Whether a number of the block stands for any number.
+        Whether a number of the block represents any number.
     """
     pattern = ""
     for line in told.strip("\n").splitlines():

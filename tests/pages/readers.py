@@ -1,7 +1,7 @@
 """Readers of a page: they type its blocks, in order, into a shell and a Python prompt that stay open.
 
 `Reader` types into real programs, each `anonkit` a process of its own. `QuickReader` runs the same in this process: for
-pages whose shell blocks are `anonkit …` lines that stand alone.
+pages whose shell blocks are `anonkit …` lines that are alone.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PROGRAMS = {
     "make": '#!/bin/sh\n[ "$*" = demo ] || set -- -n "$@"\nexec "{make}" -f "{repository}/Makefile" '
     '--no-print-directory BIN="{bin}" CORE= STAMP= "$@"\n',
 }
-"""Programs that stand first on a reader's path."""
+"""Programs that are first on a reader's path."""
 
 
 class Refused(AssertionError):  # noqa: N818 - what it is
@@ -58,7 +58,7 @@ class Reader:
     Parameters
     ----------
     folder : Path
-        Where the page's inputs are; the programs' own things stand beside it.
+        Where the page's inputs are; the programs' own things are beside it.
     environment : mapping
         Variables on top of this process's, without those of anonkit.
     """

@@ -151,7 +151,7 @@ def test_what_names_a_person_is_counted_and_never_shown() -> None:
 
 @given(start=st.floats(-1e6, 1e6), width=st.floats(1e-3, 1e6), cells=st.integers(2, 8))
 def test_a_range_is_named_to_a_hundredth_of_its_width(start: float, width: float, cells: int) -> None:
-    """No name is longer than a reader needs, and none stands for two ranges."""
+    """No name is longer than a reader needs, and none represents two ranges."""
     starts = start + width * np.arange(cells)
     labels = _range_labels(starts, is_date=False, whole=False)
     told = [float(label.split(" to below ")[0].replace(",", "")) for label in labels[1:-1]]

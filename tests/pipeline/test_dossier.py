@@ -96,7 +96,7 @@ def test_only_the_owner_can_read_it_and_nothing_of_it_is_handed_out(released: Pa
 
 
 def test_it_names_the_dataset_and_the_real_files(released: Path) -> None:
-    """The title is the dataset's name; release and source stand there by the names of their files."""
+    """The title is the dataset's name; release and source are there by the names of their files."""
     page = (released / "own" / "town-2026.dossier.html").read_text(encoding="utf-8")
 
     assert "<h1><bdi>people of the town</bdi></h1>" in page
@@ -109,7 +109,7 @@ def test_it_names_the_dataset_and_the_real_files(released: Path) -> None:
 
 
 def test_no_cell_of_few_rows_is_in_it(released: Path) -> None:
-    """Without examples neither a name nor a value that one row has stands in the page or in the figures."""
+    """Without examples neither a name nor a value that one row has is in the page or in the figures."""
     for path in (released / "own").iterdir():
         text = path.read_text(encoding="utf-8")
         assert ONCE not in text
@@ -210,7 +210,7 @@ def test_examples_show_what_the_release_shows(released: Path) -> None:
 
 
 def test_examples_stand_on_the_page_and_nowhere_else(tmp_path: Path) -> None:
-    """They are cells of people: in the page when they are asked for, never in the JSON."""
+    """They are cells of people: in the page when they are requested, never in the JSON."""
     anonkit.release(
         people(), method="mondrian", k=3, policy=Policy.from_dict(DECLARED), output=tmp_path / "out" / "x.parquet",
         owner_report=tmp_path / "own", examples=60, ledger=None,

@@ -246,7 +246,7 @@ def test_limits_of_a_sheet_are_refused_with_a_hint(tmp_path: Path) -> None:
 
 
 def test_columns_that_only_parquet_holds_are_refused(tmp_path: Path) -> None:
-    """A list, a binary; in SQLite a whole number beyond its 64 bits."""
+    """A list, a binary; in SQLite an integer beyond its 64 bits."""
     pq.write_table(pa.table({"a": [[1]]}), tmp_path / "t.parquet")
     with pytest.raises(ParameterError, match="only the Parquet file"):
         _ = ReleasedTable(data=tmp_path / "t.parquet").schema
@@ -337,7 +337,7 @@ def tables_of(server: Server) -> set[str]:
 
 
 def test_a_table_on_a_server_is_written_and_replaced_when_forced(release: Path, postgresql: Server) -> None:
-    """With its sidecars in a table beside; what stands there is not touched else."""
+    """With its sidecars in a table beside; what is there is not touched else."""
     target = f"{postgresql.address}?table=Odd%20name"
 
     made = anonkit.export(release, target)

@@ -1,4 +1,4 @@
-"""The labels of a fifth of the rows guide no search: these rows stand first, and the public figure is about them."""
+"""The labels of a fifth of the rows guide no search: these rows are first, and the public figure is about them."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def sample(people: pa.Table, n_rows: int = 300) -> pa.Table:
 
 
 def released(table: pa.Table, **asked: Any) -> anonkit.Release:
-    """Return a release in memory, or where it is asked for."""
+    """Return a release in memory, or where it is requested."""
     how = {"method": "mondrian", "k": 5, "policy": POLICY, "no_target": True, "ledger": None, "utility": False, **asked}
     return anonkit.release(table, **how)
 

@@ -48,7 +48,7 @@ OWN = "name;age\nAda;36\n"
 
 
 def ask(output: Path, table: Any = TABLE, *, method: str = "mondrian", **more: Any) -> anonkit.Release:
-    """Ask for a release in the same words each time."""
+    """Request a release in the same words each time."""
     given = {"policy": POLICY, "utility": False, "dataset": "bank", **METHODS[method], **more}
     return anonkit.release(table, method=method, output=output, **given)
 
@@ -96,7 +96,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest.mark.parametrize("form", COPIES)
 @pytest.mark.parametrize("method", METHODS)
 def test_the_release_and_its_copy_appear_together(method: str, form: str, tmp_path: Path) -> None:
-    """Parquet file, sidecars and copy stand there, and both names validate as the one release."""
+    """Parquet file, sidecars and copy are there, and both names validate as the one release."""
     output = tmp_path / f"out{COPIES[form]}"
 
     release = ask(output, method=method)

@@ -46,7 +46,7 @@ def _counted(ledger: Path) -> list[bool]:
 
 
 def test_a_release_is_put_found_again_and_replaced_only_when_asked(bucket: Bucket, tmp_path: Path) -> None:
-    """As a release on this machine: asked for again it is handed back, another one stands in the way."""
+    """As a release on this machine: requested again it is handed back, another one is in the way."""
     ledger = tmp_path / "ledger.sqlite"
     made = _release(ledger)
     assert anonkit.validate(made).passed
@@ -177,7 +177,7 @@ def test_nothing_is_drawn_for_a_store_that_is_unfit(bucket: Bucket, tmp_path: Pa
 
 
 def test_a_release_in_a_store_is_booked_in_the_users_ledger(bucket: Bucket) -> None:
-    """None can stand beside it."""
+    """None can be beside it."""
     anonkit.release(TABLE, method="ppnb", p_keep=0.5, policy=bank_customers_policy(), output=OUT)
     (standing,) = Ledger(users_ledger()).datasets()
     assert [entry.output for entry in standing.counted] == [OUT]

@@ -91,7 +91,7 @@ def test_an_engine_may_be_a_value(small_customers: pa.Table) -> None:
 
 
 def test_the_promise_says_how_cells_are_read() -> None:
-    """Cell by cell where it counts each cell as it stands, and its domains are declared."""
+    """Cell by cell where it counts each cell as it is, and its domains are declared."""
     policy = Policy(
         columns={
             "a": Column(name="a", categories=("x", "y")),

@@ -69,7 +69,7 @@ def sets_of(table: pa.Table, names: list[str]) -> Counter[Any]:
 
 @pytest.fixture
 def drafts(monkeypatch: pytest.MonkeyPatch) -> list[pa.Table]:
-    """The drafts whose households still stand in them, as they were counted."""
+    """The drafts whose households are still in them, as they were counted."""
     seen: list[pa.Table] = []
     from anonkit.pipeline import output_measures
 

@@ -34,7 +34,7 @@ DECLARED = {
 
 
 def ask(output: Path | None = None, table: Any = TABLE, **more: Any) -> anonkit.Release:
-    """Ask for a release with means."""
+    """Request a release with means."""
     how = {"method": "mondrian", "k": 5, "policy": DECLARED, "ledger": None, "cells": "means", "utility": False}
     how["no_target"] = True
     return anonkit.release(table, output=output, **{**how, **more})
@@ -152,7 +152,7 @@ def test_rows_of_people_in_parts_with_a_copy(tmp_path: Path) -> None:
 
 
 def test_models_learn_from_it_as_from_bounds(tmp_path: Path) -> None:
-    """`ReleaseFeatures` reads the labels that the bounds stand for: no feature is a mean, since test rows have none."""
+    """`ReleaseFeatures` reads the labels that the bounds represent: no feature is a mean, since test rows have none."""
     release = ask(tmp_path / "out.parquet")
     features = ReleaseFeatures(release).fit(release.to_arrow())
     assert not [name for name in features.get_feature_names_out() if "mean" in name]

@@ -105,7 +105,7 @@ def test_sums_by_class_are_those_of_the_source(tmp_path: Path) -> None:
 
 
 def test_rounded_weights_are_a_quasi_identifier(tmp_path: Path) -> None:
-    """They stand in every count of classes; rows whose weight names a small stratum are not told apart by it."""
+    """They are in every count of classes; rows whose weight names a small stratum are not distinguished by it."""
     out = tmp_path / "out.parquet"
     release = released(sampled(1500), ROUNDED, method="rfka", output=out)
     assert "w" in release.report["guarantee"]["parameters"]["quasi_identifiers"]
@@ -120,7 +120,7 @@ def test_rounded_weights_are_a_quasi_identifier(tmp_path: Path) -> None:
 
 
 def test_a_weight_below_half_a_step_is_one_step() -> None:
-    """No person stands for nobody."""
+    """No person represents nobody."""
     table = pa.table({"age": [30] * 12, "w": [1.0] * 6 + [30.0] * 6})
     columns = {"age": {"role": "quasi_identifier"}, "w": {"role": "weight", "weights": "rounded", "step": 10}}
     release = anonkit.release(

@@ -1,4 +1,4 @@
-"""A release that is asked for again: handed back when it is the same and whole, else refused; never drawn by itself."""
+"""A release that is requested again: handed back when it is the same and whole, else refused; never drawn by itself."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ POLICY = bank_customers_policy()
 
 
 def ask(output: Path | str | None, table: Any = TABLE, *, method: str = "rr", **more: Any) -> anonkit.Release:
-    """Ask for a release as a pipeline does, each time in the same words."""
+    """Request a release as a pipeline does, each time in the same words."""
     return anonkit.release(table, method=method, output=output, **{"policy": POLICY, **FAMILIES[method], **more})
 
 
@@ -212,7 +212,7 @@ def test_files_that_a_cache_brings_elsewhere_are_recognised(output: Path) -> Non
 
 
 def test_an_earlier_generation_that_was_replaced_is_another_release(output: Path) -> None:
-    """The ledger knows both: what stands there now is not what is asked for, and is in the way."""
+    """The ledger knows both: what is there now is not what is requested, and is in the way."""
     ask(output, epsilon=3.0, force=True, budget=9)
     with pytest.raises(ParameterError, match="requested differently"):
         ask(output)
@@ -264,7 +264,7 @@ def test_force_draws_anew_charges_and_says_so_first(output: Path, caplog: pytest
 
 
 def test_a_dry_run_says_that_nothing_would_be_made(output: Path) -> None:
-    """The report of what stands there, in no budget's way."""
+    """The report of what is there, in no budget's way."""
     rehearsed = ask(output, dry_run=True)
     assert rehearsed.reused
     assert rehearsed.is_dry_run

@@ -36,7 +36,7 @@ def form(request: ReleaseRequest, table: pa.Table = TABLE, *, search_rows: int =
 
 
 def read(tmp_path: Path, text: str) -> ReleaseRequest:
-    """Return the request with a policy that stands in a file."""
+    """Return the request with a policy that is in a file."""
     (tmp_path / "policy.toml").write_text(text, encoding="utf-8")
     return replace(REQUEST, policy=Policy.load(tmp_path / "policy.toml"))
 
@@ -61,7 +61,7 @@ SAME: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("changed", SAME.values(), ids=SAME)
 def test_how_the_work_is_done_leaves_no_trace(changed: dict[str, Any]) -> None:
-    """Engine, memory, place, signature, owner's report, budget and ledger are not what is asked."""
+    """Engine, memory, place, signature, owner's report, budget and ledger are not what is requested."""
     assert form(replace(REQUEST, **changed)) == form(REQUEST)
 
 
@@ -86,7 +86,7 @@ OTHER: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("changed", OTHER.values(), ids=OTHER)
 def test_what_the_files_depend_on_changes_the_form(changed: dict[str, Any]) -> None:
-    """Method, parameters, preset, policy, form of the data and the dataset's name are what is asked."""
+    """Method, parameters, preset, policy, form of the data and the dataset's name are what is requested."""
     assert form(replace(REQUEST, **changed)) != form(REQUEST)
 
 
@@ -120,7 +120,7 @@ DECIDED: dict[type, dict[bool, set[str]]] = {
         },
     },
 }
-"""Fields of a request whose values stand in its form (those of the engine by the sample it takes), and the others."""
+"""Fields of a request whose values are in its form (those of the engine by the sample it takes), and the others."""
 
 
 @pytest.mark.parametrize("part", DECIDED)

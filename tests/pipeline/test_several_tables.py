@@ -146,7 +146,7 @@ def test_whole_sets_are_shared_and_no_key_is_anywhere(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_it_is_reused_rehearsed_and_told_to_the_owner_alone(tmp_path: Path) -> None:
-    """Asked again it is handed back; a dry run writes nothing; how the tables fit together is in no file."""
+    """Requested again it is handed back; a dry run writes nothing; how the tables fit together is in no file."""
     people, visits = hospital(tmp_path)
     visits = pd.concat([visits, visits.head(3).assign(patient="nobody")])
     visits.to_csv(tmp_path / "visits.csv", index=False)

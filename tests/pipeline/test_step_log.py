@@ -1,4 +1,4 @@
-"""The log of a release: steps and public notes under `anonkit`, and nothing of the owner unless it is asked for."""
+"""The log of a release: steps and public notes under `anonkit`, and nothing of the owner unless it is requested."""
 
 from __future__ import annotations
 

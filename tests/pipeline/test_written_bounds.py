@@ -32,7 +32,7 @@ NAMES = ["age_low", "age_high", "income", "deposit_low", "deposit_high", "loan_l
 
 
 def ask(output: Path | None, table: Any = TABLE, *, cells: str = "bounds", **more: Any) -> anonkit.Release:
-    """Ask for a release; a method without chance in its search, so that two of a table differ in their order alone."""
+    """Request a release; a method without chance in its search, so that two of a table differ in their order alone."""
     asked = {"method": "mondrian", "k": 5, "target": "customer_value", "ledger": None, **more}
     return anonkit.release(table, output=output, cells=cells, **asked)
 
@@ -85,7 +85,7 @@ def test_catalogues_describe_the_columns_of_the_file(both: dict[str, anonkit.Rel
 
 @pytest.mark.slow
 def test_an_audit_finds_the_same(both: dict[str, anonkit.Release]) -> None:
-    """Attacks work on the labels that the numbers stand for, in the same rows."""
+    """Attacks work on the labels that the numbers represent, in the same rows."""
     bounds = both["bounds"]
     pq.write_table(labelled_rows(bounds), sink := pa.BufferOutputStream())
     params = {key: value for key, value in bounds.params.items() if key != "bounds"}

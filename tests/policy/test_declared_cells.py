@@ -87,7 +87,7 @@ def test_integers_find_declared_categories_in_every_source(source: str, wanted: 
 def test_numbers_beyond_bounds_are_shown_as_the_bound(method: str) -> None:
     """Top and bottom coding, said in the report; no cut lies beyond a bound, and nothing beyond one is released.
 
-    Without generalization each part is one whole number: those of the bounds are [17, 18) and [90, 91).
+    Without generalization each part is one integer: those of the bounds are [17, 18) and [90, 91).
     """
     policy = Policy(columns={**POLICY.columns, "age": replace(POLICY.columns["age"], generalize=False)})
     for each in (POLICY, policy):
@@ -187,7 +187,7 @@ def test_rows_are_settled_one_by_one(rows: list[tuple[str | None, ...]], folded:
     ids=lambda one: str(getattr(one, "type", "")),
 )
 def test_numbers_of_every_type_are_clamped(array: pa.Array, cells: list[Any]) -> None:
-    """Whole numbers stay whole numbers."""
+    """Integers stay integers."""
     policy = Policy(columns={"n": Column(name="n", bounds=(0, 10))})
     settle = settling(pa.schema([("n", array.type)]), policy)
     assert settle is not None

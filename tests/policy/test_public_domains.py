@@ -50,7 +50,7 @@ def test_dropping_rows_with_a_missing_value_is_refused() -> None:
 
 
 def test_a_number_under_a_category_domain_is_its_text() -> None:
-    """Categories are texts; integers of the table stand for their digits."""
+    """Categories are texts; integers of the table represent their digits."""
     columns = {"age": Column(name="age", categories=("20", "30", "40", "50"))}
     release = anonkit.release(TABLE.select(["age"]), method="errph", epsilon=20.0, policy=Policy(columns=columns))
     assert set(release.to_arrow().column("age").to_pylist()) <= {"20", "30", "40", "50"}

@@ -110,5 +110,5 @@ def least_epsilon(left: Mapping[Outcome, float], right: Mapping[Outcome, float],
 
 
 def groups_of(values: Sequence[str], joined: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Return the group of each value: those that stand together in `joined` are one."""
+    """Return the group of each value: those that are together in `joined` are one."""
     return {value: next((" or ".join(names) for names in joined if value in names), value) for value in values}

@@ -1,6 +1,6 @@
 """One-line mutations of the package, and whether somebody refuses what a mutant writes.
 
-A mutant names a function, a fragment of its source, and what stands there instead. The function is compiled anew and
+A mutant names a function, a fragment of its source, and the replacement. The function is compiled anew and
 put wherever the package holds it, for as long as a test runs. Who refuses it is part of the declaration: `release`,
 which writes nothing; `validate`, run afterwards by the sound package from the files alone; or a test, named by its
 file and function, which fails under the mutant.
@@ -37,7 +37,7 @@ class Mutant:
     where: str
     """`module:function` or `module:Class.member`, under `anonkit`."""
     old: str
-    """A fragment of its source that stands in it once."""
+    """A fragment of its source that is in it once."""
     new: str
     """The replacement."""
     refused_by: str

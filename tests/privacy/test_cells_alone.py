@@ -273,7 +273,7 @@ def test_one_row_more_changes_no_other(
 @pytest.mark.parametrize("method", ["rr", "dp-nb"])
 @pytest.mark.parametrize("source", [*UNTYPED, "no rows"])
 def test_no_cell_decides_between_a_release_and_a_refusal(method: str, source: str, tmp_path: Path) -> None:
-    """Tables of the oddest cells are released, empty ones too, and the owner is told how many cells were lost."""
+    """Tables of the oddest cells are released, empty ones too, and the owner learns how many cells were lost."""
     columns = {name: column for name, column in POLICY.columns.items() if method != "rr" or name != "who"}
     policy = Policy(columns={**columns, "note": Column(name="note", role=Role.INSENSITIVE)})
     cells, write = UNTYPED["CSV" if source == "no rows" else source]
@@ -294,7 +294,7 @@ def test_no_cell_decides_between_a_release_and_a_refusal(method: str, source: st
 
 
 def test_rows_without_a_unit_are_told_to_the_owner_alone() -> None:
-    """They are not used; how many there are stands in no file of the release."""
+    """They are not used; how many there are is in no file of the release."""
     table = pa.table(
         {
             "who": [None if at < 50 else f"p{at}" for at in range(200)],

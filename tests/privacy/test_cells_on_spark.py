@@ -157,7 +157,7 @@ ODD: dict[str, list[tuple[Any, ...]]] = {
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("method", ["rr", "dp-nb", "edprf"])
 def test_no_row_of_spark_decides_about_a_release(engine: Any, spark: Any, method: str, odd: str) -> None:
-    """Odd cells, rows that are nobody's, one class, no rows: released, and the owner is told who was not used."""
+    """Odd cells, rows that are nobody's, one class, no rows: released, and the owner is informed who was not used."""
     who = Role.IDENTIFIER if method == "rr" else Role.UNIT
     policy = Policy(columns={**POLICY.columns, "who": Column(name="who", role=who)})
     frame = frame_of(spark, ["string"] * 5, ODD[odd])

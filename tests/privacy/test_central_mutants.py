@@ -100,7 +100,7 @@ def answered(table: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
-    """One line of the package, and what stands there instead."""
+    """One line of the package, and the replacement."""
 
     where: str
     """Module and name, `module:Class.name` or `module:name`."""
@@ -592,7 +592,7 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
 
 
 def original_of(mutant: Mutant) -> Any:
-    """Return what stands at the place of a mutant."""
+    """Return what is at the place of a mutant."""
     place, _, path = mutant.where.partition(":")
     *owners, name = path.split(".")
     return inspect.getattr_static(functools.reduce(getattr, owners, importlib.import_module(place)), name)
@@ -611,7 +611,7 @@ def holders(what: Any) -> list[tuple[str, str]]:
 )
 @pytest.mark.parametrize("name", NOISE)
 def test_a_mutant_of_noise_is_refused_by_the_test_of_its_law(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The named test fails with one line changed; then every name stands for what it did, and nothing is remembered."""
+    """The named test fails with one line changed; then every name represents what it did, and nothing is remembered."""
     mutant, test = NOISE[name]
     original = original_of(mutant)
     places = holders(original)
@@ -633,5 +633,5 @@ def is_of_the_gate(test: Callable[[], None]) -> bool:
 
 @pytest.mark.parametrize("name", [name for name, (_, test) in NOISE.items() if not is_of_the_gate(test)])
 def test_what_refuses_a_mutant_of_noise_passes_as_the_code_stands(name: str) -> None:
-    """Those that only stand here, or with other arguments; the gate runs the others where they stand."""
+    """Those that only are here, or with other arguments; the gate runs the others where they stand."""
     NOISE[name][1]()

@@ -37,7 +37,7 @@ REFUSED = {
         new='engine.small_classes(drawn, draw.schema.names, k // 3)'),
 }  # fmt: skip
 SPARSE = {**EASY, "epsilon": 2.0, "delta": 1e-3}
-"""So that k is above what is asked for."""
+"""So that k is above what is requested."""
 LARGE_K = 200
 """Of the four kinds of people two are drawn some 160 times, two some 260 times."""
 
@@ -95,7 +95,7 @@ LAWS: dict[str, tuple[Mutant, Callable[[], None]]] = {
     "name", [pytest.param(name, marks=pytest.mark.slow if name.startswith("twice") else ()) for name in LAWS]
 )
 def test_a_mutant_of_the_law_is_refused_by_its_test(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The named test passes as the code stands, and fails with one line changed."""
+    """The named test passes on the unchanged code, and fails with one line changed."""
     mutant, test = LAWS[name]
     test()
     with monkeypatch.context() as patch:

@@ -331,7 +331,7 @@ LARGE = {
     ],
 )
 def test_every_interval_holds_its_cell_exactly(kind: str, way: str) -> None:
-    """Whole numbers beyond 2^53, long decimals and times: no label is false by the last digit."""
+    """Integers beyond 2^53, long decimals and times: no label is false by the last digit."""
     if kind in LARGE:
         given, values = LARGE[kind]
         cells = pa.array(values.tolist(), given)

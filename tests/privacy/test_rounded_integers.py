@@ -1,4 +1,4 @@
-"""Whole numbers that came as floats: from 2^53 on two of them are one, and that of one row decides it for all."""
+"""Integers that came as floats: from 2^53 on two of them are one, and that of one row decides it for all."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_units_of_whole_numbers_and_texts_are_taken(kind: str) -> None:
 
 
 def test_the_type_decides_and_no_cell() -> None:
-    """Floats that are no whole numbers, or small, are refused too, and so are those of a table without rows."""
+    """Floats that are no integers, or small, are refused too, and so are those of a table without rows."""
     for who in ([0.5] * (2 * N), [1.0] * (2 * N)):
         with pytest.raises(GuaranteeError, match="'who' holds floating-point numbers"):
             _released(_frame(who), Policy(columns=COLUMNS))
@@ -104,7 +104,7 @@ def test_one_of_several_columns_of_a_unit_is_refused() -> None:
 def test_declared_whole_numbers_that_floats_do_not_hold_are_refused(
     kind: str, values: tuple[int, int], refused: bool
 ) -> None:
-    """By the declared categories and the type of the column, whatever stands in it."""
+    """By the declared categories and the type of the column, whatever is in it."""
     policy = Policy(columns={**COLUMNS, "code": Column(name="code", categories=tuple(map(str, values)))})
     frame = _frame(_ids("int64"), pd.Series([values[0], values[1]] * N, dtype=kind))
     if not refused:

@@ -1,4 +1,4 @@
-"""A method that stands in the tests only: a histogram under approximate differential privacy, as its proof needs one.
+"""A method that is in the tests only: a histogram under approximate differential privacy, as its proof needs one.
 
 Every combination of public categories is a row, with its count plus integer noise. The noise is a two-sided geometric
 one cut off at the width at which what lies beyond is below delta, with weights that sum to a power of two: a uniform
@@ -147,6 +147,6 @@ def _domains(policy: Policy) -> dict[str, Categories]:
 
 
 def noise_of_words(weights: tuple[int, ...], words: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the noise that uniform words below the sum of the weights stand for, shape of the words."""
+    """Return the noise that uniform words below the sum of the weights represent, shape of the words."""
     ends = np.cumsum(np.array(weights, dtype=np.uint64))
     return np.searchsorted(ends, words, side="right").astype(np.int64) - len(weights) // 2

@@ -12,7 +12,7 @@ PROMISE = AnonymousDP(epsilon=1.5, delta=1e-9, k=12, quasi_identifiers=("age", "
 
 
 def test_both_promises_are_said_and_counted() -> None:
-    """K stands in the words and in what is counted; epsilon and delta are what the ledger books."""
+    """K is in the words and in what is counted; epsilon and delta are what the ledger books."""
     assert "at least 12 released rows are alike" in PROMISE.statement()
     assert "a factor of 4.49" in PROMISE.statement()
     assert "k = 12 rows" in PROMISE.formal()

@@ -53,7 +53,7 @@ def test_the_largest_share_is_not_told_smaller_than_it_may_be(share: float) -> N
 @given(value=st.floats(1, 1000))
 @example(value=1.2345678)
 def test_diversity_is_told_as_it_was_asked(value: float) -> None:
-    """Neither more values nor more even ones than were asked for."""
+    """Neither more values nor more even ones than were requested."""
     assert figure("at least # different", stated(l=value)) == Decimal(repr(value))
     assert figure("as evenly as # equally", stated(entropy_l=value)) == Decimal(repr(value))
     diversity = Diversity(recursive=(value, 3))
@@ -63,7 +63,7 @@ def test_diversity_is_told_as_it_was_asked(value: float) -> None:
 
 @given(distance=SHARES)
 def test_closeness_is_told_as_it_was_asked(distance: float) -> None:
-    """Not closer than was asked for."""
+    """Not closer than was requested."""
     assert figure("a distance of # of", stated(t=distance)) == Decimal(repr(distance))
 
 

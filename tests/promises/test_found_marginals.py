@@ -81,7 +81,7 @@ def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
 def test_a_release_of_every_form_validates_without_a_condition(
     form: str, forms: dict[str, Files], tmp_path: Path
 ) -> None:
-    """Epsilon and delta as asked, no domain said to be read, and the columns said to be public knowledge."""
+    """Epsilon and delta as requested, no domain said to be read, and the columns said to be public knowledge."""
     files, (given, law) = forms[form], FORMS[form]
     assert files.params["format"] == f"anonkit-marginals-{law}"
     guarantee, budget = files.report["guarantee"], files.report["budget"]

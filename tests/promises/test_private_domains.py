@@ -314,7 +314,7 @@ def without(word: str) -> Edit:
 
 
 def promised_less(files: Files) -> None:
-    """Claim less delta than the thresholds spend, wherever it stands."""
+    """Claim less delta than the thresholds spend, wherever it is."""
     block = ApproximateDP(epsilon=3.0, delta=1e-9, assumptions=tuple(files.params["assumptions"])).to_dict()
     files.report["guarantee"] = block
     files.report["budget"].update(delta=1e-9)

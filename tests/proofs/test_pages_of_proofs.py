@@ -52,7 +52,7 @@ class Row:
 
 
 def sections(text: str) -> Iterator[str]:
-    """Yield what stands under each heading, heading included."""
+    """Yield what is under each heading, heading included."""
     starts = [match.start() for match in _HEADING.finditer(text)]
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         yield text[start:end]
@@ -112,7 +112,7 @@ def flat(value: Any, at: str = "") -> set[str]:
 
 
 def covers(listed: str, key: str) -> bool:
-    """Return whether an entry of a table stands for a key."""
+    """Return whether an entry of a table represents a key."""
     if not listed.endswith("…"):
         return listed == key
     stem = listed[:-1]

@@ -1,6 +1,6 @@
 """Neighbouring tables released with the same outcomes of all draws: the exact loss, and that nothing else leaves.
 
-The lemmas are in docs/proofs/central.md; how a release is replayed stands in `transcripts.py`.
+The lemmas are in docs/proofs/central.md; how a release is replayed is in `transcripts.py`.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def test_the_loss_of_a_ratio_is_its_logarithm_rounded_up(numerator: int, denomin
 
 
 def test_an_unbounded_ratio_costs_everything() -> None:
-    """None stands for an answer that only some inputs give."""
+    """None represents an answer that only some inputs give."""
     assert privacy_loss(None) == math.inf
     assert privacy_loss(Fraction(1)) == 0.0
 

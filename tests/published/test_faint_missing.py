@@ -32,7 +32,7 @@ POLICY = replace(Policy.from_dict({"columns": COLUMNS}), cell_by_cell=True)
 
 
 def test_the_threshold_is_of_the_weighted_mean() -> None:
-    """Counts without a table, at the threshold and just above; two tables are told apart from noise by both."""
+    """Counts without a table, at the threshold and just above; two tables are distinguished from noise by both."""
     assert is_faint([], 3)
     assert is_faint([(np.array([2, 4]), 2.0)], 3)
     assert not is_faint([(np.array([2, 5]), 2.0)], 3)

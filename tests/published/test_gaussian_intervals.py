@@ -24,7 +24,7 @@ def beyond(rate: int, draws: int, far: float) -> float:
 @pytest.mark.parametrize("chance", [0.5, 0.2, 0.05, 1e-3])
 @pytest.mark.parametrize("rate", [ONE * 8, ONE, ONE // 7, ONE // 100, ONE // 30_000])
 def test_a_single_draw_has_the_interval_of_its_law(rate: int, chance: float) -> None:
-    """The least whole number that is passed no more often."""
+    """The least integer that is passed no more often."""
     far = gaussian_margin(((1.0, rate, 1),), chance)
     assert beyond(rate, 1, far) <= chance
     assert far == 0 or beyond(rate, 1, far - 1) > chance

@@ -80,7 +80,7 @@ def test_rows_with_allowed_values_have_no_others_and_the_right_shares() -> None:
 
 
 def test_weights_under_conditions_are_the_rows_expected() -> None:
-    """As whole numbers and as floats, for a condition on the anchor and on another column."""
+    """As integers and as floats, for a condition on the anchor and on another column."""
     mixtures = mixtures_of([3, 4], 2)
     allowed = {"t": np.array([False, True]), "c1": np.array([True, True, False, False])}
     weights = mixtures.component_weights(allowed)

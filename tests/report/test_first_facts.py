@@ -31,7 +31,7 @@ def with_target(**target: Any) -> Report:
 
 @pytest.mark.parametrize("kind", REPORTS)
 def test_the_order_is_one_on_terminal_and_page(kind: str) -> None:
-    """Each sentence stands on both, in the order of the topics."""
+    """Each sentence is on both, in the order of the topics."""
     report = REPORTS[kind]()
     page, terminal = ("".join(shown.split()) for shown in (_page(report).text, report_text(report)))
     topics = first_facts(report)
@@ -47,7 +47,7 @@ def test_the_order_is_one_on_terminal_and_page(kind: str) -> None:
 
 
 def test_the_columns_of_the_table_are_counted() -> None:
-    """A unit that is made of several columns stands in no source: it is none of the columns, and is not named."""
+    """A unit that is made of several columns is in no source: it is none of the columns, and is not named."""
     report = _k_anonymous()
     parts = [{"name": name, "role": "identifier", "action": "dropped"} for name in ("house no", "born")]
     made = {"name": "house no, born", "role": "unit", "action": "dropped"}
@@ -70,7 +70,7 @@ def test_dropped_columns_are_named_and_identifiers_apart() -> None:
 
 
 def test_columns_that_the_method_adds_are_none_of_the_source() -> None:
-    """A column of counts stands in no source: it is named apart, and not counted among the columns of the table."""
+    """A column of counts is in no source: it is named apart, and not counted among the columns of the table."""
     report = _k_anonymous()
     made = {"name": "count", "role": "insensitive", "action": "synthesized", "reason": "noisy count of the rows"}
     before, after = texts(report, "Table"), texts({**report, "columns": [*report["columns"], made]}, "Table")
@@ -160,7 +160,7 @@ def test_a_short_text_leaves_out_nothing_that_must_not_be_overlooked(
 
 
 def test_a_long_list_of_columns_is_cut_with_a_count() -> None:
-    """Twelve names and how many more there are; what stands behind the list stays."""
+    """Twelve names and how many more there are; what is behind the list stays."""
     report = _report_of([f"x{at}" for at in range(20)], 0)
     whole, cut, *_ = shortened(first_facts(report, FILES))
     listed, short = (text_of(topics[0].sentences[1]) for topics in (whole, cut))

@@ -91,7 +91,7 @@ def test_no_name_or_note_changes_the_page(reports: Mapping[str, Mapping[str, Any
 
 
 def test_a_seeded_release_is_not_for_release_whatever_its_promise(reports: Mapping[str, Mapping[str, Any]]) -> None:
-    """The warning stands before everything else the page says."""
+    """The warning is before everything else the page says."""
     for report in reports.values():
         assert _texts(report_markdown(report))[1].startswith("Not for release.")
 

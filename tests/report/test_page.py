@@ -236,7 +236,7 @@ def test_the_sample_reports_are_valid(report: Report) -> None:
 
 
 def test_claim_and_limits_come_first(report: Report) -> None:
-    """The statement and every limit stand before the formal part, in this order."""
+    """The statement and every limit are before the formal part, in this order."""
     text = _page(report).text
     promise = report["guarantee"]
     places = [text.index(" ".join(part.split())) for part in (promise["statement"], *promise["not_protected"])]
@@ -588,7 +588,7 @@ addEventListener("load", () => {{
 
 
 class _Recorder(SimpleHTTPRequestHandler):
-    """Serves a folder and remembers what was asked for."""
+    """Serves a folder and remembers what was requested."""
 
     asked: ClassVar[set[str]] = set()
 

@@ -124,7 +124,7 @@ def test_symbols_stay_small_at_the_beginning_of_a_line(name: str, text: str) -> 
 
 
 def _names_of_checks() -> Iterator[str]:
-    """Yield the name, or what stands before its colon, of every check that is made under a name that stands in code."""
+    """Yield the name, or what is before its colon, of every check that is made under a name that is in code."""
     for path in sorted((Path(__file__).parents[2] / "anonkit").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if not any(f"{maker}(" in text for maker in ("Check", "none_of", "_wrong")):

@@ -1,4 +1,4 @@
-"""Tables of people and of things, of which nobody says whose the rows are: who stands alone, and what it costs."""
+"""Tables of people and of things, of which nobody says whose the rows are: who is alone, and what it costs."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from anonkit.errors import ParameterError
 
 
 def people(n: int, seed: int = 0) -> pa.Table:
-    """Distinct people: four columns that tell them apart, an illness that follows from two of them and chance."""
+    """Distinct people: four columns that distinguish them, an illness that follows from two of them and chance."""
     random = np.random.default_rng(seed)
     age, job = random.integers(18, 80, n), random.choice(["a'b", 'c"d', "e", "f", "g", None], n)
     town = random.choice([f"t{at}" for at in range(30)], n)

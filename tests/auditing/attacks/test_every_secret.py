@@ -48,7 +48,7 @@ def _audit(release: pa.Table, source: pa.Table, **more: Any) -> dict[str, Any]:
 
 
 def test_every_secret_is_attacked_and_shown(source: pa.Table) -> None:
-    """Not the one with the largest risk alone, whatever its number of values; that one's figures stand above."""
+    """Not the one with the largest risk alone, whatever its number of values; that one's figures are above."""
     found = _audit(source, source)
     assert set(found["secrets"]) == {"flag", "pay", "code", "sex"}
     for name, block in found["secrets"].items():

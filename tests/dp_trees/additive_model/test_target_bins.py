@@ -124,7 +124,7 @@ def test_numbers_are_drawn_by_the_rows_of_the_histogram() -> None:
 
 @given(st.lists(st.integers(-30, 300), min_size=64, max_size=64), st.integers(1, 8))
 def test_bins_have_about_as_many_rows_and_means_within_them(counts: list[int], bins: int) -> None:
-    """A bin less its last cell has less than its share of the rows; the means stand between the ends."""
+    """A bin less its last cell has less than its share of the rows; the means are between the ends."""
     told = histogram(counts, bins=bins)
     classes, rows = told.classes, told.rows
     assert len(classes.ends) <= bins

@@ -1,4 +1,4 @@
-"""Whole numbers in proportion to shares."""
+"""Integers in proportion to shares."""
 
 from __future__ import annotations
 

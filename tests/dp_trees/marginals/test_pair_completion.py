@@ -50,7 +50,7 @@ def test_all_pairs_are_those_of_the_joint_distribution(name: str) -> None:
 
 
 def test_rows_of_groups_are_the_sums_of_their_values() -> None:
-    """Groups that do not stand together, and a column of one value."""
+    """Groups that are not adjacent, and a column of one value."""
     joints = [joint_of([(0, 1), (1, 2)], seed) for seed in (1, 2)]
     alone = margins_of_joints(joints)
     groups = (np.array([1, 0]), *(np.arange(size) % 2 for size in SIZES[1:]), np.zeros(1, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Rows that stand for a tree, against its joint distribution."""
+"""Rows that represent a tree, against its joint distribution."""
 
 from __future__ import annotations
 

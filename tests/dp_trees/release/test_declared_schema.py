@@ -60,7 +60,7 @@ def test_the_promise_never_exceeds_what_was_asked_for_whoever_is_protected(name:
 
 
 def test_a_schema_is_made_of_public_domains_alone() -> None:
-    """Numbers on a grid, categories with the split asked for; a column without a domain, or no target, is refused."""
+    """Numbers on a grid, categories with the split requested; a column without a domain, or no target, is refused."""
     schema = schema_of(public_domains(POLICY), 8, number=Split.CUT, category=Split.ONE_VS_REST)
     assert {one.split for one in schema.attributes if one.is_number} == {Split.CUT}
     assert {one.split for one in schema.attributes if not one.is_number} == {Split.ONE_VS_REST}

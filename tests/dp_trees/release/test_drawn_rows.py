@@ -45,7 +45,7 @@ PIECE = DrawnPiece(
 
 
 def test_pieces_are_drawn_alike_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """37 rows in pieces of 10: as many of each cell as asked for, other codes in each piece, all the same once more."""
+    """37 rows in pieces of 10: as many of each cell as requested, other codes in each piece, all the same once more."""
     monkeypatch.setattr(pieces, "PIECE_ROWS", 10)
     with LocalEngine() as engine:
         source = PIECE.source(engine)

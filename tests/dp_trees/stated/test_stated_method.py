@@ -96,7 +96,7 @@ def test_a_column_named_like_one_of_the_table_of_values_is_refused() -> None:
 
 
 def test_the_promise_is_what_the_draws_come_to() -> None:
-    """In both kinds of methods a hair below the epsilon that was asked for, whoever the neighbours are."""
+    """In both kinds of methods a hair below the epsilon that was requested, whoever the neighbours are."""
     for kind in (CELLS, LINES):
         for more in ({}, {"adjacency": "replace"}, {"rows_per_unit": 3}):
             promise = METHODS[kind](epsilon=1.0, **more).guarantee(_policy())

@@ -1,6 +1,6 @@
 """Columns that identify people and repeat, and harmless ones: those on which the detector's rules were chosen.
 
-Names of harmless columns are those that such columns have; what stands behind ``|`` tells columns of one name apart.
+Names of harmless columns are those that such columns have; what is behind ``|`` distinguishes columns of one name.
 """
 
 from __future__ import annotations

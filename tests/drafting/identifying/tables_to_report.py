@@ -1,7 +1,7 @@
 """Columns that identify people and repeat, and tables of harmless columns: those on which the detector is reported.
 
 No rule and no constant was chosen on them. Names of harmless columns are those that such columns have; what stands
-behind ``|`` tells columns of one name apart.
+behind ``|`` distinguishes columns of one name.
 """
 
 from __future__ import annotations

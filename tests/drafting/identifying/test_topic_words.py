@@ -54,7 +54,7 @@ def test_a_class_label_has_no_topic(name: str, values: list[str]) -> None:
     ],
 )
 def test_a_demographic_column_is_found_by_its_name(name: str) -> None:
-    """In nine languages, with accents and without; two words count where they stand side by side."""
+    """In nine languages, with accents and without; two words count where they are side by side."""
     assert is_demographic(name)
 
 

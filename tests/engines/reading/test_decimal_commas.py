@@ -51,7 +51,7 @@ def test_numbers_with_a_comma_are_numbers(tmp_path: Path) -> None:
 
 
 def test_a_point_is_neither_a_fraction_nor_a_thousand(tmp_path: Path) -> None:
-    """Among commas a cell with a point makes a column of texts, spelled as they stand; a declared number is refused."""
+    """Among commas a cell with a point makes a column of texts, spelled as they are; a declared number is refused."""
     cells = ["1,5", "1.500", "1.234,5", "MARK"]
 
     assert _column(tmp_path, cells, COMMA).to_pylist() == cells

@@ -83,7 +83,7 @@ def test_what_is_late_in_a_file_decides_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["a,b\n1,x\0y\n", "a,b\0\n1,x\n", "ä,b\n1,ü\0\n"])
 def test_text_with_nul_is_not_called_another_encoding(text: str, tmp_path: Path) -> None:
-    """It is UTF-8, and what stands in it besides is named; with other control characters it is no text."""
+    """It is UTF-8, and what is in it besides is named; with other control characters it is no text."""
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(SourceError, match="has NUL characters in its text"):
         read(tmp_path / "t.csv")

@@ -300,7 +300,7 @@ def test_failures_of_duckdb_are_not_passed_on(tmp_path: Path) -> None:
 
 
 def test_a_closed_engine_says_so(tmp_path: Path) -> None:
-    """A table that stood in the engine's private files cannot be read after it was closed."""
+    """A table that was in the engine's private files cannot be read after it was closed."""
     with patch("anonkit.engines.local.local_engine._IN_MEMORY", 16), LocalEngine() as engine:
         source = engine.scan(pa.table({"a": [PLANTED] * 999}), Policy())
     assert "private files cannot be read" in refusal(lambda: list(source.batches()), EngineError).message

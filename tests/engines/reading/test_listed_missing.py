@@ -155,7 +155,7 @@ def test_numbers_days_and_categories_are_listed_by_their_text(tmp_path: Path) ->
 
 
 def test_declared_types_see_no_listed_text(tmp_path: Path) -> None:
-    """A column declared a number is one although listed texts stand in it; other texts are refused as before."""
+    """A column declared a number is one although listed texts are in it; other texts are refused as before."""
     policy = Policy(columns={"age": Column(name="age", bounds=(0, 99))}, missing_values=("N", "n.a."))
     whole = Policy(columns={"age": Column(name="age", type=ColumnType.INTEGER)}, missing_values=("N", "n.a."))
     with LocalEngine() as engine:

@@ -1,4 +1,4 @@
-"""A few words among numbers make a column categories: the owner is told, and nobody else."""
+"""A few words among numbers make a column categories: the owner is informed, and nobody else."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def told(source: Any, policy: Policy | None = None) -> dict[str, Any]:
 
 @pytest.mark.parametrize("words", [1, N_ROWS * 11 // 100])
 def test_words_among_numbers_are_counted_for_the_owner_and_never_quoted(words: int, tmp_path: Path) -> None:
-    """One cell and 11 % of them: column, count, share and remedy, told to the owner and in no file of the release."""
+    """One cell and 11 % of them: column, count, share and remedy, for the owner and in no file of the release."""
     pacsv.write_csv(table(words), tmp_path / "in.csv")
     release = anonkit.release(
         tmp_path / "in.csv",

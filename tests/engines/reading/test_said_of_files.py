@@ -107,7 +107,7 @@ def row(case: tuple[str, str], folder: Path) -> str:
 
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
 def test_the_guide_says_what_anonkit_says_of_a_file(case: tuple[str, str], tmp_path: Path) -> None:
-    """Message, hint and note stand there word by word."""
+    """Message, hint and note are there word by word."""
     assert row(case, tmp_path / "here") in PAGE.read_text(encoding="utf-8").splitlines()
 
 

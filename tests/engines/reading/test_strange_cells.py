@@ -64,7 +64,7 @@ def test_cells_that_are_no_coordinates_refuse_the_table(
 
 
 def test_such_places_are_missing_where_that_is_declared() -> None:
-    """And told to the owner with what lies beyond the box."""
+    """And reported to the owner with what lies beyond the box."""
     made = released(table({3: SECRET}, {5: 999}), policy(outside="missing"), method="mondrian", k=5)
 
     assert made.to_arrow().num_rows > 0

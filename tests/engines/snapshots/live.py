@@ -22,7 +22,7 @@ def read(source: object, policy: Policy | None = None, **how: Any) -> pa.Table:
 
 
 def quotes_nothing(error: BaseException | None, *secrets: str) -> None:
-    """Fail where a cell, a password or a query stands in an error, or in one that it leads back to."""
+    """Fail where a cell, a password or a query is in an error, or in one that it leads back to."""
     while error is not None:
         text = f"{error} {error!r} {error.args} {vars(error)}"
         assert not [secret for secret in secrets if secret in text]

@@ -40,7 +40,7 @@ NOW = [(0, 30), (1, 41), (2, 41), (4, 63), (5, 30)]
 
 @pytest.mark.parametrize("spelled", ["{}", "delta:///{}", "{}/"])
 def test_a_delta_table_is_what_its_log_says(delta: Path, spelled: str) -> None:
-    """Its path or its address: deleted people and replaced rows, which still stand in the files, are not read."""
+    """Its path or its address: deleted people and replaced rows, which are still in the files, are not read."""
     assert _rows(read(spelled.format(delta))) == NOW
 
 

@@ -35,7 +35,7 @@ def test_files_are_one_table_by_the_names_of_their_columns(tmp_path: Path, read:
 
 
 def test_the_table_is_typed_as_one_file_would_be(tmp_path: Path, read: Any) -> None:
-    """A word in the last file makes all a column of texts, with the cells that stand in the files."""
+    """A word in the last file makes all a column of texts, with the cells that are in the files."""
     folder = _parts(tmp_path / "in", a_csv="n,q\n1,5\n2,5.50\n", b_csv="n,q\n3,?\n4,007\n")
     whole = tmp_path / "whole.csv"
     whole.write_text("n,q\n1,5\n2,5.50\n3,?\n4,007\n", encoding="utf-8")

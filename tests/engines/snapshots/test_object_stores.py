@@ -119,7 +119,7 @@ def test_a_connection_that_is_lost_midway_is_refused(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     class Lost(pafs.S3FileSystem):
-        """A store that is gone when its bytes are asked for."""
+        """A store that is gone when its bytes are requested."""
 
         def open_input_stream(self, *arguments: Any, **how: Any) -> Any:
             raise OSError(f"AWS Error NETWORK_CONNECTION during GetObject: {MARKER}")

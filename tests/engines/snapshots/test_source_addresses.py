@@ -52,7 +52,7 @@ def test_an_unknown_format_and_a_table_in_memory_with_options_are_refused() -> N
 
 
 def test_its_repr_holds_neither_place_nor_query() -> None:
-    """A password or a name in a query stands in no log of a value."""
+    """A password or a name in a query is in no log of a value."""
     address = SourceAddress(place="postgresql://owner:SECRET@host/db", query="select * from p where name = 'SECRET'")
 
     assert "SECRET" not in repr(address)
@@ -83,5 +83,5 @@ def test_paths_of_a_recipe_begin_in_its_folder(place: str, within: str) -> None:
     [("-", "table"), ("in/people-*.csv", "people"), ("in/*.csv", "table"), ("in/people", "people")],
 )
 def test_a_source_without_a_name_of_its_own_is_called_a_table(place: str, name: str) -> None:
-    """A dataset is named after what stands before the first wildcard."""
+    """A dataset is named after what is before the first wildcard."""
     assert table_name(place) == name

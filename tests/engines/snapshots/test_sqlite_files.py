@@ -38,7 +38,7 @@ def _at(path: Path, table: str = "people") -> str:
 
 
 def test_a_table_is_read_as_a_text_file_would_be(people: Path) -> None:
-    """Whole numbers, numbers with all their digits, zip codes that stay texts, missing cells."""
+    """Integers, numbers with all their digits, zip codes that stay texts, missing cells."""
     table = read(_at(people))
     assert table.to_pydict() == {
         "id": [1, 2, 3],
@@ -72,7 +72,7 @@ def test_a_word_far_down_a_column_of_numbers_is_read(people: Path) -> None:
     )
 )
 def test_no_cell_changes_what_another_one_says(tmp_path_factory: pytest.TempPathFactory, cells: list[object]) -> None:
-    """Each cell is the text that it is alone in its column, whatever stands above and below it."""
+    """Each cell is the text that it is alone in its column, whatever is above and below it."""
     path = tmp_path_factory.mktemp("cells") / "cells.db"
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE t (n INTEGER PRIMARY KEY, cell)")
@@ -130,7 +130,7 @@ def test_what_is_not_read_is_refused_in_one_line(people: Path, how: dict[str, st
     [(None, "does not exist"), (b"no database " * 99, "no SQLite database"), (b"cut", "damaged")],
 )
 def test_a_file_that_is_no_database_is_refused(people: Path, content: bytes | None, said: str) -> None:
-    """A file that is absent is not made, one of another kind and one that was cut are told apart from it."""
+    """A file that is absent is not made, one of another kind and one that was cut are distinguished from it."""
     if content == b"cut":
         people.write_bytes(people.read_bytes()[:5000])
     elif content is not None:

@@ -45,7 +45,7 @@ def _sav(path: Path, **how: Any) -> Path:
 
 @pytest.mark.parametrize("compressed", [False, True])
 def test_spss_brings_types_labels_and_missing_values(tmp_path: Path, read: Any, compressed: bool) -> None:
-    """Labels stand for codes, unlabelled codes for themselves; declared missing values and blank texts are missing."""
+    """Labels represent codes, unlabelled codes for themselves; declared missing values and blank texts are missing."""
     table = read(_sav(tmp_path / ("in.zsav" if compressed else "in.sav"), compress=compressed))
 
     assert table.column("sex").to_pylist() == ["male", "female", "3", None, None]
@@ -64,7 +64,7 @@ def test_a_column_that_the_policy_declares_a_number_stays_one_of_codes(tmp_path:
 
 
 def test_the_numbers_of_people_come_as_texts(tmp_path: Path, read: Any) -> None:
-    """SPSS has no whole numbers: floats of other sources would be refused where noise makes a promise."""
+    """SPSS has no integers: floats of other sources would be refused where noise makes a promise."""
     policy = Policy(columns={"age": Column(name="age", role=Role.UNIT)})
 
     assert read(_sav(tmp_path / "in.sav"), policy).column("age").to_pylist() == ["30", "41.5", "52", None, "999"]

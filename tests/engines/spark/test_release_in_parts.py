@@ -136,7 +136,7 @@ def _rows(release: anonkit.Release) -> pa.Table:
 def test_the_driver_touches_no_row(
     case: str, spark: Any, customers: Path, tmp_path: Path, blind: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Files and figures are those of one machine; what is published stands there by a rename, whole."""
+    """Files and figures are those of one machine; what is published is there by a rename, whole."""
     local = released(customers, case, tmp_path / "local" / "out.parquet", "local")
     blind()
     made = released(customers, case, tmp_path / "spark" / "out.parquet", "spark", emit=["croissant"])
@@ -225,7 +225,7 @@ def test_into_a_store_too_the_driver_touches_no_row(
 def test_a_signed_release_is_whole(
     spark: Any, customers: Path, tmp_path: Path, blind: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hashes that are signed are those that executors have read; each is that of the file that stands there."""
+    """The hashes that are signed are those that executors have read; each is that of the file that is there."""
     blind()
     released(customers, "ppnb", tmp_path / "out.parquet", "spark", sign=customers / "key.pem", seed=None)
     monkeypatch.undo()

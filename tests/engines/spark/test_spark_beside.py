@@ -131,7 +131,7 @@ def test_an_error_is_told_where_the_count_is_asked_for(
 def test_a_search_that_ends_early_ends_the_jobs(
     raised: BaseException, engine: Any, customers: Path, spark: Any, tmp_path: Path
 ) -> None:
-    """No job and no thread is left; a count that is asked for all the same is made anew."""
+    """No job and no thread is left; a count that is requested all the same is made anew."""
     began = tmp_path / "began"
     slow = counted_later(engine, _counted(engine, customers, began, seconds=1.0))
     never = counted_later(engine, _counted(engine, customers, tmp_path / "never"))

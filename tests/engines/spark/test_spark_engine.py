@@ -327,7 +327,7 @@ def test_keys_in_names_of_folders_are_columns(engine: Any, tmp_path: Path) -> No
 
 
 def test_no_private_file_is_left(spark: Any, tmp_path: Path) -> None:
-    """Copies and ordered rows stand in the scratch until the engine is closed, and the session stays as it was."""
+    """Copies and ordered rows are in the scratch until the engine is closed, and the session stays as it was."""
     from anonkit.engines.spark.spark_engine import SparkEngine
 
     spark.conf.set("spark.anonkit.scratch", str(tmp_path))

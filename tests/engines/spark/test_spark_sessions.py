@@ -116,7 +116,7 @@ def test_pyspark_does_not_print_the_cell_that_failed(spark: Any, capfd: pytest.C
 
 @pytest.mark.slow
 def test_java_says_nothing_to_the_user(spark_is_there: None, tmp_path: Path) -> None:
-    """Neither its log4j profile, nor its warnings: all that stands on stderr is ours."""
+    """Neither its log4j profile, nor its warnings: all that is on stderr is ours."""
     (tmp_path / "in.csv").write_text("zip,y\n" + "1,a\n2,b\n" * 20, encoding="utf-8")
     options = "--engine spark --spark-master local[1] --method mondrian --k 5 --no-ledger in.csv out.parquet"
     done = subprocess.run(

@@ -52,7 +52,7 @@ def test_rows_types_and_metadata_are_those_of_a_file_written_anew(tmp_path: Path
 
 
 def test_a_file_that_is_no_parquet_leaves_no_copy(tmp_path: Path) -> None:
-    """The error is one of the engine, and nothing stands in the place."""
+    """The error is one of the engine, and nothing is in the place."""
     (tmp_path / "first.parquet").write_bytes(b"PAR1")
     with pytest.raises(EngineError):
         relabelled(tmp_path / "first.parquet", tmp_path / "copy.parquet", {})

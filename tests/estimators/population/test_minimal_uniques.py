@@ -101,7 +101,7 @@ def test_figures_of_every_set(rows: list[tuple[int, ...]]) -> None:
 
 @given(tables)
 def test_equal_rows_may_be_handed_over_once(rows: list[tuple[int, ...]]) -> None:
-    """A row that stands for several is counted so."""
+    """A row that represents several is counted so."""
     distinct = sorted(set(rows))
     number = np.array([rows.count(row) for row in distinct])
     whole, once = minimal_sample_uniques(_of(rows), _ones(len(rows))), minimal_sample_uniques(_of(distinct), number)

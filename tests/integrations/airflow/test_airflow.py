@@ -172,7 +172,7 @@ def test_the_example_runs(home: Path, tmp_path: Path, repository: Path) -> None:
 
 
 def test_the_page_runs(home: Path, tmp_path: Path) -> None:
-    """The DAG of airflow.md as it stands there, its folders those of the test: released by its date, and validated."""
+    """The DAG of airflow.md, unchanged, its folders those of the test: released by its date, and validated."""
     (page,) = blocks_of("docs/how-to/airflow.md")
     for folder in ("dags", "pipelines"):
         (tmp_path / folder).mkdir()

@@ -144,7 +144,7 @@ def test_checks_have_their_figures(table: Path, instance: DagsterInstance) -> No
 def test_a_failed_check_blocks_what_comes_after_it(
     table: Path, instance: DagsterInstance, asked: dict[str, Any], failed: str
 ) -> None:
-    """Neither a release that fails, nor one of which what was asked was not checked, goes any further."""
+    """Neither a release that fails, nor one of which what was requested was not checked, goes any further."""
     customers = _asset(table, **ANONYMOUS)
 
     @dagster.asset(deps=[customers])
@@ -178,7 +178,7 @@ def test_a_check_before_the_first_release_fails_for_good(table: Path, instance: 
 
 
 def test_every_partition_is_a_release_of_its_own(table: Path, instance: DagsterInstance) -> None:
-    """The key of the partition stands in the path of the table and of the output."""
+    """The key of the partition is in the path of the table and of the output."""
     for month in ("2026-01", "2026-02"):
         shutil.copy(table, table.with_name(f"{month}.csv"))
     months = StaticPartitionsDefinition(["2026-01", "2026-02"])
@@ -211,7 +211,7 @@ def test_the_example_runs(tmp_path: Path, repository: Path) -> None:
 def test_the_page_runs(
     instance: DagsterInstance, tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The blocks of dagster.md as they stand there: a recipe with its checks, a table of an upstream asset, a month."""
+    """The blocks of dagster.md, unchanged: a recipe with its checks, a table of an upstream asset, a month."""
     from anonkit.datasets import bank_customers
 
     monkeypatch.chdir(tmp_path)

@@ -343,7 +343,7 @@ def test_the_folder_of_the_package_is_told(repository: Path) -> None:
 
 
 def test_the_page_runs(tmp_path: Path, repository: Path) -> None:
-    """The files of dbt.md as they stand there, on a table with their columns: built, tested, and built again."""
+    """The files of dbt.md, unchanged, on a table with their columns: built, tested, and built again."""
     made = Project(tmp_path / "project", {"type": "duckdb", "path": "pipeline.duckdb"}, repository)
     for one in blocks_of("docs/how-to/dbt.md"):
         assert one.file is not None, one.where

@@ -20,7 +20,7 @@ N_FILES = 5
 
 
 class Project:
-    """A repository of Git and DVC with the pipeline, and a ledger that stands outside of it."""
+    """A repository of Git and DVC with the pipeline, and a ledger that is outside of it."""
 
     def __init__(self, folder: Path, repository: Path) -> None:
         self.folder, self.ledger = folder, folder.parent / "ledger.sqlite"
@@ -164,7 +164,7 @@ def test_the_example_runs(tmp_path: Path, repository: Path) -> None:
 
 
 def test_the_page_runs(project: Project) -> None:
-    """The stages and the recipe of dvc.md as they stand there; forced, the release is used again."""
+    """The stages and the recipe of dvc.md as they are on the page; forced, the release is used again."""
     for one in blocks_of("docs/how-to/dvc.md"):
         assert one.file is not None, one.where
         (project.folder / one.file).write_text(one.text, encoding="utf-8")

@@ -153,7 +153,7 @@ def test_the_example_runs(tmp_path: Path, repository: Path) -> None:
 def test_the_page_runs(
     tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The flow and the task of prefect.md as they stand there; the second one uses the release of the first again."""
+    """The flow and the task of prefect.md, unchanged; the second one uses the release of the first again."""
     monkeypatch.chdir(tmp_path)
     recipe = (repository / "examples" / "pipelines" / "customers.toml").read_text(encoding="utf-8")
     (tmp_path / "customers.toml").write_text(recipe.replace("k = 5", "k = 10"), encoding="utf-8")

@@ -19,7 +19,7 @@ def files_of(folder: Path) -> dict[str, str]:
 
 
 def fail_once(released: Path = Path("out")) -> None:
-    """Fail, if that is asked for and has not happened yet."""
+    """Fail, if that is requested and has not happened yet."""
     mark = os.environ.get(ASKED)
     if mark and not Path(mark).exists():
         Path(mark).write_text(json.dumps(files_of(released)), encoding="utf-8")

@@ -18,7 +18,7 @@ N_FILES = 5
 
 
 class Project:
-    """A folder with the workflow, and a ledger that stands outside of it."""
+    """A folder with the workflow, and a ledger that is outside of it."""
 
     def __init__(self, folder: Path, repository: Path) -> None:
         self.folder = folder
@@ -124,7 +124,7 @@ def test_the_example_runs(tmp_path: Path, repository: Path) -> None:
 
 
 def test_the_page_runs(project: Project) -> None:
-    """The workflow and the profile of snakemake.md as they stand there, on the recipe of dvc.md; again by force."""
+    """The workflow and the profile of snakemake.md as they are on the page, on the recipe of dvc.md; again by force."""
     shutil.rmtree(project.folder / "profiles")
     for one in (*blocks_of("docs/how-to/snakemake.md"), block("docs/how-to/dvc.md", "# customers.toml")):
         assert one.file is not None, one.where

@@ -29,7 +29,7 @@ SENSITIVE_VALUES = 3
 def coded(
     name: str, codes: Any, *, size: int | None = None, ordered: bool = False, missing: bool = False
 ) -> CodedColumn:
-    """Return a column of made-up values; the last is missing when asked."""
+    """Return a column of made-up values; the last is missing on request."""
     codes = np.asarray(codes, dtype=np.int32)
     size = int(codes.max(initial=-1)) + 1 if size is None else size
     values: list[object] = [float(code) if ordered else f"v{code}" for code in range(size)]

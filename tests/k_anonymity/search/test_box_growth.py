@@ -146,7 +146,7 @@ def test_missing_goes_to_the_side_it_is_like(like: int) -> None:
 
 
 def test_numbers_that_nobody_has_are_shared_between_the_sides() -> None:
-    """The cut stands in the middle of the gap between two groups of rows."""
+    """The cut is in the middle of the gap between two groups of rows."""
     column = _column("a", [0, 0, 9, 9], ordered=True, size=11)
     growth = Growth([column], Partition.whole(4), np.empty((4, 0)), [AtLeastK(2)])
     growth.grow()

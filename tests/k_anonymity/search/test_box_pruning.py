@@ -50,7 +50,7 @@ def test_a_numeric_target_of_pure_noise_puts_nothing_together() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_what_tells_stays_and_what_is_chance_beside_it_goes(n_classes: int) -> None:
-    """A target that follows one column: the rows are told apart by it, in some of the boxes that k allows."""
+    """A target that follows one column: the rows are distinguished by it, in some of the boxes that k allows."""
     columns, rng = _columns(3000), np.random.default_rng(1)
     truth = columns[0].codes * n_classes // 40
     labels = np.where(rng.random(3000) < 0.3, rng.integers(0, n_classes, 3000), truth)
@@ -78,7 +78,7 @@ def test_without_two_classes_nothing_is_put_together() -> None:
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 6))
 def test_boxes_left_are_boxes_that_the_growth_went_through(seed: int, k: int) -> None:
-    """None is what is left amid a division along a hierarchy, and each meets what was asked, people's values too."""
+    """None is left amid a division along a hierarchy, and each meets the requirements, people's values too."""
     rng = np.random.default_rng(seed)
     n_rows = 200
     leaf = rng.integers(0, 9, n_rows)

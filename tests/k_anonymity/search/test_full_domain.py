@@ -136,7 +136,7 @@ def test_a_lattice_that_is_too_large_is_refused(asked: Any, monkeypatch: pytest.
 
 @st.composite
 def lattices(draw: st.DrawFn) -> tuple[Lattice, list[Any]]:
-    """Draw a table with hierarchies, requirements of every kind, and a limit; return them with what is asked."""
+    """Draw a table with hierarchies, requirements of every kind, and a limit; return them with what is requested."""
     columns = draw(tables(max_rows=24))
     ladders = {}
     for column in columns:

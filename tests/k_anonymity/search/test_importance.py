@@ -111,7 +111,7 @@ LABELLED = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), min_size=2,
 
 @given(LABELLED)
 def test_hamming_distance_counts_pairs(rows: list[tuple[int, int]]) -> None:
-    """The share of pairs of different classes that differ, less that of pairs of one class when asked."""
+    """The share of pairs of different classes that differ, less that of pairs of one class on request."""
     labels, codes = np.array([label for label, _ in rows]), [code for _, code in rows]
     evidence = Evidence([coded("a", codes, size=4)], labels)
     if not evidence.is_informative:
@@ -181,7 +181,7 @@ def test_a_sample_of_rows_is_spread_over_the_sorted_table(table: list[CodedColum
 
 
 def test_very_many_features_are_judged_by_fewer_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The matrix of the forest is bounded, unless all rows are asked for."""
+    """The matrix of the forest is bounded, unless all rows are requested."""
     monkeypatch.setattr("anonkit.k_anonymity.search.importance._CELLS", 30)
     columns, labels = _planted()
     assert Evidence(columns, labels).rows.size == 10

@@ -67,7 +67,7 @@ def test_importance_is_what_the_definition_expects(size: ForestSize) -> None:
 
 
 def test_importance_counts_the_rows_lost_by_one_permutation() -> None:
-    """With one tree the value is a whole number of rows, and 0 for a feature it does not use."""
+    """With one tree the value is an integral number of rows, and 0 for a feature it does not use."""
     rows, labels = _table()
     rows[:, 2] = 0
     forest = Forest.grow(rows, labels, ForestSize(trees=1, bootstrap_rows=None, oob_rows=None), 0)

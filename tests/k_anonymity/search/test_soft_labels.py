@@ -89,7 +89,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
 
 
 def test_the_order_of_entries_that_are_alike_does_not_matter() -> None:
-    """Entries of one combination of codes, told apart by what a requirement looks at, may change places."""
+    """Entries of one combination of codes, distinguished by what a requirement looks at, may change places."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 80)
     column = CodedColumn(name="x", codes=np.repeat(np.arange(20), 4).astype(np.int32), values=range(20), ordered=True)

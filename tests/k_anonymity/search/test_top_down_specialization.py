@@ -218,7 +218,7 @@ def test_declared_ladders_bound_the_groups() -> None:
 
 
 def test_more_than_two_classes_guide_together() -> None:
-    """Four classes, told by two columns, are told apart in the release."""
+    """Four classes, told by two columns, are distinguished in the release."""
     random = np.random.default_rng(0)
     a, b, noise = random.integers(0, 6, 2000), random.integers(0, 6, 2000), random.integers(0, 30, 2000)
     table = [coded("a", a, size=6), coded("b", b, size=6, ordered=True), coded("noise", noise, size=30)]

@@ -126,7 +126,7 @@ def test_impossible_parameters_are_refused() -> None:
     ("positions", "bits", "share"), [(64, 32, 4094 / 4096), (60_000, 64, 4094 / 4096), (10**14, 64, 0.99)]
 )
 def test_words_are_as_wide_as_the_rounding_needs(positions: int, bits: int, share: float) -> None:
-    """32 bits where they keep the ratio within 1 in 4096 of the target, else 64; never more than was asked."""
+    """32 bits where they keep the ratio within 1 in 4096 of the target, else 64; never more than was requested."""
     channel = BandResponse.piecewise(12.0, positions)
     assert channel.word_bits == bits
     assert channel.epsilon <= 12.0

@@ -44,7 +44,7 @@ def test_the_epsilon_of_equal_blind_answers_is_the_formula(size: int, p_keep: fl
 
 @given(kary_channels())
 def test_the_response_matrix_is_that_of_the_paper(channel: RandomizedResponse) -> None:
-    """Table 1: p_0 on the diagonal plus p_j in every row; rows are whole numbers of words."""
+    """Table 1: p_0 on the diagonal plus p_j in every row; rows are integral numbers of words."""
     exact = np.array(channel.weights(), dtype=object)
     assert all(row.sum() == 2**channel.word_bits for row in exact)
     assert np.allclose((exact / 2**channel.word_bits).astype(float), channel.response_matrix(), atol=1e-15)

@@ -1,4 +1,4 @@
-"""Set response: answers that stand for sets of pairs of class and value, shifted around their ends."""
+"""Set response: answers that represent sets of pairs of class and value, shifted around their ends."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_impossible_parameters_are_refused() -> None:
 
 @pytest.mark.parametrize(("epsilon", "values", "bits"), [(1.0, 7, 32), (20.0, 4096, 64), (40.0, 4096, 64)])
 def test_words_are_as_wide_as_the_rounding_needs(epsilon: float, values: int, bits: int) -> None:
-    """32 bits where they keep the ratio within 1 in 4096 of the target, else 64; never more than was asked."""
+    """32 bits where they keep the ratio within 1 in 4096 of the target, else 64; never more than was requested."""
     channel = SetResponse.from_epsilon(epsilon, (0, 1, 3), segments=1, values=values)
     assert channel.word_bits == bits
     assert channel.epsilon <= epsilon

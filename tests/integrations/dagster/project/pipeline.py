@@ -13,7 +13,7 @@ if ASKED in os.environ:
 
     @asset(retry_policy=SOON)
     def customers() -> MaterializeResult:
-        """Release, then fail if that is asked for."""
+        """Release, then fail if that is requested."""
         result = materialize_release(recipe="release.toml")
         fail_once()
         return result

@@ -8,7 +8,7 @@ from anonkit.integrations.prefect import may_be_retried, release_table, validate
 
 @task(retries=2, retry_delay_seconds=0.1, retry_condition_fn=may_be_retried)
 def release_and_more():
-    """Release, then fail if that is asked for."""
+    """Release, then fail if that is requested."""
     release = release_table.fn(recipe="release.toml")
     fail_once()
     return release

@@ -12,7 +12,7 @@ PROJECT = Path(__file__).parents[1]
 
 
 class FailsAfterwards(ReleaseOperator):
-    """Release, then fail if that is asked for."""
+    """Release, then fail if that is requested."""
 
     def execute(self, context):
         facts = super().execute(context)

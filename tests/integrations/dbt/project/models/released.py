@@ -1,4 +1,4 @@
-"""A model that releases, then fails once if that is asked for."""
+"""A model that releases, then fails once if that is requested."""
 
 from fail_once import fail_once
 
