@@ -1,6 +1,6 @@
 """Run anonkit as it was installed: the files it needs, the demo, the validation of what the demo wrote.
 
-Runs in an environment that holds the wheel and what the wheel asks for, and nothing of the repository:
+Runs in an environment that holds the wheel and the requirements of the wheel, and nothing of the repository:
 `nox -s build wheel`.
 """
 

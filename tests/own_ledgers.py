@@ -1,6 +1,6 @@
 """The user's ledger of a test is its own: no release of one test is seen by another, and none reaches the user's home.
 
-The folder of data in which the user's ledger stands is that of an environment variable, which programs that a test
+The folder of data of the user's ledger is that of an environment variable, which programs that a test
 starts have, too. Every test gets one of its own, and so does every fixture that outlives a test.
 """
 

@@ -39,7 +39,7 @@ class QuickCases:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Look for every name among the cases, unless somebody has asked for single ones."""
+        """Look for every name among the cases, unless single ones were selected."""
         if any("[" in argument for argument in config.args):
             return
         marks: dict[str, tuple[str, tuple[str, ...]]] = {}

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forests that were grown for one test are remembered for the others: they were a third of the processor time of tests
-that ask what becomes of a release, and make it of the same few tables.
+"""Forests that were grown for one test are reused by the others: they took a third of the processor time.
 
-`learned` says of its work that the same arguments give the same result in any process. Tests that ask this of it, or
-what forests tell (`methods`, `contract`, `golden`, `k_anonymity`, `estimators`, `privacy`), grow their own, and so does
-every test that replaces a part of the package.
+`learned` states of its work that the same arguments give the same result in any process. Tests of this property, and of
+the forests' results (`methods`, `contract`, `golden`, `k_anonymity`, `estimators`, `privacy`), grow their own, and so
+does every test that replaces a part of the package.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ ROOMS = (
     "pipeline",
     "report",
 )
-"""Folders of tests that may be told what was learned for another test."""
+"""Folders of tests that may reuse results of learning for another test."""
 _FOLDER = "FORESTS_OF_THESE_TESTS"
 """Variable by which processes of one run find what the others have learned."""
 
@@ -55,11 +54,11 @@ class RememberedForests:
         self._learn: Callable[..., Any] = learning_process.learned
 
     def install(self) -> None:
-        """Be asked before anything is learned: modules that learn are imported later."""
+        """Replace the learning function: modules that learn are imported later."""
         learning_process.learned = self.learned
 
     def learned(self, work: Callable[..., Any], *args: Any, **named: Any) -> Any:
-        """Return what work gives, from what is remembered where the same was asked before."""
+        """Return the result of work, from memory if the same work was done before."""
         if not self._is_on:
             return self._learn(work, *args, **named)
         place = self._folder / hashlib.sha256(pickle.dumps((work, args, named))).hexdigest()
@@ -73,7 +72,7 @@ class RememberedForests:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """Remember while a test runs that may be told."""
+        """Use the memory while a test runs that may."""
         self._is_on = may_remember(item, self._tests)
         try:
             return (yield)

@@ -23,7 +23,7 @@ _OWN_PROCESS = os.getpid()
 
 
 class RepeatableKeys:
-    """Keys that follow from who asks, and from how many were requested before."""
+    """Keys that follow from the test, and from the number of keys before."""
 
     def __init__(self, owner: str) -> None:
         self._owner = owner

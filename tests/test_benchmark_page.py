@@ -83,7 +83,7 @@ def test_tables_of_an_earlier_page_stay_where_nothing_newer_is_there() -> None:
 
 
 def test_a_target_is_met_or_missed_in_plain_words() -> None:
-    """By the figure, by the ratio, or by the lead over a peer; a line that asks for nothing is neither."""
+    """By the figure, by the ratio, or by the lead over a peer; a line without a requirement is neither."""
     text = page(STORED)
     assert "| in memory | 33 M rows/s | slow-ldp | 0.25 M rows/s | 132 | ≥ 20 M rows/s | met |" in text
     assert "| 1,000 rows | 3 s | bare | 1 s | 2.5 | ≤ 2 x | **MISSED** |" in text
@@ -148,7 +148,7 @@ def test_results_are_kept_as_documents(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_part_that_fails_loses_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is named on the page, the next one runs, results stay, and the exit code tells."""
+    """It is named on the page, the next one runs, results stay, and the exit code is 1."""
     import bench
 
     monkeypatch.setattr(bench, "PARTS", {"consumer": "nowhere:nothing", "start": bench.PARTS["start"]})

@@ -66,7 +66,7 @@ def test_only_a_failure_of_the_surroundings_may_be_retried(kind: type[AnonkitErr
 
 
 def test_every_word_stands_for_one_kind() -> None:
-    """A word of --json tells which error it was."""
+    """A word of --json names the kind of error."""
     assert len({word for _, word, _ in DOCUMENTED.values()}) == len(DOCUMENTED)
 
 

@@ -149,7 +149,7 @@ def _letters(item: Any) -> list[str]:
 
 
 def _alphabet(tree: Any) -> list[str]:
-    """Return letters that a pattern tells apart, in its order, without doubles."""
+    """Return letters that a pattern distinguishes, in its order, without doubles."""
     found: dict[str, None] = {}
     for kind, value in tree:
         if kind is parts.IN:

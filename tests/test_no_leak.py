@@ -81,7 +81,7 @@ FAILURES: dict[str, Any] = {
 
 
 def _refused(validation: Validation) -> None:
-    """Raise what a damaged release is told to be, as the command does."""
+    """Raise the error of a damaged release, as the command does."""
     if not validation.passed:
         raise GuaranteeError(json.dumps(validation.to_dict()))
 

@@ -26,7 +26,7 @@ N = 24
 
 
 class Telling:
-    """An object whose every spelling tells a cell."""
+    """An object whose every spelling contains a cell."""
 
     def __repr__(self) -> str:
         return MARK

@@ -216,7 +216,7 @@ def test_what_is_no_number_is_told_so_and_not_shown(value: object) -> None:
     ],
 )
 def test_numbers_of_other_libraries_are_taken_exactly(name: str, given: dict[str, Any], meant: dict[str, Any]) -> None:
-    """As Python's own, so that files tell them; also where a method value is made, not named."""
+    """As Python's own, so that files state them; also where a method value is made, not named."""
     for method in (make_method(name, given), method_class(name)(**given)):
         for parameter_, value in meant.items():
             found = getattr(method, parameter_)

@@ -110,7 +110,7 @@ class Strangers:
     target_use = method_class("mondrian").target_use
 
     def guarantee(self, policy: Policy) -> Any:
-        """Promise k-anonymity of twenty, whatever anybody asks."""
+        """Promise k-anonymity of twenty, for any requirement."""
         return make_method("mondrian", {"k": 20}).guarantee(policy)
 
     def release(

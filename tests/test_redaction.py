@@ -118,7 +118,7 @@ def test_other_texts_stay(text: str) -> None:
 
 @given(address=addresses())
 def test_errors_hold_no_secret(address: tuple[str, str]) -> None:
-    """Message, hint, text, repr, arguments and pickled bytes of an error are free of the secret it was told."""
+    """Message, hint, text, repr, arguments and pickled bytes of an error are free of the secret that it got."""
     url, secret = address
     error = SourceError(f"{url!r} does not exist", f"is {url} right?")
     shown = [error.message, str(error.hint), str(error), repr(error), repr(error.args), repr(error.__dict__)]

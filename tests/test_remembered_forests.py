@@ -16,7 +16,7 @@ asked: list[int] = []
 
 
 def doubled(numbers: Any, times: int = 2) -> Any:
-    """Stand for work that takes long."""
+    """Replace work that takes long."""
     asked.append(times)
     return np.asarray(numbers) * times
 
@@ -66,7 +66,7 @@ def test_modules_that_learn_ask_the_memory() -> None:
 def test_tests_of_forests_and_those_that_replace_code_grow_their_own(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """By their room, and by the fixture that replaces."""
+    """Their folder, and the fixture that replaces code, decide."""
 
     class Item:
         def __init__(self, room: str, *fixtures: str) -> None:

@@ -119,7 +119,7 @@ class UndeclaredTable:
     """Rows of one person: then `person` are the columns that are alike in all of them."""
     person: tuple[str, ...] = ()
     has_key: bool = True
-    """False where no column tells one person from all others."""
+    """False if no column identifies one person among all others."""
     header: bool = True
     seed: int = 0
 

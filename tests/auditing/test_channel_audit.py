@@ -43,7 +43,7 @@ def test_a_whole_row_of_one_answer_shows_its_epsilon() -> None:
 
 
 def test_a_row_answered_by_sets_shows_its_epsilon_and_no_more() -> None:
-    """Every answer is one of a set's; which rows differ in is found, and the claim stands."""
+    """Every answer is one of a set's; the difference between rows is found, and the claim holds."""
     found, report = audited(method="rr", epsilon=0.5, runs=100_000)
     assert "set-response" in {one.get("mechanism") for one in report["columns"]}
     assert found.verdict == BELOW

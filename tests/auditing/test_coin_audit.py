@@ -23,7 +23,7 @@ DRAWN, CHOSEN = "which rows are drawn", "how each column is shown"
 TIGHT: dict[str, Any] = {"epsilon": 1.0, "delta": 0.0097}
 """k = 6 needs hardly less than this delta, so that little of the claim is left over."""
 LOUD: dict[str, Any] = {"epsilon": 8.0, "delta": 1e-3}
-"""The choice has an epsilon of 2, which a thousand releases tell."""
+"""The choice has an epsilon of 2, which a thousand releases suffice to detect."""
 METHOD = "anonkit.methods.safepub:SafePub."
 
 

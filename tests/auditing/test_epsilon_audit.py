@@ -56,7 +56,7 @@ def test_bounds_are_valid_and_close_for_numbers() -> None:
 
 
 def test_equal_distributions_show_nothing() -> None:
-    """No event tells two samples of one distribution apart, whichever was found in the pilot."""
+    """No event from the pilot distinguishes two samples of one distribution."""
     rng = np.random.default_rng(2)
     bounds = [lower_bound(rng.integers(0, 40, 5000), rng.integers(0, 40, 5000)).lower_bound for _ in range(50)]
     assert max(bounds) == 0.0

@@ -198,7 +198,7 @@ SECTIONS: Mapping[str, tuple[Table, ...]] = {
 }
 TABLES = tuple(table for tables in SECTIONS.values() for table in tables)
 FEW = 3
-"""Missed targets of one table that the summary tells; all of them are in the table."""
+"""Missed targets of one table that the summary lists; all of them are in the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,7 +263,7 @@ class Part:
     records: Sequence[Record] = ()
     missing: Sequence[Missing] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
-    """Of anonkit, Python and every peer that was asked."""
+    """Versions of anonkit, Python and every peer that was run."""
     machine: Mapping[str, str] = field(default_factory=dict)
     failed: str | None = None
     """Why the part did not end well; what it had measured before is in `records`."""

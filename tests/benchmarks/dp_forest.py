@@ -212,7 +212,7 @@ def other_tables() -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame, Policy, st
 
 
 def unseen_tables() -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame, Policy, str]]:
-    """Tables that were first released when every constant stood: name, train, test, policy, target."""
+    """Tables that were first released when every constant was fixed: name, train, test, policy, target."""
     survey = survey_respondents(45_000, seed=1).to_pandas().drop(columns=["respondent_id", "weight"])
     trips = bicycle_trips(4_000, seed=1).to_pandas()
     trips["hour"] = trips["clock"].astype(str).str[:2]

@@ -88,7 +88,7 @@ class Watch(threading.Thread):
         self._over = threading.Event()
 
     def run(self) -> None:
-        """Look until told to stop."""
+        """Sample the memory until `stop` is set."""
         while not self._over.wait(0.5):
             for name, pids in self._pids.items():
                 memory, used = _look(pids)

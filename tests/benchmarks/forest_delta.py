@@ -2,8 +2,8 @@
 
     python tests/benchmarks/forest_delta.py report|develop [SEEDS]
 
-`report`: the tables of docs/methods/details/dp_forest.md. `develop`: the simulated ones on which it was chosen how many
-more attributes are asked. Small tables have three times as many seeds. In brackets: twice the standard error.
+`report`: the tables of docs/methods/details/dp_forest.md. `develop`: the simulated ones on which the number of
+further attributes was chosen. Small tables have three times as many seeds. In brackets: twice the standard error.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def mixed(rows: int, numbers: int, categories: int, common: float, seed: int, cl
 
 
 def developed() -> Iterator[Coded]:
-    """Simulated tables that are not reported: of few rows and many attributes, where not all of these are asked."""
+    """Simulated tables that are not reported: of few rows and many attributes, where not all of these are measured."""
     for rows, numbers, categories, common, classes in (
         (900, 12, 12, 0.4, 2), (3_000, 20, 20, 0.3, 3), (6_000, 60, 40, 0.3, 5), (2_250, 30, 20, 0.3, 8),
         (12_000, 15, 15, 0.5, 2),
@@ -72,7 +72,7 @@ def developed() -> Iterator[Coded]:
 
 
 def learned(table: Coded, epsilon: float, delta: float, seed: int) -> tuple[float, ...]:
-    """Plan and learn as a release does, and score the held-out rows; how many attributes are asked is told, too."""
+    """Plan and learn as a release does, and score the held-out rows; return the number of measured attributes, too."""
     plan = planned(table, epsilon, seed).with_delta(Fraction(delta))
     return (*forest(table, plan, seed), plan.rule.asked)
 

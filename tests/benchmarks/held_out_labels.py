@@ -6,7 +6,7 @@ recoding, half B's score the released cells. No label is hidden in tables of few
 `null`: tables of six columns whose target is a coin. An interval of the AUC is right where it holds .5.
 
 `covered`: some rows of ten real tables are released (see `real_tables.py`), or of those that `--only` names, seven more
-among them. A model of the released cells is stated to reach an AUC. The same model is asked about the other rows of the
+among them. A model of the released cells is stated to reach an AUC. The same model predicts the other rows of the
 table, as the recoding shows them: nothing of the release has seen them. An interval is right where it holds what the
 model reaches there. Of small real tables (marked so) rows are drawn anew: one of their rows each, with every fifth cell
 from another row of its class.

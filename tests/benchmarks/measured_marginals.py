@@ -28,9 +28,9 @@ LIMITS = {0.1: (0.095, 0.165, 0.86), 0.5: (0.045, 0.092, 0.888), 1.0: (0.036, 0.
 UNDECLARED = (0.038, 0.085)
 """Pairs and triples at epsilon 1 with no target declared."""
 DELTA_LIMITS = {0.1: (0.083, 0.145), 1.0: (0.028, 0.060), 3.0: (0.016, 0.045)}
-"""Pairs and triples that are asked with a delta."""
+"""Pairs and triples that are measured with a delta."""
 OTHER_TARGETS = {"education": 0.76, "married": 0.85, "sex": 0.905}
-"""The AUC asked of attributes that are not the target, at epsilon 1."""
+"""The required AUC of attributes that are not the target, at epsilon 1."""
 PUBLISHED = {
     0.1: {"AIM": (0.109, 0.177, 0.840), "SWIFT": (0.107, 0.175, 0.847), "MST": (0.083, 0.147, 0.849)},
     1.0: {"AIM": (0.029, 0.060, 0.903), "SWIFT": (0.029, 0.062, 0.904)},
@@ -118,7 +118,7 @@ def told_apart(known: np.ndarray, answers: np.ndarray, asked: np.ndarray, truth:
 
 
 def _questions(grid: Grid) -> dict[str, tuple[list[str], Any]]:
-    """Return what receivers ask of Adult: columns that would give it away, and the answer for rows of codes."""
+    """Return receivers' questions about Adult: columns that would give it away, and the answer for rows of codes."""
     names = {name: at for at, name in enumerate(grid.names)}
     apart = "Married-spouse-absent"
     couples = [value for value in grid.known["marital-status"] if str(value).startswith("Married-") and value != apart]

@@ -8,7 +8,7 @@ and simulated customers, few and many. Each is halved at random `--halvings` tim
 
 * passed: `apply` wrote the batch; dropping: how many would pass if the rows of small groups were left out instead.
 * k: the smallest group of any batch, counted here by pyarrow alone; rows: released share of the batch's rows.
-* expected: the share of rows in groups too small that `release` told its owner to expect; merged: the share that were,
+* expected: the share of rows in groups too small that `release` forecast to its owner; merged: the share that were,
   and show a coarser step. AUC: the report's protocol on the batch. `before` is the same rows
   recoded with nothing merged or left out, which may not be published: what merging costs is `batch` less `before`.
   `own` is a release made from the batch itself. Means over the halvings, and the standard error of the difference.

@@ -113,7 +113,7 @@ def audits() -> list[tuple[int, str, float, float]]:
 
 
 def refusals() -> list[tuple[str, str]]:
-    """Return failing cases with what a user is told."""
+    """Return failing cases with the messages to a user."""
     table = pa.table({"c": ["u", "v", "w"] * 40, "x": [1.0, 2.0, 3.0] * 40, "y": ["0", "1", "1"] * 40})
     columns = {"c": {"categories": ["u", "v", "w"]}, "y": {"role": "target", "categories": ["0", "1"]}}
 

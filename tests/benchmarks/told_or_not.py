@@ -35,7 +35,7 @@ ROWS = (200, 2_000, 20_000)
 
 
 def power(rows: int, seed: int, method: dict[str, Any], *, shuffled: bool) -> tuple[LearningPower, NaiveBayes]:
-    """Return what a release of fresh customers tells, with classes dealt out at random on request."""
+    """Return the predictive power of a release of fresh customers, with classes dealt out at random on request."""
     table = bank_customers(rows, 100 + seed)
     if shuffled:
         order = np.random.default_rng(seed).permutation(rows)

@@ -130,7 +130,7 @@ def test_consumers_read_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_release_without_rows_is_a_folder_too(tmp_path: Path) -> None:
-    """One file, that tells names and types."""
+    """The folder has one file, with names and types."""
     anonkit.release(
         bank_customers(10, seed=1).slice(0, 0),
         method="ppnb",

@@ -1,4 +1,4 @@
-"""The first line of a table: which lines are names, which are records, and that no cell of one is told."""
+"""The first line of a table: the decision between names and records, and messages without cells."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_numbers_that_run_evenly_are_names(names: list[str], found: int) -> None
 
 
 def test_more_than_half_of_the_names_must_look_like_cells() -> None:
-    """Two of three refuse the table, one of two is counted; neither tells a name."""
+    """Two of three refuse the table, one of two is counted; no message has a name."""
     with pytest.raises(ChoiceError, match="2 of its 3 cells are like those below them") as refusal:
         refuse_record(["40", "F", "Xqvwj"], [texts(AGES), texts(SEXES), texts(SEXES)], shown="'in.csv'")
 

@@ -221,7 +221,7 @@ def test_without_a_home_records_stand_among_temporary_files(
 
 
 def test_no_record_is_left_of_what_was_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a release that was made nothing stands among the private records, and nothing of one that was given up."""
+    """Neither a finished release nor an abandoned one leaves a private record."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     _release(tmp_path / "data")
     staging = Staging(tmp_path / "data", "k")

@@ -168,7 +168,7 @@ def test_a_forger_who_rewrites_all_files_lacks_the_key(
 def test_a_missing_or_damaged_signature_is_a_failed_check(
     signed: anonkit.Release, keys: tuple[Path, Path], tmp_path: Path, content: bytes | None
 ) -> None:
-    """Asked for a signature, its absence is never a pass."""
+    """A required signature that is absent is never a pass."""
     data = copy_of(signed, tmp_path)
     signature = tmp_path / "out.signature.json"
     signature.unlink()
@@ -238,7 +238,7 @@ def test_keys_of_other_kinds_are_refused_before_anything_is_read(
 def test_an_encrypted_key_needs_its_password(
     small_customers: pa.Table, keys: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It comes from the environment; a wrong or superfluous one is refused, and no message tells it."""
+    """It comes from the environment; a wrong or superfluous one is refused, and no message has it."""
     locked = tmp_path / "locked.pem"
     openssl("pkey", "-in", keys[0], "-aes256", "-passout", "pass:open sesame", "-out", locked)
     with pytest.raises(ReleaseFormatError, match="is encrypted"):
@@ -322,7 +322,7 @@ def test_a_dry_run_signs_nothing_and_reads_the_key(
 
 
 def test_only_releases_are_signed(keys: tuple[Path, Path], small_customers: pa.Table) -> None:
-    """A plain table has no signature to ask for."""
+    """A signature cannot be required of a plain table."""
     with pytest.raises(ParameterError, match="plain table"):
         anonkit.validate(small_customers, quasi_identifiers=["age"], k=1, signed_by=keys[1])
 

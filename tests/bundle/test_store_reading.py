@@ -127,7 +127,7 @@ def test_an_object_that_nobody_lists_is_not_read(bucket: Bucket, released: anonk
     ],
 )
 def test_an_address_that_is_no_place_is_refused(released: anonkit.Release, address: str) -> None:
-    """One line, without the secret; nothing is asked of any store."""
+    """The error is one line without the secret, and no store is contacted."""
     with pytest.raises(ParameterError) as caught:
         released.save(address)
     assert "SECRET" not in str(caught.value)

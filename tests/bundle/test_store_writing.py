@@ -102,7 +102,7 @@ def test_what_killed_runs_left_is_deleted_when_it_is_old(bucket: Bucket, release
 
 
 def test_an_answer_that_is_lost_takes_nothing_away(bucket: Bucket, released: anonkit.Release) -> None:
-    """The descriptor was put: its files stay, whatever the one who put it was told."""
+    """The descriptor was put: its files stay, with any answer to the writer."""
     bucket.loses_answer = True
     with pytest.raises(EngineError, match="the answer was lost"):
         released.save(OUT)

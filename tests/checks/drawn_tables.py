@@ -1,4 +1,4 @@
-"""A table of which one scheme alone tells the target, so that a private choice finds it, for releases of drawn rows."""
+"""A table with one scheme that predicts the target, so that a private choice finds it, for releases of drawn rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EASY: dict[str, Any] = {"method": "safepub", "epsilon": 20.0, "delta": 1e-3, "k"
 
 
 def people(n_rows: int = 1280, seed: int = 1) -> pa.Table:
-    """Return people who are ill where the kind of their job and a high score disagree; no column alone tells it."""
+    """Return people who are ill where the kind of their job and a high score disagree; no column alone predicts it."""
     random = np.random.default_rng(seed)
     job = np.arange(n_rows) % 40
     score = random.permutation(np.arange(n_rows) % 64)

@@ -1,7 +1,7 @@
 """Every change of one place of a release's documents: a key or a leaf deleted, of another type, or of another value.
 
-A place is told by its document and its keys, list positions as `[]`: places of one name hold the same kind of thing, so
-that a few of them represent all where there is not the time to try each.
+A place is named by its document and its keys, list positions as `[]`: places of one name hold the same kind of thing,
+so that a few of them represent all if there is no time to try each.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def verified(*stated: dict[str, Any]) -> Check:
 
 @pytest.mark.parametrize("observed", ["10 or more", 10, 11])
 def test_a_check_of_the_source_has_reached_what_it_required(observed: object) -> None:
-    """By how much is not always told."""
+    """The margin is not always published."""
     assert verified({**JOINT, "observed": observed}).passed
 
 

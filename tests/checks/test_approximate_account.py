@@ -113,7 +113,7 @@ def test_several_rows_cost_what_group_privacy_says(weights: list[int], rows: int
 
 
 def test_a_float_of_a_loss_is_never_below_it() -> None:
-    """A third is no float; the next one above is told."""
+    """A third is no float; the next one above is published."""
     assert Fraction(not_below(Fraction(1, 3))) >= Fraction(1, 3)
     assert not_below(Fraction(1, 4)) == 0.25
 

@@ -121,12 +121,12 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
 
 
 def target(files: Files) -> dict[str, Any]:
-    """The target, as params tell it."""
+    """The target, as params describe it."""
     return files.params["target"]
 
 
 def column_of(files: Files, name: str) -> dict[str, Any]:
-    """A released column, as params tell it."""
+    """A released column, as params describe it."""
     return next(one for one in files.params["columns"] if one["name"] == name)
 
 
@@ -827,7 +827,7 @@ def test_rows_in_no_place_of_the_domain_are_damage(releases: dict[str, Files], t
 
 
 def test_the_cut_before_missing_has_no_value(releases: dict[str, Files]) -> None:
-    """A tree may tell missing from every number: that cut is at no number, and the tree passes."""
+    """A tree may separate missing from every number: that cut is at no number, and the tree passes."""
     files = releases["dp-forest"].copy()
     age = next(one for one in files.params["attributes"] if one["name"] == "age")
     files.params["trees"][0][0] = {**LAST_CUT, "at": age["domain"]["cells"] - 1}

@@ -55,7 +55,7 @@ def test_tails_are_chances(times: int, epsilon: float, value: int) -> None:
 
 @pytest.mark.parametrize(("rate", "times"), [(0.1, 43), (2.0, 1), (1e-5, 2)])
 def test_one_impossible_difference_is_refused_however_many_likely_ones_are_beside_it(rate: float, times: int) -> None:
-    """Far beyond what a table of the law tells apart its chance falls on, below what any product can outweigh."""
+    """Far beyond the table of the law its chance decreases further, below what any product can outweigh."""
     parts = (Noise(int(rate * ONE), times),)
     far = _tail(Difference(value=10**8, parts=parts))
     assert 0 < far < 1e-200

@@ -84,7 +84,7 @@ def test_six_in_a_hundred_are_too_few_for_regions(counts: list[int], depth: int)
 
 
 def _letters(attributes: int, rows: int) -> tuple[pa.Table, Policy]:
-    """Attributes of three letters and a target of three, none of which tells of another."""
+    """Attributes of three letters and a target of three, all independent."""
     rng = np.random.default_rng(1)
     names = [f"a{at}" for at in range(attributes)]
     table = pa.table({name: rng.choice(["x", "y", "z"], rows) for name in (*names, "t")})
@@ -95,7 +95,7 @@ def _letters(attributes: int, rows: int) -> tuple[pa.Table, Policy]:
 
 @pytest.fixture(scope="module")
 def few_rows(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    """A true release of so few rows that six of eight attributes are asked."""
+    """A true release of so few rows that six of eight attributes are measured."""
     table, policy = _letters(8, 200)
     output = tmp_path_factory.mktemp("few") / "out.parquet"
     anonkit.release(table, method="dp-forest", epsilon=0.5, n_rows=200, policy=policy, output=output, ledger=None)
@@ -103,7 +103,7 @@ def few_rows(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 def _of_kind(files: Files, asked: bool) -> int:
-    """Return an attribute that was asked, or one that was not."""
+    """Return an attribute that was measured, or one that was not."""
     return next(at for at, table in enumerate(files.params["histograms"][0]) if bool(table) == asked)
 
 

@@ -145,7 +145,7 @@ def test_columns_may_be_named_like_words_of_the_count() -> None:
     is_measured=st.booleans(),
 )
 def test_people_of_parts_are_those_of_a_count_by_hand(rows: list[Row], is_measured: bool) -> None:
-    """Two who may be one person of several rows count as one; what is told of them gives the same figures again."""
+    """Two who may be one person of several rows count as one; the published counts give the same figures again."""
     table = pa.table({"q": [q for q, *_ in rows], "t": [t for _, t, _ in rows], "u": [u for *_, u in rows]})
     width = 0.5 if is_measured else None
     with pytest.MonkeyPatch.context() as patch:
@@ -194,7 +194,7 @@ FORGED: dict[str, list[list[list[int]]]] = {
 
 @pytest.mark.parametrize("forgery", FORGED)
 def test_people_that_no_parts_can_have_are_refused(forgery: str) -> None:
-    """Four people in two parts of two rows; told otherwise, the figures are those of rows."""
+    """Four people in two parts of two rows; with other counts the figures are those of rows."""
     table = pa.table({"q": ["x"] * 4, "t": ["a", "a", "b", "b"], "u": ["1", "2", "3", "4"]})
     asked: Any = {"beside": KnownBeside(columns=("t",), target="t", k=2)}
     told = measure(table, ["q"], unit="u", **asked).counts

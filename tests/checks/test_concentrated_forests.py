@@ -63,7 +63,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 @pytest.fixture(scope="module")
 def pure(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    """One of so few rows that few attributes are asked, with less Laplace noise."""
+    """One of so few rows that few attributes are measured, with less Laplace noise."""
     found = released(tmp_path_factory.mktemp("pure"), rows=60, n_rows=60)
     assert histograms(found)["mechanism"] == found.params["rule"]["noise"] == "discrete-laplace"
     return found
@@ -90,7 +90,7 @@ def claim(files: Files, promise: ApproximateDP | CentralDP) -> None:
 
 
 def ask(files: Files, **parameters: Any) -> None:
-    """Request something else, wherever parameters stand."""
+    """Request something else, wherever parameters are."""
     for place in (files.params["parameters"], files.params["method_parameters"], files.report["method"]["parameters"]):
         place.update(parameters)
 
@@ -109,7 +109,7 @@ def scaled(files: Files, factor: Fraction) -> None:
 
 
 def a_fiftieth(files: Files) -> None:
-    """Fifty times less epsilon on everything, consistently: the rule would have asked fewer attributes."""
+    """Fifty times less epsilon on everything, consistently: the rule would have measured fewer attributes."""
     ask(files, epsilon=0.02)
     claim(files, ApproximateDP(epsilon=0.02, delta=1e-6))
     few, many = (rho_units_within(Fraction(epsilon), Fraction(1e-6)) for epsilon in (0.02, 1.0))
@@ -208,7 +208,7 @@ def test_a_pure_release_under_a_delta_cannot_hide_the_delta(pure: Files, tmp_pat
 
 
 def test_releases_of_earlier_versions_are_read_as_they_were(pure: Files) -> None:
-    """They told of no noise, and spent a delta on domains alone."""
+    """They stated no noise, and spent a delta on domains alone."""
     params = pure.copy().params
     assert histograms_may_be_gaussian(facts_of(params), params)
     del params["rule"]["noise"]

@@ -41,7 +41,7 @@ def claim(files: Files, promise: ApproximateDP | CentralDP) -> None:
 
 
 def ask(files: Files, **parameters: Any) -> None:
-    """Request something else, wherever parameters stand."""
+    """Request something else, wherever parameters are."""
     for place in (files.params["parameters"], files.params["method_parameters"], files.report["method"]["parameters"]):
         place.update(parameters)
 

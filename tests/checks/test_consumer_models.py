@@ -18,7 +18,7 @@ from anonkit.checks.consumer_models import (
 
 
 def rows(labels: list[str], seed: int) -> pa.Table:
-    """A number that tells the label."""
+    """A number that determines the label."""
     noise = np.random.default_rng(seed).random(len(labels))
     return pa.table({"x": noise / 2 + np.array([ord(one) for one in labels]), "y": labels})
 

@@ -89,7 +89,7 @@ def test_columns_counted_together_are_counted_as_alone(rows: list[Row], missing_
 
 
 def test_missing_is_no_sensitive_value_unless_declared() -> None:
-    """A class of hiv and missing tells hiv of whoever has a value: l is 1, and 2 where missing is declared a value."""
+    """A class of hiv and missing discloses hiv for all with a value: l is 1, and 2 if missing is declared a value."""
     table = pa.table({"q": ["x"] * 10, "s": ["hiv"] * 9 + [None]})
     assert measure(table, ["q"], sensitive=["s"]).sensitive["s"]["l"] == 1
     assert measure(table, ["q"], sensitive=["s"]).sensitive["s"]["alpha"] == 1

@@ -135,7 +135,7 @@ def test_the_figures_are_those_of_one_machine(seed: int, tmp_path: Path) -> None
 @pytest.mark.quick_cases("1", "2")
 @pytest.mark.parametrize("seed", range(12))
 def test_people_are_those_of_one_machine(seed: int, tmp_path: Path) -> None:
-    """By class and value, with rows of nobody too; what is told of people is compared with the same rows."""
+    """By class and value, with rows of nobody too; the counts of people are compared with the same rows."""
     drawn = Drawn(seed, tmp_path)
     whose = [drawn.random.choice([None, *"abcdefg"] if seed % 2 else [*"abcdefg"]) for _ in range(drawn.table.num_rows)]
     drawn.table = drawn.table.append_column("person", pa.array(whose, pa.string()))
@@ -195,7 +195,7 @@ class _Lossy:
 
 
 def test_what_is_lost_on_the_way_is_noticed(tmp_path: Path) -> None:
-    """The pairs of a class have as many rows as the class, or nothing is told."""
+    """The pairs of a class have as many rows as the class, or no figure is published."""
     data = folder_of(table_of([(1, 0, *[at] * len(KINDS)) for at in range(8)]), tmp_path / "here", 3)
     for asked in ({"sensitive": ["n"]}, {"listed": ["text"]}, {"beside": KnownBeside(columns=("text",), k=2)}):
         with read_by(Losing()), pytest.raises(EngineError, match="does not add up"):
@@ -203,7 +203,7 @@ def test_what_is_lost_on_the_way_is_noticed(tmp_path: Path) -> None:
 
 
 class Untold(Elsewhere):
-    """Workers of which one is not told the rows of some values in the whole table."""
+    """Workers of which one lacks the rows of some values in the whole table."""
 
     def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
         """Lose the first message between the steps."""

@@ -77,7 +77,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "report: utility.prediction_of_target": SCORE,
     },
 }
-"""Of each family besides. What stands below a place is allowed with it."""
+"""Of each family besides. The places below a place are allowed with it."""
 
 QUICK = {
     "k-anonymous": 10,

@@ -103,6 +103,6 @@ COUNTED = {"k": 3, "classes": 9, "classes_below_k": 2, "rows_below_k": 7, "rows"
 def test_what_was_found_is_said(
     kind: str, kwargs: dict[str, Any], result: dict[str, Any] | None, found: str, shortfall: str | None
 ) -> None:
-    """A few words in the column of observed values, and a sentence on what is wrong; nothing where nothing is told."""
+    """A few words in the column of observed values, and a sentence on what is wrong; empty without a finding."""
     assert found_words(kind, kwargs, result) == found
     assert shortfall_words(kind, kwargs, result) == shortfall

@@ -243,7 +243,7 @@ def test_classes_are_of_cells_to_the_letter(
 
 @pytest.mark.slow
 def test_classes_on_spark_are_of_cells_to_the_letter(context: Any, spark: Any) -> None:
-    """The same where Spark is told to ignore case in a column."""
+    """The classes are the same when Spark ignores case in a column."""
     from anonkit.checks import expectations as ax
 
     rows = "SELECT '{}' COLLATE UTF8_LCASE AS `a town`, '{}' AS ill"
@@ -326,7 +326,7 @@ def test_an_import_never_ends_the_process_with_success() -> None:
 
 
 def test_a_suite_asks_for_what_it_was_given() -> None:
-    """Without l or t neither is asked; people are counted where the policy has them."""
+    """Without l or t neither is required; people are counted where the policy has them."""
     from anonkit.checks.expectations import suite_from
 
     policy = Policy().with_roles(quasi_identifiers=["age"], sensitive=["illness", "income"])

@@ -221,7 +221,7 @@ def test_drawn_rows_are_no_simple_sample(tmp_path: Path) -> None:
 
 
 def test_estimates_that_a_reader_asks_for(tmp_path: Path) -> None:
-    """Of any release; where people are counted a size tells no share. Without a k-map nothing is left unevaluated."""
+    """If people are counted a size gives no share; without a k-map nothing is left unevaluated."""
     out = tmp_path / "out.parquet"
     made(tmp_path, population=people(2000))
     assert not any("not evaluated" in note for note in anonkit.validate(out).notes)
@@ -237,7 +237,7 @@ def test_estimates_that_a_reader_asks_for(tmp_path: Path) -> None:
 
 
 def test_a_release_that_states_nothing_is_counted_in_a_file(tmp_path: Path) -> None:
-    """A reader may ask what its owner did not."""
+    """A reader may require what its owner did not."""
     made(tmp_path)
     data = tmp_path / "out.parquet"
     assert anonkit.validate(data, population=people(2000), k_map=2).passed

@@ -79,7 +79,7 @@ def _one_value(out: Path) -> None:
 
 @pytest.mark.parametrize("cells", ["labels", "bounds"])
 def test_a_release_that_keeps_its_word_validates(tmp_path: Path, cells: str) -> None:
-    """The check stands among those of the release, in both forms of cells."""
+    """The check is among those of the release, in both forms of cells."""
     _kept(tmp_path / "out.parquet", cells=cells)
     validation = anonkit.validate(tmp_path / "out.parquet")
     assert validation.passed

@@ -97,7 +97,7 @@ def transformed(files: Files) -> Tree:
 
 
 def tell(files: Files, name: str) -> None:
-    """Let the report say of a column what the params say of its domain: a forger who knows where it stands."""
+    """Copy the domain of a column from the params into the report, as a careful forger does."""
     files.columns(name)["domain"] = attribute(files, name)["domain"]
 
 

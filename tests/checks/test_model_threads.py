@@ -1,4 +1,4 @@
-"""Models that tell what a release is worth do not wait for each other's threads on busy cores."""
+"""Models that score a release do not wait for each other's threads on busy cores."""
 
 from __future__ import annotations
 

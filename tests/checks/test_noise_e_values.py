@@ -1,4 +1,4 @@
-"""E-values for the stated noise: their mean by enumeration, what they tell, and what they cannot be led into."""
+"""E-values for the stated noise: their mean by enumeration, their power, and their resistance to forgers."""
 
 from __future__ import annotations
 

@@ -254,7 +254,7 @@ def test_the_assumption_is_of_columns_of_whole_numbers(typed: Files, names: str,
 
 @pytest.mark.parametrize("method", ["dp-forest", "dp-nb"])
 def test_a_target_of_whole_numbers_is_predicted(method: str, tmp_path: Path) -> None:
-    """Its rows stand where the published histogram has them, and validate finds them there."""
+    """Its rows are in the bins of the published histogram, and validate finds them there."""
     random = np.random.default_rng(4)
     age = random.integers(20, 70, 4000)
     rows = pa.table({"age": age, "hours": np.clip(age - 10 + random.integers(-5, 6, 4000), 0, 79)})

@@ -14,7 +14,7 @@ EVERY = np.ones(200, dtype=bool)
 
 
 def test_a_release_of_everything_has_no_error() -> None:
-    """Every pair is told as it is."""
+    """Every pair is published exactly."""
     found = pair_marginals(TABLE, TABLE, EVERY)
 
     assert found is not None

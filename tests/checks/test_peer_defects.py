@@ -142,7 +142,7 @@ def test_rows_that_are_told_apart_by_their_position_are_caught() -> None:
 
 
 def test_two_releases_of_one_second_share_no_noise() -> None:
-    """A generator seeded by the clock repeats itself; neither does a process that was asked twice here."""
+    """A generator seeded by the clock repeats itself; here two releases of one process differ."""
     table, policy = bank_customers(50, seed=1), bank_customers_policy()
     given: dict[str, Any] = {"method": "rr", "epsilon": 1.0, "policy": policy, "ledger": None}
     assert not anonkit.release(table, **given).to_arrow().equals(anonkit.release(table, **given).to_arrow())

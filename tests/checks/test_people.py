@@ -1,4 +1,4 @@
-"""Counts of people by class and value: what they are, what they tell, and what a validation makes of them."""
+"""Counts of people by class and value: their definition, their disclosure, and their validation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _classes(rows: list[Row]) -> list[list[Row]]:
 
 
 def _shares(members: list[Row], *, whole: bool = False) -> dict[str, float]:
-    """Return the share of the people with a value who have each value, as they are told."""
+    """Return the share of the people with a value who have each value, as published."""
     valued = [row for row in members if row[2] is not None]
     few = len({who for _, who, _ in valued})
     people = few if len(valued) == len(members) else few if few > 2 else min(few, 1)
@@ -170,7 +170,7 @@ def test_the_counts_that_are_told_allow_the_same_recount(
 @settings(max_examples=20, deadline=None)
 @given(ROWS)
 def test_how_many_rows_one_person_has_is_not_told(rows: list[Row]) -> None:
-    """A value that one person holds in several rows is told like one that two people hold."""
+    """A value that one person holds in several rows is published like one that two people hold."""
     assume(all(value is not None for _, _, value in rows))
     before = measure(_table(rows), ["q"], sensitive=["s"], unit="who").counts
     assert before is not None
@@ -209,7 +209,7 @@ def test_every_value_counts_as_it_is_in_a_file(tmp_path: Path) -> None:
     "change", [{"with_value": [1]}, {"with_value": None}, {"values": [1]}, {"everywhere": [1, 1, 1]}]
 )
 def test_counts_of_another_shape_are_no_counts_of_this_table(change: dict[str, list[int] | None]) -> None:
-    """A count a class, a pair and a value; people with a value are told where cells are missing, and only there."""
+    """A count a class, a pair and a value; people with a value are counted where cells are missing, and only there."""
     table = _table([("x", 1, "flu"), ("x", 2, "hiv"), ("x", 3, None), ("y", 4, "flu"), ("y", 5, "hiv")])
     counts = measure(table, ["q"], sensitive=["s"], unit="who").counts
     assert counts is not None

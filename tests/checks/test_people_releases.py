@@ -168,7 +168,7 @@ def test_every_path_binds_by_the_same_definition(method: str, rows: int, tmp_pat
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["rfka", "mondrian"])
 def test_spark_binds_by_the_same_definition(method: str, spark: Any, tmp_path: Path) -> None:
-    """Sampled on Spark: the recoding is the local engine's, and so are the people that are told of it."""
+    """Sampled on Spark: the recoding is the local engine's, and so are the published counts of people."""
     from anonkit.engines.spark.spark_engine import SparkEngine
 
     more: dict[str, Any] = {} if method == "mondrian" else {"max_suppression": 0.6}
@@ -194,7 +194,7 @@ def test_the_next_batch_is_counted_in_people(untouched: Path, tmp_path: Path) ->
 @pytest.mark.untraced
 @pytest.mark.parametrize("rows", [100_000, 250])
 def test_rows_of_nobody_are_left_out_and_said(rows: int) -> None:
-    """Rows without a unit fill no class: they go, the report and the terminal tell how many, or the policy refuses."""
+    """Rows without a unit fill no class: they go, report and terminal state their number, or the policy refuses."""
     table = visits()
     table.loc[table.index % 11 == 0, "who"] = None
     table.loc[table.index % 50 == 7, "who"] = " "
@@ -225,7 +225,7 @@ def test_one_person_is_one_however_the_number_is_spelled() -> None:
 def test_missing_is_a_sensitive_value_only_where_declared(
     method: str, rows: int, declared: bool, tmp_path: Path
 ) -> None:
-    """The search asks what the checker asks: a class of hiv and missing meets l = 2 only under missing = "category"."""
+    """Search and checker agree: a class of hiv and missing meets l = 2 only under missing = "category"."""
     cells = ["hiv", "flu", None, "hiv"] * 100
     table = pd.DataFrame({"q": ["x", "y"] * 200, "s": cells, "label": list("yn") * 200})
     how = {"missing": "category"} if declared else {}

@@ -1,4 +1,4 @@
-"""Releases that show intervals as numbers: what the numbers tell is worked out again, and forged ones are refused."""
+"""Releases that show intervals as numbers: their information is recomputed, and forged ones are refused."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ def test_what_is_no_tree_of_boxes_is_refused(change: dict[str, Any]) -> None:
 
 
 def test_a_box_that_nothing_leads_to_is_refused() -> None:
-    """Each box occurs once in the tree: one more would be told to readers, and checked by nobody."""
+    """Each box occurs once in the tree: one more would be shown to readers, and checked by nobody."""
     nodes = [{"axis": 0, "left": [0], "children": [1, 2]}, None, None, None]
     with pytest.raises(ValueError, match="not every box is in the tree"):
         boxes_of({"axes": [JOBS], "nodes": nodes})

@@ -72,7 +72,7 @@ def test_a_file_of_no_form_is_found_though_its_hash_is_stated(form: str, folder:
 
 
 def test_one_other_cell_is_found_though_its_hash_is_stated(folder: Path) -> None:
-    """The first comparison that fails is told."""
+    """The first comparison that fails is reported."""
     copy = folder / "out.csv"
     copy.write_bytes(copy.read_bytes().replace(b"high", b"low", 1))
     assert forged(folder, "csv") == {"copy:csv": "other cells"}

@@ -97,7 +97,7 @@ def test_scores_of_a_share_stay_within_it() -> None:
 
 
 def _population(rows: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Five attributes of twelve values, of which three tell the class."""
+    """Five attributes of twelve values, of which three predict the class."""
     values = random.integers(0, 12, (rows, 5))
     score = 0.25 * (values[:, 0] - 5.5) + 0.2 * (values[:, 1] - 5.5) * (values[:, 2] > 5) - 0.8
     return values, (random.random(rows) < 1 / (1 + np.exp(-score))).astype(int)

@@ -204,7 +204,7 @@ def test_a_cap_of_people_follows_within_what_is_told_of_them() -> None:
 
 
 def test_the_values_of_parts_are_those_of_the_whole() -> None:
-    """Workers tell numbers and caps part by part."""
+    """Workers return numbers and caps part by part."""
     cells = pa.chunked_array([[1.0, 2.0, 3.0]])
     reading = ReadValues(caps={"s": [[2.0, 0.6]]})
     whole = LookedAt.of(cells, "s", reading).columns()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DuckDB answers the queries on a Spark batch: the same SQL is counted without a Java of its own.
 
-That Spark itself answers so is asked of it in `test_expectations.py` and `test_checkpoints.py`.
+Spark itself is tested in `test_expectations.py` and `test_checkpoints.py`.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 class Counted(Elsewhere):
-    """Workers that tell which objects they have fetched, and leave nothing where they fetched them."""
+    """Workers that return the objects that they fetched, and leave nothing where they fetched them."""
 
     def __init__(self, bucket: Bucket, scratch: Path) -> None:
         super().__init__()

@@ -66,7 +66,7 @@ def test_cells_of_every_type_are_judged(name: str, refused: int, said: str | Non
 
 
 def test_nothing_is_looked_at_where_nothing_is_in_clear() -> None:
-    """No check is made then, so that none can be asked of a release."""
+    """No check is made then, so that no release has to have one."""
     assert look_at_unchanged(pa.table(CELLS), []).checks == ()
 
 

@@ -100,7 +100,7 @@ def test_the_figures_of_the_source_are_the_same_whatever_the_release() -> None:
 
 
 def test_rows_without_a_place_are_guessed_by_the_shares_of_the_classes() -> None:
-    """A class that is left out whole is never guessed; asked about no row at all, a model is worth a coin."""
+    """A class that is left out whole is never guessed; without any row to predict, a model is worth a coin."""
     every = np.ones(400, dtype=bool)
     gone = np.array([label != "c0" for label in LABELS])
     learned = prediction_for_all_rows(

@@ -181,7 +181,7 @@ def test_an_empty_table_keeps_no_promise() -> None:
 
 
 def test_a_check_of_nothing_is_refused() -> None:
-    """Without quasi-identifiers, or without anything asked, there is nothing to evaluate."""
+    """Without quasi-identifiers, or without any requirement, there is nothing to evaluate."""
     table = pa.table({"q": ["a"]})
     with pytest.raises(ParameterError, match="quasi-identifiers"):
         anonkit.validate(table, k=2)

@@ -167,9 +167,9 @@ def test_nothing_is_told_of_no_rows_and_of_no_value() -> None:
 def test_people_are_told_as_a_count_by_hand_has_them(
     rows: list[tuple[str, int | None, str]], is_text: bool, missing_is_value: bool, is_sensitive: bool
 ) -> None:
-    """Each person once in a class and value, one of several rows as two, those of a band together; so when told too.
+    """Each person counts once in a class and value, one of several rows as two, those of a band together.
 
-    A target that nobody declared sensitive is told in the same way, and its diversity is not.
+    An undeclared target is published in the same way, without its diversity.
     """
     cells = [None if s is None else (f"v{s:02}" if is_text else s) for _, s, _ in rows]
     table = pa.table(

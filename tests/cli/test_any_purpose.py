@@ -113,7 +113,7 @@ def odd(cli: Cli, tmp_path: Path) -> Path:
 
 
 def test_odd_names_and_values_are_asked_for_in_quotes(cli: Cli, odd: Path) -> None:
-    """As dp-tables reads them; what a number comes to is told, and nothing after = is missing."""
+    """As dp-tables reads them; the value of a number is shown, and nothing after = means missing."""
     ran = cli("reconstruct", odd, "--table", '"a, b", "x=y ",age', "--given", "age=20..30", "--given", "age=50..60",
               "--given", '"x=y "= p', "--given", '"x=y "=q=', "--given", '"a, b"=', "--given", '"a, b"=x')  # fmt: skip
     assert ran.code == 0, ran.err

@@ -272,7 +272,7 @@ def test_colours_are_for_terminals_without_no_color(changed: dict[str, str], col
 
 @pytest.mark.parametrize(("failure", "code"), [("None", 0), ("GuaranteeError('x')", 1)])
 def test_a_reader_that_leaves_early_is_no_error(failure: str, code: int) -> None:
-    """`anonkit … | head -1`: no traceback, and the exit code tells about the work, not about the reader."""
+    """`anonkit … | head -1`: no traceback, and the exit code is about the work, not about the reader."""
     work = process(f"def work(): return Outcome(text='line\\n' * 200_000, document={{}}, failure={failure})")
     with subprocess.Popen(work, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout is not None
@@ -414,7 +414,7 @@ def test_a_help_text_without_a_reader_is_no_error(args: list[str], unbuffered: s
     ["<&- >&- 2>&-", *(pytest.param(one, marks=pytest.mark.slow) for one in ("<&-", ">&-", "2>&-", ">&2 2>/dev/full"))],
 )
 def test_closed_streams_take_no_part_in_the_exit_code(closed: str, tmp_path: Path) -> None:
-    """No file of the work takes the number of a stream, and what could not be done is told by the same code."""
+    """No file of the work takes the number of a stream, and a failure has the same code."""
     (tmp_path / "rows.csv").write_text("age,ill\n" + "30,no\n31,yes\n" * 10)
     anonkit = f"{sys.executable} -m anonkit"
     draft = f"{anonkit} init rows.csv --output drafted.toml {closed}"
@@ -427,7 +427,7 @@ def test_closed_streams_take_no_part_in_the_exit_code(closed: str, tmp_path: Pat
 
 @pytest.mark.parametrize("locale", [{}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}])
 def test_names_that_are_no_text_are_refused_in_one_line(locale: dict[str, str], tmp_path: Path) -> None:
-    """Arrow and DuckDB open files by text: a name of other bytes, or in a locale without its letters, is told first."""
+    """Arrow and DuckDB open files by text: a name of other bytes, or in a locale without its letters, is refused."""
     name = "größe.csv".encode("utf-8" if locale else "latin-1")
     (Path(os.fsdecode(bytes(tmp_path))) / os.fsdecode(name)).write_text("age\n1\n")
     work = [sys.executable, "-m", "anonkit", "init", name]

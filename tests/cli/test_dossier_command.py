@@ -8,7 +8,7 @@ from typing import Any
 
 
 def test_the_dossier_of_a_stored_release(cli: Any, table: Path, released: Path) -> None:
-    """Into a folder of its own beside the release, for the owner alone, with the policy and the examples asked for."""
+    """Into a folder of its own beside the release, for the owner alone, with the policy and the requested examples."""
     policy = table.with_name("policy.toml")
     policy.write_text('[publication]\nrecipients = "the archive"\n', encoding="utf-8")
 

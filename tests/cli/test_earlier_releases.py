@@ -211,7 +211,7 @@ def test_a_simulated_table_has_a_ledger_of_its_own(cli: Any, tmp_path: Path) -> 
 def test_two_users_in_folders_of_their_own_know_each_other_by_a_shared_ledger_alone(
     cli: Any, tmp_path: Path, rows: list[str], january: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither is told: each has a ledger. With `ANONKIT_LEDGER` shared the second one is refused."""
+    """Neither learns of the other: each has a ledger. With `ANONKIT_LEDGER` shared the second one is refused."""
     known = users_ledger()
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "eve"))
     table = month(tmp_path / "eve's", [*rows, "Somebody new,33,102,F,flu,low\n"])

@@ -88,7 +88,7 @@ def test_a_question_that_an_option_answers_is_not_asked() -> None:
     ],
 )
 def test_an_option_that_is_no_answer_is_refused(given: dict[str, str], error: type[Exception]) -> None:
-    """Nothing is asked again where nobody types."""
+    """Without a terminal no question is repeated."""
     with pytest.raises(error):
         GivenAnswers(**given, yes=True).ask(GUESSED)
 
@@ -128,7 +128,7 @@ def test_for_anyone_noise_is_recommended(cli: Any, people: Path) -> None:
 
 
 def test_questions_need_a_terminal_or_answers(cli: Any, people: Path) -> None:
-    """Exit code 2, and nothing is written; so are answers that nobody asked for."""
+    """Exit code 2, and nothing is written; so are answers without a question."""
     assert cli("init", people.name, "--ask").code == 2
     assert cli("init", people.name, "--recipient", "anyone").code == 2
     assert cli("init", people.name, "--yes").code == 2

@@ -51,7 +51,7 @@ def test_a_release_never_takes_the_place_of_its_source(cli: Any, parquet: Path, 
 
 @pytest.mark.parametrize("odd", ["loop", "no\0name", "n" * 300])
 def test_a_name_that_is_no_file_is_refused_by_whoever_reads_it(cli: Any, table: Path, odd: str) -> None:
-    """A link to itself, a name with a zero byte and one that is too long are told in one line, as before."""
+    """A link to itself, a name with a zero byte and one that is too long are refused in one line, as before."""
     source = table.with_name(odd)
     if odd == "loop":
         source.symlink_to(source)
@@ -194,7 +194,7 @@ def test_predictions_are_not_written_over_the_table_that_was_asked_about(cli: An
 
 @pytest.mark.parametrize("way", ["one name", "a relative path", "a folder's link", "one within the other"])
 def test_two_outputs_of_one_command_are_two_files(cli: Any, table: Path, monkeypatch: Any, way: str) -> None:
-    """One of both was lost, and told as written; forced or not, nothing is written now."""
+    """One of both was lost, but reported as written; forced or not, nothing is written now."""
     monkeypatch.chdir(table.parent)
     Path("there").symlink_to(table.parent)
     declared = table.with_name("policy.toml")

@@ -58,7 +58,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def check_silent(cli: Any, *args: object, code: tuple[int, ...]) -> None:
-    """Run a command line in both ways of telling, and look for the marker in all that it told."""
+    """Run a command line in both output formats, and search all output for the marker."""
     before = {
         path: path.read_bytes() for path in Path().rglob("*") if path.is_file() and not path.name.startswith(LEDGER)
     }
@@ -273,7 +273,7 @@ KINDS = [KeyError, RuntimeError, pa.ArrowInvalid, MemoryError, AssertionError, O
 def test_a_defect_keeps_the_cells(
     cli: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, place: str, kind: type[Exception]
 ) -> None:
-    """An exception with cells in it, anywhere on the way, is told by its type and line."""
+    """An exception with cells in it, anywhere on the way, is reported by its type and line."""
 
     def fail(*args: object, **kwargs: object) -> None:
         raise kind(cell(3, "name"))

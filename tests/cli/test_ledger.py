@@ -1,4 +1,4 @@
-"""`anonkit ledger`: what people and machines are told of a dataset's releases."""
+"""`anonkit ledger`: the output on a dataset's releases for people and for machines."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_the_joint_view_is_for_the_owner(cli: Any, table: Path, released: Path, 
 
 
 def test_two_reports_are_compared(cli: Any, table: Path, released: Path, quick: tuple[str, ...]) -> None:
-    """The second release names the first, and --diff tells what changed."""
+    """The second release names the first, and --diff shows what changed."""
     second = released.with_name("b.parquet")
     asked = ("--method", "mondrian", "--k", "6", "--identifier", "name", "--sensitive", "illness", "--quiet")
     named = ("--dataset", "in", "--accept-joint-k", "1")
@@ -244,7 +244,7 @@ def test_two_checkouts_share_the_ledger_of_their_policy(cli: Any, table: Path, t
 
 
 def test_no_ledger_is_refused_where_one_is_required(cli: Any, table: Path, tmp_path: Path) -> None:
-    """Wrong usage, whatever else is asked."""
+    """It is wrong usage, with any other options."""
     asked = checkout(tmp_path / "one", table, "ledger_required = true")
     refused = cli(*asked, "--no-ledger")
     assert refused.code == 2

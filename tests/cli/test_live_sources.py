@@ -1,4 +1,4 @@
-"""Databases and lakes at the command line: the same release from everywhere, nothing told of a password or a cell."""
+"""Databases and lakes at the command line: the same release from everywhere, no output of a password or a cell."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _texts(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _is_silent(cli: Any, commands: Iterable[tuple[object, ...]]) -> None:
-    """Run commands that end well, and look for a secret in all that they told and wrote."""
+    """Run commands that end well, and search all that they printed and wrote for a secret."""
     for args in commands:
         ran = cli(*args)
         assert ran.code == 0, (args[0], ran.err)

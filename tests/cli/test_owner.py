@@ -40,7 +40,7 @@ OPTIONS = {
     "rr": ("--epsilon", "3"),
     "dp-nb": ("--epsilon", "1"),
 }
-"""A method of every promise, and the one with most to tell its owner."""
+"""A method of every promise, and the one with most figures for its owner."""
 PLANTED = "PLANTED-7531"
 
 
@@ -160,7 +160,7 @@ def test_the_owner_sees_the_figures_who_asks_for_them(cli: Any, table: Path, pol
 @pytest.mark.parametrize("method", OPTIONS)
 def test_a_dry_run_tells_nothing_of_the_rows(method: str, cli: Any, table: Path, policy: Path, planted: None) -> None:
     """Under noise nothing is published that its figures could follow from: two tables print the same. Under k-anonymity
-    it tells what the files would, and nothing that is the owner's.
+    it shows what the files would, and no owner's figure.
     """
     asked = ("release", "--method", method, *OPTIONS[method], "--policy", policy, "--no-ledger", "--dry-run")
     other = table.with_name("other.csv")
@@ -219,7 +219,7 @@ def test_a_dry_run_draws_for_its_owner_alone(
 
 @pytest.mark.slow
 def test_apply_and_run_keep_to_it(cli: Any, table: Path, policy: Path, planted: None) -> None:
-    """The other commands that release: the figures of the owner when he asks, and else none of them."""
+    """The other commands that release: the figures of the owner on request, and else none of them."""
     first = table.with_name("out.parquet")
     options = ("--method", "mondrian", "--k", "3", "--policy", policy, "--no-ledger", "--quiet")
     assert cli("release", *options, table, first).code == 0
@@ -340,7 +340,7 @@ def test_a_plan_under_noise_says_its_account_and_what_can_be_foreseen(
 
 
 def test_a_plan_whose_domains_are_read_from_the_table_foresees_nothing(cli: Any, table: Path) -> None:
-    """Rows simulated from these domains would tell of it."""
+    """Rows simulated from these domains would disclose the table."""
     asked = ("release", "--method", "dp-nb", "--epsilon", "1", "--domains-from-data", "--domains-min-people", "2")
     ran = cli(*asked, "--identifier", "name", "--no-ledger", "--dry-run", table, table.with_name("out.parquet"))
     assert ran.code == 0, ran.err

@@ -177,7 +177,7 @@ def test_under_noise_warnings_are_in_the_block_alone(terminal: Terminal, noise_p
 
 
 def test_a_terminal_makes_no_dry_run_draw(terminal: Terminal, noise_policy: Path, table: Path) -> None:
-    """Of two neighbours stdout and stderr are the same: nothing was drawn or counted that nobody asked for."""
+    """Of two neighbours stdout and stderr are the same: nothing is drawn or counted without a request."""
     other = table.with_name("other.csv")
     lines = table.read_text(encoding="utf-8").splitlines()
     other.write_text("\n".join(lines[:-1]) + "\n", encoding="utf-8")

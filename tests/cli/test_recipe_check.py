@@ -119,7 +119,7 @@ def _seen(folder: Path, text: str) -> dict[str, Any]:
 
 
 def test_the_rows_are_those_of_the_page() -> None:
-    """Every row of the page is one that a recipe tells of, or one of those that none can; in its order."""
+    """Every row of the page is in a recipe, or is one that cannot be; in the page's order."""
     lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     page = [_plain(line.split(" | ")[0].removeprefix("| ")) for line in lines]
     rows = [cell for cell in page if cell not in ("you see", "---")]

@@ -157,7 +157,7 @@ def test_a_release_without_a_bound_is_not_described_by_an_infinite_epsilon(cli: 
 
 
 def test_an_epsilon_that_is_not_reached_is_said(cli: Any, bank: Path) -> None:
-    """40 is more than a random word can tell; the note names both figures, and 4 needs none."""
+    """40 exceeds the resolution of a random word; the note names both figures, and 4 needs none."""
     for epsilon, told in (("40", True), ("4", False)):
         ran = released(cli, bank, "--method", "rr", "--epsilon", epsilon, "--force", "--no-ledger")
         assert ran.code == 0

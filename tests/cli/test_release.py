@@ -28,7 +28,7 @@ def names_of(table: Path) -> list[Path]:
 
 
 def test_a_release_is_five_files_and_one_object(cli: Any, table: Path, quick: tuple[str, ...]) -> None:
-    """--json tells the files and their hashes, k asked and reached, the rows, columns, checks and notes."""
+    """--json has the files and their hashes, k required and reached, the rows, columns, checks and notes."""
     output = table.with_name("out.parquet")
     ran = cli("release", table, output, *quick, "--json")
     document = ran.document
@@ -179,7 +179,7 @@ def test_a_folder_is_an_output_too(cli: Any, table: Path, quick: tuple[str, ...]
 def test_a_large_table_is_searched_on_a_sample_and_written_in_parts(
     cli: Any, table: Path, quick: tuple[str, ...]
 ) -> None:
-    """--search-rows and --part-rows: the report tells the sample, k is counted on all rows, the data are a folder."""
+    """--search-rows and --part-rows: the report states the sample, k is counted on all rows, the data are a folder."""
     output = table.with_name("out.parquet")
     bounds = ("--search-rows", "40", "--part-rows", "25")
     ran = cli("release", table, output, *quick, *bounds, "--json")
@@ -228,7 +228,7 @@ def test_missing_values_are_treated_as_said(cli: Any, table: Path, missing: str,
 
 
 def test_a_unit_column_counts_people(cli: Any, table: Path) -> None:
-    """With --unit the k asked and reached are people, and the column is not released."""
+    """With --unit k counts people, required and reached, and the column is not released."""
     output = table.with_name("out.parquet")
     options = ("--method", "mondrian", "--k", "3", "--unit", "name", "--json")
     document = cli("release", table, output, *options).document

@@ -380,7 +380,7 @@ def _key_alone(tried: Tried) -> None:
 
 
 def test_every_row_that_a_command_can_show_is_tried() -> None:
-    """All that a recipe tells of, but for the figure that nothing restores."""
+    """The test tries every recipe, but for the figure that nothing restores."""
     assert {row.seen for row in ROWS} - {*CASES} == {"prediction_of_target is lower, or not measured"}
     assert {*CASES} - {row.seen for row in ROWS} <= {*NO_RECIPE_TELLS}
 

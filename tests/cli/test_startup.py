@@ -58,7 +58,7 @@ def test_help_starts_without_the_process_for_forests() -> None:
 
 
 def test_the_list_of_commands_imports_none_of_them() -> None:
-    """Their first lines are told without them, and are what their own help begins with."""
+    """Their first lines are printed without them, and are what their own help begins with."""
     script = (
         "import sys; from anonkit.cli import anonkit; anonkit(['--help'], standalone_mode=False); print(*sys.modules)"
     )
@@ -141,7 +141,7 @@ def test_a_data_frame_is_made_after_pyarrow_has_found_no_pandas() -> None:
 
 @pytest.mark.slow
 def test_the_next_batch_is_recoded_without_training_models(tmp_path: Path) -> None:
-    """`apply` loads no machine learning: nobody asked what a batch is worth, and it took longer than the recoding."""
+    """`apply` loads no machine learning: the worth of a batch is not needed, and took longer than the recoding."""
     table = bank_customers(1_600, seed=1)
     csv.write_csv(table, tmp_path / "batch.csv")
     anonkit.release(table, method="mondrian", k=4, target="customer_value", output=tmp_path / "first.parquet")

@@ -1,4 +1,4 @@
-"""Commands on releases in an object store: a real S3 server, and the page that tells how."""
+"""Commands on releases in an object store: a real S3 server, and their page."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_page_runs(here: Path, server: Any, run: Callable[[str], Any]) -> No
 
 
 def test_what_is_forged_or_left_ends_with_its_code(here: Path, server: Any, run: Callable[[str], Any]) -> None:
-    """A changed part: 1. Another release in the place: 2. No descriptor: 3, and what a killed run left is told."""
+    """A changed part: 1. Another release in the place: 2. No descriptor: 3, and the rest of a killed run is named."""
     command = (
         f"anonkit release customers.csv {OUT} --method ppnb --p-keep 0.5 --policy policy.toml "
         "--part-rows 150 --no-ledger --quiet"

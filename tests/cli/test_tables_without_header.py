@@ -21,7 +21,7 @@ from anonkit.errors import ChoiceError, ParameterError
 from anonkit.policy.declaration import Policy
 
 MARK = "Xqvwj"
-"""Stands in the first record alone."""
+"""A cell of the first record alone."""
 NAMES = ["who", "age", "zip", "sex", "born", "income"]
 GIVEN = ",".join(NAMES)
 ROWS = 120

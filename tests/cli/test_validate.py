@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonkit validate`: 0 only when everything declared and asked was checked and holds."""
+"""`anonkit validate`: 0 only when everything declared and required was checked and holds."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_more_can_be_asked_than_was_promised(cli: Any, released: Path, asked: tu
 
 
 def test_a_changed_file_fails(cli: Any, released: Path) -> None:
-    """Another row in the data file is seen, told on stderr and in JSON, with exit code 1."""
+    """Another row in the data file is noticed, reported on stderr and in JSON, with exit code 1."""
     rows = pq.read_table(released)
     pq.write_table(pa.concat_tables([rows, rows.slice(0, 1)]), released)
     plain, quiet, ran = (
@@ -136,7 +136,7 @@ def test_any_table_can_be_asked(cli: Any, table: Path) -> None:
     "arguments", [(), ("--k", "2"), ("--qi", "sex"), ("--qi", "sx", "--k", "2"), ("--qi", "sex", "--l", "2")]
 )
 def test_nothing_to_check_is_wrong_usage(cli: Any, table: Path, arguments: tuple[str, ...]) -> None:
-    """A plain table with nothing asked, or about no column: exit code 2, never 0."""
+    """A plain table without a requirement, or without a column: exit code 2, never 0."""
     assert cli("validate", table, *arguments).code == 2
 
 
@@ -162,7 +162,7 @@ def test_fewer_checks_than_declared_is_never_a_pass(cli: Any, released: Path, mo
 
 
 def test_diversity_of_no_column_is_not_a_pass(cli: Any, table: Path) -> None:
-    """Diversity asked of a release without a sensitive attribute could not be checked: exit code 3."""
+    """Diversity of a release without a sensitive attribute cannot be checked: exit code 3."""
     output = table.with_name("out.parquet")
     assert (
         cli("release", table, output, "--method", "mondrian", "--k", "3", "--identifier", "name", "--quiet").code == 0

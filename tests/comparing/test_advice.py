@@ -46,7 +46,7 @@ def test_the_strongest_protection_near_the_best_is_advised() -> None:
 
 
 def test_a_difference_that_may_exceed_the_margin_is_none_to_rest_on() -> None:
-    """The same scores on rows that tell less: the interval of the difference reaches beyond the margin."""
+    """The same scores on less informative rows: the interval of the difference reaches beyond the margin."""
     (found,) = _advised(_point(2, 0.900), _point(10, 0.893, spread=0.9))
     assert (found["label"], found["less"], found["less_ci"]) == ("mondrian, k = 2", None, None)
     assert "no stronger protection here comes near" in found["sentence"]

@@ -86,7 +86,7 @@ def test_uniform_noise_rules_values_out() -> None:
 
 
 def test_what_trr_shows_is_narrower_than_the_paper_says() -> None:
-    """As published on a number far from zero the answer tells nearly nothing, on one around zero it does."""
+    """As published on a number far from zero the answer discloses nearly nothing, on one around zero it does."""
     draw = np.random.default_rng(2)
     for mean, low, high in ((0.0, 2.0, 3.6), (50.0, 3.85, 3.95)):
         true = draw.normal(mean, 1, 5_000)

@@ -179,7 +179,7 @@ def test_a_refusal_of_simulated_rows_is_told_as_theirs(few: None, monkeypatch: p
 
 
 def test_places_and_dates_are_scored_as_they_are_released(few: None) -> None:
-    """By the names of their public bins: a model that learned these is asked about no coordinates."""
+    """By the names of their public bins: a model that learned these predicts from no coordinates."""
     pytest.importorskip("h3")
     columns = {"born": COLUMNS["born"], "y": {"role": "target", "categories": ["a", "b"]}}
     places = {"home": {"latitude": "lat", "longitude": "lon", "box": [51.0, 9.0, 53.0, 11.0], "resolutions": [4]}}
@@ -198,7 +198,7 @@ PREPARED: dict[str, Callable[[Policy], Policy]] = {
 
 @pytest.mark.parametrize("case", PREPARED)
 def test_domains_that_are_not_declared_foresee_nothing(case: str) -> None:
-    """Rows simulated from them would tell of the table."""
+    """Rows simulated from them would disclose the table."""
     policy = PREPARED[case](POLICY)
     assert set(foreseen_release(make_method("dp-nb", {"epsilon": 1.0}), policy, NAMES)) == {"not_foreseen"}
 

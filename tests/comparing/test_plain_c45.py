@@ -16,7 +16,7 @@ from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 
 ROWS = [(0, 0, 0), (0, 1, 0), (1, 0, 1), (1, 1, 0), (1, 0, 1), (0, 2, 0)]
-"""(a, b, class): a alone settles all rows but one, which b tells apart."""
+"""(a, b, class): a alone settles all rows but one, which b distinguishes."""
 CODES, LABELS = np.array(ROWS)[:, :2], np.array(ROWS)[:, 2]
 
 
@@ -37,7 +37,7 @@ def test_the_tree_splits_by_the_best_gain_ratio_until_classes_are_pure() -> None
     ("limits", "shares"), [({"depth": 0}, 2 / 6), ({"min_rows": 7}, 2 / 6), ({"depth": 1}, 2 / 3), ({}, 1.0)]
 )
 def test_depth_and_least_rows_end_a_path(limits: dict[str, int], shares: float) -> None:
-    """A leaf tells the shares of the classes among its rows: of all, of those with a = 1, of the two with b = 0 too."""
+    """A leaf has the shares of the classes among its rows: of all, of those with a = 1, of the two with b = 0 too."""
     tree = GainRatioTree(**limits).fit(CODES, LABELS, 2)
     assert tree.predict_proba(np.array([[1, 0]]))[0, 1] == pytest.approx(shares)
 

@@ -24,7 +24,7 @@ _LABEL_STREAM, _ASKED_STREAM = 1000, 1001
 
 
 def publish_table(table: PublishedTable, truth: Any, seed: int) -> dict[str, np.ndarray]:
-    """Randomize a table: stream i for attribute i, one for the label, one for which attribute is asked."""
+    """Randomize a table: stream i for attribute i, one for the label, one for the choice of the attribute."""
     key, data, out = Randomness.seeded(seed).key("release"), Columns(truth), {}
     asked = None
     if table.asked_column is not None:

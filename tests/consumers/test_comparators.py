@@ -56,7 +56,7 @@ def test_flipped_records_still_give_the_tree(p_truth: float) -> None:
 
 
 def test_near_one_half_little_is_left() -> None:
-    """The hole of the paper's figure 3: at 0.49 the records tell almost nothing."""
+    """The hole of the paper's figure 3: at 0.49 the records disclose almost nothing."""
     (records, labels), (test, truth) = yes_no_table(0), yes_no_table(1)
     published = flip_records(records, RecordFlip(p_truth=0.49).coin, key=KEY, stream=0)
     assert (WarnerDecisionTree(0.49).fit(published, labels).predict(test) == truth).mean() < 0.8

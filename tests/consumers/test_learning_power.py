@@ -44,7 +44,7 @@ METHODS: dict[str, dict[str, Any]] = {
 @pytest.mark.slow_cases("rr", "errph")
 @pytest.mark.parametrize("name", METHODS)
 def test_a_class_effect_is_told_where_there_is_one_and_not_elsewhere(name: str) -> None:
-    """2,000 customers: told of all releases; with the classes dealt out at random of at most two in six."""
+    """2,000 customers: found in all releases; with random classes in at most two of six."""
     assert all(power(2_000, seed, METHODS[name], shuffled=False)[0].class_effect_told for seed in range(2))
     assert sum(power(2_000, seed, METHODS[name], shuffled=True)[0].class_effect_told for seed in range(6)) <= 2
 
@@ -53,7 +53,7 @@ def test_a_class_effect_is_told_where_there_is_one_and_not_elsewhere(name: str) 
 @pytest.mark.parametrize("rows", [200, 2_000])
 @pytest.mark.parametrize("name", METHODS)
 def test_chance_is_taken_for_an_effect_once_in_twenty_releases(name: str, rows: int) -> None:
-    """60 releases in which nothing depends on the class: at most 8 told (5 % and 3 deviations)."""
+    """60 releases in which nothing depends on the class: at most 8 findings (5 % and 3 deviations)."""
     assert sum(power(rows, seed, METHODS[name], shuffled=True)[0].class_effect_told for seed in range(60)) <= 8
 
 
@@ -82,7 +82,7 @@ def told(table: PublishedTable, rows: int, difference: float, seed: int) -> Lear
 
 @pytest.mark.slow
 def test_the_rows_it_states_are_the_rows_it_takes() -> None:
-    """With the stated rows a difference of 10 points is told in most releases, with a sixteenth of them in few."""
+    """With the stated rows a difference of 10 points is found in most releases, with a sixteenth of them in few."""
     table = pair(0.3)
     needed = told(table, 50_000, 0.0, 0).rows_for_class_effect
     assert needed is not None
@@ -107,7 +107,7 @@ def test_noise_on_counts_weighs_less_the_more_rows_there_are() -> None:
 
 
 def test_many_values_are_compared_by_the_commonest() -> None:
-    """600 categories: the one that differs is common, and it is told."""
+    """600 categories: the one that differs is common, and it is found."""
     assert told(pair(0.9, size=600), 2_000, 0.5, 1).class_effect_told
     assert not told(pair(0.9, size=600), 2_000, 0.0, 1).class_effect_told
 
@@ -144,7 +144,7 @@ def test_sets_are_expected_to_answer_as_independent_margins_do() -> None:
 
 
 def test_sets_tell_a_class_effect_and_none_where_there_is_none() -> None:
-    """20,000 customers at epsilon 1, seeded: told; with the classes dealt out at random not."""
+    """20,000 customers at epsilon 1, seeded: found; with random classes not."""
     sets = {"method": "rr", "epsilon": 1.0}
     assert power(20_000, 1, sets, shuffled=False)[0].class_effect_told
     assert not power(20_000, 1, sets, shuffled=True)[0].class_effect_told

@@ -344,7 +344,7 @@ def test_reconstruct_predicts_draws_and_counts(released: Path, tmp_path: Path) -
 
 
 def test_what_a_mixture_cannot_answer_is_refused(released: Path, tmp_path: Path) -> None:
-    """Settings of other models, rows without a file, a column that is not there; and a mixture asked of another."""
+    """Settings of other models, rows without a file, an absent column; and a mixture with another model's options."""
     ask = MixtureQuestions
     for questions, message in (
         (ask(target="agee"), "not a column"),

@@ -206,7 +206,7 @@ def test_a_missing_label_class_and_missing_values_are_drawn() -> None:
 
 @pytest.mark.parametrize("n_rows", [300, 600, 1_500])
 def test_true_rows_raise_no_alarm_beside_few_answers(n_rows: int) -> None:
-    """A row of `rr` answers one attribute: a small release has too few answers each to tell answers from the truth."""
+    """A row of `rr` answers one attribute: a small release has too few to distinguish answers from the truth."""
     for seed in range(4):
         release = anonkit.release(
             bank_customers(n_rows, seed=seed + 10), method="rr", epsilon=4.0, policy=bank_customers_policy(), seed=seed

@@ -1,4 +1,4 @@
-"""Conditions on the rows of a mixture: what they come to is told; lists, ranges and missing are read in any form."""
+"""Conditions on the rows of a mixture: their effect is stated; lists, ranges and missing are read in any form."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def test_intervals_cover_the_truth_as_often_as_they_say(case: str) -> None:
 
 
 def test_what_cannot_be_answered_says_so() -> None:
-    """Each refusal names what to ask instead."""
+    """Each refusal names a possible question."""
     released = publish_table(table(), colours_by_class(50, 1), 1)
     one = publish_table(JOINT, colours_by_class(50, 1), 1)
     for ask in (

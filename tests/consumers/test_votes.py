@@ -134,7 +134,7 @@ def test_a_release_without_a_vote_is_pooled() -> None:
 
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A forest on disk whose owner asked for the sum."""
+    """A forest on disk whose owner requested the sum."""
     output = tmp_path_factory.mktemp("votes") / "out.parquet"
     anonkit.release(
         bank_customers(3_000, seed=1), method="diffprf", output=output, trees=9, depth=2, rows="disjoint", vote="sum",
@@ -158,7 +158,7 @@ def test_what_the_owner_says_is_published_and_followed(released: Path, tmp_path:
 
 
 def test_a_forest_of_labels_votes(tmp_path: Path) -> None:
-    """Leaves without counts have nothing to pool: the vote that is told is what they do."""
+    """Leaves without counts have nothing to pool: the stated vote is the one that they make."""
     anonkit.release(
         bank_customers(300, seed=1), method="edprf", output=tmp_path / "out.parquet", leaf="label", ledger=None,
         **NEEDS_RELEASE,

@@ -60,7 +60,7 @@ def on_spark(spark: Any) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def on_one_machine() -> Iterator[LocalEngine]:
-    """The local engine with the same room for a search."""
+    """The local engine with the same limit of rows for a search."""
     with LocalEngine() as engine:
         engine.search_rows = HELD
         yield engine
@@ -122,7 +122,7 @@ def test_sets_are_drawn_alike_on_both_engines(customers: Path, on_spark: Any, on
 def test_a_tree_that_a_pair_leads_is_the_same_on_both_engines(
     on_spark: Any, on_one_machine: LocalEngine, tmp_path: Path
 ) -> None:
-    """Its grid is grown without a question to the engine; the first one comes when it stands."""
+    """Its grid is grown without a question to the engine; the first one comes when it is grown."""
     table = INTERACTING.slice(0, 1_600)
     for at in range(4):
         pq.write_table(table.slice(at * 400, 400), tmp_path / f"{at}.parquet")
@@ -202,7 +202,7 @@ def test_executors_write_a_folder_of_the_same_rows(
 
 @pytest.mark.slow
 def test_a_table_that_fits_is_searched_as_on_one_machine(customers: Path, spark: Any) -> None:
-    """With room for all rows the same features are kept, and the same rows suppressed, as without Spark."""
+    """If all rows fit into memory the same features are kept, and the same rows suppressed, as without Spark."""
     from anonkit.engines.spark.spark_engine import SparkEngine
 
     with SparkEngine(session=spark) as engine:

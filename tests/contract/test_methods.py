@@ -128,7 +128,7 @@ class Made:
 
 @pytest.fixture(scope="module")
 def once(customers: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Made]:
-    """Make the release of a method on an engine, with a seed or none, once: tests ask several things of it."""
+    """Make the release of a method on an engine, with a seed or none, once for several tests."""
 
     @functools.cache
     def made(name: str, engine: str, seed: int | None = None) -> Made:
@@ -355,7 +355,7 @@ def test_a_release_validates_from_its_files_alone(made: Made, tmp_path: Path) ->
 
 @pytest.mark.quick_cases("rfka-local", "datafly-local", "rr-local", "dp-*-local", "safepub-local")
 def test_a_dry_run_writes_nothing(name: str, engine: str, table: pa.Table, tmp_path: Path) -> None:
-    """The plan tells what a release would be and leaves no file."""
+    """The plan describes the release and leaves no file."""
     plan = _release(table, name, engine, output=tmp_path / "out.parquet", dry_run=True)
     assert plan.report["guarantee"]["kind"]
     assert not list(tmp_path.iterdir())

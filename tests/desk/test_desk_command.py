@@ -1,4 +1,4 @@
-"""`anonkit desk`: one line with the address, exit codes, and an end by Ctrl-C or by nobody's asking."""
+"""`anonkit desk`: one line with the address, exit codes, and an end by Ctrl-C or by idleness."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_one_line_opens_the_desk_and_ctrl_c_ends_it(served: Any, ask: Any) -> No
 
 
 def test_an_idle_desk_ends_although_a_stream_is_open(served: Any, ask: Any) -> None:
-    """Exit code 0; a stream asks for nothing."""
+    """Exit code 0; a stream makes no request."""
     process, address = served("--idle", "0.02")
     opened = ask(address, f"/open?{urlsplit(address).query}")
     cookie = str(opened.getheader("set-cookie")).partition(";")[0]

@@ -255,7 +255,7 @@ def test_nothing_is_taken_from_an_address() -> None:
 
 @pytest.mark.parametrize("kind", ["multipart/form-data; boundary=x", "application/json", "text/plain", ""])
 def test_other_bodies_than_forms_are_refused(kind: str) -> None:
-    """A page elsewhere can send some of these without asking."""
+    """A page elsewhere can send some of these without a preflight request."""
     guard, behind = guarded()
     headers, body = headers_of(guard, Shown())
     headers = [*(pair for pair in headers if pair[0] != "content-type"), ("content-type", kind)]

@@ -65,7 +65,7 @@ def test_undo_and_redo_go_through_the_steps(session: Session) -> None:
 
 
 def test_a_session_goes_on_where_it_was(session: Session) -> None:
-    """By its files alone: the steps, where it stands, the decisions."""
+    """By its files alone: the steps, the current step, the decisions."""
     decisions = Decisions(approach="noise", receiver="anyone", sample=0.1, method="dp-nb", parameters={"epsilon": 0.5})
     session.record("promise", decisions=decisions)
     session.record("roles", policy=EditedPolicy.read(POLICY).with_roles({"age": "target"}).text)

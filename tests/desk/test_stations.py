@@ -80,7 +80,7 @@ def params(data: Path) -> Any:
 def test_under_noise_no_cell_is_shown_before_a_look_that_is_noted(
     sits_at: Callable[..., Visitor], table: Path, declared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor by a job that somebody asks for; after the look the policy, and with it every release, says so."""
+    """A requested job shows none either; after the look the policy, and with it every release, states it."""
     monkeypatch.setenv("ANONKIT_LEDGER", str(tmp_path / "ledger"))
     at = sits_at(table, tmp_path / "out", policy=declared, approach="noise")
     assert at.wait("columns").state == "done"

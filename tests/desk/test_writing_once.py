@@ -73,7 +73,7 @@ def test_a_button_that_is_pressed_twice_writes_once(desk: Any) -> None:
 
 
 def test_a_form_that_is_sent_again_after_the_release_writes_nothing(desk: Any) -> None:
-    """Under noise a second draw would be charged; a page that was loaded since may ask for one."""
+    """Under noise a second draw would be charged; a page that was loaded since may request one."""
     turn = desk.turn
     desk.write(turn, replace=False)
     desk.jobs.writes[0].state = State.DONE
@@ -120,7 +120,7 @@ def test_a_tab_changes_what_was_changed_in_it_alone(desk: Any) -> None:
 def test_how_a_table_is_read_is_in_the_recipe_and_in_every_command(
     tmp_path: Path, how: dict[str, Any], words: list[str]
 ) -> None:
-    """As the desk was told."""
+    """They have the reading that the desk was given."""
     (tmp_path / "policy.toml").write_text("", encoding="utf-8")
     release = DecidedRelease(source="in.csv", folder=tmp_path, decisions=Decisions(method="mondrian"), how=how)
     (tmp_path / "recipe.toml").write_text(release.recipe(), encoding="utf-8")

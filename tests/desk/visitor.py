@@ -1,4 +1,4 @@
-"""A browser without a browser: it asks the pages of a desk in this process, and reads what they hold."""
+"""A browser without a browser: it requests the pages of a desk in this process, and reads them."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def links_of(line: str) -> list[str]:
 def listed(docs: Path, page: str, level: int) -> list[Section]:
     """Return the headings of `level` of a page with the pages of docs that are linked below each, itself left out.
 
-    What stands before the first heading is under the empty title. Deeper headings are sections within.
+    Text before the first heading is under the empty title. Deeper headings are sections within.
     """
     found = [Section("")]
     stack = {level: found[0]}

@@ -3,7 +3,7 @@
 
 A link of a page is written as it works in the repository, so that it works where the repository is read. A file
 outside docs that is linked (a recipe, an example, CONTRIBUTING.md) is a page of the site at its path in the repository,
-with the files that it links in turn; links are rewritten to where the page stands.
+with the files that it links in turn; links are rewritten to the place of the page.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Words of the house that readers outside do not know are in no message, help or page."""
+"""Private words of the project are in no message, help or page."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BANNED = {
 GENERATED = ("docs/reference/python.md", "docs/reference/modules.md", "docs/benchmarks.md")
 """Made from docstrings, or measured by programs: their words are those of the code."""
 RIGHT_IN_PROOFS = {"is told", "are told", "told in", "stands beside"}
-"""Mathematics: an outcome is told by a rule, a draw is beside another."""
+"""Mathematics: a rule distinguishes outcomes, a draw is beside another."""
 RIGHT = {
     ("whoever", "docs/proofs/central.md"),
     ("stands beside", "docs/papers/001-rfka.md"),

@@ -46,7 +46,7 @@ def test_a_written_date_is_read_back(form: str, days: list[date]) -> None:
 @pytest.mark.parametrize("clock", CLOCKS)
 @given(moments=st.lists(st.datetimes(), max_size=8))
 def test_a_written_moment_is_read_back(clock: str, moments: list[datetime]) -> None:
-    """As far as the format tells: what it leaves out is 0."""
+    """As far as the format has it: what it leaves out is 0."""
     form = f"%d/%m/%Y {clock}"
     texts = pa.array([moment.strftime(in_years(form, moment.year)) for moment in moments], pa.string())
     second, fraction = "%S" in clock, "%f" in clock

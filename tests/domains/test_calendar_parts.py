@@ -48,7 +48,7 @@ def test_a_part_holds_its_value_and_lies_in_one_part_of_each_coarser_level(kind:
 @pytest.mark.parametrize("kind", CalendarKind)
 @given(data=st.data())
 def test_two_values_are_in_one_part_exactly_when_name_and_number_say_so(kind: CalendarKind, data: Any) -> None:
-    """Names, numbers and first points tell the same partition; numbers ascend with time."""
+    """Names, numbers and first points define the same partition; numbers ascend with time."""
     parts = all_parts(kind)
     one, other = sorted([data.draw(POINTS[kind]), data.draw(POINTS[kind])])
     for level in range(parts.n_levels):

@@ -47,7 +47,7 @@ def test_combinations_are_numbered_in_their_order(columns: np.ndarray, scales: l
 
 
 def test_missing_is_the_last_code_or_none() -> None:
-    """A column tells the code of missing from its values."""
+    """A column distinguishes the code of missing from its values."""
     codes = np.zeros(1, dtype=np.int32)
     assert CodedColumn(name="a", codes=codes, values=["x", None], ordered=False).missing == 1
     assert CodedColumn(name="a", codes=codes, values=["x"], ordered=False).missing is None

@@ -38,7 +38,7 @@ def test_other_types_are_known_by_their_texts() -> None:
 
 @pytest.mark.parametrize("array", [pa.array(["a", "SECRET"]), pa.array(["a", "SECRET"]).dictionary_encode()])
 def test_a_stranger_is_missing(array: pa.Array) -> None:
-    """A refusal would tell that somebody has it."""
+    """A refusal would disclose that somebody has it."""
     assert codes_of_cells(_batch(array), "c", LETTERS).tolist() == [1, 2]
 
 

@@ -98,7 +98,7 @@ def test_params_say_the_step() -> None:
     ("low", "high", "step"), [(0.1, 0.9, 1), (0, 1, 0), (0, 1, -1), (0, 2.0**53, 1), (0, 1, float("nan"))]
 )
 def test_impossible_steps_are_refused(low: float, high: float, step: float) -> None:
-    """No two multiples within the bounds, no step, or more than doubles tell apart."""
+    """No two multiples within the bounds, no step, or more than doubles distinguish."""
     with pytest.raises(ParameterError):
         WholeValues.within(low, high, step)
 

@@ -1,4 +1,4 @@
-"""Leaves: what they tell, and what it costs."""
+"""Leaves: their contents, and their cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions: the answers are the counts, whatever the batches; what nobody asked is not told."""
+"""Questions: the answers are the counts, whatever the batches; what no question covers is not returned."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_a_noisy_measure_may_be_drawn_by_the_exponential_mechanism() -> None:
 
 
 def test_undivided_counts_cost_their_number() -> None:
-    """The line says as often the units as there are tables; attributes used up above are not asked again."""
+    """The line says as often the units as there are tables; attributes used up above are not tried again."""
     selection = NoisyCounts(measure=noisy_information_gain, undivided=True)
     multiway = replace(TERMS, candidates=4, fewest_numbers=0, numbers=0, reused=0)
     for level, times in enumerate([4, 3, 2, 1, 1]):
@@ -120,7 +120,7 @@ def test_undivided_counts_cost_their_number() -> None:
 
 
 def test_the_rows_of_children_are_those_of_the_noisy_counts() -> None:
-    """With hardly any noise they are the true ones; totals that were measured separately tell of none."""
+    """With hardly any noise they are the true ones; totals that were measured separately depend on none."""
     selection = NoisyCounts(measure=noisy_information_gain)
     chosen = selection.choose(tables(3), 60 * ONE, TERMS, UniformStream(Randomness.seeded(6)))
     assert chosen.rows is not None

@@ -36,7 +36,7 @@ def table(**columns: object) -> pa.Table:
     ],
 )
 def test_what_looks_like_dates_is_proposed(cells: list[object], declared: dict[str, str], settled: bool) -> None:
-    """Declared where all cells settle the form; else a comment, which asks for the format that no cell settles."""
+    """Declared where all cells settle the form; else a comment, with a question for the format that no cell settles."""
     draft = draft_policy(table(born=cells), target="y")
     assert (Policy.from_dict(tomllib.loads(draft)).column("born").calendar is not None) is settled
     filled = draft.replace("FIRST DAY", "2020-01-01").replace("LAST DAY", "2024-12-31")

@@ -34,7 +34,7 @@ def test_a_draft_names_options_as_people_type_them(tmp_path: Path) -> None:
 
 
 def test_no_draft_denies_what_the_cells_tell() -> None:
-    """Days from 13 on do tell which number is the day: the draft asks, and claims nothing."""
+    """Days from 13 on show which number is the day: the draft has a question, and claims nothing."""
     assert "no cell tells" not in draft_policy(BORN)
 
 

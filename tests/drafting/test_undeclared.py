@@ -1,4 +1,4 @@
-"""Columns nobody declared: those that look like identifiers leave no trace in a release, and everybody is told."""
+"""Columns nobody declared: those that look like identifiers leave no trace in a release, and everybody is informed."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_type_alone_declares_nothing() -> None:
 
 
 def test_without_domains_from_data_nothing_is_judged_under_differential_privacy() -> None:
-    """A column without a domain is refused by its name, whatever its cells: the refusal tells nothing of them."""
+    """A column without a domain is refused by its name, whatever its cells: the refusal discloses none."""
     policy = Policy.from_dict(
         {
             "columns": {

@@ -52,7 +52,7 @@ def test_a_failed_write_leaves_no_rows_behind(temporary: Path, tmp_path: Path) -
 
 @pytest.mark.slow
 def test_counting_spills_under_a_memory_cap(temporary: Path, tmp_path: Path) -> None:
-    """More classes than the cap has room for are counted on disk, in the private folder, with the right result."""
+    """More classes than the cap allows are counted on disk, in the private folder, with the right result."""
     n = 600_000
     rng = np.random.default_rng(5)
     first, second = rng.integers(0, 2**40, n), rng.integers(0, 3, n)

@@ -65,7 +65,7 @@ def test_an_engine_that_was_open_stays_open(small_customers: pa.Table) -> None:
 
 
 def test_only_data_frames_of_spark_are_taken_for_them() -> None:
-    """Nothing is imported to tell."""
+    """Nothing is imported to find out."""
     kind = type("DataFrame", (), {"__module__": "pyspark.sql.dataframe"})
     assert is_spark_frame(type("DataFrame", (kind,), {"__module__": "elsewhere"})())
     assert not is_spark_frame(pa.table({"a": [1]}))

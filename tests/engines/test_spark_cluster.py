@@ -128,7 +128,7 @@ class Scene:
         kill(self.process)  # type: ignore[arg-type]
 
     def _ask(self, what: str) -> list[dict[str, Any]]:
-        """Return what Spark tells of the release while it runs."""
+        """Return what Spark shows of the release while it runs."""
         base = f"http://127.0.0.1:{self._api}/api/v1/applications"
         return [each for one in read_json(base) or [] for each in read_json(f"{base}/{one['id']}/{what}") or []]
 

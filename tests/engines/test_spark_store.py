@@ -50,7 +50,7 @@ def _validated(output: str, *engine: str) -> dict[str, Any]:
 
 
 def test_executors_put_the_files(spark_is_there: None, tmp_path: Path, repository: Path) -> None:
-    """The rows are those of one machine, the scratch is empty, and asked to replace it the old files go."""
+    """The rows are those of one machine, the scratch is empty, and a replacement deletes the old files."""
     table = bank_customers(FILES * ROWS, seed=1)
     for folder in ("in", "scratch"):
         (tmp_path / folder).mkdir()

@@ -163,7 +163,7 @@ MANY = st.sampled_from(["9007199254740993", "12345678901234567890", "1.50", ".5"
 @example(cells=["1", "2.5", "9007199254740993"])
 @example(cells=["2024-02-29", "1"])
 def test_a_guess_loses_nothing(tmp_path_factory: pytest.TempPathFactory, cells: list[str]) -> None:
-    """Every typed cell tells the text it was read from, blanks around numbers and trailing zeros apart."""
+    """Every typed cell gives the text it was read from, blanks around numbers and trailing zeros apart."""
     path = tmp_path_factory.getbasetemp() / "guess.csv"
     path.write_bytes(delimited({"a": cells, "last": ["x"] * len(cells)}))
     column = read(path).column("a")

@@ -190,7 +190,7 @@ def _as_of_a_command(monkeypatch: pytest.MonkeyPatch, method: str) -> Imports:
 
 @pytest.mark.slow
 def test_forests_of_a_command_do_without_what_they_hardly_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trees read no other models; boosted trees of several classes call more, and both tell what they tell here."""
+    """Trees read no other models; boosted trees of several classes call more, and both give the same results here."""
     draw = np.random.default_rng(0)
     rows = draw.integers(0, 5, (300, 4)).astype(np.float32)
     others = ("sklearn.ensemble", "sklearn.linear_model", "scipy.optimize._optimize", "scipy.stats._stats_py")

@@ -129,7 +129,7 @@ risk = {{ role = "target" }}
 ANY_PURPOSE_POLICY = AWKWARD_POLICY.replace("[columns]", "target = false\n[columns]").replace(
     'risk = { role = "target" }', 'risk = { role = "insensitive" }'
 )
-"""The same for no target: little of it can be told from these columns."""
+"""The same for no target: these columns predict little of it."""
 
 DOMAINS_POLICY = f"""
 dataset = "awkward"

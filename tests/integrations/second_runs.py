@@ -132,7 +132,7 @@ EXPECTED: dict[str, tuple[str | None, float, int]] = {
     "source changed": ("exists", 1.0, 0),
     "fresh machine": ("budget", 1.0, 0),
 }
-"""A release that stands is used again; another one is refused, since its file is there or the budget of 1 is spent."""
+"""An existing release is used again; another one is refused, since its file is there or the budget of 1 is spent."""
 
 
 def is_expected(what: str, cell: Cell) -> bool:

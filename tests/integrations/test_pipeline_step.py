@@ -1,4 +1,4 @@
-"""A step of a pipeline: what it asks for, what it hands on, and what its failures tell."""
+"""A step of a pipeline: its request, its result, and the messages of its failures."""
 
 from __future__ import annotations
 
@@ -122,14 +122,14 @@ def test_what_is_handed_on_is_json_and_public(folder: Path) -> None:
 
 
 def test_a_release_that_is_not_there_may_come(folder: Path) -> None:
-    """It is no plain table of which nothing was asked."""
+    """It is no plain table without requirements."""
     with pytest.raises(ReleaseFormatError, match="does not exist") as caught:
         validate_release(folder / "absent.parquet")
     assert not is_final(caught.value)
 
 
 def test_what_was_not_looked_at_is_no_pass(folder: Path) -> None:
-    """l is about columns: a step that asks for it without one says so, and does not come out green."""
+    """l is about columns: a step that requires it without one states it, and does not come out green."""
     output = folder / "classes.parquet"
     make_release(source=folder / "table.csv", output=output, method="mondrian", k=5, ledger=None)
     with pytest.raises(UncheckedError, match="could not check l_diversity"):

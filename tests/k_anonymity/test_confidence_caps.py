@@ -1,4 +1,4 @@
-"""A sensitive column of which nobody asks anything has a cap on confidence by value, under every k-anonymous method."""
+"""A sensitive column without a requirement has a cap on confidence by value, under every k-anonymous method."""
 
 from __future__ import annotations
 

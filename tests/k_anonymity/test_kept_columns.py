@@ -97,7 +97,7 @@ def test_what_k_rows_share_can_be_kept(name: str, columns: dict[str, list[Any]])
 
 
 def _unlikely() -> pa.Table:
-    """A table in which `c` tells nothing that any search wants, and everything else does."""
+    """A table in which `c` is of no value to any search, and everything else does."""
     rng = np.random.default_rng(5)
     first = rng.integers(0, 8, 800)
     return pa.table(
@@ -122,7 +122,7 @@ def test_a_column_that_the_default_drops_is_kept() -> None:
 
 
 def test_boxes_that_were_put_together_are_cut_again() -> None:
-    """`mondrian` keeps a cut that tells nothing of the target, with no other change, where the column is to be kept."""
+    """`mondrian` keeps a cut without information on the target, and changes nothing else, for a column to keep."""
     rows = _unlikely()
     freely = released(rows, {"method": "mondrian"}, [], k=60)
     assert n_shown(freely, "c") == 0
@@ -199,7 +199,7 @@ def _weighted(rows: pa.Table, settings: dict[str, Any], weights: dict[str, float
 @pytest.mark.slow_cases("mondrian")
 @pytest.mark.parametrize("name", ["rfka", "rfka, greedy", "datafly", "incognito", "mondrian"])
 def test_detail_goes_where_it_is_worth_more(name: str) -> None:
-    """Of two columns that tell alike, each has more detail where it has the larger weight."""
+    """Of two equally informative columns, each has more detail where it has the larger weight."""
     rng = np.random.default_rng(2)
     base = rng.integers(0, 16, 600)
     rows = pa.table(

@@ -1,4 +1,4 @@
-"""Labels of intervals as two numbers: one to one, what the label tells, read back as the label."""
+"""Labels of intervals as two numbers: one to one, with the label's information, read back as the label."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_a_name_that_is_taken_is_refused() -> None:
 
 
 def test_a_label_without_bounds_is_never_written() -> None:
-    """A row that shows what the recoding does not tell stops the release."""
+    """A label without bounds in the recoding stops the release."""
     params = params_of(GlobalRecoding(columns=(grouped(axis(5), [0, 1]),)), x="int64")
     params[KEY] = bounds_of_labels(params, ["x"], lambda _: {"< 5", ">= 5"})
     shown = ShownAsBounds(columns=bound_columns(params), whole=frozenset({"x"}))

@@ -150,7 +150,7 @@ def test_merged_rows_are_true_and_in_classes_that_keep_the_model(
 
 @given(ROWS, st.integers(2, 6), st.sampled_from(RECODINGS))
 def test_every_row_shows_its_class_of_a_published_step(rows: list[Any], k: int, recoding: Recoding) -> None:
-    """Rows of one class stay together, and show what the steps that the params tell make of it."""
+    """Rows of one class stay together, and show its label after the steps that the params state."""
     source, shown, _, found = merged(rows, recoding, AnonymityModel(k=k), False)
     published = recoding_from_dict(found.published.to_dict())
     batch = pa.Table.from_pylist(source, schema=SCHEMA).combine_chunks().to_batches()[0]
@@ -174,7 +174,7 @@ def test_a_batch_of_k_rows_is_left_out_of_nothing_where_all_columns_have_groups(
 
 
 def test_neighbouring_intervals_are_joined_two_and_two() -> None:
-    """The steps of a column without declared levels: pairs from the lowest on, missing by itself, then nothing told."""
+    """The steps of a column without declared levels: pairs from the lowest on, missing alone, then suppression."""
     levels = with_levels(GlobalRecoding(columns=(AGE, JOB))).to_dict()["columns"]
 
     assert [list(dict.fromkeys(level)) for level in levels[0]["coarser"]] == [
@@ -186,7 +186,7 @@ def test_neighbouring_intervals_are_joined_two_and_two() -> None:
 
 
 def test_the_column_with_fewest_groups_goes_up_first() -> None:
-    """Every step takes one column one level up, and the last tells nothing."""
+    """Every step takes one column one level up, and the last is full suppression."""
     steps = [step.columns for step in coarser_steps(GlobalRecoding(columns=(AGE, JOB)))]  # type: ignore[union-attr]
     groups = [[len(set(column.labels)) for column in columns] for columns in steps]  # type: ignore[union-attr]
 
@@ -227,7 +227,7 @@ def test_a_small_batch_passes_where_dropping_would_lose_too_many(earlier: Path, 
 
 @pytest.mark.slow_cases("mondrian")
 def test_a_batch_whose_groups_are_large_enough_is_recoded_as_before(earlier: Path, tmp_path: Path) -> None:
-    """Nothing is merged, and the params tell the recoding of the earlier release alone."""
+    """Nothing is merged, and the params state the recoding of the earlier release alone."""
     same = anonkit.apply(earlier, bank_customers(1_500, seed=21), max_suppression=0.5, ledger=None)
     again = anonkit.load(earlier).params["recoding"]
     if not same.params["recoding"].get("merged"):
@@ -336,7 +336,7 @@ def test_declared_columns_go_up_what_is_declared(method: str, ladder: list[int],
 
 
 def test_numbers_of_rows_do_not_depend_on_the_size_of_batches() -> None:
-    """Rows are merged by what they show and not by where they stand."""
+    """Rows are merged by what they show and not by their position."""
     generator = np.random.default_rng(5)
     ages, jobs = generator.integers(15, 55, 200), generator.choice(["clerk", "miner", "nurse"], 200)
     table = pa.table({"age": ages, "job": jobs})

@@ -22,7 +22,7 @@ def release(column: Column, **more: object) -> anonkit.Release:
 @pytest.mark.parametrize("missing", [Missing.DROP, Missing.ERROR])
 @pytest.mark.parametrize("role", [Role.SENSITIVE, Role.INSENSITIVE, Role.TARGET])
 def test_what_is_not_done_about_missing_cells_is_refused(role: Role, missing: Missing) -> None:
-    """Rows leave for quasi-identifiers alone: whoever asks it of another column is not left to believe that they do."""
+    """Rows leave for quasi-identifiers alone: a request for another column is refused, not ignored."""
     name = "y" if role is Role.TARGET else "s"
     with pytest.raises(PolicyError, match=f"'{name}': missing = '{missing}' is for quasi-identifiers"):
         release(Column(name=name, role=role, missing=missing))

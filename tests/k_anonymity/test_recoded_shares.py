@@ -47,7 +47,7 @@ def test_groups_hold_the_rows_that_show_their_label(ages: list[int | None], left
 
 
 def test_overlapping_sets_count_evenly_over_their_parts() -> None:
-    """A box that holds two parts gives half a row to each, and a cell that tells nothing covers every row."""
+    """A box that holds two parts gives half a row to each, and a suppressed cell covers every row."""
     recoding = LocalRecoding(
         axes=(AGE, JOB),
         nodes=(
@@ -93,7 +93,7 @@ def test_many_parts_are_few_bars() -> None:
 
 
 def test_a_column_that_is_not_recoded_has_no_shares() -> None:
-    """Kept columns and columns that are not in the recoding are told of in another way."""
+    """Kept columns and columns that are not in the recoding are described in another way."""
     cells = pa.array(["cook"])
     recoding = GlobalRecoding(columns=(KeptAxis(name="job"),))
 

@@ -70,7 +70,7 @@ def test_every_class_of_the_whole_table_is_large_enough(method: str, customers: 
 
 @pytest.mark.slow
 def test_a_table_that_fits_is_searched_whole(customers: pa.Table, engine: LocalEngine) -> None:
-    """With room for all rows the release is that of an engine without a bound."""
+    """If all rows fit into memory the release is that of an engine without a bound."""
     engine.search_rows = 3_000
     with LocalEngine() as free:
         assert _release(customers, engine).to_arrow().equals(_release(customers, free).to_arrow())

@@ -88,5 +88,5 @@ def test_without_a_target_rows_that_count_are_weighed_by_the_detail() -> None:
 
 
 def test_an_empty_table_has_scores() -> None:
-    """All the same: nothing is told."""
+    """An empty table's scores are those of no information."""
     assert set(scores(np.zeros(12, dtype=np.int64), 3).values()) == {0}

@@ -1,4 +1,4 @@
-"""Classes that the engine counts are those of the plain rule on rows, whatever is asked of them."""
+"""Classes that the engine counts are those of the plain rule on rows, for any requirements."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def test_every_two_dropped_columns_leave_a_subset() -> None:
     key=st.binary(min_size=32, max_size=32),
 )
 def test_subsets_are_of_two_columns_at_least_and_follow_names_alone(names: list[str], key: bytes) -> None:
-    """In whatever order the columns stand; there is no mark of a single one."""
+    """For any order of the columns; there is no mark of a single one."""
     subsets = column_subsets(name_tags(names, key))
     assert tags_of_subsets(names, key) == tags_of_subsets(names[::-1], key)
     assert len(set(subsets)) == len(subsets)
@@ -215,7 +215,7 @@ def test_another_key_knows_nothing() -> None:
 
 
 def test_a_release_without_two_columns_is_not_booked_as_another(tmp_path: Path) -> None:
-    """It stops and asks whose it is; with the key column dropped too."""
+    """It stops with the question of whose it is; with the key column dropped too."""
     given: dict[str, Any] = {"method": "mondrian", "k": 5, "target": "customer_value", "utility": False}
     table = bank_customers(600, 1, customer_id=True)
     anonkit.release(table, output=tmp_path / "a.parquet", identifiers=["customer_id"], **given)

@@ -103,7 +103,7 @@ def test_a_failure_before_the_draws_is_not_charged(why: str, tmp_path: Path) -> 
 
 
 def test_a_rehearsal_and_a_release_without_a_ledger_book_nothing(tmp_path: Path) -> None:
-    """Neither is charged when it succeeds, either; nobody is told that something was booked."""
+    """Neither is charged when it succeeds, either; no message states a charge."""
     for more in ({"dry_run": True}, {"ledger": None}):
         with pytest.raises(ParameterError) as raised:
             released(FailsLater(epsilon=1.0), tmp_path, **more)

@@ -1,8 +1,7 @@
-"""Losses of several releases added up: at least what all of them tell together, or no bound.
+"""Losses of several releases added up: at least the joint loss of all of them, or no bound.
 
-The small tables are enumerated, so that the joint loss is exact: mechanisms draw apart from each other, so that what
-an outcome of all of them tells between two tables is the sum of what each tells, and the worst outcome is the worst of
-each.
+The small tables are enumerated, so that the joint loss is exact: mechanisms draw independently, so the loss of a
+joint outcome is the sum of their losses, and the worst outcome is the worst of each.
 """
 
 from __future__ import annotations

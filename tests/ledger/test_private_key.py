@@ -77,7 +77,7 @@ def test_without_its_key_nothing_is_booked_and_budgets_are_still_shown(ten: pa.T
 @pytest.mark.usefixtures("stands_beside")
 @pytest.mark.parametrize("what", ["ab" * 32, "open sesame", "", "ff" * 31, "\u00e9"])
 def test_another_key_or_none_at_all_is_refused(ten: pa.Table, tmp_path: Path, what: str) -> None:
-    """Under another key nothing would be known again, so it is told from the right one, and not shown."""
+    """Under another key nothing would be recognized, so a wrong key is detected, and not shown."""
     draw(ten, tmp_path / "a.parquet")
     key_file(tmp_path / NAME).write_text(what, encoding="utf-8")
     with pytest.raises(LedgerError, match=r"is not that of the ledger|holds no key") as refused:

@@ -58,7 +58,7 @@ CHANGES: dict[str, Any] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_table_that_looks_alike_is_not_booked_as_a_new_one(customers: pa.Table, tmp_path: Path, change: str) -> None:
-    """The release stops and asks for a name: exit code 1, nothing written, nothing booked; a name settles it."""
+    """The release stops with a request for a name: exit code 1, nothing written, nothing booked; a name settles it."""
     draw(customers, tmp_path / "a.parquet")
     other = CHANGES[change](customers)
     with pytest.raises(GuaranteeError, match="looks like dataset 'table'") as refused:
@@ -148,7 +148,7 @@ def test_the_same_name_in_other_characters_is_the_same_dataset(tmp_path: Path, s
 
 @pytest.mark.parametrize("spelling", ALIKE_NAMES)
 def test_a_name_that_reads_the_same_is_refused(tmp_path: Path, spelling: str) -> None:
-    """The ledger asks which spelling is meant: another one would be a second budget for the same people."""
+    """The ledger requires the meant spelling: another one would be a second budget for the same people."""
     table = bank_customers(60, seed=1)
     draw(table, tmp_path / "a.parquet", dataset="Z\u00fcrich 1", budget=1.5)
     with pytest.raises(DatasetError, match="is spelled 'Z\u00fcrich 1' in the ledger"):

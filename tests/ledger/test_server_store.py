@@ -229,7 +229,7 @@ def test_a_reservation_of_another_machine_ends_with_its_session(postgresql: Serv
 
 
 def test_what_another_machine_was_publishing_counts(postgresql: Server, where: str, tmp_path: Path) -> None:
-    """Nobody can tell from here, even where a file of the same name stands."""
+    """Nothing on this machine can show it, even if a file of the same name exists."""
     from anonkit.bundle.data_files import sha256
 
     (tmp_path / "out.parquet").write_bytes(b"the release")
@@ -452,7 +452,7 @@ def test_a_ledger_of_version_3_is_brought_to_this_one_by_its_owner(
 
 
 def test_parameters_of_tls_reach_the_driver(postgresql: Server, where: str, tmp_path: Path) -> None:
-    """The server's certificate is checked as the address asks: none, the right one, another one."""
+    """The server's certificate is checked as the address requires: none, the right one, another one."""
     with pytest.raises(LedgerError, match="SSL"):
         Ledger(f"{where}&sslmode=require")
     roots = {name: certificate(tmp_path / name) for name in ("server", "other")}

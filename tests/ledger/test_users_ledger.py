@@ -1,4 +1,4 @@
-"""The user's ledger: where it stands, and that no network is taken for a disk."""
+"""The user's ledger: its place, and the refusal of network file systems as disks."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_shares_add_up_exactly(units: int, weights: list[int]) -> None:
 
 @pytest.mark.parametrize("epsilon", [0, -1, math.inf, math.nan, 41, True])
 def test_an_epsilon_outside_its_range_is_refused(epsilon: float) -> None:
-    """The message tells the range."""
+    """The message states the range."""
     with pytest.raises(ParameterError, match="must be in"):
         units_of(epsilon)
 

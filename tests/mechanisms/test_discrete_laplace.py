@@ -90,7 +90,7 @@ def test_counts_keep_their_shape_and_are_right_on_average() -> None:
 
 
 def test_neighbouring_counts_have_the_same_support() -> None:
-    """Noisy counts are integers whatever the count: no last bit can tell (Mironov 2012)."""
+    """Noisy counts are integers whatever the count: no last bit can disclose it (Mironov 2012)."""
     assert noisy_counts(np.zeros(10, dtype=np.int64), ONE, words()).dtype == np.int64
 
 

@@ -1,4 +1,4 @@
-"""Private domains: what a threshold tells of one unit, counted outcome by outcome; cells of sizes; bounds."""
+"""Private domains: the loss of a threshold about one unit, counted outcome by outcome; cells of sizes; bounds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def passing(count: int, rate: float, threshold: int) -> float:
 
 
 def law(table: tuple[int, ...], rate: float, threshold: int) -> dict[tuple[bool, ...], float]:
-    """The chance of every set of values that may be told."""
+    """The chance of every set of values that may be released."""
     chances = [passing(count, rate, threshold) for count in table]
     return {
         told: math.prod(p if one else 1 - p for p, one in zip(chances, told, strict=True))
@@ -57,7 +57,7 @@ def law(table: tuple[int, ...], rate: float, threshold: int) -> dict[tuple[bool,
 def test_the_loss_of_all_neighbours_is_within_epsilon_and_delta(
     rate: float, threshold: int, rows: int, replaced: bool
 ) -> None:
-    """All tables of three values with up to four rows each, all neighbours, all sets of values that may be told."""
+    """All tables of three values with up to four rows each, all neighbours, all sets of values that may be released."""
     delta = float(delta_of_threshold(threshold, int(rate * ONE), rows, replaced=replaced))
     epsilon = rate * rows * (2 if replaced else 1)
     own = [one for one in itertools.product(range(rows + 1), repeat=3) if sum(one) <= rows]

@@ -36,7 +36,7 @@ class _OpenError(Exception):
 
 
 class Script(UniformStream):
-    """Words that come from a script, one draw an entry; a draw beyond it is told to the enumerator."""
+    """Words that come from a script, one draw an entry; a draw beyond it is reported to the enumerator."""
 
     def __init__(self, script: tuple[int, ...], steps: int) -> None:
         super().__init__(Randomness.seeded(0))

@@ -68,7 +68,7 @@ def test_extreme_words_give_finite_draws() -> None:
 
 
 def test_published_numbers_lie_on_the_grid() -> None:
-    """Every published number is a whole multiple of the step: no low bits tell of the true one."""
+    """Every published number is a whole multiple of the step: no low bits disclose the true one."""
     mechanism = TransformedResponse.centred(*PUBLISHED["N(1,1)"], (17, 90))
     y = NumberRandomizer(mechanism).randomize(np.random.default_rng(0).uniform(17, 90, 5000), key=KEY, stream=0)
     assert np.all(np.mod(y, mechanism.step) == 0)

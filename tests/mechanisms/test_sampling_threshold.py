@@ -86,7 +86,7 @@ def test_the_sample_shows_classes_of_few_rows(epsilon: float) -> None:
 
 
 def test_a_sample_beyond_epsilon_is_refused() -> None:
-    """A row that goes would be told by more than epsilon: no delta helps; nor is a sample of nothing one."""
+    """A removed row would lose more than epsilon: no delta helps; nor is a sample of nothing one."""
     for sampled in (most_sampled(ONE) + 1, 0):
         with pytest.raises(ParameterError, match="sample"):
             delta_of(sampled, 5, ONE)

@@ -195,7 +195,7 @@ def test_one_row_is_not_hidden() -> None:
 
 
 def test_the_shares_are_those_of_the_draw() -> None:
-    """Each attribute is asked as often as the exact shares say, to the word."""
+    """Each attribute is chosen as often as the exact shares say, to the word."""
     for n_attributes in (1, 3, 7):
         shares = uniform_shares(n_attributes)
         assert sum(shares) == 1

@@ -349,7 +349,7 @@ def test_it_is_not_compared_with_methods_that_publish_rows() -> None:
 
 
 def test_policy_and_recipe_list_tables(tmp_path: Path) -> None:
-    """`[aggregates]` of a recipe and of a policy, by name; what the method is told itself goes before the policy's."""
+    """`[aggregates]` of a recipe and of a policy, by name; the method's own parameters go before the policy's."""
     columns = "[policy.columns]\nsex = { categories = ['f', 'm'] }\nill = { categories = ['yes', 'no'] }\n"
     text = f"method = 'dp-tables'\ninput = 'in.parquet'\noutput = 'out.parquet'\n{columns}[parameters]\nepsilon = 1\n"
     table = people(50).select(["sex", "ill"])

@@ -59,7 +59,7 @@ def test_k_holds_on_recount_with_a_number_to_predict(method: str, words: float, 
 
 
 def test_rfka_keeps_what_predicts_the_number() -> None:
-    """Age and job stay in some detail, the place of no meaning costs nothing; the report tells R² beside the mean."""
+    """Age and job stay in some detail, the place of no meaning costs nothing; the report states R² beside the mean."""
     release = anonkit.release(table(1_800, 2), method="rfka", k=10, target="income", ledger=None, trees=40)
 
     importance = {column["name"]: column.get("importance", 0) for column in release.report["columns"]}

@@ -147,7 +147,7 @@ CONSTRAINTS = [{"l": 2.0}, {"entropy_l": 1.5}, {"recursive": "3,2"}, {"t": 0.2},
 @pytest.mark.parametrize("constraint", CONSTRAINTS, ids=lambda c: next(iter(c)))
 @pytest.mark.parametrize("method", ["rfka", "mondrian"])
 def test_diversity_is_kept_and_reported(small_customers: pa.Table, constraint: dict[str, Any], method: str) -> None:
-    """Each constraint is asked of every class, checked on the output, and is in the report."""
+    """Each constraint is required of every class, checked on the output, and is in the report."""
     parameters = {**constraint, **({"trees": 10} if method == "rfka" else {})}
     release = anonkit.release(
         small_customers, method=method, k=5, target="customer_value", sensitive=["customer_value"], **parameters

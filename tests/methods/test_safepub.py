@@ -1,4 +1,4 @@
-"""SafePub: what is shown is true, alike k times, and told by coins that cost what is claimed."""
+"""SafePub: shown rows are true, alike k times, and chosen by coins that cost the claim."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def released(source: Any = None, policy: Policy = POLICY, **options: Any) -> ano
 
 
 def told(row: dict[str, Any]) -> tuple[str, str, str]:
-    """Return what a row shows at the one scheme that tells the target."""
+    """Return what a row shows at the one scheme that predicts the target."""
     return (
         "indoors" if JOBS.index(row["job"]) < 20 else "outdoors",
         "< 40" if row["score"] < 40 else ">= 40",
@@ -131,7 +131,7 @@ def test_a_person_counts_once(tmp_path: Path) -> None:
 
 
 def test_a_release_of_nothing_is_an_outcome_that_is_charged(tmp_path: Path) -> None:
-    """Ten people cannot be told by classes of five at a small epsilon; the ledger books the draws, a plan does not."""
+    """Ten people cannot be shown in classes of five at a small epsilon; the ledger books the draws, a plan does not."""
     few, ledger = people().slice(0, 10), tmp_path / "ledger"
     options = {"epsilon": 0.5, "delta": 1e-6, "ledger": ledger, "dataset": "few", "output": tmp_path / "out.parquet"}
     with pytest.raises(EmptyReleaseError, match="that were drawn are alike"):
@@ -221,7 +221,7 @@ def test_a_class_is_shown_by_the_binomial_law_from_k_on() -> None:
 def test_no_neighbour_is_told_by_more_than_epsilon_and_delta() -> None:
     """Clopper and Pearson at one in a thousand, with fixed seeds: delta, bounded from below, is not above the claim.
 
-    Of more rows than 12 no pair tells more; whoever drew a quarter more of them would be seen at 11 or at 10.
+    No pair of more than 12 rows loses more; whoever drew a quarter more of them would be seen at 11 or at 10.
     """
     k, sampled, epsilon, times = 6, WORDS // 4, 0.3, 100_000
     claimed = delta_of(sampled, k, int(epsilon * ONE))

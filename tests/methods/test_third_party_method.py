@@ -89,7 +89,7 @@ def test_an_installed_method_is_known_like_one_of_ours() -> None:
 def test_commands_know_it_and_its_release_validates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The commands of the page, once installed: `methods` tells it, `release` makes a table, `validate` agrees."""
+    """The commands of the page, once installed: `methods` lists it, `release` makes a table, `validate` agrees."""
     monkeypatch.chdir(tmp_path)
     pyarrow.csv.write_csv(hospital_visits(300, 1), "visits.csv")
     (typed,) = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)

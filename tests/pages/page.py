@@ -37,7 +37,7 @@ class Page:
     environment : mapping
         Variables of the reader's shell.
     stand_ins : mapping
-        What stands on the page, and what represents it here: servers, folders of the system.
+        Text of the page, and its replacement here: servers, folders of the system.
     covered : mapping
         Blocks that a test of the repository reads from the page: `tests/….py::name`. A `*` at the end of the key stands
         for any rest.

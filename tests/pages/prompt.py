@@ -1,4 +1,4 @@
-"""The Python prompt of a reader: a process that runs the texts it is told in one namespace, the last value shown.
+"""The Python prompt of a reader: a process that runs the given texts in one namespace, the last value shown.
 
     python prompt.py DESCRIPTOR
 

@@ -34,7 +34,7 @@ every_page = pytest.mark.parametrize("page", PAGES)
 
 @every_page
 def test_every_block_is_typed_or_covered(page: str) -> None:
-    """A block that nobody runs is told with what its author can do."""
+    """A block that no test runs is named with the remedy."""
     unknown = [block.where for block, kind in settings(page).kinds(page) if kind == "unknown"]
     assert not unknown, (
         "neither typed nor covered: give it a language (sh, python; text after them is what is printed), a file name "

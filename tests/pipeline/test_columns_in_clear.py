@@ -205,7 +205,7 @@ def test_rows_that_were_left_out_do_not_hide_row_numbers() -> None:
 
 @pytest.mark.parametrize("given", [{}, {"x": "quasi_identifier"}, {"x": "identifier"}])
 def test_release_as_is_is_for_columns_that_are_released_as_they_are(given: dict[str, str]) -> None:
-    """No role, or that of a protected column, contradicts it: a choice is asked."""
+    """No role, or that of a protected column, contradicts it: the error requires a choice."""
     columns = {name: {"role": role_} for name, role_ in given.items()}
     policy = Policy.from_dict({"columns": columns})
     with pytest.raises(PolicyError) as refused:

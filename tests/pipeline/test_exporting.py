@@ -1,4 +1,4 @@
-"""`anonkit export`: only verified releases leave, whole or not at all, and no secret or cell is told."""
+"""`anonkit export`: only verified releases leave, whole or not at all, and no secret or cell is shown."""
 
 from __future__ import annotations
 

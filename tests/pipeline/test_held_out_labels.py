@@ -193,7 +193,7 @@ def test_of_people_with_one_row_each_a_fifth_is_scored(method: str, tmp_path: Pa
 
 @pytest.mark.parametrize("method", UNGUIDED)
 def test_of_people_with_several_rows_no_rows_are_scored(method: str) -> None:
-    """Not where no search reads labels either: a model may not learn from other rows of those it is asked about."""
+    """Not where no search reads labels either: a model may not learn from other rows of people whom it predicts."""
     table = _table().set_column(0, "number", pa.array([*range(N_ROWS - 1), 0]))
     utility = _released(table, method, unit="number", policy=OF_PEOPLE).report["utility"]
     assert utility["prediction_of_target"] == "not measured"
@@ -242,7 +242,7 @@ def test_the_owner_s_comparison_scores_only_rows_whose_labels_were_hidden(cells:
 
 
 def _coin(seed: int, method: str) -> dict[str, Any]:
-    """Return the public figure of a release whose target is a coin, and tells nothing of any column."""
+    """Return the public figure of a release whose target is a coin, and is independent of every column."""
     random = np.random.default_rng(seed)
     columns = {f"c{at}": random.integers(0, size, N_ROWS) for at, size in enumerate((8, 30, 100, 4))}
     table = pa.table({**columns, "y": np.where(random.random(N_ROWS) < 0.5, "a", "b")})
@@ -267,7 +267,7 @@ def test_intervals_of_a_coin_hold_what_guessing_gets(method: str) -> None:
 
 @pytest.mark.slow
 def test_rows_that_come_later_are_predicted_as_well_as_is_stated() -> None:
-    """Ten columns decide by their squares; the same model is asked about rows that were not released."""
+    """Ten columns decide by their squares; the same model predicts rows that were not released."""
     random = np.random.default_rng(4)
     cells = random.normal(size=(40_000, 10)).round(1)
     everything = pa.table(

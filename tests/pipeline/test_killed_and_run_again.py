@@ -156,7 +156,7 @@ def _check(told: list[Any], stem: str = "out") -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("stem", ["out", "data[12]", "*", "[!a]?", "a*b", "q?", "a b'\"~"])
 def test_killed_at_every_step_of_publication_and_run_again(tmp_path: Path, stem: str) -> None:
-    """Before the ledger is told, between telling it and the mark, between any two renames, before it is committed."""
+    """Before the ledger is written, between that and the mark, between any two renames, before it is committed."""
     told = _killed_at_every(STEPS, "rr", tmp_path, stem)
     _check(told, stem)
     assert len(told) >= 10

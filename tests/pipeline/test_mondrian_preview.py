@@ -31,7 +31,7 @@ NAMES = tuple(f"x{at}" for at in range(8))
 
 
 def _table(n_rows: int) -> pa.Table:
-    """Columns that all tell a little of the target: more than one recoding can show."""
+    """Columns that all inform a little about the target: more than one recoding can show."""
     rng = np.random.default_rng(1)
     base = rng.normal(size=n_rows)
     columns = {name: np.round(base + rng.normal(size=n_rows), 2) for name in NAMES}
@@ -53,7 +53,7 @@ def _columns(dropped: int) -> list[Any]:
 
 @pytest.mark.parametrize(("n_rows", "searched"), [(250, 250), (1_000, 500)])
 def test_more_columns_are_found_on_few_rows(n_rows: int, searched: int) -> None:
-    """The sample has at most 20,000 rows, and the columns that are told are those of the table."""
+    """The sample has at most 20,000 rows, and the listed columns are those of the table."""
     with LocalEngine() as engine:
         source = engine.scan(_table(n_rows), _policy())
         found = mondrian_preview(Previewed(source), _policy(), engine, RFKA(k=10), _columns(5), Randomness.seeded(1))
@@ -69,7 +69,7 @@ def test_no_more_rows_are_searched_than_the_time_bears(n_rows: int) -> None:
 
 
 def test_rows_that_were_drawn_already_are_searched() -> None:
-    """Of them the sample is taken; what is told is about the whole source."""
+    """Of them the sample is taken; the preview is about the whole source."""
     with LocalEngine() as engine:
         source = engine.scan(_table(2_000), _policy())
         drawn = engine.keep(engine.sample(source, 1_000, Randomness.seeded(2)))
@@ -148,7 +148,7 @@ def test_the_owner_alone_reads_it(tmp_path: Path, capfd: pytest.CaptureFixture[s
 def test_a_terminal_is_told_after_a_dry_run_where_no_noise_is_drawn(
     is_asked: bool, is_at_terminal: bool, quiet: bool, dry_run: bool, method: str | None
 ) -> None:
-    """A dry run measures the source under k-anonymity as a release does; under noise only for who asks."""
+    """A dry run measures the source under k-anonymity as a release does; under noise only on request."""
     reader = OwnerAsReader(is_asked=is_asked, is_at_terminal=is_at_terminal)
     found = reader.has_it_measured(quiet=quiet, dry_run=dry_run, method=method)
     searches = method in ("rfka", "mondrian", "datafly", "incognito")

@@ -99,7 +99,7 @@ def test_a_release_below_k_map_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_lacks_people_is_no_whole_population() -> None:
-    """Classes that it lacks are counted, said and never named; asked for K, the release is refused."""
+    """Classes that it lacks are counted, said and never named; with K required, the release is refused."""
     people = population()
     half = people.filter(pa.compute.greater(people.column("age"), 60))
     figures = block_of(released(sample(people), population=half))["estimates"]

@@ -50,7 +50,7 @@ def _released(table: pa.Table, method: str, sensitive: tuple[str, ...] = ()) -> 
 def test_a_column_that_is_no_quasi_identifier_never_moves_a_figure(
     method: str, seed: int, kind: str, is_sensitive: bool
 ) -> None:
-    """Insensitive or sensitive, telling or not: prediction is from the quasi-identifiers alone."""
+    """Insensitive or sensitive, predictive or not: prediction is from the quasi-identifiers alone."""
     plain = _table()
     labels = np.array(plain.column("customer_value").to_pylist())
     values = {

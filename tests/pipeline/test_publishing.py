@@ -193,7 +193,7 @@ def test_the_owner_report_stands_apart_from_the_release(table: pa.Table, policy:
 def test_an_owner_report_that_cannot_be_written_holds_the_release_back(
     table: pa.Table, policy: Policy, tmp_path: Path
 ) -> None:
-    """The owner asked for both: nothing is handed out, and nothing is written on a dry run."""
+    """The owner requested both: nothing is handed out, and nothing is written on a dry run."""
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(EngineError, match="cannot write to"):
         release(table, policy, "rows", output=tmp_path / "out" / "out.parquet", owner_report=tmp_path / "file")

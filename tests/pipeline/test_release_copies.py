@@ -246,7 +246,7 @@ def test_a_log_of_sqlite_is_not_taken_for_ours(more: str, tmp_path: Path) -> Non
 
 
 def test_a_ledger_is_not_replaced(tmp_path: Path) -> None:
-    """A copy in SQLite is not put where the ledger stands."""
+    """A copy in SQLite does not replace the ledger."""
     Ledger.create(tmp_path / "out.sqlite")
     with pytest.raises(ParameterError):
         ask(tmp_path / "out.sqlite", ledger=tmp_path / "out.sqlite", force=True)

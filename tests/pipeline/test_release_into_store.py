@@ -159,7 +159,7 @@ def test_a_lost_answer_is_settled_by_what_stands_there(bucket: Bucket, tmp_path:
 
 
 def test_of_two_with_ledgers_of_their_own_one_wins(bucket: Bucket, tmp_path: Path) -> None:
-    """The other is told, and charged: its files were in the store. The pointer is not what decides it."""
+    """The other gets an error, and is charged: its files were in the store. The pointer is not what decides it."""
     bucket.before_the_last = lambda: _release(tmp_path / "one.sqlite", new_ledger=True)
     with pytest.raises(EngineError, match=r"another release was put in .* meanwhile; it counts"):
         _release(tmp_path / "two.sqlite")
@@ -169,7 +169,7 @@ def test_of_two_with_ledgers_of_their_own_one_wins(bucket: Bucket, tmp_path: Pat
 
 
 def test_nothing_is_drawn_for_a_store_that_is_unfit(bucket: Bucket, tmp_path: Path) -> None:
-    """It is asked before the table is looked at."""
+    """The store is tested before the table is read."""
     bucket.heeds = frozenset()
     with pytest.raises(EngineError, match="puts an object on no condition"):
         _release(tmp_path / "ledger.sqlite")
@@ -193,7 +193,7 @@ def test_no_secret_of_an_address_is_told(bucket: Bucket, tmp_path: Path) -> None
 
 
 def test_a_dry_run_puts_nothing(bucket: Bucket, tmp_path: Path) -> None:
-    """And asks nothing that changes the store."""
+    """It makes no request that changes the store."""
     assert _release(tmp_path / "ledger.sqlite", dry_run=True).is_dry_run
     assert bucket.objects == {}
     assert bucket.puts == 0

@@ -190,7 +190,7 @@ MISTYPED: dict[str, dict[str, Any]] = {
 def test_a_role_of_no_column_is_told_before_domains_are_asked_for(
     case: str, name: str, declared: bool, named: pa.Table, tmp_path: Path
 ) -> None:
-    """With the closest name, whatever is declared; names of columns are public, and of rows nothing is told."""
+    """With the closest name, whatever is declared; names of columns are public, and nothing about rows is disclosed."""
     own = bank_customers_policy()
     columns = {column: spec for column, spec in own.columns.items() if column != "customer_value"}
     parameters = {"k": 5} if name == "mondrian" else {} if name == "trr" else {"epsilon": 1.0}
@@ -408,7 +408,7 @@ def test_a_recoding_that_was_changed_is_not_applied(first: Path, tmp_path: Path)
 
 
 def test_a_release_without_rows_says_why() -> None:
-    """Noise that leaves nothing is an outcome like any other: whoever opens the release is told, and no other."""
+    """Noise that leaves nothing is an outcome like any other: the reason is in the release, and nowhere else."""
     columns = {
         "sex": {"role": "quasi_identifier", "categories": ["a", "b"]},
         "ill": {"role": "target", "categories": ["x", "y"]},

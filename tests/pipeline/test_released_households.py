@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Households: k of them have each whole set of members, whatever the method and engine; counted, told, forged."""
+"""Households: k of them have each whole set of members, whatever the method and engine; counted, published, forged."""
 
 from __future__ import annotations
 

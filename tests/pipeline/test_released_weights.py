@@ -68,7 +68,7 @@ def by_class(table: pa.Table, known: Sequence[str] = KNOWN) -> dict[tuple[Any, .
 
 @pytest.mark.parametrize("method", ["mondrian", "rfka", "datafly", "incognito", "greedy-hamdist"])
 def test_rows_show_the_mean_weight_of_their_class(method: str, tmp_path: Path) -> None:
-    """One weight a class, of three significant digits; validated, and told in promise, params and report."""
+    """One weight a class, of three significant digits; validated, and stated in promise, params and report."""
     out = tmp_path / "out.parquet"
     release = released(sampled(), method=method, output=out)
     for weights in by_class(pq.read_table(out)).values():
@@ -172,7 +172,7 @@ def test_the_check_has_a_risk_of_its_own() -> None:
 
 
 def test_the_risk_of_a_table_before_its_release_is_that_of_its_weights() -> None:
-    """By class the sum of the weights; models for simple samples are not asked."""
+    """By class the sum of the weights; models for simple samples are not used."""
     table = sampled()
     found = anonkit.risk(table, policy=policy(ROLES))
     classes = by_class(table)

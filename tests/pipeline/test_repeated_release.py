@@ -75,7 +75,7 @@ def output(tmp_path: Path) -> Path:
 @pytest.mark.slow_cases("mondrian")
 @pytest.mark.parametrize("method", FAMILIES)
 def test_the_same_is_handed_back(tmp_path: Path, method: str) -> None:
-    """Asked twice: the files are untouched, the ledger has one line, and it is said that nothing was made."""
+    """After a second request the files are untouched, the ledger has one line, and it is said that nothing was made."""
     first = ask(tmp_path / "out.parquet", method=method)
     before = seen(tmp_path)
     again = ask(tmp_path / "out.parquet", method=method)
@@ -273,7 +273,7 @@ def test_a_dry_run_says_that_nothing_would_be_made(output: Path) -> None:
 
 @pytest.mark.parametrize("form", [{"part_rows": 20}, {}])
 def test_folders_are_recognised(tmp_path: Path, form: dict[str, Any]) -> None:
-    """A folder that is handed out, data in parts: a part that is edited, missing or added is told."""
+    """A folder that is handed out, data in parts: a part that is edited, missing or added is noticed."""
     place = f"{tmp_path}/release/"
     ask(place, **form)
     assert ask(place, **form).reused
@@ -385,7 +385,7 @@ def test_the_joint_view_does_not_count_a_release_against_itself(tmp_path: Path) 
 
 
 def test_that_it_was_reused_travels_with_no_copy(output: Path) -> None:
-    """It tells that the table has not changed: neither a copy nor what platforms are given of a release says so."""
+    """Reuse discloses that the table has not changed: neither a copy nor metadata for platforms states it."""
     again = ask(output)
     assert again.reused
     assert not pickle.loads(pickle.dumps(again)).reused
@@ -538,7 +538,7 @@ ask(Path(sys.argv[1]), budget=2.0)
 def test_a_place_is_waited_for_also_by_who_cannot_know_the_release_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A seeded release that somebody is making has no form: the next one waits for it, and asks only so often."""
+    """A seeded release that somebody is making has no form: the next one waits for it, and polls only so often."""
     output, ledger = tmp_path / "out.parquet", Ledger(tmp_path / NAME)
     ledger.reserve(claim(output=str(output)), free)
     monkeypatch.setattr(repeated_requests, "_WAIT", 0.0)

@@ -125,7 +125,7 @@ DECIDED: dict[type, dict[bool, set[str]]] = {
 
 @pytest.mark.parametrize("part", DECIDED)
 def test_of_every_field_it_is_decided_whether_it_is_asked(part: type) -> None:
-    """A field that is new would leave no trace: a release asked with it would be taken for the one without."""
+    """A field that is new would leave no trace: a release requested with it would be taken for the one without."""
     assert {one.name for one in fields(part)} == DECIDED[part][True] | DECIDED[part][False]
 
 

@@ -91,7 +91,7 @@ def test_a_batch_holds_the_keys_of_the_earlier_release(tmp_path: Path) -> None:
 
 
 def test_the_search_is_asked_for_what_the_keys_need() -> None:
-    """First for k, then the middle, then the largest; k alone where no key asks for more."""
+    """First for k, then the middle, then the largest; k alone if no key requires more."""
     assert attempts(5, [KeyCombination(columns=("a",), k=80)]) == [5, 20, 80]
     assert attempts(5, [KeyCombination(columns=("a",), k=6)]) == [5, 6]
     assert attempts(5, [KeyCombination(columns=("a",), k=5)]) == [5]

@@ -233,7 +233,7 @@ def test_a_target_that_has_nothing_to_do_with_it_does_not_shout() -> None:
 
 
 def test_of_many_classes_those_that_lost_most_are_listed() -> None:
-    """At most fifty, and how many more there are; a target that is a number is told by its quarters."""
+    """At most fifty, and how many more there are; a target that is a number is shown by its quarters."""
     read = {f"class {at:03}": 10 + at for at in range(70)}
     found = left_out_by_class(_table(read), _table({}), "y", None)
     assert found is not None

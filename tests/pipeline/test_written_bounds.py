@@ -56,7 +56,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, anonkit.Release]
 
 @pytest.mark.slow
 def test_the_rows_are_those_of_labels_in_other_words(both: dict[str, anonkit.Release]) -> None:
-    """Two columns of numbers stand where the labels stood; read back, the rows are the same, and so is the report."""
+    """Two columns of numbers replace the labels; read back, the rows are the same, and so is the report."""
     labels, bounds = both["labels"], both["bounds"]
     assert bounds.to_arrow().column_names == NAMES
     assert {field.type for field in bounds.to_arrow().schema if field.name.endswith(("_low", "_high"))} == {pa.int64()}
@@ -106,7 +106,7 @@ def test_the_dossier_of_a_stored_release_measures_the_same(both: dict[str, anonk
 
 @pytest.mark.parametrize("earlier", ["labels", "bounds"])
 def test_the_next_batch_is_recoded_alike(both: dict[str, anonkit.Release], earlier: str, tmp_path: Path) -> None:
-    """Either form recodes the next batch, which is shown as it is asked, and validates."""
+    """Either form recodes the next batch, which is shown as requested, and validates."""
     place = both[earlier].place
     assert place is not None
     made = {

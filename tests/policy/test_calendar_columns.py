@@ -113,7 +113,7 @@ def test_without_levels_the_finest_of_at_most_64_bins_are_public(
 
 
 def test_more_bins_than_anybody_can_count_are_refused_where_they_are_needed() -> None:
-    """Under differential privacy, before any data; k-anonymity does not ask for them."""
+    """Under differential privacy, before any data; k-anonymity does not need them."""
     declared = column(type="date", levels=["day", "year"], bounds=["1950-01-01", "2020-01-01"])
     with pytest.raises(PolicyError, match="more than 2000 public bins of a day"):
         public_attribute(declared)

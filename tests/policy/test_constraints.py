@@ -130,7 +130,7 @@ def test_rules_that_no_row_can_keep_are_refused_before_anything_is_drawn(
 
 
 def test_source_rows_that_break_rules_are_counted_for_the_owner_alone() -> None:
-    """They are used as they are; nothing but the owner's measures tells of them."""
+    """They are used as they are; only the owner's measures count them."""
     rules = policy(determines("city", "land", level=1), {"never": {"sex": "f", "wage": [0, 1]}})
     table = people()
     release = anonkit.release(table, method="dp-nb", policy=rules, epsilon=1.0, seed=1, ledger=None)
@@ -183,7 +183,7 @@ def test_true_rows_are_as_they_are() -> None:
 
 
 def test_receivers_draw_rows_by_the_same_rules(tmp_path: Path) -> None:
-    """Under conditions too; what contradicts the rules is refused, and what follows is told by another column."""
+    """Under conditions too; contradictions to the rules are refused, and implied values follow from another column."""
     rules = policy(determines("city", "floor", map=MAP), {"never": {"floor": 1, "sex": "f"}})
     path = tmp_path / "out.parquet"
     anonkit.release(people(), method="dp-marginals", policy=rules, epsilon=4.0, output=path, ledger=None)

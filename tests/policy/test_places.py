@@ -149,7 +149,7 @@ def test_without_resolutions_a_box_has_the_finest_of_at_most_64_cells() -> None:
 
 
 def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exit code 4; a policy without places never asks for it."""
+    """Exit code 4; a policy without places never needs it."""
     monkeypatch.setitem(sys.modules, "h3", None)
     monkeypatch.setitem(sys.modules, "h3.api.basic_int", None)
     with pytest.raises(MissingDependencyError, match="not installed") as refused:

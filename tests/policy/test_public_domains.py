@@ -57,7 +57,7 @@ def test_a_number_under_a_category_domain_is_its_text() -> None:
 
 
 def test_texts_under_bounds_are_missing() -> None:
-    """The owner is told how many; the release is made all the same."""
+    """The owner learns how many; the release is made all the same."""
     columns = {"sex": Column(name="sex", bounds=(0, 1))}
     release = anonkit.release(
         TABLE.select(["sex"]), method="errph", epsilon=20.0, bins=4, policy=Policy(columns=columns)

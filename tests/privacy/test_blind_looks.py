@@ -38,7 +38,7 @@ SEEN: list[Row] = [(f"p{at}", "12"[at * at % 5 % 2], str(at % 9), str(at * at % 
 """Rows that every look is made to see: enough that methods divide, choose and learn."""
 QUICK = {"dp-forest", "dp-marginals", "dp-nb", "dp-tables"}
 OTHERS = ("no rows", "mixed columns", "one person")
-"""Between them most that could be told of a table without counting it."""
+"""Together they look at most properties of a table without counting it."""
 KEY = bytes(range(32))
 
 
@@ -93,7 +93,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> BlindLooks:
         monkeypatch.setattr(function, "__defaults__", defaults)
 
     class Moment(datetime):
-        """A clock that stands still."""
+        """A stopped clock."""
 
         @classmethod
         def now(cls, tz: Any = None) -> Any:
@@ -184,7 +184,7 @@ def test_nothing_differs_with_any_option(
 def test_a_number_of_rows_that_is_not_charged_is_seen(
     looks: BlindLooks, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The test can fail: a method that tells the rows of its source, in a file or a message, differs in just that."""
+    """The test can fail: a method that discloses the number of rows, in a file or a message, differs in just that."""
     release = DPNB.release
 
     def telling(self: Any, source: Any, *rest: Any, **more: Any) -> Any:

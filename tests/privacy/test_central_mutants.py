@@ -88,7 +88,7 @@ def people() -> pa.Table:
 
 
 def answered(table: pa.Table) -> pa.Table:
-    """The same rows with what else they were asked."""
+    """The same rows, answering other attributes too."""
     rng = np.random.default_rng(6)
     for name in ASKED:
         table = table.append_column(name, pa.array(rng.choice(["no", "yes"], table.num_rows)))
@@ -633,5 +633,5 @@ def is_of_the_gate(test: Callable[[], None]) -> bool:
 
 @pytest.mark.parametrize("name", [name for name, (_, test) in NOISE.items() if not is_of_the_gate(test)])
 def test_what_refuses_a_mutant_of_noise_passes_as_the_code_stands(name: str) -> None:
-    """Those that only are here, or with other arguments; the gate runs the others where they stand."""
+    """Those that are only here, or with other arguments; the gate runs the others in their modules."""
     NOISE[name][1]()

@@ -115,7 +115,7 @@ def test_two_tables_need_most_of_the_claim(epsilon: float, delta: float, rows: i
 
 
 def test_the_choice_alone_needs_most_of_its_quarter() -> None:
-    """Without a target a row that counts at one level alone moves that by a row, less what the groups tell less."""
+    """Without a target a row that counts at one level alone moves that by a row, less the decrease by the groups."""
     law = law_of(PROMISES[1], has_target=False)
     half = law.needed // 2
     rows: dict[Cell, int] = {("v0", None): half, ("v1", None): law.needed - half, ("v2", None): 3 * law.needed}

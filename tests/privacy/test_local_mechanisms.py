@@ -191,7 +191,7 @@ def test_a_budget_not_halved_is_caught(size: int) -> None:
 @pytest.mark.slow_cases("42")
 @pytest.mark.parametrize("size", [2, 16, 42])
 def test_a_category_never_answered_blindly_is_caught(size: int) -> None:
-    """Planted bug: one category betrays its owners, found without being told which."""
+    """Planted bug: one category betrays its owners, found without naming it."""
     honest = RandomizedResponse.from_epsilon(size, 1.0)
     broken = _NeverBlindlyTheLast(honest)
     found = audit(broken, list(range(size)))

@@ -547,7 +547,7 @@ def test_the_checks_named_in_the_table_pass_on_the_sound_package() -> None:
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_is_refused_by_whom_the_table_names(name: str, tmp_path: Path) -> None:
-    """Nothing of it leaves the house: the check that is there for it fails, or the named test does."""
+    """No mutant stays undetected: the check for it fails, or the named test does."""
     mutant = MUTANTS[name]
     told = refusal(mutant, RUNS, tmp_path)
     assert told, "the mutant survives: a check is missing"

@@ -1,6 +1,6 @@
 """Attacks on the published cuts and lists of a k-anonymous release, with the source at hand.
 
-The attacker reads `params.json` and the released cells only; the source tells whether he is right. Nothing of the
+The attacker reads `params.json` and the released cells only; the source shows whether he is right. Nothing of the
 searching code is imported: points and labels are read anew, with fractions.
 """
 
@@ -303,7 +303,7 @@ def test_edges_of_equal_bins_do_not_tell_the_smallest_and_largest_value() -> Non
 
 
 def test_a_single_cut_has_k_rows_beyond_it() -> None:
-    """One birth of 1,000 after 2010, suppressed: no cut tells of it."""
+    """One birth of 1,000 after 2010, suppressed: no cut discloses it."""
     rng = np.random.default_rng(1)
     born = [date(1950, 1, 1) + timedelta(days=int(day)) for day in rng.integers(0, 15_000, 999)] + [date(2011, 5, 4)]
     table = pa.table({"born": born, "y": ["yes" if day.year > 1970 else "no" for day in born]})

@@ -1,8 +1,8 @@
 """Spikes are cells of a table, and public rules change published rows: neither is a draw, and neither adds to epsilon.
 
 By enumeration: each number is in one cell whatever other rows hold; neighbours released with the same outcomes of all
-draws are the same bytes; over all small tables no released rows tell more than epsilon. By an audit: Clopper-Pearson
-limits at alpha 1e-3 over many releases. Each of them refuses code with one line changed.
+draws are the same bytes; over all small tables no released rows disclose more than epsilon. By an audit:
+Clopper-Pearson limits at alpha 1e-3 over many releases. Each of them refuses code with one line changed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ MORE: list[Row] = [(99, "cook", 3, "yes"), (0, "nurse", 1, "yes"), (None, None, 
 
 
 def table(rows: list[Row], who: list[str] | None = None) -> pa.Table:
-    """Rows as a table, with whose they are where that is told."""
+    """Rows as a table, with their persons if these are given."""
     kinds = (pa.int64(), pa.string(), pa.int64(), pa.string())
     columns = {
         name: pa.array([row[at] for row in rows], kind)
@@ -123,7 +123,7 @@ def test_each_number_is_in_one_cell_whatever_other_rows_hold() -> None:
 
 
 def refuse_more_than_the_claim(method: str, pair: str, seed: int) -> float:
-    """Fail where something leaves that was not drawn, or draws tell more than is claimed; return the worst share."""
+    """Fail if something leaves that was not drawn, or draws disclose more than claimed; return the worst share."""
     tables, policy, options = PAIRS[pair]
     found = replay(tables, seed, method=method, policy=policy, **METHODS[method], **options)
     first, second = found.leaves
@@ -229,7 +229,7 @@ def test_over_all_small_tables_no_released_rows_tell_more_than_epsilon() -> None
     """The rows of each outcome are drawn once, by fixed secret words: their law under a table adds up its outcomes.
 
     The largest log ratio is within epsilon and near it. Rows that are changed only where the table breaks the rule
-    tell everything: the enumeration can fail.
+    disclose everything: the enumeration can fail.
     """
     rates = tuple(draw.rate for draw in DPNB(epsilon=2.0, bins=2).account(SMALL).draws)
     kept = [_rows_shown(noisy, rates) for noisy in OUTCOMES]

@@ -1,4 +1,4 @@
-"""Trees audited from outside: what neighbouring tables publish never tells more than the claim, and uses it.
+"""Trees audited from outside: what neighbouring tables publish never discloses more than the claim, and uses it.
 
 Thousands of forests are grown at once: the table occurs many times in one counter, and every copy has trees of its own
 (`Replicas`). The audit sees published nodes only and knows no mechanism.

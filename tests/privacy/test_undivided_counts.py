@@ -44,7 +44,7 @@ def plan_of(name: str, schema: TreeSchema, depth: int, **more: Any) -> Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """The selection of a plan, which notes the exact counts it was asked to noise, and takes attributes in an order."""
+    """The selection of a plan, which notes the exact counts before noise, and takes attributes in an order."""
 
     selection: NoisyCounts
     order: Sequence[int]

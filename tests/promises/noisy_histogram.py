@@ -86,7 +86,7 @@ class NoisyHistogram:
     def release(
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
     ) -> Draft:
-        """Count, add noise, and tell the account."""
+        """Count, add noise, and return the account."""
         domains = _domains(policy)
         sizes = tuple(domain.size for domain in domains.values())
         counts: Counter[tuple[int, ...]] = Counter()

@@ -49,7 +49,7 @@ def test_a_promise_reads_back_from_its_report(promise: KAnonymity) -> None:
 
 @given(PROMISES)
 def test_every_part_of_a_promise_is_checked(promise: KAnonymity) -> None:
-    """As many checks as things asked, and a recount that measured nothing passes none of them."""
+    """There are as many checks as requirements, and a recount that measured nothing passes none of them."""
     checks = promise.verify(Counted(k=0))
     asked = 1 + (promise.unit is not None) + len(promise.diversity.asked())
     assert len(checks) == asked
@@ -81,7 +81,7 @@ def test_each_model_is_compared_in_its_own_direction(
 
 
 def test_a_promise_says_what_it_leaves_open() -> None:
-    """Homogeneity is named unless diversity is asked; distinct l alone leaves skewness; rows are not people."""
+    """Homogeneity is named unless diversity is required; distinct l alone leaves skewness; rows are not people."""
     plain = KAnonymity(k=5, quasi_identifiers=("q",))
     distinct = KAnonymity(k=5, quasi_identifiers=("q",), sensitive=("s",), diversity=Diversity(l=2))
     close = KAnonymity(k=5, quasi_identifiers=("q",), sensitive=("s",), diversity=Diversity(t=0.2), unit="who")

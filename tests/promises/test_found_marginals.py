@@ -206,7 +206,7 @@ def test_a_rehearsal_states_the_claim_of_the_release(tmp_path: Path) -> None:
     ],
 )
 def test_where_nothing_stands_out_the_refusal_is_booked(target: Any, words: str, tmp_path: Path) -> None:
-    """It tells of the draws, with a target and without one."""
+    """The refusal depends on the draws, with a target and without one."""
     with pytest.raises(PolicyError, match=words):
         anonkit.release(
             customers().select(TEXTS).slice(0, 3), method="dp-marginals", domains_from_data=True, target=target,
@@ -235,7 +235,7 @@ def test_declared_columns_are_not_searched_and_the_rest_is(tmp_path: Path) -> No
 def test_an_audit_of_search_and_tables_together_stays_below_the_claim() -> None:
     """The only row of a table, there or not: what all lines of a true account show of it, with their own noise.
 
-    Each line has one cell that the row is in. A category of one row is told with the chance of its threshold. The
+    Each line has one cell that the row is in. A category of one row is released with the chance of its threshold. The
     event, a ratio of likelihoods above e**(epsilon / 2), is fixed beforehand.
     """
     epsilon, delta, n = 2.0, 1e-2, 30_000
@@ -268,8 +268,8 @@ def test_an_audit_of_search_and_tables_together_stays_below_the_claim() -> None:
 def test_an_audit_of_whole_searches_and_releases_stays_below_the_claim() -> None:
     """The method itself, run on neighbours: what is found decides which tables there are, and all of it is read.
 
-    The event is fixed beforehand: a category is not told, or it is and its noisy count is not above that without the
-    row.
+    The event is fixed beforehand: a category is not released, or it is and its noisy count is not above that without
+    the row.
     """
     runs, few = 200, [False] * 30 + [True] * 9
     method = DPMarginals(epsilon=3.0, delta=1e-2, n_rows=40)

@@ -150,7 +150,7 @@ def test_the_refusal_names_the_threshold_and_not_epsilon_alone(tmp_path: Path) -
 
 
 def test_a_refusal_that_the_draws_led_to_is_charged(tmp_path: Path) -> None:
-    """It tells what they told: the loss is booked, and a budget that is used up refuses before any more is told."""
+    """It discloses the draws: the loss is charged, and a used up budget refuses before any further disclosure."""
     given: dict[str, Any] = {
         "method": "dp-nb",
         "target": "ill",
@@ -185,7 +185,7 @@ REFUSED: dict[str, tuple[pa.Table, dict[str, Column], str]] = {
 @pytest.mark.parametrize("method", ["dp-nb", "dp-forest", "dp-marginals"])
 @pytest.mark.parametrize("why", REFUSED)
 def test_whatever_is_refused_for_what_was_found_is_charged(why: str, method: str, tmp_path: Path) -> None:
-    """Had other domains been found there would be a release: the refusal tells of the draws."""
+    """Had other domains been found there would be a release: the refusal discloses the draws."""
     rows, columns, words = REFUSED[why]
     with pytest.raises(PolicyError, match=words):
         anonkit.release(

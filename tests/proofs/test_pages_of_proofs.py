@@ -203,7 +203,7 @@ def test_every_key_of_every_kind_of_release_is_accounted_for() -> None:
 
 
 def test_every_entry_of_a_table_is_a_key_with_a_lemma() -> None:
-    """Seen in a release, or written by the package where a policy asks for it: no line outlives its key."""
+    """Seen in a release, or written by the package if a policy requires it: no line outlives its key."""
     source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "anonkit").rglob("*.py"))
     found = seen()
     for row in KEYS:

@@ -75,7 +75,7 @@ def released(name: str, rows: pa.Table) -> anonkit.Release:
 
 
 def differences(name: str, changes: list[tuple[int, str, Any]]) -> list[bool]:
-    """Replace one cell after the other; fail where more than its row differs, and tell which releases did."""
+    """Replace one cell after the other; fail where more than its row differs, and name the releases that did."""
     rows = table(name)
     first = released(name, rows)
     shown = Counter(map(repr, first.to_arrow().to_pylist()))

@@ -53,7 +53,7 @@ UNUSED: Row = (4, "cook", "red", "perhaps")
 
 
 def table(rows: Sequence[Row], who: Sequence[str] | None = None) -> pa.Table:
-    """Rows as a table, with whose they are where that is told."""
+    """Rows as a table, with their persons if these are given."""
     columns = {
         name: pa.array([row[at] for row in rows], kind)
         for at, (name, kind) in enumerate(
@@ -130,7 +130,7 @@ def replayed(name: str, pair: Pair, seed: int) -> Replay:
 
 
 def refuse_more_than_the_claim(found: Replay) -> None:
-    """Fail where something leaves that was not drawn, or draws tell more than the report says."""
+    """Fail where something leaves that was not drawn, or draws disclose more than the report states."""
     first, second = found.leaves
     assert first == second, "what leaves must follow from the outcomes of the draws"
     claim = found.releases[0].report["guarantee"]["parameters"]["epsilon"]

@@ -5,7 +5,7 @@ counts, and two private choices. While one table is released all their outcomes 
 possible under them, so any may be taken) and written down. A neighbour is then released with the same outcomes. Three
 things follow that need no statistics:
 
-* both releases must ask for the same draws in the same order, with the same rates, shapes and candidates: else
+* both releases must make the same draws in the same order, with the same rates, shapes and candidates: else
   something else than an outcome decided what is drawn next;
 * everything that leaves must be the same, byte for byte: else something that was not drawn got into it;
 * the log ratio of the probabilities of these outcomes is the privacy loss of this output, exactly. What the account
@@ -43,7 +43,7 @@ from anonkit.report import document
 
 
 class _Stopped(datetime):
-    """A clock that stands, so that releases of one second and of the next can be the same bytes."""
+    """A stopped clock, so that releases of one second and of the next can be the same bytes."""
 
     @classmethod
     def now(cls, tz: tzinfo | None = None) -> datetime:

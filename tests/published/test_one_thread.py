@@ -72,7 +72,7 @@ def test_a_release_learns_on_one_thread(
 
 @pytest.mark.parametrize(("given", "threads"), [(None, "1"), ("3", "3")])
 def test_commands_begin_with_one_thread(given: str | None, threads: str) -> None:
-    """Unless their owner asks for more."""
+    """One thread is the default; the owner may set more."""
     code = (
         "import atexit, os, sys; from anonkit.cli import main; sys.argv = ['anonkit', '--version']\n"
         "atexit.register(lambda: print(os.environ['OPENBLAS_NUM_THREADS']))\nmain()"

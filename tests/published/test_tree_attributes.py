@@ -30,7 +30,7 @@ def test_a_domain_of_one_code_cannot_be_split_and_two_codes_only_once() -> None:
 
 
 def test_an_attribute_with_far_too_many_codes_is_not_split_into_each() -> None:
-    """Their number is public; it can still be cut, or one code told from the rest."""
+    """Their number is public; it can still be cut, or one code separated from the rest."""
     most, more = attribute("a", MOST_BRANCHES), attribute("a", MOST_BRANCHES + 1)
     assert (most.n_splits, more.n_splits) == (1, 0)
     assert more.n_children.size == 0

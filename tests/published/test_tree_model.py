@@ -34,7 +34,7 @@ def test_cuts_and_categories_are_there_for_readers() -> None:
 
 
 def test_histograms_of_a_leaf_survive() -> None:
-    """A leaf may tell more: a table an attribute."""
+    """A leaf may have more: a table an attribute."""
     schema = schema_of(attribute("c", 3), attribute("d", 2))
     leaf = LeafContent(counts=(5, 4), histograms=(((1, 2), (3, 4), (0, -1)), ((1, 1), (2, 2))))
     forest = PublishedForest(schema=schema, trees=((Node(leaf=leaf),),), rows_per_tree={"kind": "disjoint"})

@@ -41,7 +41,7 @@ def test_weights_cost_what_the_rarest_blind_answer_costs() -> None:
 
 
 def test_a_weight_of_zero_leaves_no_bound_and_says_so() -> None:
-    """With p_keep the loss is infinite, told by name; with epsilon it is refused."""
+    """With p_keep the loss is infinite, and the column is named; with epsilon it is refused."""
     policy = _policy(answer_weights=[1, 1, 0])
     promise = ERRPH(p_keep=0.4).guarantee(policy)
     assert math.isinf(promise.epsilon)

@@ -54,7 +54,7 @@ def test_each_of_the_three_is_the_best_somewhere() -> None:
 
 
 def test_above_the_largest_band_bins_remain() -> None:
-    """At epsilon 20 no band is left, and fine bins tell most."""
+    """At epsilon 20 no band is left, and fine bins are the most informative."""
     cells, channel = best_number_response(20.0, segments=2, has_missing=True)
     assert cells >= 32
     assert isinstance(channel, RandomizedResponse)

@@ -139,7 +139,7 @@ def test_data_that_cannot_be_read_are_told(tmp_path: Path, release: anonkit.Rele
 
 
 def test_a_dry_run_shows_the_claim_alone(small_customers: pa.Table) -> None:
-    """Two tables show the same: what a dry run may tell was stated before the table was read."""
+    """Two tables show the same: the output of a dry run was determined before the table was read."""
     given: dict[str, Any] = {"method": "mondrian", "k": 5, "target": "customer_value", "ledger": None, "dry_run": True}
     one, other = (anonkit.release(small_customers.slice(at, 150 + at), **given) for at in (0, 7))
     assert one._repr_html_() == other._repr_html_()

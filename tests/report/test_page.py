@@ -285,7 +285,7 @@ def test_the_receiver_reads_how_to_use_the_table() -> None:
 
 
 def test_a_seeded_release_is_marked() -> None:
-    """A seed is told in a banner, in the title, and on every printed page."""
+    """A seed is stated in a banner, in the title, and on every printed page."""
     page = _page(_k_anonymous(randomness=SEEDED))
 
     assert page.alerts == 1
@@ -296,7 +296,7 @@ def test_a_seeded_release_is_marked() -> None:
 
 
 def test_a_broken_promise_is_marked() -> None:
-    """A failed check is told in a banner, and nothing says that the promise was checked."""
+    """A failed check is stated in a banner, and nothing says that the promise was checked."""
     report = _k_anonymous()
     report["verification"]["checks"][0].update(passed=False, observed=4)
     page = _page(report)
@@ -359,7 +359,7 @@ def test_it_is_told_who_vouches_for_the_domains() -> None:
 
 
 def test_one_value_in_a_class_is_pointed_out() -> None:
-    """Homogeneity is told for the attribute it concerns, and only for that."""
+    """Homogeneity is reported for the attribute it concerns, and only for that."""
     text = _page(_k_anonymous()).text
 
     assert "every row with a value has the same value of illness" in text
@@ -666,7 +666,7 @@ def test_an_infinite_epsilon_is_never_shown_as_a_bound() -> None:
 
 
 def test_domains_read_from_the_table_are_a_condition() -> None:
-    """A promise under a condition has no green verdict, and the reviewer is asked about the columns by name."""
+    """A promise under a condition has no green verdict, and the questions to the reviewer name the columns."""
     report = _central()
     parameters = {**report["guarantee"]["parameters"], "domains_from_data": ["job", "town"]}
     conditional = {**report, "guarantee": {**report["guarantee"], "parameters": parameters}}

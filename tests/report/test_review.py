@@ -38,7 +38,7 @@ def reports() -> dict[str, dict[str, Any]]:
 
 
 def attack(risk: float, verdict: str, **more: Any) -> dict[str, Any]:
-    """An attack as an audit tells it."""
+    """An attack as in the document of an audit."""
     told = {"attack_rate": 0.5, "control_rate": 0.2, "risk": risk, "ci": [risk / 2, 2 * risk], "n_attacks": 100}
     return {**told, "verdict": verdict, "controls": RATES, **more}
 
@@ -123,7 +123,7 @@ def test_the_lower_bound_stands_beside_its_claim(claimed: float | str, words_: s
 
 
 def test_without_an_audit_nothing_is_made_up(reports: dict[str, Any]) -> None:
-    """Class sizes where they mean something; else the owner is asked."""
+    """Class sizes are stated if they mean something; else the page has a question to the owner."""
     assert risks(reports["k"], None)[0].startswith("1 in 5 at most, ")
     assert risks(reports["boundless"], None)[0].startswith("Not counted: ")
     assert risks(reports["boundless"], None)[1].startswith("Attacks need the source")

@@ -92,7 +92,7 @@ def test_suppression_stands_on_one_line() -> None:
 
 
 def test_counts_the_promise_covers_are_not_zero() -> None:
-    """A count that is not told is said to be covered, never shown as none."""
+    """A count that is not published is stated as covered, never shown as none."""
     assert row_counts({"in": None, "out": 7})[0] == ("Rows read", "not published: the guarantee protects this number")
 
 

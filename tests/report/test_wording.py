@@ -258,7 +258,7 @@ def test_delta_is_compared_with_those_who_are_protected() -> None:
 
 
 def test_a_reviewer_is_asked_how_many_are_in_the_table() -> None:
-    """No release under noise tells it, so that nothing else is said of a small delta."""
+    """No release under noise states it, so nothing else is stated on a small delta."""
     asked = "The table has 10,000,000 {} at most: δ = 1e-09 is then far below one in their number."
     assert most_words(_report(1e-9, 10)) == asked.format("rows")
     assert most_words(_report(1e-9, 10, unit="who")) == asked.format("people")

@@ -102,7 +102,7 @@ def doses(rng: Rng, key: Callable[[int], Any], name: str, **options: Any) -> Peo
 
 
 def named(rng: Rng, born: bool) -> PeopleTable:
-    """Lessons of pupils who are told by given and family name, with or without a date of birth."""
+    """Lessons of pupils who are identified by given and family name, with or without a date of birth."""
     n = 140
     person = _people(rng, n, 18)
     names = [

@@ -59,7 +59,7 @@ def test_what_no_recoding_reaches_is_a_choice_of_the_owner(method: str, tmp_path
 
 
 def test_the_command_line_asks_and_takes_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The first lines ask; `--unit none` and `--unit A,B` answer; the exit code of a choice is 2."""
+    """The first lines have the question; `--unit none` and `--unit A,B` answer; the exit code of a choice is 2."""
     csv.write_csv(VISITS, tmp_path / "visits.csv")
     csv.write_csv(few_people(), tmp_path / "few.csv")
 
@@ -200,7 +200,7 @@ def test_rows_in_runs_of_one_person_are_asked_about_and_not_refused() -> None:
 
 @pytest.mark.parametrize(("method", "parameters"), [("dp-nb", {"epsilon": 1.0}), ("rr", {"epsilon": 4.0})])
 def test_under_noise_an_identifier_asks_and_no_cell_decides(method: str, parameters: Mapping[str, Any]) -> None:
-    """One row is protected: said where a declared identifier asks, and not where the policy answers."""
+    """One row is protected: stated if a declared identifier raises the question, and not if the policy answers it."""
     columns = {
         "konto": {"role": "identifier"},
         "birth_year": {"bounds": [1930, 2015]},

@@ -1,4 +1,4 @@
-"""Tables of people and of things, of which nobody says whose the rows are: who is alone, and what it costs."""
+"""Tables of people and of things, without a declaration of whose the rows are: lone rows, and their cost."""
 
 from __future__ import annotations
 

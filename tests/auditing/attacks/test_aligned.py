@@ -1,4 +1,4 @@
-"""The second draw of a randomized table: as the release draws, attributes asked included."""
+"""The second draw of a randomized table is like the release's, with the same choice of attributes."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_values_that_are_hard_to_match_match(kind: str) -> None:
 
 
 def test_the_baseline_of_inference_guesses(source: pa.Table) -> None:
-    """The shuffled release still tells the commonest value: the control is no worse than always guessing it."""
+    """The shuffled release still shows the commonest value: the control is no worse than always guessing it."""
     found = audit(source, source)["inference"]
     commonest = max(source.column("illness").value_counts().to_pylist(), key=lambda one: one["counts"])["counts"] / 1200
     assert found["control_rate"] > commonest - 0.12
@@ -117,7 +117,7 @@ def test_the_baseline_of_inference_guesses(source: pa.Table) -> None:
 
 @pytest.mark.untraced
 def test_what_the_table_teaches_about_everybody_is_no_risk(source: pa.Table) -> None:
-    """With people who were not released as control: inference falls, and membership is told."""
+    """With people who were not released as control inference fails, and membership is detected."""
     own = audit(source, source, control=people(600, seed=9))
     assert own["inference"]["control_rate"] > 0.4
     assert own["inference"]["verdict"] == RISK

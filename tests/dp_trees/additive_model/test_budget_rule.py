@@ -42,7 +42,7 @@ def test_more_rows_never_make_the_model_coarser(epsilon: float, rows: float, att
 
 
 def test_trees_are_deep_where_every_class_has_many_rows() -> None:
-    """An interaction of two attributes takes several splits that tell little each."""
+    """An interaction of two attributes takes several splits that inform little each."""
     deep, shallow = (rule_for(epsilon=1.0, rows=rows, attributes=10, classes=2) for rows in (5_000, 4_999))
     assert (deep.depth, deep.splits) == (5, Fraction(16, 100))
     assert (shallow.depth, shallow.splits) == (3, Fraction(8, 100))

@@ -115,7 +115,7 @@ def test_delta_pays_with_many_attributes_and_not_with_few() -> None:
 
 
 def test_more_attributes_are_asked_where_these_have_less_noise() -> None:
-    """Of few rows; the evidence of each weighs the less. Of many rows all are asked either way."""
+    """Of few rows; the evidence of each weighs the less. Of many rows all are measured either way."""
     pure, quiet = (plan_of(40, 1_500, 1.0, delta) for delta in (0.0, 1e-6))
     assert (pure.noise_law, quiet.noise_law) == (LAPLACE, GAUSSIAN)
     assert 20 < pure.rule.asked < quiet.rule.asked <= 40
@@ -136,7 +136,7 @@ def test_few_attributes_have_laplace_noise_with_a_delta_too() -> None:
 
 @pytest.mark.parametrize("rate", [1 << 44, 1 << 38])
 def test_what_is_made_of_the_counts_is_told_the_variance_of_their_noise(rate: int) -> None:
-    """Laplace noise of the scale told has the variance of the Gaussian noise that is drawn."""
+    """Laplace noise of the stated scale has the variance of the Gaussian noise that is drawn."""
     noise = HistogramNoise(draw=GaussianDraw(purpose="h", rate=rate))
     assert 2 * noise.scale**2 == pytest.approx(noise_variance(rate, GAUSSIAN), rel=1e-9)
     drawn = noise.added(np.zeros((50, 400), dtype=np.int64), UniformStream(Randomness.seeded(1)))

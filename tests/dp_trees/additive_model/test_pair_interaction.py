@@ -225,7 +225,7 @@ def test_pairs_are_not_looked_for_where_none_could_be_asked_about() -> None:
 
 
 def test_what_a_choice_costs_follows_from_epsilon_rows_and_pairs() -> None:
-    """So much that a pair that gains nothing is chosen seldom; at most six in a hundred, else nothing is asked."""
+    """So much that a pair that gains nothing is chosen seldom; at most six in a hundred, else nothing is measured."""
     told = {"epsilon": 1.0, "rows": 10_000.0, "pairs": 45}
     exact = 2 / 0.15 * (math.log(46) + 2) / 10_000
     assert float(choice_share(**told)) == pytest.approx(max(exact, 0.01), abs=1e-5)  # type: ignore[arg-type]

@@ -68,7 +68,7 @@ def test_a_chessboard_is_found_by_the_rule() -> None:
 
 
 def test_each_level_of_a_tree_gets_the_same() -> None:
-    """The first splits of an interaction tell least, and all others rest on them."""
+    """The first splits of an interaction inform least, and all others rest on them."""
     lines = run(LEARNED, *table(300)).plan.trees_plan.accounting.draws
     assert len({draw.rate * draw.sensitivity // 1000 for draw in lines if draw.purpose.startswith("split")}) == 1
 
@@ -221,7 +221,7 @@ def test_a_long_audit_of_splits_and_weights_together_finds_most_of_epsilon(
 
 
 def _factor(seed: int, n: int, attributes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows whose class all attributes tell, each a little: two codes each."""
+    """Rows whose class depends a little on each attribute: two codes each."""
     draw = np.random.default_rng(seed)
     labels = draw.integers(0, 2, n)
     codes = (draw.random((attributes, n)) < np.where(labels == 1, 0.85, 0.15)).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Counts of bins: smooth ones come nearer, spikes stay, sums are kept, and the noise that is left is told."""
+"""Counts of bins: smooth ones come nearer, spikes stay, sums are kept, and the remaining noise is returned."""
 
 from __future__ import annotations
 

@@ -120,14 +120,14 @@ def test_a_target_makes_it_no_worse_than_independent_columns(
     [(SIZES, 0.3, ["gain of 2 pairs", "gain of 4 pairs"]), ([16] * 8, 0.2, ["gain of 2 pairs"])],
 )
 def test_independent_columns_have_no_pairs(sizes: list[int], epsilon: float, asked: list[str]) -> None:
-    """No gain is found: all is left to the columns. Where two clearly lose, no more are asked about."""
+    """No gain is found: all is left to the columns. If two clearly lose, no more are tried."""
     found = learned(layout_of(sizes), epsilon, 20_000, batch_of(chain(20_000, sizes, strength=0.0)))
     assert [reading.draw.purpose for reading in found.choice.readings] == asked
     assert found.pairs == ()
 
 
 def test_columns_that_hardly_depend_on_each_other_have_no_pairs_beside_the_tree() -> None:
-    """A tree of chance pays a little where noise is small; the noise of more pairs would cost more than they tell."""
+    """A tree of chance pays a little where noise is small; the noise of more pairs would cost more than they inform."""
     sizes = [8, 16, 4, 12, 2, 9, 16, 3]
     found = [
         len(learned(layout_of(sizes), 3.0, 30_000, batch_of(chain(30_000, sizes, strength=part))).pairs)

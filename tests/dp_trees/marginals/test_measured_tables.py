@@ -67,7 +67,7 @@ def test_bins_of_a_number_are_smoothed_and_what_is_missing_is_not() -> None:
 
 
 def test_margins_of_pairs_bring_columns_nearer_to_the_truth() -> None:
-    """Four tables that share a column tell more of it than its own, in the mean over many draws."""
+    """Four tables that share a column inform more about it than its own, in the mean over many draws."""
     truth = np.array([[400, 300, 200, 100]])
     other = np.array([0.5, 0.3, 0.2])
     joint = truth[:, :, np.newaxis] * other

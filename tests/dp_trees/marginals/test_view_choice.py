@@ -245,7 +245,7 @@ WIDE = [17, 17, 17, 17, 17, 17, 17, 8, 43, 16, 6, 7, 3, 10]
 @pytest.mark.quick_cases("0.1-0.0-49")
 @pytest.mark.parametrize(("epsilon", "delta", "least"), [(0.05, 0.0, 46), (0.1, 0.0, 49), (0.1, 1e-9, 49)])
 def test_a_declared_target_is_tied_to_columns_at_a_small_epsilon(epsilon: float, delta: float, least: int) -> None:
-    """30,000 rows of 14 columns, the half of which lean on a target: at .1 rows tell of it in 49 of 50 releases."""
+    """30,000 rows of 14 columns, the half of which lean on a target: at .1 rows depend on it in 49 of 50 releases."""
     draw, n = np.random.default_rng(4), 30_000
     labels = (draw.random(n) < 0.25).astype(np.int64)
     leaning = np.array([0.7, 0.6, 0.6, 0.5, 0.5, 0.4, 0.4, *[0.0] * 7])
@@ -302,7 +302,7 @@ def test_with_a_delta_one_tree_of_all_columns_takes_the_place_of_a_split() -> No
 
 @pytest.mark.slow
 def test_with_a_delta_a_target_that_all_columns_lean_on_splits_the_tables() -> None:
-    """Columns that know of each other through the target alone: a split tells all of it, where a tree tells little."""
+    """Columns that know of each other through the target alone: a split captures all of it, and a tree little."""
     draw = np.random.default_rng(3)
     labels = draw.integers(0, 2, 12_000)
     codes = np.where(draw.random((18, 12_000)) < 0.35, labels * 5, draw.integers(0, 10, (18, 12_000)))

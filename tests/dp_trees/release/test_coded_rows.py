@@ -55,7 +55,7 @@ def test_batches_are_the_same_each_time_whether_kept_or_not(room: int, monkeypat
     ],
 )
 def test_cells_outside_the_domain_are_missing(column: str, cells: list, codes: list) -> None:  # type: ignore[type-arg]
-    """A refusal would tell of a row."""
+    """A refusal would disclose a row."""
     table = TABLE.set_column(TABLE.schema.get_field_index(column), column, pa.array(cells))
     domains = (attribute("a", 3, missing=True), attribute("n", 4, Split.CUT, missing=True))
     source = LocalEngine().scan(table, Policy())

@@ -83,7 +83,7 @@ def test_few_letters_and_bands_are_not_demographic(values: list[str]) -> None:
 
 
 def test_work_and_schooling_describe_a_person_and_are_not_demographic() -> None:
-    """Employers and degrees are known of people, but tell no two tables of people from tables of things."""
+    """Employers and degrees are known of people, but do not distinguish tables of people from tables of things."""
     assert describes_person("employer")
     assert not is_demographic("employer")
 

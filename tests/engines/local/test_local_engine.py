@@ -264,7 +264,7 @@ def test_importing_the_engines_is_cheap() -> None:
 
 
 def test_the_number_of_rows_of_a_mapped_table_is_exact(engine: LocalEngine) -> None:
-    """After a map that drops rows, `n_rows` counts what is left, and a sample is of the size asked for."""
+    """After a map that drops rows, `n_rows` counts what is left, and a sample has the requested size."""
     source = engine.scan(pa.table({"a": range(1000)}), PUBLIC)
     schema = source.schema.append(pa.field("noise", pa.uint64()))
     mapped = engine.map_batches(source, _noisy, schema)

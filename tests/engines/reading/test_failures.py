@@ -32,7 +32,7 @@ ROWS = f"{PLANTED},{PLANTED}\n" * 3
 
 
 def shown(error: BaseException) -> str:
-    """Return everything an error tells: its text, attributes, chain and traceback, without the locals of frames."""
+    """Return everything an error shows: its text, attributes, chain and traceback, without the locals of frames."""
     seen: list[BaseException] = []
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -46,7 +46,7 @@ def shown(error: BaseException) -> str:
 
 
 def refusal(call: Callable[[], Any], kind: type[AnonkitError] = SourceError) -> AnonkitError:
-    """Return the error a call must raise, when it tells no planted cell and hides no other error behind it."""
+    """Return the error a call must raise, when it shows no planted cell and hides no other error behind it."""
     with pytest.raises(kind) as caught:
         call()
     error = caught.value
@@ -222,7 +222,7 @@ def test_a_frame_that_is_no_table_is_refused(engine: LocalEngine, failure: str) 
 
 
 def test_a_damaged_parquet_file_is_refused_by_every_verb(engine: LocalEngine, tmp_path: Path) -> None:
-    """Damage inside the data is found when it is read, and told without what was read."""
+    """Damage inside the data is found when it is read, and reported without the data."""
     path = tmp_path / "t.parquet"
     column = pa.array([f"{PLANTED} {at}" for at in range(50_000)])
     pq.write_table(pa.table({"a": column}), path, compression="none", use_dictionary=False)

@@ -64,7 +64,7 @@ def test_what_stands_above_the_header_is_passed_over(
 
 @pytest.mark.parametrize("mark", ["#", "# "])
 def test_a_header_behind_a_mark_is_the_header(tmp_path: Path, mark: str) -> None:
-    """Cells below it that are numbers tell it; under noise a declared name does."""
+    """Cells below it that are numbers show it; under noise a declared name does."""
     path = tmp_path / "t.csv"
     path.write_text("\n".join([mark + "name,age,kind", *_lines(",")[1:]]))
     assert _read(path)[:2] == (list(NAMES), ROWS)

@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 10, 1000])
 def test_pieces_hold_every_row_under_its_number(folder: Path, rows: int) -> None:
-    """Large files are divided at row groups, small ones put together; columns may be asked for alone."""
+    """Large files are divided at row groups, small ones put together; single columns may be requested."""
     files = open_parquet(folder, Policy())
     splits = ParquetSplits.of(files, files.schema, rows)
     whole = pa.Table.from_batches(files.batches(), files.schema)

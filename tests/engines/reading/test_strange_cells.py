@@ -71,7 +71,7 @@ def test_such_places_are_missing_where_that_is_declared() -> None:
 
 
 def test_under_differential_privacy_a_cell_decides_about_its_own_row_alone() -> None:
-    """No refusal, which would tell of one cell: the place is missing."""
+    """No refusal, which would disclose one cell: the place is missing."""
     declared = policy(box=BOX, resolutions=[3])
     asked = {"method": "rr", "epsilon": 1.0, "seed": 5}
 

@@ -1,4 +1,4 @@
-"""Arrow IPC: files, streams and Feather, compressed in any way, give the table that was written; damage is told."""
+"""Arrow IPC: files, streams and Feather, compressed in any way, give the table that was written; damage is reported."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ def test_an_iceberg_table_that_was_moved_is_refused(catalog: SqlCatalog, tmp_pat
 
 
 def test_two_newest_states_of_an_iceberg_table_are_refused(catalog: SqlCatalog) -> None:
-    """Two programs wrote at once and one of them lost: a folder does not tell which."""
+    """Two programs wrote at once and one of them lost: a folder does not show which."""
     table = _iceberg(catalog)
     metadata = _folder(table) / "metadata"
     newest = max(metadata.glob("*.metadata.json"))

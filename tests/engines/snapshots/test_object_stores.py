@@ -115,7 +115,7 @@ def test_an_object_that_changes_meanwhile_is_refused(bucket: Any, monkeypatch: p
 def test_a_connection_that_is_lost_midway_is_refused(
     bucket: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
-    """The library's own error, which names hosts and requests, is told as one line; the private copy is deleted."""
+    """The library's own error, which names hosts and requests, becomes one line; the private copy is deleted."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     class Lost(pafs.S3FileSystem):

@@ -164,7 +164,7 @@ def test_a_damaged_file_is_refused_without_its_cells(tmp_path: Path, read: Any, 
 
 @pytest.mark.parametrize("share", [0.3, 0.9, 0.99])
 def test_a_file_cut_short_is_no_shorter_table(tmp_path: Path, read: Any, share: float) -> None:
-    """Rows that were lost on the way are told, not left out."""
+    """Lost rows are reported, not left out."""
     path = _sav(tmp_path / "in.sav")
     whole = path.read_bytes()
     path.write_bytes(whole[: int(len(whole) * share)])

@@ -35,7 +35,7 @@ class Web:
         web = self
 
         class Handler(BaseHTTPRequestHandler):
-            """Answers, and keeps what it was asked."""
+            """Answers, and keeps the requests."""
 
             protocol_version = "HTTP/1.1"
 

@@ -213,7 +213,7 @@ def test_the_owner_is_told_what_one_machine_tells(
 def test_a_search_that_fails_leaves_nothing_behind(
     method: str, kind: type, engine: Any, customers: Path, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its error is the one that is told; no file, no thread and no job stays."""
+    """Its error is the one that is raised; no file, no thread and no job stays."""
 
     def refuses(*_: Any, **__: Any) -> None:
         raise GuaranteeError("the promise cannot be reached")

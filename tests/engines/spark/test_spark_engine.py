@@ -41,7 +41,7 @@ ADVERSARIAL = pa.table(
         "one": ["1"] * 8,
     }
 )
-"""Every type, and cells that engines tell apart or confuse each in their own way."""
+"""Every type, and cells that each engine distinguishes or confuses in its own way."""
 
 DIRECT = [name for name in ADVERSARIAL.column_names if name != "time"]
 """Columns Spark reads from Parquet itself."""

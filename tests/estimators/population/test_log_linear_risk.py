@@ -61,7 +61,7 @@ def test_all_pairs_meet_the_pairs_of_three_columns() -> None:
 
 
 def test_too_many_cells_are_not_fitted() -> None:
-    """The full table has no room: the model says so."""
+    """The full table is too large: the model states it."""
     wide = np.arange(int(math.sqrt(MOST_CELLS)) + 1)
     assert all_pairs([wide, wide], [wide, wide]) is None
     assert main_effects([wide, wide], [wide, wide]) == pytest.approx(1 / wide.size)

@@ -103,7 +103,7 @@ def test_a_task_returns_what_can_be_stored(table: Path) -> None:
     ids=["promise", "parameter", "budget", "method"],
 )
 def test_a_refusal_fails_for_good(table: Path, refused: dict[str, Any]) -> None:
-    """The promise, the budget and a wrong parameter: another attempt would only ask again."""
+    """The promise, the budget and a wrong parameter: another attempt would fail again."""
     options = {**CENTRAL, **refused}
     options.pop("epsilon" if "k" in refused else "k", None)
     task = ReleaseOperator(

@@ -98,7 +98,7 @@ def test_nothing_of_the_owner_is_stored(
 
 
 def test_a_refusal_is_not_tried_again(table: Path, instance: DagsterInstance) -> None:
-    """A promise that cannot be kept and a wrong parameter come again: Dagster is told so at once."""
+    """A promise that cannot be kept and a wrong parameter come again: Dagster gets a final failure."""
     for refused in ({**ANONYMOUS, "k": 500}, {"epsilon": -1.0}, {"method": "mondrain"}, {"budget": 0.5}):
         result = _made(instance, _asset(table, **refused))
         assert (result.success, _retries(result)) == (False, 0), refused

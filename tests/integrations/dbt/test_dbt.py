@@ -308,7 +308,7 @@ def test_a_model_keeps_params_and_report_and_is_used_again(pipeline: Project) ->
 
 
 def test_a_model_that_is_refused_leaves_its_table(pipeline: Project) -> None:
-    """Another policy is refused: the table of the run before stands, and nothing that needs it is built."""
+    """Another policy is refused: the table of the run before stays, and nothing that needs it is built."""
     assert pipeline.run("build")[0] == 0
     released = _files(pipeline)
     policy = (pipeline.folder / "policy.toml").read_text(encoding="utf-8")

@@ -77,7 +77,7 @@ def test_an_edited_policy_leaves_the_old_release_where_the_output_is_an_update(p
 
 
 def test_a_refusal_is_said_once(project: Project) -> None:
-    """The release that Snakemake put back counts as new to it; `--forcerun` is refused again, and it stands."""
+    """The release that Snakemake put back counts as new to it; `--forcerun` is refused again, and it stays."""
     assert project.run()[0] == 0
     released = project.files()
     project.edit("policy.toml", "[18, 90]", "[18, 99]")

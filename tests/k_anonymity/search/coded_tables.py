@@ -154,7 +154,7 @@ def of_people(requirement: Requirement) -> bool:
 def plainly_held(
     requirement: HistogramRequirement, rows: Sequence[int], *, everything: bool
 ) -> tuple[dict[int, int], int]:
-    """Count who holds each value in some rows, and any: one person's several rows are told as two people."""
+    """Count who holds each value in some rows, and any: one person's several rows count as two people."""
     valued = [row for row in rows if requirement.sensitive[row] != requirement.missing]
     values = requirement.sensitive[valued].tolist()
     if requirement.units is None:

@@ -116,7 +116,7 @@ def test_no_box_could_still_be_cut(table: tuple[list[CodedColumn], Partition, np
 
 
 def test_the_first_cut_is_the_one_that_tells_most_of_the_target() -> None:
-    """A column that decides the target is cut before one that tells more values apart."""
+    """A column that decides the target is cut before one that distinguishes more values."""
     deciding = _column("a", [0, 0, 1, 1] * 10, ordered=False)
     detailed = _column("b", [at % 8 for at in range(40)], ordered=True)
     guide = np.where(deciding.codes == 1, 100.0, 0.0)[:, None]
@@ -178,7 +178,7 @@ def test_three_classes_order_categories_by_where_they_differ_most() -> None:
 
 @pytest.mark.parametrize("n_columns", [1, 2])
 def test_a_forbidden_cut_gives_way_to_an_allowed_one(n_columns: int) -> None:
-    """When the cuts that tell most break diversity, categories are cut across the target, or another column is."""
+    """If the most informative cuts break diversity, categories are cut across the target, or another column is."""
     sensitive = np.array([0, 1, 0, 1] * 10)
     by_target = _column("a", [0, 1, 2, 3] * 10, ordered=False)
     across = _column("b", [0, 0, 0, 0, 1, 1, 1, 1] * 5, ordered=False)

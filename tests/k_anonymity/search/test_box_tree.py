@@ -146,7 +146,7 @@ def test_a_table_of_hidden_rows_alone_is_cut_by_its_detail() -> None:
 
 @pytest.mark.parametrize("n_rows", [0, 1, 4])
 def test_fewer_rows_than_k_are_refused_with_counts_only(n_rows: int) -> None:
-    """The error tells how many rows there are, and no value."""
+    """The error states the number of rows, and no value."""
     column = _column("a", np.zeros(n_rows), ordered=False, size=1)
     with pytest.raises(GuaranteeError) as refused:
         grow_boxes([column], np.zeros(n_rows, dtype=np.int64), [AtLeastK(5)])
@@ -192,7 +192,7 @@ def test_codes_the_tree_was_not_grown_for_are_refused(code: int) -> None:
 
 
 def test_boxes_follow_the_labels() -> None:
-    """Of two columns alike in detail, the one that tells the class is cut, the other stays whole."""
+    """Of two columns alike in detail, the one that predicts the class is cut, the other stays whole."""
     rng = np.random.default_rng(0)
     useful, useless = rng.integers(0, 2, (2, 400))
     columns = [_column("a", useless, ordered=False), _column("b", useful, ordered=False)]

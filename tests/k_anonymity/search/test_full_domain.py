@@ -89,7 +89,7 @@ def test_suppressed_rows_cost_as_much_as_the_table_has_rows() -> None:
 
 
 def test_incognito_takes_the_node_of_least_loss() -> None:
-    """Regions lose less than sex; where only one region is left to tell of, sex stays for k = 4."""
+    """Regions lose less than sex; where only one region is left, sex stays for k = 4."""
     found = incognito(_lattice(2), granularity_loss)
     assert found is not None
     assert (found.node, found.satisfying) == ((0, 1), 5)

@@ -188,7 +188,7 @@ def test_distinct_rows_count_every_row_once(table: list[CodedColumn], data: st.D
 def test_counting_the_distinct_rows_finds_the_entries_that_numbering_finds(
     table: list[CodedColumn], data: st.DataObject
 ) -> None:
-    """Entries, their order, weights and requirements are the same whether or not rows are told their entry."""
+    """Entries, their order, weights and requirements are the same whether or not rows know their entry."""
     asked = data.draw(st.one_of(st.just([AtLeastK(2)]), requirements(table[0].codes.size)))
     counted, numbered = DistinctRows.of(table, asked), NumberedRows.of(table, asked)
     assert counted.whole.weights is not None
@@ -201,7 +201,7 @@ def test_counting_the_distinct_rows_finds_the_entries_that_numbering_finds(
 @settings(max_examples=30)
 @given(tables(), st.data())
 def test_rows_are_counted_by_class_as_they_are_marked(table: list[CodedColumn], data: st.DataObject) -> None:
-    """The number of rows that must go is that of the rows marked, whatever is asked; so are rows of broken classes."""
+    """The number of rows to go is that of the rows marked, for any requirement; so are rows of broken classes."""
     asked = data.draw(requirements(table[0].codes.size))
     rows = NumberedRows.of(table, asked)
     partition = rows.whole.refine(rows.columns[0].codes)

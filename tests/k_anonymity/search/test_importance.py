@@ -27,7 +27,7 @@ Features = Callable[[list[CodedColumn]], tuple[Feature, ...]]
 
 
 def _planted(n_rows: int = 300) -> tuple[list[CodedColumn], np.ndarray]:
-    """Return three columns, of which `b` tells the label and `c` half of it."""
+    """Return three columns, of which `b` determines the label and `c` half of it."""
     random = np.random.default_rng(0)
     labels = random.integers(0, 2, n_rows)
     half = np.where(random.random(n_rows) < 0.5, labels, random.integers(0, 2, n_rows))
@@ -153,7 +153,7 @@ def test_one_bit_is_permuted_alone_and_a_column_with_all_its_bits() -> None:
 
 
 def test_a_column_is_as_important_as_its_best_bit() -> None:
-    """One-hot importances are told by column through the largest."""
+    """The importance of a column is the largest of its one-hot importances."""
     columns, labels = _planted()
     importance = PermutationImportance().score(Evidence(columns, labels, one_hot_features(columns), size=SMALL))
     for column in columns:

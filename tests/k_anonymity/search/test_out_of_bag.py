@@ -79,7 +79,7 @@ def test_what_a_settled_forest_tells_is_what_all_trees_tell() -> None:
 
 
 def test_a_forest_on_noise_settles_too() -> None:
-    """The bound is a share of the variance of the target, not of what is told of it."""
+    """The bound is a share of the variance of the target, not of its explained part."""
     random = np.random.default_rng(3)
     rows, labels = random.integers(0, 6, (400, 4)).astype(np.float32), random.integers(0, 2, 400)
     assert Forest.grow(rows, labels, replace(ForestSize(), trees=1000), 0).n_trees < 1000

@@ -25,7 +25,7 @@ def _grown(size: ForestSize, seed: int = 0) -> Forest:
 
 
 def test_votes_come_only_from_trees_that_did_not_see_the_row() -> None:
-    """Probabilities are the mean over the trees whose drawn rows, told again by scikit-learn, miss the row."""
+    """Probabilities are the mean over the trees whose sampled rows, recomputed by scikit-learn, miss the row."""
     forest = _grown(ForestSize(trees=20))
     votes = [tree.predict_proba(forest.rows) for tree in forest.model.estimators_]
     drawn = [set(rows.tolist()) for rows in forest.model.estimators_samples_]

@@ -49,7 +49,7 @@ def _states(draw: st.DrawFn) -> tuple[Refinable, list[RefinableColumn]]:
 
 
 def _told(state: Refinable, finer: Refinable) -> tuple[float, int]:
-    """Return what a refinement tells, from the definition, and how many more classes it makes of rows that stay."""
+    """Return the gain of a refinement, from the definition, and how many more classes it makes of rows that stay."""
     gain, fresh, lost_rows = 0.0, 0, 0.0
     lost_sums = np.zeros(len(state.guide.sums))
     new_class = np.full(int(state.kept.max()) + 1, -1)
@@ -82,7 +82,7 @@ def _square(part: tuple[float, np.ndarray]) -> float:
 @settings(max_examples=150)
 @given(_states())
 def test_prospects_come_true(drawn: tuple[Refinable, list[RefinableColumn]]) -> None:
-    """Every offer suppresses as many rows, and tells as much of those that stay, as it says, and divides something."""
+    """Every offer has the stated suppression, and the stated gain on the rows that stay, and divides something."""
     state, columns = drawn
     if state.kept.size == 0:
         return

@@ -38,7 +38,7 @@ def test_no_row_learns_from_its_own_label() -> None:
 
 
 def test_the_forest_finds_what_there_is_to_find() -> None:
-    """Rows far from the border between two classes are told to be of their class."""
+    """Rows far from the border between two classes are predicted to be of their class."""
     told = _soft([int(i >= N // 2) for i in range(N)])[:, 0] / GRID
     assert told[: N // 2 - 6].max() < 0.3
     assert told[N // 2 + 6 :].min() > 0.7
@@ -53,14 +53,14 @@ def test_an_unlabelled_row_is_told_by_its_neighbours() -> None:
 
 @pytest.mark.parametrize("labels", [[UNLABELLED] * N, [1] * N, [UNLABELLED, 4] * (N // 2)])
 def test_without_two_classes_there_is_no_guide(labels: list[int]) -> None:
-    """No label, or one class, tells nothing."""
+    """No label, or one class, informs about nothing."""
     assert _soft(labels).shape == (N, 0)
 
 
 @pytest.mark.slow_cases("40-32")
 @pytest.mark.parametrize(("n_classes", "n_guides"), [(2, 1), (3, 3), (40, 32)])
 def test_two_classes_need_one_guide_and_rare_classes_share_one(n_classes: int, n_guides: int) -> None:
-    """Two classes are told by one probability, many by one each, up to a limit."""
+    """Two classes are described by one probability, many by one each, up to a limit."""
     assert _soft([i % n_classes for i in range(120)]).shape == (120, n_guides)
 
 
@@ -99,7 +99,7 @@ def test_the_order_of_entries_that_are_alike_does_not_matter() -> None:
 
 
 def test_what_is_told_of_each_row_stands_beside_what_is_true() -> None:
-    """Row by row: the entry, its label, and what is told of it, which is what sums up to the guide of its entry."""
+    """Row by row: the entry, its label, and its predictions, which sum up to the guide of its entry."""
     labels = np.arange(N) % 3
     found = soft_labels([_numbers()], np.arange(N), labels, 0)
     order = np.argsort(found.entry)

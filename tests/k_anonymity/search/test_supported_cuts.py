@@ -1,4 +1,4 @@
-"""Cuts that tell nothing of fewer than k rows: whoever knows the algorithm tries every table there is."""
+"""Cuts disclose nothing of fewer than k rows, to an attacker who knows the algorithm and tries every table."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_a_planted_threshold_and_a_planted_set_of_categories_are_found() -> None
 
 
 def test_an_interaction_without_main_effects_is_found() -> None:
-    """Neither column tells anything alone, so no first cut gains; importance says where to begin."""
+    """Neither column is informative alone, so no first cut gains; importance says where to begin."""
     random = np.random.default_rng(0)
     a, b, x = (random.integers(0, 2, 1000) for _ in range(3))
     table = [coded("a", a), coded("b", b), coded("x", x)]
@@ -188,7 +188,7 @@ def test_a_value_as_common_as_many_ranges_does_not_hide_the_others() -> None:
 
 
 def test_suppression_is_spent_only_within_the_limit_and_only_for_a_gain() -> None:
-    """Without a budget no row goes; with one, rows go for detail that tells something, never for noise alone."""
+    """Without a budget no row goes; with one, rows go for informative detail, never for noise alone."""
     random = np.random.default_rng(0)
     x, noise = random.integers(0, 40, 2000), random.integers(0, 300, 2000)
     table = [coded("x", x, size=40, ordered=True), coded("noise", noise, size=300)]
@@ -218,7 +218,7 @@ def test_declared_ladders_bound_the_groups() -> None:
 
 
 def test_more_than_two_classes_guide_together() -> None:
-    """Four classes, told by two columns, are distinguished in the release."""
+    """Four classes that two columns determine are distinguished in the release."""
     random = np.random.default_rng(0)
     a, b, noise = random.integers(0, 6, 2000), random.integers(0, 6, 2000), random.integers(0, 30, 2000)
     table = [coded("a", a, size=6), coded("b", b, size=6, ordered=True), coded("noise", noise, size=30)]
@@ -246,7 +246,7 @@ def test_diversity_keeps_classes_mixed_where_k_alone_makes_them_pure() -> None:
 
 
 def test_steps_are_taken_back_until_t_closeness_holds_on_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A count at the end that exceeds the limit undoes the last steps, and the reasons are told anew."""
+    """A count at the end that exceeds the limit undoes the last steps, and the reasons are written anew."""
     from anonkit.k_anonymity.search import top_down_specialization as specialization
 
     table = [coded("a", np.repeat([0, 1], 20)), coded("b", np.tile([0, 1], 20))]
@@ -317,7 +317,7 @@ def test_utility_on_adult_under_the_held_out_protocol(adult: Any, names: Any, fl
 
 
 def test_no_column_is_refined_only_to_set_rows_apart_that_are_left_out() -> None:
-    """Three rows of an extreme guide have values of their own in a column that tells nothing else: they stay."""
+    """Three rows of an extreme guide have values of their own in a column without other information: they stay."""
     rng = np.random.default_rng(0)
     useful = rng.integers(0, 2, 600)
     outlying = np.arange(600) < 3
