@@ -40,6 +40,8 @@ from anonkit.redaction import is_address
 
 BOOKED = "noise had been drawn, so its privacy loss is booked in the ledger"
 """Fact added to a failure that is charged."""
+CHARGED = "charged"
+"""State of a release whose loss is booked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +108,7 @@ class Spending:
         """State of a release in the ledger: "charged", or "booked" where it has no loss; None: no ledger."""
         if self._account.place is None:
             return None
-        return "booked" if self._promise.loss() is None else "charged"
+        return "booked" if self._promise.loss() is None else CHARGED
 
     @property
     def _is_booked(self) -> bool:

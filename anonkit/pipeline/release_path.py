@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from anonkit.bundle.part_workers import HasWorkers, read_by, workers_of
 from anonkit.bundle.private_files import PrivateFolder
+from anonkit.bundle.reserved_space import ReservedSpace
 from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import Release
 from anonkit.checks.kept_columns import check_kept
@@ -25,7 +26,7 @@ from anonkit.k_anonymity.label_bounds import bounds_of_labels
 from anonkit.k_anonymity.label_entries import label_entries
 from anonkit.k_anonymity.recoded_sample import as_published, released_names
 from anonkit.ledger.settling import PlaceTakenError
-from anonkit.ledger.spending import BOOKED, Spending, may_know_requests
+from anonkit.ledger.spending import BOOKED, CHARGED, Spending, may_know_requests
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source, refuse_unknown_columns
 from anonkit.pipeline.dossier import Released, held_rows, make_dossier
 from anonkit.pipeline.expected_suppression import expected_suppression
@@ -38,6 +39,7 @@ from anonkit.pipeline.publishing import VerifiedDraft, method_block, planned_rel
 from anonkit.pipeline.release_output import MEANS, Output
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.released_means import means_block, means_notes, means_of_draft, steps_of
+from anonkit.pipeline.release_space import ROWS_UNKNOWN, bytes_wanted, drafted_in, release_space
 from anonkit.pipeline.released_values import as_written
 from anonkit.pipeline.released_weights import risk_by_weights, weights_block
 from anonkit.pipeline.repeated_release import release_again, say_what_is_replaced
@@ -100,11 +102,19 @@ def _released(source: object, request: ReleaseRequest) -> Release:
         refuse_unknown_columns(source, request)
         raise
     account = request.account.found(output.place, declared.bookkeeping)
-    output.refuse_losing(None if account.place is None else account.place.file)
+    ledger = None if account.place is None else account.place.file
+    output.refuse_losing(ledger)
     if request.seed is not None or not may_know_requests(account):
         output.refuse_existing()
-    with request.engine.opened() as engine, _workspace(engine, output) as workspace:
+    with (
+        request.engine.opened() as engine,
+        closing(release_space(output, ledger)) as space,
+        _workspace(engine, output, space) as workspace,
+    ):
         request.progress("reading", 0.0)
+        draws_domains = request.domains_min_people is not None and getattr(request.method, "delta", 0) > 0
+        if draws_domains and not output.dry_run:  # while the source is opened
+            space.take(ROWS_UNKNOWN)
         opened = declared_source(source, request, declared, engine, workspace.private)
         output.refuse_unfit(opened.promise)
         if request.population.is_given:
@@ -137,6 +147,8 @@ class _Workspace:
     """Of the source's copy where it has one, and of a draft that this machine reads."""
     cluster: HasWorkers | None
     """The same engine, where its workers read and write the files of the draft; None where this machine does."""
+    space: ReservedSpace
+    """Disk space for the draft and its files, until they are written."""
 
     @cached_property
     def draft(self) -> Path:
@@ -161,17 +173,17 @@ class _Workspace:
 
 
 @contextmanager
-def _workspace(engine: Engine, output: Output) -> Iterator[_Workspace]:
+def _workspace(engine: Engine, output: Output, space: ReservedSpace) -> Iterator[_Workspace]:
     """Yield a workspace whose private files are deleted in the end, whatever happens.
 
     An engine with workers keeps the files of a folder of data where they see them; one file is put together here.
     """
     with closing(PrivateFolder()) as private:
         if output.is_folder and isinstance(engine, HasWorkers):
-            yield _Workspace(files=engine, private=private, cluster=engine)
+            yield _Workspace(files=engine, private=private, cluster=engine, space=space)
             return
         with closing(Local().open()) as files:
-            yield _Workspace(files=files, private=private, cluster=None)
+            yield _Workspace(files=files, private=private, cluster=None, space=space)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -201,12 +213,19 @@ class _ReleaseRun:
                 say_what_is_replaced(output, earlier, self.spending.kept)
                 if self._draws_nothing:
                     return self._planned()
+                if self.spending.kept == CHARGED and not output.dry_run:
+                    self.workspace.space.take(self._bytes_wanted())
                 draft = self._drawn()
             try:
                 return self._booked(draft)
             except PlaceTakenError:  # by another process, which was faster: what it made is looked at first
                 if output.place is not None:
                     self.spending.wait_for(output.place)
+
+    def _bytes_wanted(self) -> int:
+        """Return the disk space that the release may need, by what is public of it."""
+        source = self.source
+        return bytes_wanted(self.request.method, source.promise, source.policy, lambda: source.rows.table.n_rows)
 
     @property
     def _draws_nothing(self) -> bool:
@@ -292,6 +311,7 @@ class _ReleaseRun:
             output.refuse_taken()  # once more: from here on nobody else is let in
             draft = draft.at(position)
             publishing = self._with_dossier(draft, publishing)
+            self.workspace.space.give_back()
             return publish(draft, self.workspace.files, publishing, into, self.signer)
 
     def _with_dossier(self, draft: VerifiedDraft, publishing: Callable[[str], None]) -> Callable[[str], None]:
@@ -354,6 +374,7 @@ def _recounted(
     promise, policy, files, spool = source.promise, source.policy, workspace.files, workspace.draft
     source.clear.refuse(policy)  # before anything is drawn
     draft = source.drafted(request, randomness)
+    workspace.space.give_back(drafted_in())
     request.progress("checking", 0.0)
     order = None if draft.in_order else randomness
     n_rows = request.output.write(source.engine, draft.data, spool, randomness=order, first=draft.first)
