@@ -31,6 +31,9 @@ from anonkit.cli.outcome import Outcome, WrongUsage
     help="Folder of the session and of the release: the one place that the page can write into.",
 )
 @click.option("--sign", metavar="KEY", help="Private key (Ed25519, PEM) that signs the release.")
+@click.option(
+    "--population", metavar="FILE", help="A file of the population, a row a person: risk is looked for in it."
+)
 @click.option("--noise", is_flag=True, help="Answer the first question: differential privacy; no cell is shown.")
 @click.option(
     "--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="Port of this machine; default: a free one."
@@ -59,6 +62,7 @@ def command(
     policy: str | None,
     output: str,
     sign: str | None,
+    population: str | None,
     noise: bool,
     port: int,
     no_browser: bool,
@@ -85,13 +89,17 @@ def command(
     refuse_seed_alone(seed, not_for_release)
     if seed is not None and sign is not None:
         raise WrongUsage("--sign and --seed exclude each other", "a rehearsal is never signed")
+    if noise and population is not None:
+        raise WrongUsage(
+            "--population is about classes: noise has no groups to look for in it", "leave one of them out"
+        )
     from anonkit.desk.desk_server import allowed_name, refuse_without_extra, serve
 
     refuse_without_extra()
     name = None if host_name is None else allowed_name(host_name)
     from anonkit.desk.release_desk import Desk, check_source
 
-    check_source(source, None if sign is None else Path(sign), how)
+    check_source(source, None if sign is None else Path(sign), how, population)
     changed: list[Callable[[], None]] = []
 
     def notify() -> None:
@@ -105,6 +113,7 @@ def command(
         approach="noise" if noise else "",
         sign=None if sign is None else Path(sign),
         seed=seed,
+        population=population,
         how=how,
         changed=notify,
         shown_folder=output,

@@ -21,6 +21,9 @@ from typing import Any
 from anonkit.desk import job_process
 from anonkit.errors import AnonkitError
 
+NOTHING = "nothing was written"
+"""What is left of a job whose process has ended, but for one that writes."""
+
 
 class State(StrEnum):
     """The progress of a job."""
@@ -59,13 +62,18 @@ class Jobs:
     ----------
     changed : callable
         Called, from another thread, whenever a job is not as it was.
+    left : callable
+        Given a job whose process has ended before it was done; returns what is left of it, such as "nothing was
+        written".
     """
 
-    def __init__(self, changed: Callable[[], None]) -> None:
-        self._changed = changed
+    def __init__(self, changed: Callable[[], None], left: Callable[[Job], str] = lambda job: NOTHING) -> None:
+        self._changed, self._left = changed, left
         self._of_kind: dict[str, Job] = {}
         self._processes: dict[str, Any] = {}
         self._lock = threading.RLock()
+        self._is_ready = threading.Event()
+        self._is_ready.set()
         methods = multiprocessing.get_all_start_methods()
         self._context: Any = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
         if "forkserver" in methods:  # each worker begins with everything imported
@@ -88,7 +96,8 @@ class Jobs:
             return any(job.state is State.AT_WORK for job in self._of_kind.values())
 
     def warm_up(self) -> None:
-        """Have a process ready from which workers begin, without waiting for it."""
+        """Have a process ready from which workers begin, without waiting for it; jobs wait until it is there."""
+        self._is_ready.clear()
         threading.Thread(target=self._start_ready, daemon=True).start()
 
     def _start_ready(self) -> None:
@@ -96,6 +105,7 @@ class Jobs:
             ready = self._context.Process(target=job_process.nothing, daemon=True)
             ready.start()
             ready.join()
+        self._is_ready.set()
 
     def start(self, kind: str, key: str, order: Mapping[str, Any]) -> Job:
         """Start a job; one of the kind that is at work on something else is cancelled first.
@@ -123,22 +133,50 @@ class Jobs:
             before = self._of_kind.get(kind)
             if before is not None and before.state is State.AT_WORK and before.key == key:
                 return before
-            here, there = self._context.Pipe(duplex=False)
-            process = self._context.Process(target=job_process.work, args=(kind, dict(order), there), daemon=True)
-            try:
-                process.start()
-            except (OSError, EOFError) as error:
-                here.close()
-                there.close()
-                raise AnonkitError("no process can be started for this", "close other programs") from error
-            there.close()
+            job = Job(kind=kind, key=key)
+            begun = None
+            if self._is_ready.is_set():
+                begun = self._begun(kind, order)
+                self._processes[job.handle] = begun[0]
             if before is not None:
                 self._end(before, process_of=self._processes)
-            job = Job(kind=kind, key=key)
-            self._of_kind[kind], self._processes[job.handle] = job, process
-        threading.Thread(target=self._watch, args=(job, process, here), daemon=True).start()
+            self._of_kind[kind] = job
+        if begun is None:  # pages are answered meanwhile
+            threading.Thread(target=self._start_later, args=(job, order), daemon=True).start()
+        else:
+            threading.Thread(target=self._watch, args=(job, *begun), daemon=True).start()
         self._changed()
         return job
+
+    def _begun(self, kind: str, order: Mapping[str, Any]) -> tuple[Any, Connection]:
+        """Start the process of a job, and return it with the end of the pipe that it sends its results through."""
+        here, there = self._context.Pipe(duplex=False)
+        process = self._context.Process(target=job_process.work, args=(kind, dict(order), there), daemon=True)
+        try:
+            process.start()
+        except (OSError, EOFError) as error:
+            here.close()
+            raise AnonkitError("no process can be started for this", "close other programs") from error
+        finally:
+            there.close()
+        return process, here
+
+    def _start_later(self, job: Job, order: Mapping[str, Any]) -> None:
+        """Start a job once the process is ready from which workers begin, unless it was cancelled by then."""
+        self._is_ready.wait()
+        with self._lock:
+            if job.state is not State.AT_WORK:
+                return
+            try:
+                process, here = self._begun(job.kind, order)
+            except AnonkitError as error:
+                job.state, (job.message, job.hint) = State.FAILED, (error.told[0], error.told[1] or "")
+                process = None
+            else:
+                self._processes[job.handle] = process
+        if process is not None:
+            self._watch(job, process, here)
+        self._changed()
 
     def cancel(self, handle: str) -> None:
         """End a job that is at work; nothing happens to others."""
@@ -160,9 +198,11 @@ class Jobs:
     @staticmethod
     def _end(job: Job, *, process_of: Mapping[str, Any]) -> None:
         if job.state is State.AT_WORK:
-            job.state, job.message = State.CANCELLED, "cancelled; nothing was written"
+            job.state, job.message = State.CANCELLED, "cancelled"
             process = process_of.get(job.handle)
-            if process is not None:
+            if process is None:  # it has not begun
+                job.message = f"{job.message}; {NOTHING}"
+            else:
                 process.terminate()
 
     def _watch(self, job: Job, process: Any, connection: Connection) -> None:
@@ -177,7 +217,11 @@ class Jobs:
             self._fail(job, f"its results could not be read ({type(error).__name__})", "start it again")
             process.terminate()
         process.join()
-        self._fail(job, f"its process has ended{_how(process.exitcode)}; nothing was written", "start it again")
+        has_ended = self._fail(job, f"its process has ended{_how(process.exitcode)}", "start it again")
+        if has_ended or job.state is State.CANCELLED:  # what failed in words of its own says what is left
+            left = self._left(job)
+            with self._lock:
+                job.message = f"{job.message}; {left}"
         with self._lock:
             self._processes.pop(job.handle, None)
         self._changed()
@@ -197,11 +241,13 @@ class Jobs:
                 job.state, (job.message, job.hint) = State.FAILED, value
         self._changed()
 
-    def _fail(self, job: Job, message: str, hint: str) -> None:
-        """Let a job that is still at work have failed."""
+    def _fail(self, job: Job, message: str, hint: str) -> bool:
+        """Let a job that is still at work have failed; return whether it was."""
         with self._lock:
-            if job.state is State.AT_WORK:
+            was_at_work = job.state is State.AT_WORK
+            if was_at_work:
                 job.state, job.message, job.hint = State.FAILED, message, hint
+        return was_at_work
 
 
 def _how(code: int | None) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 from anonkit.desk.background_jobs import State
 from anonkit.desk.decided_release import compared_settings
 from anonkit.desk.release_desk import Desk
-from anonkit.report.dossier_page import distribution_chart
 from anonkit.report.wording import percent
 
 _NAMED = 12
@@ -89,6 +88,8 @@ def _sides(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return two candidates beside the source, column by column, and example rows; the most distorted column first."""
     if found is None:
         return None
+    from anonkit.report.dossier_page import distribution_chart  # a fifth of a second that no first page waits for
+
     first, second = found["candidates"]
     other = {change["name"]: change for change in second["changes"]}
     columns = []

@@ -23,6 +23,12 @@ RECEIVERS = {
 RELEASE = "release.parquet"
 PRIVATE = "private"
 """Folder of the owner's figures, beside the release."""
+SIMULATED = "simulated.parquet"
+"""Rows that are simulated from the declared domains: what a comparison under noise is made on."""
+COMPARED_ROWS = 4_000
+"""Rows of a comparison: a sample, so that its first release is there at once."""
+ATTACKED = 100
+"""People that are attacked in each release of a comparison."""
 
 _K = {"anyone": 20, "named": 10, "secure": 5}
 _METHODS_OF_CLASSES = ("mondrian", "rfka", "incognito", "datafly")
@@ -154,45 +160,71 @@ class DecidedRelease:
     """The folder as it was given to the command."""
     how: Mapping[str, Any] = field(default_factory=dict)
     """Options of reading the table, as for `release`."""
+    population: str | None = None
+    """File of the population, as it was given to the command."""
+    counts_people: bool = True
+    """False where households are counted: no population is stated then."""
+
+    @property
+    def _of_population(self) -> dict[str, str | float]:
+        """What is known of the population, for a release whose classes are looked for in it."""
+        if self.decisions.has_epsilon or not self.counts_people:
+            return {}
+        if self.population is not None:
+            return {"population": self.population}
+        return {} if self.decisions.sample is None else {"sampling_fraction": self.decisions.sample}
 
     def recipe(self) -> str:
         """Return the text of recipe.toml; paths are relative to its folder."""
         lines = ["# Written by anonkit desk; `anonkit run` makes the release that was decided."]
         lines += [f"method = {toml_text(self.decisions.method or 'mondrian')}"]
-        lines += [f"input = {toml_text(self._seen_from_folder())}", f"output = {toml_text(RELEASE)}"]
+        lines += [f"input = {toml_text(self._seen_from_folder(self.source))}", f"output = {toml_text(RELEASE)}"]
         lines += ['policy = "policy.toml"', *(f"{name} = {_toml(value)}" for name, value in self.how.items())]
+        for name, value in self._of_population.items():
+            lines.append(f"{name} = {toml_text(self._seen_from_folder(value)) if isinstance(value, str) else value}")
         lines += ["", "[parameters]"]
         lines += [f"{name} = {value}" for name, value in self.decisions.parameters.items()]
         return "\n".join(lines) + "\n"
 
-    def _seen_from_folder(self) -> str:
-        if "://" in self.source:
-            return self.source
-        return os.path.relpath(os.path.abspath(self.source), os.path.abspath(self.folder))
+    def _seen_from_folder(self, place: str) -> str:
+        if "://" in place:
+            return place
+        return os.path.relpath(os.path.abspath(place), os.path.abspath(self.folder))
 
     def command(self, station: str) -> str:
         """Return what is typed for what a station shows."""
         policy, how = self._in_folder("policy.toml"), _read_words(self.how)
         match station:
             case "table":
-                sample = self.decisions.sample
-                more = [] if sample is None else ["--sampling-fraction", f"{sample:g}"]
+                known = self._known
+                more = [] if known is None else [f"--{known[0].replace('_', '-')}", str(known[1])]
                 return _typed("risk", self.source, *how, "--policy", policy, *more)
+            case "roles" if self.decisions.is_private:  # a draft would be made from the cells
+                return f"${{EDITOR:-vi}} {shlex.quote(policy)}"
             case "roles":
                 return _typed("init", self.source, *how, "--output", policy)
             case "promise":
                 return _typed("run", self._in_folder("recipe.toml"), "--dry-run")
             case "compare":
-                return _typed("compare", self.source, *how, "--policy", policy, *self._compared())
+                read = ["--public", self._in_folder(SIMULATED)] if self.decisions.is_private else how
+                return _typed("compare", self.source, *read, "--policy", policy, *self._compared())
         signed = [] if self.sign is None else ["--sign", self.sign]
         seeded = [] if self.seed is None else ["--seed", str(self.seed), "--not-for-release"]
         return _typed("run", self._in_folder("recipe.toml"), *signed, *seeded)
+
+    @property
+    def _known(self) -> tuple[str, str | float] | None:
+        """What is known of the population, for what the table itself risks: its name in a call, and the value."""
+        if self.population is not None:
+            return "population", self.population
+        return None if self.decisions.sample is None else ("sampling_fraction", self.decisions.sample)
 
     def _compared(self) -> list[str]:
         methods, k, epsilon = compared_settings(self.decisions)
         words = ["--methods", ",".join(methods)]
         words += ["--k", ",".join(map(str, k))] if k else []
-        return words + (["--epsilon", ",".join(map(str, epsilon))] if epsilon else [])
+        words += ["--epsilon", ",".join(map(str, epsilon))] if epsilon else []
+        return [*words, "--rows", str(COMPARED_ROWS), "--attacks", str(ATTACKED)]
 
     def python(self, station: str) -> str:
         """Return the same in Python."""
@@ -200,16 +232,20 @@ class DecidedRelease:
         how = "".join(f", {name}={value!r}" for name, value in self.how.items())
         match station:
             case "table":
-                sample = self.decisions.sample
-                more = "" if sample is None else f", sampling_fraction={sample:g}"
+                more = "" if self._known is None else ", {}={!r}".format(*self._known)
                 return f"anonkit.risk({source}, policy={policy!r}{more}{how})"
+            case "roles" if self.decisions.is_private:
+                return f"print(Path({policy!r}).read_text())"
             case "roles":
                 return f"Path({policy!r}).write_text(anonkit.draft_policy({source}{how}))"
             case "compare":
                 methods, k, epsilon = compared_settings(self.decisions)
                 more = (f", k={list(k)}" if k else "") + (f", epsilon={list(epsilon)}" if epsilon else "")
-                return f"anonkit.compare({source}, policy={policy!r}, methods={list(methods)}{more}{how})"
+                more += f", rows={COMPARED_ROWS}, attacks={ATTACKED}"
+                read = f", public={self._in_folder(SIMULATED)!r}" if self.decisions.is_private else how
+                return f"anonkit.compare({source}, policy={policy!r}, methods={list(methods)}{more}{read})"
         given = "".join(f", {name}={value}" for name, value in self.decisions.parameters.items())
+        given += "".join(f", {name}={value!r}" for name, value in self._of_population.items())
         ends = ", dry_run=True" if station == "promise" else ""
         if station == "decide":
             ends = ("" if self.sign is None else f", sign={self.sign!r}") + (
@@ -227,10 +263,11 @@ def compared_settings(decisions: Decisions) -> tuple[tuple[str, ...], tuple[int,
     """Return methods, values of k and values of epsilon of a comparison: at most twelve releases."""
     if decisions.approach == NOISE:
         return ("dp-forest", "dp-marginals"), (), (0.5, 1.0, 2.0, 4.0)
-    k = sorted({5, 10, 20, 50, int(decisions.parameters.get("k", 10))})[:5]
+    # the largest k first: its release takes least, and a page waits for the first point
+    k = sorted({5, 10, 20, 50, int(decisions.parameters.get("k", 10))}, reverse=True)
     if decisions.approach == CLASSES:
         return ("rfka", "mondrian"), tuple(k), ()  # the quicker one first: a page waits for the first point
-    return ("mondrian", "dp-forest"), tuple(k[:4]), (0.5, 1.0, 2.0, 4.0)
+    return ("mondrian", "dp-forest"), tuple(k[-4:]), (0.5, 1.0, 2.0, 4.0)
 
 
 def _read_words(how: Mapping[str, Any]) -> list[str]:

@@ -7,6 +7,7 @@ Each is a call that a command makes too. Workers alone import this module.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -16,17 +17,21 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import anonkit
+from anonkit.bundle.atomic import reason_of
 from anonkit.comparing.comparison import Comparison, compare
 from anonkit.comparing.foreseen_release import foreseen_release
 from anonkit.datasets.declared_domains import declared_rows
+from anonkit.desk.decided_release import ATTACKED, COMPARED_ROWS, SIMULATED
 from anonkit.desk.session_history import check_policy
 from anonkit.drafting.profiling import profile_columns
 from anonkit.engines import open_engine
 from anonkit.engines.reading.settled_tables import declared_table
 from anonkit.engines.snapshots.addresses import source_at
 from anonkit.engines.snapshots.dispatch import snapshot
+from anonkit.errors import EngineError
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.pipeline.column_changes import BeforeAndAfter
 from anonkit.pipeline.example_rows import example_rows
@@ -38,8 +43,6 @@ from anonkit.randomness import Randomness
 
 SHOWN_ROWS = 100_000
 """Rows whose distributions are shown; of a larger table so many are drawn."""
-COMPARED_ROWS = 4_000
-"""Rows of a comparison: a sample, so that its first release is there at once."""
 SIMULATED_ROWS = 4_000
 EXAMPLES = 10
 _BARS = 8
@@ -48,7 +51,6 @@ _COUNTED = 500
 """Values of a column at most whose rows are counted for its hierarchy."""
 _LONGEST = 60
 """Letters of a value that are shown."""
-_ATTACKED = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +181,8 @@ def risk_of(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
     found = anonkit.risk(
         order["source"],
         policy=_policy(order),
-        sampling_fraction=order["sample"],
+        population=order["population"],
+        sampling_fraction=None if order["population"] else order["sample"],
         progress=said.progress,
         **order["how"],
     )
@@ -196,7 +199,7 @@ def compared(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
     Under noise, and while that is open, the rows are simulated from the declared domains.
     """
     policy = _policy(order)
-    public = declared_rows(policy, order["names"], COMPARED_ROWS) if order["simulated"] else None
+    public = _simulated(order, policy) if order["simulated"] else None
     found: Comparison = compare(
         order["source"],
         policy=policy,
@@ -205,12 +208,25 @@ def compared(order: Mapping[str, Any], said: Said) -> dict[str, Any]:
         epsilon=order["epsilon"],
         public=public,
         rows=COMPARED_ROWS,
-        attacks=_ATTACKED,
+        attacks=ATTACKED,
         progress=said.progress,
         seen=lambda point: said.part(_plain({**point.to_dict(), "left_out": point.left_out})),
         **({} if order["simulated"] else order["how"]),
     )
     return _plain(found.to_dict())
+
+
+def _simulated(order: Mapping[str, Any], policy: Policy) -> Path:
+    """Write the simulated rows of a comparison, by which its command makes it again; return their file."""
+    file = Path(order["folder"]) / SIMULATED
+    aside = file.with_name(f".{SIMULATED}.{os.getpid()}")
+    try:
+        pq.write_table(declared_rows(policy, order["names"], COMPARED_ROWS), aside)
+        aside.replace(file)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise EngineError(f"cannot write {str(file)!r}: {reason_of(error)}") from None
+    return file
 
 
 def side_by_side(order: Mapping[str, Any], said: Said) -> dict[str, Any]:

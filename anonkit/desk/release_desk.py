@@ -16,12 +16,16 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from anonkit.bundle.atomic import finish
+from anonkit.bundle.release_names import DESCRIPTOR
+from anonkit.bundle.release_place import Place
 from anonkit.bundle.signing import Signer
-from anonkit.desk.background_jobs import Job, Jobs, State
+from anonkit.desk.background_jobs import NOTHING, Job, Jobs, State
 from anonkit.desk.decided_release import (
     CLASSES,
     NOISE,
     PRIVATE,
+    RELEASE,
     UNDECIDED,
     DecidedRelease,
     Decisions,
@@ -37,6 +41,8 @@ from anonkit.methods import make_method
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.redaction import argument_forms, is_address
 
+NEVER_SHOWN = ("identifier", "unit", "household")
+"""Roles of columns whose cells no release shows."""
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _DID_BEGIN = {
@@ -46,10 +52,13 @@ _DID_BEGIN = {
 }
 
 
-def check_source(source: str, sign: Path | None, how: Mapping[str, Any] | None = None) -> None:
+def check_source(
+    source: str, sign: Path | None, how: Mapping[str, Any] | None = None, population: str | None = None
+) -> None:
     """Refuse a table that cannot be in a recipe, or is not there, and a key that cannot sign.
 
-    `how` says how the table is read: an option out of its range is refused too.
+    `how` says how the table is read: an option out of its range is refused too. So is a file of the population that is
+    not there.
 
     Raises
     ------
@@ -57,13 +66,14 @@ def check_source(source: str, sign: Path | None, how: Mapping[str, Any] | None =
     """
     if source == "-":
         raise ParameterError("the desk reads the table more than once", "write it to a file first")
-    if argument_forms(source):
-        raise ParameterError(
-            "this address holds a secret, and would stand in the recipe", "leave it to the environment"
-        )
-    source_at(source, **(how or {}))
-    if not is_address(source) and not Path(source).exists() and "*" not in source:
-        raise SourceError(f"{source!r} does not exist", "anonkit desk people.csv")
+    for place in filter(None, (source, population)):
+        if argument_forms(place):
+            raise ParameterError(
+                "this address holds a secret, and would stand in the recipe", "leave it to the environment"
+            )
+        source_at(place, **((how or {}) if place is source else {}))
+        if not is_address(place) and not Path(place).exists() and "*" not in place:
+            raise SourceError(f"{place!r} does not exist", "anonkit desk people.csv")
     if sign is not None:
         Signer.load(sign)
 
@@ -98,6 +108,8 @@ class Desk:
         Private key that signs the release.
     seed : int, optional
         Known randomness, for a rehearsal.
+    population : str, optional
+        Path or address of a file of the population, in which people of the table are looked for.
     how : mapping, optional
         How the table is read, as for `release`: `query`, `sheet`, `format`, `header_row`, `header`, `names`,
         `decimal`, `delimiter`, `skip_rows`.
@@ -121,17 +133,19 @@ class Desk:
         approach: str = "",
         sign: Path | None = None,
         seed: int | None = None,
+        population: str | None = None,
         how: Mapping[str, Any] | None = None,
         changed: Callable[[], None] = lambda: None,
         shown_folder: str = "",
     ) -> None:
         self.source, self.folder = source, folder
-        self._sign, self._seed = sign, seed
+        self._sign, self._seed, self.population = sign, seed, population
         self._how = {name: value for name, value in (how or {}).items() if value is not None}
         self._shown_folder = shown_folder or str(folder)
         self._is_given = policy is not None
         self.session = Session(folder, lambda decisions: self.release(decisions).recipe())
-        self.jobs = Jobs(changed)
+        self.jobs = Jobs(changed, self._left)
+        self._before_writing = b""
         self.files: dict[str, Path] = {}
         self._handles: dict[Path, str] = {}
         try:
@@ -212,7 +226,14 @@ class Desk:
             seed=self._seed,
             shown_folder=self._shown_folder,
             how=self._how,
+            population=self.population,
+            counts_people=not any(spec.get("role") == "household" for spec in self._declared.values()),
         )
+
+    @property
+    def _declared(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the policy declares of its columns; nothing before there is a policy."""
+        return EditedPolicy.read(self.policy_text).columns() if self.session.has_begun else {}
 
     @property
     def is_rehearsal(self) -> bool:
@@ -350,6 +371,7 @@ class Desk:
             order |= {"seed": self._seed, "noise": self.decisions.has_epsilon}
         if kind == "write":
             order |= {"sign": None if self._sign is None else str(self._sign), "private": PRIVATE}
+            self._before_writing = self._described()
         self._start(kind, order)
 
     @property
@@ -381,6 +403,21 @@ class Desk:
             return
         self.start("write", force=replace)
 
+    def _described(self) -> bytes:
+        """Return the descriptor of the release that is there; empty without one."""
+        place = Place.of(self.folder / RELEASE)
+        finish(place.folder, place.stem)  # what a process that has ended was putting in place
+        try:
+            return place.file(DESCRIPTOR).read_bytes()
+        except OSError:
+            return b""
+
+    def _left(self, job: Job) -> str:
+        """Return what is left of a job whose process has ended: a release may be complete by then."""
+        if job.kind != "write" or self._described() == self._before_writing:
+            return NOTHING
+        return "the release had been written, and counts as made: Write release shows its files"
+
     def _start(self, kind: str, order: Mapping[str, Any]) -> None:
         counts_cells = kind in READS_CELLS or (kind == "rehearse" and not self.decisions.has_epsilon)
         if counts_cells and not self.may_look:
@@ -399,6 +436,7 @@ class Desk:
             "folder": str(self.folder),
             "policy": self.policy_text,
             "names": self.names,
+            "population": self.population,
             "simulated": self.is_simulated if kind == "columns" else self.decisions.is_private,
         }
         self.jobs.start(kind, key, {**given, **order})
@@ -420,9 +458,8 @@ class Desk:
         return self.key
 
     def _hidden(self) -> list[tuple[str, str]]:
-        columns = EditedPolicy.read(self.policy_text).columns()
         return [
-            (name, spec.get("role", "")) for name, spec in columns.items() if spec.get("role") in ("identifier", "unit")
+            (name, spec.get("role", "")) for name, spec in self._declared.items() if spec.get("role") in NEVER_SHOWN
         ]
 
     # --- files -------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from anonkit.desk.decided_release import NOISE, PRIVATE, RECEIVERS, RELEASE, rec
 from anonkit.desk.edited_policy import EditedPolicy
 from anonkit.desk.release_desk import Desk
 from anonkit.desk.session_history import told_steps
-from anonkit.desk.strip_view import spending, strip_view
+from anonkit.desk.strip_view import expected_before, spending, strip_view
 from anonkit.errors import PolicyError
 from anonkit.methods import method_class, method_parameters
 from anonkit.policy.column_declarations import Role
@@ -24,6 +24,8 @@ STATIONS = ("table", "roles", "promise", "compare", "decide")
 _ROLE_WORDS = {
     "identifier": "identifier: names a person, never released",
     "unit": "unit: whose row it is, never released",
+    "household": "household: who lives together, never released",
+    "weight": "weight: how many people a row stands for",
     "quasi_identifier": "quasi_identifier: known from elsewhere",
     "sensitive": "sensitive: nobody may learn it",
     "insensitive": "insensitive: released unchanged",
@@ -144,9 +146,13 @@ def _risk_words(risk: Mapping[str, Any]) -> list[tuple[str, str]]:
             f"{number(sample['uniques'])} ({percent(sample['uniques'] / people)})",
         ),
     ]
-    individual = risk["population"]["individual"]
-    if individual is not None:
-        told.append(("expected to be found in the population", f"{individual['sum']:,.1f}"))
+    expected, file = expected_before(risk), risk["population"].get("file")
+    if file is not None:
+        told.append(("people of the population in the smallest group", number(file["k_map"] or 0)))
+        if file["unmatched_classes"]:
+            told.append(("groups that the file of the population lacks", number(file["unmatched_classes"])))
+    if expected is not None:
+        told.append(("expected to be found in the population", f"{expected:,.1f}"))
     return told
 
 
@@ -248,6 +254,7 @@ def promise_view(desk: Desk) -> dict[str, Any]:
     return {
         "receivers": list(RECEIVERS.items()),
         "receiver": decisions.receiver or "named",
+        "population": None if desk.population is None else desk.population.rsplit("/", 1)[-1],
         "sample": "" if decisions.sample is None else f"{100 * decisions.sample:g}",
         "recipients": ", ".join(desk.policy.publication.recipients),
         "known": with_role["quasi_identifier"],

@@ -9,7 +9,7 @@ from typing import Any
 
 from anonkit.desk.background_jobs import State
 from anonkit.desk.edited_policy import EditedPolicy
-from anonkit.desk.release_desk import Desk
+from anonkit.desk.release_desk import NEVER_SHOWN, Desk
 from anonkit.report.wording import number
 
 
@@ -42,8 +42,21 @@ def _found_before(desk: Desk, risk: Mapping[str, Any] | None) -> str:
         return "not counted"
     if risk is None:
         return _pending(desk, "risk")
-    individual = risk["population"]["individual"]
-    return f"{individual['sum'] if individual is not None else risk['classes']:,.0f}"
+    expected = expected_before(risk)
+    return f"{risk['classes'] if expected is None else expected:,.0f}"
+
+
+def expected_before(risk: Mapping[str, Any]) -> float | None:
+    """Return how many people of a table are expected to be found in the population; None where nothing is known of it.
+
+    In a file of the population each person is found by chance among those who are alike. It is a bound from above where
+    the file lacks people of the table.
+    """
+    population = risk["population"]
+    if population["basis"] == "file":
+        return float(population["file"].get("marketer", 0.0)) * int(risk["people"])
+    individual = population["individual"]
+    return None if individual is None else float(individual["sum"])
 
 
 def _found_after(desk: Desk, report: Mapping[str, Any]) -> str:
@@ -51,7 +64,13 @@ def _found_after(desk: Desk, report: Mapping[str, Any]) -> str:
         return "not by rows"
     if not report:
         return _pending(desk, "rehearse")
-    share = report.get("disclosure_risk", {}).get("marketer", {}).get("success_rate")
+    risk = report.get("disclosure_risk", {})
+    population = risk.get("population")
+    if population is not None and "individual" in population["estimates"]:
+        return f"{population['estimates']['individual']['sum']:,.0f}"
+    share = risk.get("marketer", {}).get("success_rate")
+    if population is not None and population["basis"] == "file":
+        share = population["estimates"].get("marketer", 0.0)
     return "–" if share is None else f"{share * report['rows']['out']:,.0f}"
 
 
@@ -77,7 +96,7 @@ def _kept(desk: Desk, report: Mapping[str, Any]) -> str:
     columns = report.get("columns") or (report.get("foreseen") or {}).get("columns")
     if not columns:
         declared = EditedPolicy.read(desk.policy_text).columns().values()
-        released = sum(spec.get("role") not in ("identifier", "unit") for spec in declared)
+        released = sum(spec.get("role") not in NEVER_SHOWN for spec in declared)
         return f"≤ {released} of {len(declared)}" if declared else "–"
     return f"{sum(column['action'] != 'dropped' for column in columns)} of {len(columns)}"
 

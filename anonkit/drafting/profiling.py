@@ -40,6 +40,7 @@ type that reads them."""
 
 _MOSTLY = 0.75  # of the filled cells, at least, are written in one of these ways
 _NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+_TRIED = 1_000  # cells of a batch by which it is seen whether its texts repeat
 _LOOKED_AT = 100_000  # rows of a large table that its columns are judged by
 
 
@@ -158,6 +159,25 @@ def profile_columns(engine: Engine, source: Source, progress: Progress = no_prog
     return profiles
 
 
+def _repeated(values: pa.Array) -> tuple[pa.Array, pa.Array | None]:
+    """Return the texts of some cells and the rows of each; the cells themselves, and None, where few repeat.
+
+    Patterns are looked for in each text once: that takes most of the time of a profile.
+    """
+    few = values.slice(0, _TRIED)
+    if len(few.unique()) > len(few) // 2:
+        return values, None
+    counted = pc.value_counts(values)
+    return counted.field("values"), counted.field("counts")
+
+
+def _rows_of(holds: pa.Array, rows: pa.Array | None) -> int:
+    """Return in how many rows something holds; a missing cell is none."""
+    if rows is None:
+        return int(pc.sum(holds).as_py() or 0)
+    return int(pc.sum(rows.filter(holds)).as_py() or 0)
+
+
 @dataclass(kw_only=True)
 class _Tally:
     """The counts of a pass over a column."""
@@ -177,13 +197,14 @@ class _Tally:
         self.rows += len(values)
         self.filled += len(values) - values.null_count
         if pa.types.is_string(values.type):
-            marks = values.filter(pc.is_in(values, value_set=pa.array(MARKS_AMONG_NUMBERS)))
-            self.numbers += pc.sum(pc.match_substring_regex(values, _NUMBER)).as_py() or 0
-            self.marked += len(marks)
-            self.markers.update(marks.unique().to_pylist())
-            trimmed = pc.utf8_trim_whitespace(values)
+            texts, rows = _repeated(values)
+            marks = pc.is_in(texts, value_set=pa.array(MARKS_AMONG_NUMBERS))
+            self.numbers += _rows_of(pc.match_substring_regex(texts, _NUMBER), rows)
+            self.marked += _rows_of(marks, rows)
+            self.markers.update(texts.filter(marks).unique().to_pylist())
+            trimmed = pc.utf8_trim_whitespace(texts)
             for way, pattern in WRITTEN_TIMES.items():
-                self.written[way] += pc.sum(pc.match_substring_regex(trimmed, pattern)).as_py() or 0
+                self.written[way] += _rows_of(pc.match_substring_regex(trimmed, pattern), rows)
 
     def profile(self, kind: ValueKind, distinct: int, judged_rows: ColumnProfile, *, mixed: bool) -> ColumnProfile:
         among_numbers = self.marked > 0 and 0 < self.numbers == self.filled - self.marked

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.estimators.population.minimal_uniques import class_sizes
+from anonkit.estimators.population.minimal_uniques import class_sizes, sizes_alone
 from anonkit.k_anonymity.declared_detail import Hierarchy
 from anonkit.k_anonymity.search.hierarchy_levels import automatic_ladder
 from anonkit.policy.column_declarations import Column
@@ -45,7 +45,7 @@ class CodedRows:
 
     def sizes(self, columns: Sequence[Codes]) -> NDArray[np.int64]:
         """Return the sizes of the classes by some columns."""
-        return class_sizes(columns, self.rows, self.people)[1]
+        return sizes_alone(columns, self.rows, self.people)
 
 
 def levels_of(column: Any, declared: Column) -> list[tuple[str, NDArray[np.int32]]]:

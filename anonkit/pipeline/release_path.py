@@ -38,8 +38,8 @@ from anonkit.pipeline.population_measures import ReleasedClasses, measured_popul
 from anonkit.pipeline.publishing import VerifiedDraft, method_block, planned_release, prepared, publish, with_copy
 from anonkit.pipeline.release_output import MEANS, Output
 from anonkit.pipeline.release_request import ReleaseRequest
-from anonkit.pipeline.released_means import means_block, means_notes, means_of_draft, steps_of
 from anonkit.pipeline.release_space import ROWS_UNKNOWN, bytes_wanted, drafted_in, release_space
+from anonkit.pipeline.released_means import means_block, means_notes, means_of_draft, steps_of
 from anonkit.pipeline.released_values import as_written
 from anonkit.pipeline.released_weights import risk_by_weights, weights_block
 from anonkit.pipeline.repeated_release import release_again, say_what_is_replaced

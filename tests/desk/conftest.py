@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from desk.phone import CHROMIUM, QUIET
 from desk.visitor import Visitor
 from pyarrow import csv
 
@@ -60,3 +65,36 @@ def sits_at() -> Iterator[Callable[..., Visitor]]:
     yield sits
     for desk in opened:
         desk.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One Chromium for all tests."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is installed")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Any]:
+    """Start the command; give back its address."""
+    started: list[subprocess.Popen[str]] = []
+
+    def serve(*words: str) -> str:
+        """Start the command; return its address."""
+        command = [sys.executable, "-m", "anonkit", "desk", *words, "--output", str(tmp_path / "out"), "--no-browser"]
+        environment = {**os.environ, "ANONKIT_LEDGER": str(tmp_path / "ledger")}
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        started.append(process)
+        assert process.stdout is not None
+        return process.stdout.readline().strip()
+
+    yield serve
+    for process in started:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)

@@ -133,3 +133,27 @@ def test_changes_are_told() -> None:
     assert told[0] == "MainThread"
     assert "MainThread" not in told[1:]
     jobs.close()
+
+
+def test_jobs_wait_for_the_first_process_and_nobody_else_does(
+    jobs: Jobs, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While workers get ready, which takes seconds, pages ask for jobs, and one is cancelled that has not begun."""
+    is_ready = threading.Event()
+    real = Jobs._start_ready
+
+    def slowly(self: Jobs) -> None:
+        is_ready.wait()
+        real(self)
+
+    monkeypatch.setattr(Jobs, "_start_ready", slowly)
+    jobs.warm_up()
+    first = jobs.start("names", "one", {"source": table, "how": {}})
+    assert (first.state, jobs.of_kind("names")) == (State.AT_WORK, first)
+    jobs.cancel(first.handle)
+    assert (first.state, first.message) == (State.CANCELLED, "cancelled; nothing was written")
+    second = jobs.start("names", "two", {"source": table, "how": {}})
+    assert second.state is State.AT_WORK
+    is_ready.set()
+    assert ended(second).result == ["name", "age"]
+    assert first.state is State.CANCELLED

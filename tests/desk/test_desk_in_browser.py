@@ -2,115 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from desk.phone import CHROMIUM, Phone
 from desk.test_stations import HOSTILE
 from pyarrow import parquet
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-MINUTES = 6 * 60_000
-"""Milliseconds that a job may take where other jobs share the processor."""
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """One Chromium for all tests."""
-    if CHROMIUM is None:
-        pytest.skip("no Chromium is installed")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield opened
-        opened.close()
-
-
-_KEEPS_OUT = ("serious", "critical")
-
-
-class Phone:
-    """A narrow window in the dark, of which only the keyboard is used."""
-
-    def __init__(self, browser: Any) -> None:
-        context = browser.new_context(viewport={"width": 400, "height": 800}, color_scheme="dark")
-        context.set_default_timeout(MINUTES)
-        self.page = context.new_page()
-        self.complaints: list[str] = []
-        self.page.on(
-            "console", lambda message: self.complaints.append(message.text) if message.type == "error" else None
-        )
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.complaints.append("a script of a name ran"))
-
-    def press(self, what: str) -> None:
-        """Go to a control by Tab, and press it."""
-        for _ in range(200):
-            self.page.keyboard.press("Tab")
-            words = self.page.evaluate(
-                "() => { const at = document.activeElement; return at.labels?.[0]?.innerText || at.innerText || ''; }"
-            )
-            if what in words:
-                self.page.keyboard.press("Enter")
-                return
-        raise AssertionError(f"{what!r} cannot be reached by Tab")
-
-    def see(self, heading: str) -> None:
-        """Wait for a heading; the page is no wider than its window."""
-        self.page.get_by_role("heading", name=heading, exact=True).wait_for()
-        wider = self.page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert wider <= 0, heading
-        assert self.top_stays(), heading
-        assert serious(self.page) == [], heading
-
-    def top_stays(self) -> bool:
-        """Return whether the line of stations and the strip are visible from the end of the page too."""
-        self.page.evaluate("() => window.scrollTo(0, document.documentElement.scrollHeight)")
-        seen = self.page.evaluate(
-            "() => { const strip = document.getElementById('strip')?.getBoundingClientRect();"
-            " return !strip || (strip.top >= 0 && strip.bottom <= innerHeight / 3); }"
-        )
-        self.page.evaluate("() => window.scrollTo(0, 0)")
-        return bool(seen)
-
-
-def serious(page: Any) -> list[str]:
-    """Return what axe finds that keeps people from using a page."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    found = Axe().run(page, options={"preload": False}).response["violations"]  # its styles break the policy
-    return [f"{each['id']}: {each['nodes'][0]['target']}" for each in found if each["impact"] in _KEEPS_OUT]
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Any]:
-    """Start the command; give back its address."""
-    started: list[subprocess.Popen[str]] = []
-
-    def serve(*words: str) -> str:
-        command = [sys.executable, "-m", "anonkit", "desk", *words, "--output", str(tmp_path / "out"), "--no-browser"]
-        environment = {**os.environ, "ANONKIT_LEDGER": str(tmp_path / "ledger")}
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-        started.append(process)
-        assert process.stdout is not None
-        return process.stdout.readline().strip()
-
-    yield serve
-    for process in started:
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
 
 
 def test_from_the_question_to_a_release_by_keyboard(
