@@ -105,7 +105,7 @@ def keys(tmp_path: Path) -> tuple[Path, Path]:
 def test_by_keyboard_from_a_table_to_a_signed_release(
     name: str, browser: Any, served: Any, keys: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """Every station has no serious finding of axe with its figures on it, none is wider than the phone, no script runs."""
+    """No station with its figures has a serious finding of axe, or is wider than the phone, and no script runs."""
     line, (private, public) = LINES[name], keys
     phone = Phone(browser)
     phone.page.goto(served(str(line.table(tmp_path)), "--sign", str(private)))

@@ -122,12 +122,54 @@ def test_how_a_table_is_read_is_in_the_recipe_and_in_every_command(
 ) -> None:
     """They have the reading that the desk was given."""
     (tmp_path / "policy.toml").write_text("", encoding="utf-8")
-    release = DecidedRelease(source="in.csv", folder=tmp_path, decisions=Decisions(method="mondrian"), how=how)
+    decided = Decisions(approach="classes", method="mondrian")
+    release = DecidedRelease(source="in.csv", folder=tmp_path, decisions=decided, how=how)
     (tmp_path / "recipe.toml").write_text(release.recipe(), encoding="utf-8")
     assert Recipe.load(tmp_path / "recipe.toml").how == how
     for station in ("table", "roles", "compare"):
         assert all(word in release.command(station) for word in words), station
     assert all(f"{name}={value!r}" in release.python("decide") for name, value in how.items())
+
+
+def test_no_command_under_noise_reads_a_cell_before_the_release(tmp_path: Path) -> None:
+    """A comparison is made of the simulated rows, and roles are edited: a draft would follow from the cells."""
+    decided = Decisions(approach="noise", method="dp-forest", parameters={"epsilon": 1})
+    release = DecidedRelease(source="in.csv", folder=tmp_path, decisions=decided, shown_folder="out")
+    assert "--public out/simulated.parquet --policy out/policy.toml" in release.command("compare")
+    assert release.command("roles") == "${EDITOR:-vi} out/policy.toml"
+    assert "public='out/simulated.parquet'" in release.python("compare")
+    assert "in.csv" not in release.python("roles")
+
+
+@pytest.mark.parametrize(
+    ("more", "sample", "line", "word"),
+    [
+        (
+            {"population": "data/all.csv"},
+            0.1,
+            'population = "../data/all.csv"',
+            "--population data/all.csv",
+        ),
+        ({}, 0.1, "sampling_fraction = 0.1", "--sampling-fraction 0.1"),
+        ({"counts_people": False}, 0.1, "none", "--sampling-fraction 0.1"),
+    ],
+)
+def test_what_is_known_of_the_population_is_in_recipe_command_and_call(
+    more: dict[str, Any], sample: float, line: str, word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen from each: the file in place of a share; neither where households are counted, nor under noise."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "policy.toml").write_text("", encoding="utf-8")
+    for method, parameters, is_told in (("mondrian", {"k": 5}, True), ("rr", {"epsilon": 1}, False)):
+        decided = Decisions(approach="undecided", method=method, parameters=parameters, sample=sample)
+        release = DecidedRelease(source="in.csv", folder=Path("out"), decisions=decided, **more)
+        (tmp_path / "out" / "recipe.toml").write_text(release.recipe(), encoding="utf-8")
+        loaded = Recipe.load(tmp_path / "out" / "recipe.toml")
+        assert (line in release.recipe().splitlines()) is (is_told and line != "none")
+        assert loaded.population.is_given is (is_told and line != "none")
+        assert ("population=" in release.python("decide")) is (is_told and "population" in more)
+        assert word in release.command("table")
 
 
 def test_the_strip_adds_up_what_a_dataset_has_spent(table: Path, declared: Path, tmp_path: Path) -> None:
