@@ -22,7 +22,7 @@ from anonkit.desk import job_process
 from anonkit.errors import AnonkitError
 
 NOTHING = "nothing was written"
-"""What is left of a job whose process has ended, but for one that writes."""
+"""The remains of a job whose process has ended, but for one that writes."""
 
 
 class State(StrEnum):

@@ -167,7 +167,7 @@ class DecidedRelease:
 
     @property
     def _of_population(self) -> dict[str, str | float]:
-        """What is known of the population, for a release whose classes are looked for in it."""
+        """Knowledge of the population, for a release whose classes are looked for in it."""
         if self.decisions.has_epsilon or not self.counts_people:
             return {}
         if self.population is not None:
@@ -214,7 +214,7 @@ class DecidedRelease:
 
     @property
     def _known(self) -> tuple[str, str | float] | None:
-        """What is known of the population, for what the table itself risks: its name in a call, and the value."""
+        """Knowledge of the population, for the risk of the table itself: its name in a call, and the value."""
         if self.population is not None:
             return "population", self.population
         return None if self.decisions.sample is None else ("sampling_fraction", self.decisions.sample)

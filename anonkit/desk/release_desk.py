@@ -232,7 +232,7 @@ class Desk:
 
     @property
     def _declared(self) -> Mapping[str, Mapping[str, Any]]:
-        """What the policy declares of its columns; nothing before there is a policy."""
+        """Declarations of the policy on its columns; none before there is a policy."""
         return EditedPolicy.read(self.policy_text).columns() if self.session.has_begun else {}
 
     @property

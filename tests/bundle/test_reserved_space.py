@@ -75,7 +75,7 @@ def test_a_disk_without_a_size_is_asked_nothing(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_limit_of_files_is_seen(tmp_path: Path, no_large_files: int) -> None:
-    """What the system would not let this process write is refused as a disk that is full."""
+    """The largest file that the system allows this process is refused as a disk that is full."""
     with pytest.raises(EngineError, match="may not be as large"):
         ReservedSpace([tmp_path]).take(no_large_files + 1)
 

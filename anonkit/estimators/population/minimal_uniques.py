@@ -153,7 +153,7 @@ def minimal_sample_uniques(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Looked:
-    """What was found of a set; rows are packed, a bit each."""
+    """Findings on a set; rows are packed, a bit each."""
 
     found: DistinguishingSet | None
     """None where every row is alone by a smaller part of the columns."""
