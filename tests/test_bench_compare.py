@@ -87,7 +87,7 @@ def test_a_tree_is_written_once(tmp_path: Path) -> None:
     assert (tree / "file").read_text(encoding="utf-8") == "touched"
 
 
-def test_a_commit_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_commit_that_is_not_there_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     """With exit code 3, and nothing is run; the parts are those of speed."""
     assert main(["--against", "no-such-commit"]) == 3
     assert "AGAINST=REF" in capsys.readouterr().err

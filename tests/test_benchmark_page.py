@@ -96,13 +96,13 @@ def test_a_target_is_met_or_missed_in_plain_words() -> None:
     ("limit", "met"),
     [("ours <= 1", True), ("ours >= 2", False), ("ratio <= 0.4", False), ("lead >= -1", True), ("lead >= 0", False)],
 )
-def test_what_is_asked_is_compared_as_it_is_written(limit: str, met: bool) -> None:
+def test_a_target_is_compared_as_it_is_written(limit: str, met: bool) -> None:
     """One figure of 1 beside one of 2."""
     assert Record(what="x", ours=1.0, theirs=2.0, limit=limit).met is met
     assert Record(what="x", ours=None, theirs=2.0, limit=limit).met is None
 
 
-def test_what_is_better_below_is_asked_to_be_no_higher() -> None:
+def test_what_is_better_below_must_be_no_higher() -> None:
     """A distance from the truth has to lie under a rival's, or little above it."""
     told = {"what": "distance", "ours": 1.0, "peer": "slow-ldp", "theirs": 2.0}
     part = _part("k-rr", records=[Record(**told, limit="lead <= 0.005"), Record(**told, limit="lead <= 0")])

@@ -100,7 +100,7 @@ def test_the_rows_do_not_depend_on_the_batches(n: int, size: int, rows: int) -> 
     assert all(batch.num_rows == size for batch in batches[:-1])
 
 
-def test_batches_are_drawn_when_asked_for() -> None:
+def test_batches_are_drawn_on_request() -> None:
     """The first batch of a trillion rows is there at once."""
     first = next(bank_customers_batches(10**12, 5, 100))
 

@@ -65,7 +65,7 @@ def test_only_a_failure_of_the_surroundings_may_be_retried(kind: type[AnonkitErr
     assert kind.may_be_retried is (kind in MAY_PASS_LATER)
 
 
-def test_every_word_stands_for_one_kind() -> None:
+def test_every_word_represents_one_kind() -> None:
     """A word of --json names the kind of error."""
     assert len({word for _, word, _ in DOCUMENTED.values()}) == len(DOCUMENTED)
 
@@ -160,7 +160,7 @@ def test_a_name_far_from_all_brings_the_known_ones(name: str, known: list[str], 
         lambda raw: int(raw["endless"]),
     ],
 )
-def test_damage_is_refused_in_one_sentence_without_what_stands_in_the_file(read: Callable[[Any], object]) -> None:
+def test_damage_is_refused_in_one_sentence_without_text_of_the_file(read: Callable[[Any], object]) -> None:
     """Every error of Python on a missing key or a wrong type becomes one sentence without a word of the file."""
     with pytest.raises(errors.ReleaseFormatError) as refused, refusing_damage("the block is damaged"):
         read({"word": "secret", "list": [1], "endless": float("inf")})

@@ -29,7 +29,7 @@ def _asked(markers: str) -> Any:
     return SimpleNamespace(getoption=lambda name: {"markexpr": markers}[name])
 
 
-def test_a_folder_in_memory_has_room_and_lets_programs_run(tmp_path: Path, file_system: SimpleNamespace) -> None:
+def test_a_folder_in_memory_has_space_and_lets_programs_run(tmp_path: Path, file_system: SimpleNamespace) -> None:
     """The 64 MB that a container has are too few, and environments that tests make have programs."""
     assert memory_folder(tmp_path) == tmp_path
     assert memory_folder(tmp_path / "absent") is None

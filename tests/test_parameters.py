@@ -74,7 +74,7 @@ def test_an_unknown_parameter_is_refused_with_the_closest_name() -> None:
     assert refused.value.hint == "did you mean 'maybe'?"
 
 
-def test_a_needed_parameter_is_asked_for_as_its_option() -> None:
+def test_a_needed_parameter_is_named_as_its_option() -> None:
     """The hint is the option, its range and its help; once it is given nothing is refused, whatever its value."""
     with pytest.raises(ParameterError, match="parameter 'must' is needed") as refused:
         check_parameters(Sample, {"k": 3})
@@ -192,7 +192,7 @@ def test_the_words_that_the_help_lists_are_the_words_that_are_known(method: str,
 
 
 @pytest.mark.parametrize("value", ["1", True, None, [1.0], np.bool_(True), Fraction(1, 3), Decimal(1)])
-def test_what_is_no_number_is_told_so_and_not_shown(value: object) -> None:
+def test_what_is_no_number_is_refused_and_not_shown(value: object) -> None:
     """The range is no reason then; a text may be anything, and is not repeated."""
     with pytest.raises(ParameterError) as refused:
         check_number("epsilon", value, 0, 40, open_low=True)

@@ -51,7 +51,7 @@ def test_a_name_that_no_case_has_is_refused(names: str, tmp_path: Path, capfd: p
     assert "names cases that it has not" in capfd.readouterr().err
 
 
-def test_a_single_case_can_be_asked_for(tmp_path: Path) -> None:
+def test_a_single_case_can_be_selected(tmp_path: Path) -> None:
     """By its id, as any other."""
     assert _collected(tmp_path, '"second"', "::test_it[third]") == (0, {"test_it[third]": True})
 

@@ -53,7 +53,7 @@ def test_nothing_is_remembered_where_it_is_off(remembered: RememberedForests) ->
     assert asked == [2, 2]
 
 
-def test_modules_that_learn_ask_the_memory() -> None:
+def test_modules_that_learn_use_the_memory() -> None:
     """It is in the place of the function before they are imported."""
     from anonkit.checks import number_utility, utility
     from anonkit.k_anonymity.search import importance, soft_labels

@@ -102,7 +102,7 @@ def test_trips_belong_to_riders_and_stay_in_the_city() -> None:
     assert str(pc.max(trips["clock"])) < "23:00:00"
 
 
-def test_a_home_is_told_by_two_trips_of_a_rider() -> None:
+def test_a_home_is_identified_by_two_trips_of_a_rider() -> None:
     """Starts of morning trips of one rider lie within 500 metres: what makes trips a risk is in the simulation."""
     trips = bicycle_trips(300, 1).to_pandas()
     early = trips[trips["clock"].astype(str) < "08:30:00"]
@@ -110,7 +110,7 @@ def test_a_home_is_told_by_two_trips_of_a_rider() -> None:
     assert (spread[spread["size"] > 3]["std"] * 111 < 0.5).mean() > 0.3
 
 
-def test_the_weight_of_a_respondent_tells_region_and_age() -> None:
+def test_the_weight_of_a_respondent_discloses_region_and_age() -> None:
     """One weight represents one region and one of three age groups: so it counts as a quasi-identifier."""
     frame = survey_respondents(5_000, 2).to_pandas()
     frame["region"] = frame["municipality"].str[:-3]

@@ -83,7 +83,7 @@ def test_a_stop_at_any_system_call_leaves_the_old_or_the_new(
 
 
 @pytest.mark.parametrize("stop", range(1, 12))
-def test_what_must_not_stand_beside_new_files_goes_with_the_old_ones(
+def test_what_must_not_be_beside_new_files_goes_with_the_old_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
 ) -> None:
     """After a stop at any system call and recovery, no old signature is beside new files."""

@@ -57,7 +57,7 @@ def failed(form: Any, rows: ReleasedTable) -> list[str]:
 
 
 @pytest.mark.parametrize("target", FORMS)
-def test_times_of_day_are_held(target: str, tmp_path: Path) -> None:
+def test_times_of_day_are_kept(target: str, tmp_path: Path) -> None:
     """Of any unit, the first and the last of a day, and missing ones; another time is found."""
     place, rows = written(tmp_path, pa.table(OF_DAY), target)
 

@@ -56,7 +56,7 @@ def test_columns_that_a_database_cannot_hold_are_refused_by_name(
 
 
 @pytest.mark.parametrize("target", [SQLITE, DUCKDB])
-def test_what_a_database_tells_apart_is_held(target: str, tmp_path: Path) -> None:
+def test_names_that_a_database_distinguishes_are_kept(target: str, tmp_path: Path) -> None:
     """Capitals beyond A to Z, 300 letters, quotes, points, blanks."""
     names = ["Ä", "ä", "x" * 300, 'q"u.o te', "select"]
     pq.write_table(pa.table([pa.array([1])] * 5, names=names), tmp_path / "release.parquet")

@@ -25,7 +25,7 @@ def test_runs_are_neighbours_nearly_equal_in_number(n_parts: int, runs: int) -> 
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_workers_read_while_they_are_asked_to(tmp_path: Path) -> None:
+def test_workers_read_while_they_are_requested_to(tmp_path: Path) -> None:
     """Several files, and nothing before or after, whatever happens."""
     parts = [tmp_path / "a", tmp_path / "b"]
     workers = Elsewhere()

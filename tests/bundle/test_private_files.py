@@ -106,7 +106,7 @@ def test_sweeping_touches_nothing_else(temporary: Path) -> None:
     assert everything(temporary) == before
 
 
-def test_no_room_for_private_files_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_space_for_private_files_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A temporary folder that is not there is an error of one line."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(EngineError, match="no private folder can be made among temporary files: No such") as caught:
@@ -114,7 +114,7 @@ def test_no_room_for_private_files_is_told(monkeypatch: pytest.MonkeyPatch, tmp_
     assert caught.value.__context__ is None
 
 
-def test_a_machine_without_room_for_temporary_files_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_space_for_temporary_files_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python finds no folder in which it could write a byte."""
 
     def nowhere() -> str:

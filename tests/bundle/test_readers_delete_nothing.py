@@ -199,7 +199,7 @@ def test_a_writer_deletes_no_folder_that_it_did_not_make(tmp_path: Path, dead: C
     assert (sent / "k.parquet").read_text() == "theirs"
 
 
-def test_without_a_home_records_stand_among_temporary_files(
+def test_without_a_home_records_are_among_temporary_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dead: Callable[[], None]
 ) -> None:
     """A user of a container may have none: the folder there is private, and one of somebody else is not believed."""

@@ -129,7 +129,7 @@ def test_a_release_in_memory_has_hashes_and_no_paths(small_customers: pa.Table) 
     assert set(document["sha256"]) == {"data", "params", "report", "page", "descriptor"}
 
 
-def test_a_dry_run_tells_the_claim_and_nothing_of_the_rows(small_customers: pa.Table) -> None:
+def test_a_dry_run_shows_the_claim_and_nothing_of_the_rows(small_customers: pa.Table) -> None:
     """No output depends on the figures; the claim was stated before the table was read."""
     document = _released(small_customers, dry_run=True).to_dict()
     assert (document["dry_run"], document["files"], document["sha256"]) == (True, None, None)

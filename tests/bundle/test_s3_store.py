@@ -64,13 +64,13 @@ def test_a_condition_is_met_or_nothing_is_put(bucket: S3Bucket) -> None:
     assert bucket.read("key") is None
 
 
-def test_a_put_whose_answer_was_lost_is_asked_for(bucket: S3Bucket) -> None:
+def test_a_put_whose_answer_was_lost_is_looked_up(bucket: S3Bucket) -> None:
     """The second try of one put finds its own object: that is no other release."""
     bucket.put_if("key", b"mine", None)
     bucket.put_if("key", b"mine", None)
 
 
-def test_a_store_that_refuses_or_is_not_there_is_told_in_our_words(
+def test_a_store_that_refuses_or_is_not_there_is_reported_in_our_words(
     bucket: S3Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither keys nor what the store says are quoted."""

@@ -348,7 +348,9 @@ def test_apply_and_reconstruct_refuse_files_that_were_changed(small_customers: p
         (tmp_path / name).write_bytes(content)
 
 
-def test_the_signature_tells_nothing_of_the_key_or_its_place(signed: anonkit.Release, keys: tuple[Path, Path]) -> None:
+def test_the_signature_discloses_nothing_of_the_key_or_its_place(
+    signed: anonkit.Release, keys: tuple[Path, Path]
+) -> None:
     """The envelope holds the public key's hash as a hint; no path, no private bytes, no time."""
     assert signed.place is not None
     envelope = json.loads(signed.place.file(SIGNATURE).read_text())

@@ -95,7 +95,7 @@ def test_memory_and_disk_hold_the_same(release: anonkit.Release, tmp_path: Path)
     assert anonkit.validate(saved).passed
 
 
-def test_the_owner_report_never_stands_beside_the_release(tmp_path: Path, small_customers: pa.Table) -> None:
+def test_the_owner_report_is_never_beside_the_release(tmp_path: Path, small_customers: pa.Table) -> None:
     """The folder that is handed out is refused before anything is read or written."""
     with pytest.raises(ParameterError, match="is the folder of the release"):
         anonkit.release(

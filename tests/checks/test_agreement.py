@@ -32,7 +32,7 @@ def test_a_check_of_the_source_that_says_otherwise_fails(change: dict[str, Any])
     assert not verified({**JOINT, **change}).passed
 
 
-def test_a_check_that_stands_twice_or_is_invented_fails() -> None:
+def test_a_check_that_occurs_twice_or_is_invented_fails() -> None:
     """Every check that is made is there once, as it comes out now."""
     assert verified().passed
     assert not verified(MADE.to_dict()).passed

@@ -298,7 +298,7 @@ def test_a_changed_entry_does_not_validate(
     assert set(_failed(output)) == {f"hash:{word}", "descriptor"}
 
 
-def test_an_entry_of_another_version_is_held_against_the_sentence(
+def test_an_entry_of_another_version_is_compared_with_the_sentence(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its layout may differ; the promise it states must not."""
@@ -342,7 +342,7 @@ def test_entries_are_signed_with_the_release(customers: pa.Table, tmp_path: Path
 
 
 @pytest.mark.untraced
-def test_commands_and_recipes_ask_for_entries_too(
+def test_commands_and_recipes_request_entries_too(
     customers: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """--emit with commas, `emit` in a recipe, and `apply`."""
@@ -378,7 +378,7 @@ def test_commands_and_recipes_ask_for_entries_too(
         Recipe.load("r.toml")
 
 
-def test_entries_can_be_added_to_a_release_that_stands_there(customers: pa.Table, tmp_path: Path) -> None:
+def test_entries_can_be_added_to_an_existing_release(customers: pa.Table, tmp_path: Path) -> None:
     """Byte for byte those it would have been made with; its data, params and report untouched; signed anew."""
     key = Ed25519PrivateKey.generate()
     output = tmp_path / "out.parquet"

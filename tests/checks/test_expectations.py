@@ -325,7 +325,7 @@ def test_an_import_never_ends_the_process_with_success() -> None:
     assert ("imported" in done.stdout) == (done.returncode == 0)
 
 
-def test_a_suite_asks_for_what_it_was_given() -> None:
+def test_a_suite_requires_what_it_was_given() -> None:
     """Without l or t neither is required; people are counted where the policy has them."""
     from anonkit.checks.expectations import suite_from
 
@@ -337,7 +337,7 @@ def test_a_suite_asks_for_what_it_was_given() -> None:
     assert suite_from(people, k=5).expectations[0].unit == "who"  # type: ignore[attr-defined]
 
 
-def test_the_go_ahead_of_an_earlier_run_never_stands(frame: pd.DataFrame, context: Any, tmp_path: Path) -> None:
+def test_the_go_ahead_of_an_earlier_run_never_counts(frame: pd.DataFrame, context: Any, tmp_path: Path) -> None:
     """It is written after a run in which everything holds, and gone after one in which something does not."""
     from anonkit.checks import expectations as ax
 

@@ -254,7 +254,7 @@ def test_a_text_file_is_read_once_and_its_types_stay(tmp_path: Path) -> None:
             assert given is table
 
 
-def test_lines_have_the_columns_that_were_asked_for_alone() -> None:
+def test_lines_have_the_requested_columns_alone() -> None:
     """Another one is named by no SQL."""
     with combined(_table(("Age", "age")), ["Age"]) as lines, pytest.raises(EngineError, match="recounting"):
         lines.column("age")

@@ -149,7 +149,7 @@ def test_a_file_that_lacks_a_column_is_refused(method: str, released: Released) 
 @pytest.mark.parametrize(
     ("method", "error"), [("mondrian", EngineError), ("ppnb", EngineError), ("dp-nb", ReleaseFormatError)]
 )
-def test_a_file_that_cannot_be_read_is_told(
+def test_a_file_that_cannot_be_read_is_reported(
     method: str, error: type[Exception], released: Released, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the worker that was given it: a footer is left, and its rows are nothing."""

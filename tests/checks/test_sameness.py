@@ -30,7 +30,7 @@ def test_what_is_no_count_is_refused(value: object) -> None:
         counted(value)
 
 
-def test_counts_and_names_are_read_as_they_stand() -> None:
+def test_counts_and_names_are_read_as_they_are() -> None:
     """Zero is a count; a name that occurs three times is two too many."""
     assert counted(0) == 0
     assert repeated(["a", "b", "a", "a"]) == 2

@@ -31,7 +31,7 @@ def test_scans_side_by_side_see_their_own_tables() -> None:
         assert other.execute(tables).fetchone() == (0,)
 
 
-def test_a_file_is_read_as_it_stands_now(tmp_path: Path) -> None:
+def test_a_file_is_read_as_it_is_now(tmp_path: Path) -> None:
     """A file of the same name, size and time with other cells is no file that was read before."""
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"n": [1, 2, 3]}), path, compression="none", use_dictionary=False)
@@ -54,7 +54,7 @@ def test_a_failed_scan_leaves_no_trace(tmp_path: Path) -> None:
     assert _sum(pa.table({"n": [5]})) == 5
 
 
-def test_want_of_memory_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_want_of_memory_is_reported_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     """A count for which memory and temporary files do not do says so, and not that a column is missing."""
     monkeypatch.setattr("anonkit.checks.table_scans._MEMORY", "1MB")
     monkeypatch.setattr("anonkit.checks.table_scans._OPEN", {})

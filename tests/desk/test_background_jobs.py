@@ -123,7 +123,7 @@ def test_results_that_cannot_be_read_are_a_failure(jobs: Jobs, monkeypatch: pyte
     assert "Ada" not in job.message
 
 
-def test_changes_are_told() -> None:
+def test_changes_are_reported() -> None:
     """From another thread, when a job begins and when it ends."""
     told: list[str] = []
     jobs = Jobs(lambda: told.append(threading.current_thread().name))

@@ -243,7 +243,7 @@ def test_a_file_is_named_by_its_handle_alone(sits_at: Callable[..., Visitor], ta
 
 
 @pytest.mark.slow
-def test_two_releases_stand_side_by_side(
+def test_two_releases_are_side_by_side(
     sits_at: Callable[..., Visitor], table: Path, declared: Path, tmp_path: Path
 ) -> None:
     """As soon as each is there; the one that is taken is the one that is decided."""

@@ -93,7 +93,7 @@ def _found(phrase: str, texts: Iterable[tuple[str, str]]) -> list[str]:
 
 
 @pytest.mark.parametrize("texts", [_pages, _messages], ids=["pages", "messages"])
-def test_no_reader_meets_a_word_of_the_house(texts: Callable[[], Iterator[tuple[str, str]]]) -> None:
+def test_no_reader_meets_a_private_word(texts: Callable[[], Iterator[tuple[str, str]]]) -> None:
     """README and docs but for code blocks; messages, hints, helps, reports and their templates."""
     read = list(texts())
     assert {phrase: found for phrase in BANNED if (found := _found(phrase, read))} == {}, f"say: {BANNED}"

@@ -87,7 +87,7 @@ def test_the_page_is_what_the_docstrings_say(reference: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("module", INSTALLED)
-def test_every_public_name_stands_in_the_page_with_its_parameters_and_members(
+def test_every_public_name_is_in_the_page_with_its_parameters_and_members(
     module: str, sections: dict[str, str]
 ) -> None:
     """As Python sees them when the module is imported, not as the script reads them; methods' are on their pages."""
@@ -112,7 +112,7 @@ def _is_member(value: object) -> bool:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_every_step_for_a_pipeline_stands_in_the_page(tool: str, repository: Path, sections: dict[str, str]) -> None:
+def test_every_step_for_a_pipeline_is_in_the_page(tool: str, repository: Path, sections: dict[str, str]) -> None:
     """Tools that are not installed here are read from their modules."""
     text = (repository / "anonkit" / "integrations" / f"{tool}.py").read_text(encoding="utf-8")
     names = re.findall(r"^(?:def|class) ([A-Za-z]\w*)", text, flags=re.MULTILINE)

@@ -113,7 +113,7 @@ def test_leap_days_and_days_before_1900_are_days_like_others(day: date) -> None:
 
 
 @pytest.mark.parametrize("levels", [(), ("week",), ("year", "month"), ("month", "month"), ("hour",)])
-def test_levels_are_known_and_stand_finest_first(levels: tuple[str, ...]) -> None:
+def test_levels_are_known_and_are_finest_first(levels: tuple[str, ...]) -> None:
     """None, one that dates do not have, the wrong order, one twice."""
     with pytest.raises(ParameterError, match="levels"):
         CalendarParts(kind=CalendarKind.DATE, levels=levels)

@@ -99,7 +99,7 @@ def test_numbers_are_clamped_and_texts_among_them_are_missing(array: pa.Array) -
     assert np.array_equal(numbers_of_cells(_batch(array), "c", (0, 4)), [1, np.nan, 0, 4], equal_nan=True)
 
 
-def test_whole_numbers_beyond_floats_are_rounded() -> None:
+def test_integers_beyond_floats_are_rounded() -> None:
     """A number of 19 digits is a number all the same, and no error quotes it."""
     array = pa.array([2**63 - 1, None, -(2**63), 2**53 + 1])
     assert numbers_of_cells(_batch(array), "c", None).tolist()[::2] == [2.0**63, -(2.0**63)]

@@ -81,7 +81,7 @@ def test_a_key_is_its_own_key(text: str) -> None:
     assert key_of_text(f" {text}\t") == key
 
 
-def test_texts_are_told_apart_by_their_letters() -> None:
+def test_texts_are_distinguished_by_their_letters() -> None:
     """Only blanks at the ends and compatibility forms do not matter; blanks alone are nobody."""
     assert key_of_text(" a b ") == "a b"
     assert key_of_text("ｘ７") == "x7"

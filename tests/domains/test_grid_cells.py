@@ -51,7 +51,7 @@ def test_what_is_no_cell_has_no_number(index: int) -> None:
 
 
 @pytest.mark.parametrize("resolutions", [(), (16,), (3, 5), (5, 5), (-1,)])
-def test_resolutions_stand_finest_first(resolutions: tuple[int, ...]) -> None:
+def test_resolutions_are_finest_first(resolutions: tuple[int, ...]) -> None:
     """From 15 to 0, each once."""
     with pytest.raises(ParameterError, match="resolutions"):
         GridParts(resolutions=resolutions)

@@ -235,7 +235,7 @@ def test_one_cell_settles_the_others(settling: str) -> None:
         ("case_id", [f"{20200101 + at}" for at in range(28)], False),
     ],
 )
-def test_whole_numbers_are_days_where_all_cells_are(name: str, cells: list[Any], found: bool) -> None:
+def test_integers_are_days_where_all_cells_are(name: str, cells: list[Any], found: bool) -> None:
     """Integer columns of any type are days where all cells are; a key that begins with a year stays a key."""
     assert bool(_found(pa.table({name: cells})).columns) is found
 
@@ -331,7 +331,7 @@ def test_pandas_missing_cells_stay_missing() -> None:
     assert not _found(pa.table({"x": pa.array([None] * 5, pa.string())})).columns
 
 
-def test_a_draft_declares_what_is_found_and_asks_what_is_not(tmp_path: Path) -> None:
+def test_a_draft_declares_what_is_found_and_has_questions_on_the_rest(tmp_path: Path) -> None:
     """The draft loads as it is, and a release by it reads the cells as one without it does."""
     table = _written().append_column("two", [["1,234", "5,678"] * 16])
     draft = anonkit.draft_policy(table)

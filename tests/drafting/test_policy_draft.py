@@ -330,7 +330,7 @@ def test_a_letter_for_missing_is_proposed_at_any_share(engine: Engine, count: in
     ("cells", "codes"),
     [([0, 1] * 100, True), ([1, 2, 3, 4, 5] * 40, True), (list(range(20)) * 10, False), ([0.5, 1.5] * 100, False)],
 )
-def test_few_whole_numbers_are_proposed_as_categories(engine: Engine, cells: list[float], codes: bool) -> None:
+def test_few_integers_are_proposed_as_categories(engine: Engine, cells: list[float], codes: bool) -> None:
     """As comments, with the reason: the draft as it is changes nothing, and uncommented it is a policy."""
     table = pa.table({"grade": cells, "y": ["a", "b"] * 100})
     text = draft_policy(table, engine=engine)
@@ -353,7 +353,7 @@ def test_an_engine_that_was_given_stays_open(engine: Engine) -> None:
     assert draft_policy(table, engine=engine) == draft_policy(table) == draft_policy(table, engine=engine)
 
 
-def test_progress_is_told_as_shares(engine: Engine) -> None:
+def test_progress_is_reported_as_shares(engine: Engine) -> None:
     """Every step reports shares from 0 up to less than 1, ascending."""
     told: dict[str, list[float]] = {}
     draft_policy(

@@ -61,7 +61,7 @@ def test_a_declared_identifier_counts_by_its_name(engine: Engine) -> None:
     assert [each.kind for each in repeating_identifiers(profiles, declared={"member"})] == [Kind.KEY]
 
 
-def test_what_stands_in_one_row_each_does_not_repeat(engine: Engine) -> None:
+def test_what_occurs_in_one_row_each_does_not_repeat(engine: Engine) -> None:
     """Row numbers identify the person no better than the row does."""
     source = engine.scan(pa.table({"row": list(range(300))}), Policy())
     (profile,) = profiles_of(source, ["row"], engine)

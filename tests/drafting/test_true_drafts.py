@@ -33,7 +33,7 @@ def test_a_draft_names_options_as_people_type_them(tmp_path: Path) -> None:
     assert not {"\ufdd0", "\ufdd1", "\ufdd2"} & set(draft)
 
 
-def test_no_draft_denies_what_the_cells_tell() -> None:
+def test_no_draft_denies_what_the_cells_show() -> None:
     """Days from 13 on show which number is the day: the draft has a question, and claims nothing."""
     assert "no cell tells" not in draft_policy(BORN)
 

@@ -138,7 +138,7 @@ def test_without_domains_from_data_nothing_is_judged_under_differential_privacy(
 
 
 @pytest.mark.parametrize("method", ["rr", "dp-nb", "dp-forest"])
-def test_the_claim_says_that_identifiers_were_told_by_their_cells(tmp_path: Path, method: str) -> None:
+def test_the_claim_says_that_identifiers_were_found_by_their_cells(tmp_path: Path, method: str) -> None:
     """Under differential privacy what is left out because of cells is a condition: in statement, report and params."""
     release = anonkit.release(table(**marked_columns()), method=method, epsilon=4.0, domains_from_data=True)
 
@@ -171,7 +171,7 @@ def test_nearly_unique_measurements_stay_and_are_pointed_out() -> None:
     assert any('income = { role = "identifier" }' in note for note in release.report["notes"])
 
 
-def test_under_differential_privacy_no_note_tells_how_unique_a_column_is() -> None:
+def test_under_differential_privacy_no_note_shows_how_unique_a_column_is() -> None:
     """Only what the conditions of the claim name is said of the cells: a measurement is not pointed out."""
     r = random.Random(2)
     rows = table(income=[round(r.lognormvariate(10, 1), 2) for _ in range(ROWS)])

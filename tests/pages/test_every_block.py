@@ -218,7 +218,7 @@ def test_files_are_named_by_title_or_first_line() -> None:
     assert [block.file for block in blocks_in(text, "a.md")] == ["policy.toml", "models/a.py", "x.toml", None, None]
 
 
-def test_blocks_that_begin_alike_are_told_apart() -> None:
+def test_blocks_that_begin_alike_are_distinguished() -> None:
     """The second one has a number; a fence that stays open is an error."""
     assert [one.key for one in blocks_in("```sh\nls\n```\n```sh\nls\n```\n", "a.md")] == ["ls", "ls #2"]
     with pytest.raises(ValueError, match=r"a\.md:1"):

@@ -149,7 +149,7 @@ def test_the_column_may_say_that_all_are_read_so(said: str, tmp_path: Path) -> N
     assert again.report["rows"]["out"] == N
 
 
-def test_the_next_batch_is_held_to_the_same_share(tmp_path: Path) -> None:
+def test_the_next_batch_has_the_same_limit(tmp_path: Path) -> None:
     """Read by the params of the release; the share that the column declares goes with them."""
     policy = _policy(tmp_path, "age = { bounds = [0, 99], accept_outside = 0.1 }")
     made = _released(_csv(_cells("bounds", "500", 20), tmp_path), policy, output=tmp_path / "out.parquet")
@@ -208,7 +208,7 @@ def test_what_says_nothing_is_refused(given: dict[str, Any], why: str) -> None:
         Column(name="age", **given)
 
 
-def test_places_are_held_to_it_too() -> None:
+def test_the_limit_is_on_places_too() -> None:
     """Pairs of coordinates beyond the box; what is no coordinate refuses the table, as ever."""
     home = {"latitude": "lat", "longitude": "lon", "box": [48.0, 11.0, 49.0, 12.0]}
     policy = Policy.from_dict({"columns": {"pay": {"role": "insensitive"}}, "places": {"home": home}})

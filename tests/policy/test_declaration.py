@@ -201,7 +201,7 @@ def test_columns_may_come_from_any_iterable() -> None:
     assert Policy().with_roles(identifiers=iter(("a", "b"))).names(Role.IDENTIFIER) == ("a", "b")
 
 
-def test_who_has_no_target_is_told_how_to_do_without() -> None:
+def test_an_error_without_a_target_names_the_way_to_do_without() -> None:
     """Every method that needs a target names the remedy, with or without a table."""
     declared = Policy(columns={"x": Column(name="x", categories=("a", "b"))})
     for refuse in (lambda: declared.resolve(["x"]), lambda: public_domains(declared, target_required=True)):

@@ -109,7 +109,7 @@ def test_people_are_said_where_people_are_counted() -> None:
     assert "picks the right person" in text
 
 
-def test_an_audit_stands_on_it() -> None:
+def test_an_audit_is_on_the_page() -> None:
     """Its attacks are shown, and the largest risk is the one that was measured."""
     attack = {
         "n_attacks": 100, "attack_rate": 0.5, "control_rate": 0.1, "risk": 0.44, "ci": [0.3, 0.6], "verdict": "risk",
@@ -197,7 +197,7 @@ def _left_out_and_prediction() -> dict[str, Any]:
     return {"rows_left_out": left_out, "prediction_for_all_rows": prediction}
 
 
-def test_rows_left_out_and_prediction_stand_side_by_side() -> None:
+def test_rows_left_out_and_prediction_are_side_by_side() -> None:
     """Classes with their counts, one of few rows without its name; source, release and difference with intervals."""
     owner = _owner(**_left_out_and_prediction(), utility_of_source={"x": 1})
 

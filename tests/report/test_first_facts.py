@@ -105,7 +105,7 @@ def test_columns_released_unchanged_are_named() -> None:
     ]
 
 
-def test_usefulness_stands_beside_guessing() -> None:
+def test_usefulness_is_beside_guessing() -> None:
     """Each score has what guessing reaches."""
     scores = {"auc": 0.87, "accuracy": 0.84, "majority": 0.76, "ci": {"auc": [0.86, 0.88]}}
     report = _k_anonymous(details={"utility": {"prediction_of_target": scores}})

@@ -127,7 +127,7 @@ def test_a_wide_table_shows_some_of_its_columns(tmp_path: Path, release: anonkit
     assert "c20" not in wide._repr_html_()
 
 
-def test_data_that_cannot_be_read_are_told(tmp_path: Path, release: anonkit.Release) -> None:
+def test_data_that_cannot_be_read_are_reported(tmp_path: Path, release: anonkit.Release) -> None:
     """Absent or damaged: the piece says so and shows the report all the same, and no error of a parser."""
     damaged = release.save(tmp_path / "out.parquet")
     (tmp_path / "out.parquet").write_bytes(b"PAR1 PLANTED PAR1")

@@ -344,7 +344,7 @@ def test_epsilon_is_rounded_up() -> None:
     assert "× 4.95" in text  # exp(1.59861...) is 4.9461
 
 
-def test_delta_is_told_instead_of_the_factor() -> None:
+def test_delta_is_stated_instead_of_the_factor() -> None:
     """With a delta no factor bounds every outcome, so none is shown."""
     text = _page(_central()).text
 
@@ -352,7 +352,7 @@ def test_delta_is_told_instead_of_the_factor() -> None:
     assert "×" not in text
 
 
-def test_it_is_told_who_vouches_for_the_domains() -> None:
+def test_the_page_names_who_vouches_for_the_domains() -> None:
     """A private release names the person, or says in red that there is none."""
     assert "J. Doe, Data Protection" in _page(_local()).text
     assert "nobody is named. The promise holds only if" in _page(_local(domains_declared_by=None)).text
@@ -366,7 +366,7 @@ def test_one_value_in_a_class_is_pointed_out() -> None:
     assert "every row with a value has the same value of income" not in text
 
 
-def test_people_are_told_apart_from_rows() -> None:
+def test_people_are_distinguished_from_rows() -> None:
     """With a declared unit column the page counts people: classes, risks, the chart and its table."""
     report = _k_anonymous()
     assert "people in the smallest class" not in _page(report).text
@@ -412,7 +412,7 @@ def test_importances_are_drawn_in_order_and_capped() -> None:
     assert "5 less important columns" in page
 
 
-def test_nothing_is_drawn_of_what_is_not_told() -> None:
+def test_nothing_is_plotted_of_what_is_not_published() -> None:
     """Without importances there is no chart, without a budget no budget, without classes no histogram."""
     text = _page(_none()).text
 

@@ -54,7 +54,7 @@ def test_a_release_in_memory_has_no_name_yet(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["NAME", "<b>&amp;", "é"])
-def test_any_name_of_files_stands_on_the_page(name: str, tmp_path: Path) -> None:
+def test_any_name_of_files_is_on_the_page(name: str, tmp_path: Path) -> None:
     """Escaped, and read back by the check of the page; a page with a path for a name is none of its report."""
     place = tmp_path / f"{name}.parquet"
     anonkit.release(

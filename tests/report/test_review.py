@@ -116,7 +116,7 @@ def test_an_audit_never_lowers_a_counted_risk(reports: dict[str, Any], verdict: 
 
 
 @pytest.mark.parametrize(("claimed", "words_"), [(1.0, "1 is claimed"), ("inf", "no bound is claimed")])
-def test_the_lower_bound_stands_beside_its_claim(claimed: float | str, words_: str) -> None:
+def test_the_lower_bound_is_beside_its_claim(claimed: float | str, words_: str) -> None:
     """And its verdict."""
     loss = {"claimed": claimed, "lower_bound": 0.25, "verdict": "below the claim"}
     assert risks(NONE, audit(epsilon=loss))[-1] == f"ε is at least 0.25 (95% confidence), {words_}: below the claim."
@@ -130,7 +130,7 @@ def test_without_an_audit_nothing_is_made_up(reports: dict[str, Any]) -> None:
     assert attack_rows(None) == []
 
 
-def test_the_ledger_and_the_release_before_are_told(reports: dict[str, Any]) -> None:
+def test_the_ledger_and_the_release_before_are_described(reports: dict[str, Any]) -> None:
     """An infinite sum is no bound; a release that is booked without a name, or not at all, says nothing of others."""
     before = {"method": "rr", "kind": "local-dp", "created": "2026-01-02T03:04:05+00:00", "epsilon": 1.0}
     row = {"neighbours": "replaced", "unit": None}

@@ -72,7 +72,7 @@ def test_records_of_one_name_are_all_shown() -> None:
     assert [row["value"] for row in rows] == ["1", "2", "3"]
 
 
-def test_suppression_stands_on_one_line() -> None:
+def test_suppression_is_on_one_line() -> None:
     """Number, share and limit of the suppressed rows are read together; other counts follow."""
     rows = {
         "dropped_missing": 2,

@@ -168,7 +168,7 @@ def test_checks_are_said_in_words(name: str, words: tuple[str, str]) -> None:
     assert check_words(name) == words
 
 
-def test_checks_that_passed_alike_are_told_once() -> None:
+def test_checks_that_passed_alike_are_stated_once() -> None:
     """One line for all columns that passed; a column that failed keeps a line of its own, and no figure is lost."""
     domain = {"passed": True, "observed": 0, "required": 0}
     checks = [
@@ -257,7 +257,7 @@ def test_delta_is_compared_with_those_who_are_protected() -> None:
     assert people[0] == "δ = 0.001 is not far below one in 167 people, which the table has about:"
 
 
-def test_a_reviewer_is_asked_how_many_are_in_the_table() -> None:
+def test_a_reviewer_has_to_answer_how_many_are_in_the_table() -> None:
     """No release under noise states it, so nothing else is stated on a small delta."""
     asked = "The table has 10,000,000 {} at most: δ = 1e-09 is then far below one in their number."
     assert most_words(_report(1e-9, 10)) == asked.format("rows")

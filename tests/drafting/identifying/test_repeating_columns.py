@@ -70,7 +70,7 @@ def test_at_most_two_of_200_harmless_columns_are_taken(engine: Engine, generator
 
 
 @pytest.mark.parametrize("generator", GENERATORS)
-def test_cells_alone_tell_all_but_bare_numbers(engine: Engine, generator: str) -> None:
+def test_cells_alone_identify_all_but_bare_numbers(engine: Engine, generator: str) -> None:
     """A declared column has no say in it: its cells have the form of identifiers, whatever it is called."""
     found = {}
     for at, (kind, (_, draw)) in enumerate(GENERATORS[generator].IDENTIFYING.items()):

@@ -50,7 +50,7 @@ def test_a_folder_above_a_lake_table_is_refused(tmp_path: Path, mark: str) -> No
         LocalEngine().scan(tmp_path / "all", Policy())
 
 
-def test_a_plain_folder_is_read_whatever_stands_beside_it(tmp_path: Path) -> None:
+def test_a_plain_folder_is_read_with_any_files_beside_it(tmp_path: Path) -> None:
     """Markers of Spark and a folder called metadata mean nothing; neither does a lake table next to it."""
     lake_table(tmp_path / "people", "_delta_log/0.json")
     plain = tmp_path / "plain"

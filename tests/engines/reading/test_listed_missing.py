@@ -112,7 +112,7 @@ def test_listed_texts_are_missing_and_the_rest_is_typed_as_in_csv(source: str, t
 
 
 @pytest.mark.parametrize("first", ["words", "numbers"])
-def test_parts_of_a_file_that_hold_listed_texts_alone_tell_no_type(first: str, tmp_path: Path) -> None:
+def test_parts_of_a_file_that_hold_listed_texts_alone_show_no_type(first: str, tmp_path: Path) -> None:
     """Words in one part of a JSON Lines file, numbers in the next, in either order."""
     parts = {"words": '{"a":"N","b":"x"}\n' * 40, "numbers": '{"a":7,"b":"x"}\n' * 40}
     order = sorted(parts, reverse=first == "words")

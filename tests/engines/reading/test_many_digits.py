@@ -95,7 +95,7 @@ def test_a_declared_form_of_many_digits_is_refused(tmp_path: Path) -> None:
     _released(path, "quasi_identifier", decimal=",")
 
 
-def test_noise_is_not_told_of_digits(tmp_path: Path) -> None:
+def test_methods_with_noise_report_no_digits(tmp_path: Path) -> None:
     """No cell decides there: the same columns are released, whatever one cell is."""
     policy = Policy.from_dict({"columns": {"q": {"bounds": [0, 2e9]}, "z": {"bounds": [0, 40]}}})
     for cells in (EXACT, [f"{10**25}.{'3' * 25}", *EXACT[1:]]):

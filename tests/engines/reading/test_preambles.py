@@ -73,7 +73,7 @@ def test_a_header_behind_a_mark_is_the_header(tmp_path: Path, mark: str) -> None
     assert _read(path, by_cell=True, skip_rows=0)[:2] == (list(NAMES), ROWS)
 
 
-def test_a_mark_that_may_be_either_is_asked_about(tmp_path: Path) -> None:
+def test_a_mark_that_may_be_either_needs_a_choice(tmp_path: Path) -> None:
     """Both answers are lines of the command."""
     path = tmp_path / "t.csv"
     path.write_text("# a,b\nname,kind\nAnn,x\nBo,y\n")

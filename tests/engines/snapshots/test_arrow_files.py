@@ -50,7 +50,7 @@ def test_a_file_or_a_stream_gives_what_was_written(
     assert pa.types.is_dictionary(table.schema.field("sex").type)
 
 
-def test_feather_is_read_and_its_first_version_told(tmp_path: Path, read: Any) -> None:
+def test_feather_is_read_and_its_first_version_refused(tmp_path: Path, read: Any) -> None:
     """Feather of version 2 is Arrow IPC; version 1 is refused with what to do."""
     path = tmp_path / "in.feather"
     pyarrow.feather.write_feather(TABLE, str(path))
@@ -62,7 +62,7 @@ def test_feather_is_read_and_its_first_version_told(tmp_path: Path, read: Any) -
 
 @pytest.mark.parametrize("kind", ["file", "stream"])
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.8])
-def test_a_file_cut_short_is_told_without_its_cells(tmp_path: Path, read: Any, kind: str, share: float) -> None:
+def test_a_file_cut_short_is_reported_without_its_cells(tmp_path: Path, read: Any, kind: str, share: float) -> None:
     """Lost batches are no smaller table."""
     path = _written(tmp_path / "in.arrow", kind, None)
     whole = path.read_bytes()

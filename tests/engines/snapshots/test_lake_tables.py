@@ -62,7 +62,7 @@ def test_rows_that_a_deletion_vector_names_are_not_read(tmp_path: Path, renamed:
     assert _rows(read(folder)) == [(0, 30), (1, 41), (3, 50), (5, 30)]
 
 
-def test_a_delta_table_that_asks_for_more_is_refused(tmp_path: Path) -> None:
+def test_a_delta_table_that_requires_more_is_refused(tmp_path: Path) -> None:
     """A feature that readers must know and this one does not may be what deletes a person."""
     folder = delta_with_vector(tmp_path / "people", PEOPLE, [2, 4], "rowsByMoonlight")
     with pytest.raises(SourceError, match=r"rowsByMoonlight|not have a readable table|has no readable table"):

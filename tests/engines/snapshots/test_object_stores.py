@@ -82,7 +82,7 @@ def test_objects_folders_and_patterns_are_read(bucket: Any) -> None:
         ("s3://people/all.csv?colour=red", "not known .colour."),
     ],
 )
-def test_what_is_not_there_is_told(bucket: Any, place: str, said: str | None) -> None:
+def test_what_is_not_there_is_reported(bucket: Any, place: str, said: str | None) -> None:
     """No such object, no such bucket, nothing that matches, files that are no one table."""
     if said is None:
         assert read(place, format="csv").num_rows == 2000
@@ -160,7 +160,7 @@ def test_a_key_that_the_store_does_not_know_is_refused(bucket: Any, monkeypatch:
     monkeypatch.undo()
 
 
-def test_a_store_that_is_not_there_is_told(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_is_not_there_is_reported(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key in the address is used, and never shown."""
     assert read("s3://owner:a-wrong-secret@people/all.csv").num_rows == 2000
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")

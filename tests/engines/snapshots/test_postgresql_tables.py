@@ -164,7 +164,7 @@ def test_no_other_statement_is_carried_out(server: Server, query: str, said: str
         (lambda a, s: f"{a}&nonsense=1", "not well-formed"),
     ],
 )
-def test_why_a_server_is_not_read_is_told(server: Server, edit: object, said: str) -> None:
+def test_why_a_server_is_not_read_is_reported(server: Server, edit: object, said: str) -> None:
     """Bad credentials, no database, no server, no encryption, no such setting: one line each, without the password."""
     with pytest.raises(SourceError, match=said) as caught:
         read(edit(_at(server, "live.user"), server))  # type: ignore[operator]
@@ -264,7 +264,7 @@ def test_an_address_shows_no_password(server: Server) -> None:
 
 
 @pytest.mark.parametrize("how", [{}, {"query": "SELECT 1 AS a", "table": "people"}])
-def test_a_table_or_a_query_is_asked_for(server: Server, how: dict[str, str]) -> None:
+def test_a_table_or_a_query_is_required(server: Server, how: dict[str, str]) -> None:
     """Neither is refused, and so are both."""
     table = how.pop("table", None)
     with pytest.raises(ParameterError, match=r"names (no|more than one) table"):

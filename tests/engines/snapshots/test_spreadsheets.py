@@ -128,7 +128,7 @@ def test_a_sheet_is_named_or_is_the_only_one(tmp_path: Path, read: Any) -> None:
     assert "Visits" in str(refused.value)
 
 
-def test_names_stand_in_the_row_that_was_named(tmp_path: Path, read: Any) -> None:
+def test_names_are_in_the_row_that_was_named(tmp_path: Path, read: Any) -> None:
     """Without a row it is the first that is not empty; rows count as the sheet shows them; rows above are left out."""
     path = workbook(tmp_path / "in.xlsx", [["Report of 2020", None], ["age", "zip"], [31, "x"]], first_row=2)
     plain = workbook(tmp_path / "plain.xlsx", [["age", "zip"], [31, "x"]], first_row=2)

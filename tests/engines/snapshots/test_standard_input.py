@@ -132,7 +132,7 @@ def test_what_is_no_pipe_or_no_format_is_refused(read: Any, pipe: Any, monkeypat
     ],
     ids=["empty", "cell", "bytes", "gzip", "parquet", "excel", "arrow", "sav", "jsonl"],
 )
-def test_a_table_that_was_lost_midway_is_told_without_its_cells(
+def test_a_table_that_was_lost_midway_is_reported_without_its_cells(
     read: Any, pipe: Any, scratch: Path, raw: bytes, form: str, says: str
 ) -> None:
     """The message describes the format, by the name of the pipe and not of its private copy; the copy is gone."""

@@ -174,7 +174,7 @@ def test_rows_do_not_come_over_an_open_line(web: Web, place: str) -> None:
             read(place)
 
 
-def test_a_server_that_is_not_there_is_told(web: Web) -> None:
+def test_a_server_that_is_not_there_is_reported(web: Web) -> None:
     """No server, and no such host."""
     for place in ("http://127.0.0.1:9/people.csv", "https://nowhere.invalid/people.csv"):
         with pytest.raises(SourceError, match="cannot be reached"):
