@@ -17,7 +17,7 @@ from anonkit.checks.table_scans import combined
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check
 
-CHECK = "means"
+CHECK = "means_stated"
 _RULES = {"digits": 2, "p_percent": 10, "dominance": 80, "near_end": 0.1}
 _JUST_ABOVE = Decimal("1.1")
 """A distance just above a power of ten may have been rounded up to it, and then has a digit more."""

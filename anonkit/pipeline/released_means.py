@@ -66,6 +66,6 @@ def means_notes(block: Mapping[str, Any]) -> list[str]:
         if without:
             notes.append(
                 f"Means of {name}: {without:,} of {counts['classes']:,} groups show the middle of their interval, or "
-                "nothing where it is open, since their mean would tell of one member, or is the middle."
+                "nothing where it is open, since their mean would disclose a member's number, or is the middle."
             )
     return notes

@@ -222,6 +222,7 @@ _CHECKS = {
     "bounds": ("Bounds of ‘{}’ that its labels contradict", "exactly"),
     "bound_names": ("Names of bounds that belong to two columns", "exactly"),
     "means": ("Means of ‘{}’ that no class of its bounds can have", "exactly"),
+    "means_stated": ("Statements on means that contradict each other", "exactly"),
     "means_counted": ("Statements of the number of means that the rows contradict", "exactly"),
     "cells": ("Cells of ‘{}’ that are bounds of no label", "exactly"),
     "bound_classes": ("Smallest class of the file with bounds, and of its labels", ""),

@@ -28,8 +28,8 @@ def tables() -> Iterator[tuple[str, pa.Table, str]]:
         yield name, csv.read_csv(DATA / file).drop_columns(["fnlwgt"]), "income"
     yield "breast cancer", _cancer(), "Class"
     yield "simulated customers", simulated_table("customers", 10_000, 1).drop_columns(["customer_id"]), "customer_value"
-    yield "simulated respondents", _whole(simulated_table("respondents", 10_000, 1)), "life_satisfaction"
-    yield "simulated patients", _whole(simulated_table("patients", 10_000, 1)), "sex"
+    yield "simulated respondents", _whole(simulated_table("respondents", 10_000, 1)), "health"
+    yield "simulated visits", _whole(simulated_table("visits", 10_000, 1)), "readmitted"
 
 
 def _cancer() -> pa.Table:

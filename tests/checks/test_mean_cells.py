@@ -50,7 +50,7 @@ def test_a_true_release_validates(true: Files, tmp_path: Path) -> None:
     data = forged(true, lambda files: None, tmp_path)
     assert verdict(data) == (0, ())
     checks = {check.name for check in anonkit.validate(data).checks}
-    assert {"means", "means:age", "means:pay", "means_counted", "bounds:age"} <= checks
+    assert {"means_stated", "means:age", "means:pay", "means_counted", "bounds:age"} <= checks
     assert {"age_mean", "pay_mean"} <= set(true.table.column_names)
     assert true.params["bounds"]["pay"]["step"] == 5
 
@@ -91,13 +91,13 @@ FORGERIES: dict[str, tuple[Edit, str]] = {
     "not a number": (on("age", lambda numbers: [float("nan")] * len(numbers)), "means:age"),
     "a promise without means": (
         stated_anew(lambda files: files.report["guarantee"]["parameters"].pop("means")),
-        "means",
+        "means_stated",
     ),
-    "another rule": (at("params", "means", "p_percent", to=1), "means"),
-    "no rules": (lambda files: files.params.pop("means"), "means"),
+    "another rule": (at("params", "means", "p_percent", to=1), "means_stated"),
+    "no rules": (lambda files: files.params.pop("means"), "means_stated"),
     "one column without a mean": (lambda files: files.params["bounds"]["age"].pop("mean"), "bounds:age"),
-    "one open column without a mean": (lambda files: files.params["bounds"]["pay"].pop("mean"), "means"),
-    "a step of nothing": (at("params", "bounds", "pay", "step", to=0), "means"),
+    "one open column without a mean": (lambda files: files.params["bounds"]["pay"].pop("mean"), "means_stated"),
+    "a step of nothing": (at("params", "bounds", "pay", "step", to=0), "means_stated"),
     "integers": (cells("age_mean", lambda column: column.cast(pa.int64(), safe=False)), "bounds:age"),
     "no column": (at("params", "bounds", "age", "mean", to="gone"), "bounds:age"),
     "fewer middles": (at("report", "means", "columns", "age", "middle", to=lambda count: count + 1), "means_counted"),
