@@ -179,6 +179,18 @@ def test_what_cannot_show_means_is_refused(how: dict[str, Any], reason: str, tmp
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("spark")
+def test_spark_computes_the_same_means(tmp_path: Path) -> None:
+    """Means do not depend on the engine, in one file and in a folder that workers write and read."""
+    pq.write_table(TABLE, tmp_path / "in.parquet")
+    local = ask(tmp_path / "local.parquet")
+    for name, how in (("one", {}), ("parts", {"part_rows": 150})):
+        spark = ask(tmp_path / f"{name}.parquet", tmp_path / "in.parquet", engine="spark", **how)
+        assert sorted(map(str, spark.to_arrow().to_pylist())) == sorted(map(str, local.to_arrow().to_pylist()))
+        assert anonkit.validate(spark).passed
+
+
 # --- several releases ------------------------------------------------------------------------------------------------
 
 
