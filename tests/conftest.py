@@ -70,7 +70,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def _measured(config: pytest.Config, path: Path) -> bool:
     """Return whether the other part of the gate measures the code at a path."""
-    return any(path.is_relative_to(REPOSITORY / room) for room in config.getoption("--measured-elsewhere"))
+    return any(path.is_relative_to(REPOSITORY / measured) for measured in config.getoption("--measured-elsewhere"))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -17,7 +17,7 @@ from anonkit.errors import EngineError
 
 
 class Killed(BaseException):
-    """The process is no more: whoever cleans up after it is killed too."""
+    """The process is no more: anyone who cleans up after it is killed too."""
 
 
 def _killed() -> None:

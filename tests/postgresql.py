@@ -36,7 +36,7 @@ class Server:
     @classmethod
     def start(cls, *, certificate: bool = False) -> Server:
         """Make a cluster and start it; passwords are requested on every connection."""
-        # not below a test's folder, which another user may not enter, and whose path a socket's name has no room for
+        # not below a test's folder, which another user may not enter, and whose path is too long for a socket's name
         folder = Path(tempfile.mkdtemp(prefix="anonkit-pg-"))
         server = cls(folder, _free_port())
         if os.geteuid() == 0:
@@ -104,7 +104,7 @@ class Server:
 
 
 def _free_port() -> int:
-    """Return a port that nothing listens on, below those that the kernel gives to whoever asks for any.
+    """Return a port that nothing listens on, below those that the kernel gives to anyone who asks for any.
 
     Making a cluster takes seconds, and longer on a busy machine: one of the kernel's own was taken meanwhile. Each
     process of the tests looks from another port on.

@@ -21,7 +21,7 @@ import pytest
 
 from anonkit.estimators import learning_process
 
-ROOMS = (
+FOLDERS = (
     "auditing",
     "bundle",
     "checks",
@@ -41,8 +41,8 @@ _FOLDER = "FORESTS_OF_THESE_TESTS"
 
 def may_remember(item: pytest.Item, tests: Path) -> bool:
     """Return whether a test neither tests the forests nor replaces a part of the package."""
-    room = item.path.relative_to(tests).parts[0] if item.path.is_relative_to(tests) else ""
-    return room in ROOMS and "monkeypatch" not in getattr(item, "fixturenames", ())
+    folder = item.path.relative_to(tests).parts[0] if item.path.is_relative_to(tests) else ""
+    return folder in FOLDERS and "monkeypatch" not in getattr(item, "fixturenames", ())
 
 
 class RememberedForests:

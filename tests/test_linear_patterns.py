@@ -1,4 +1,4 @@
-"""Regular expressions take time in proportion to the text: whoever sends a name of 4,000 letters holds nobody up.
+"""Regular expressions take time in proportion to the text: a name of 4,000 letters delays nobody.
 
 Every pattern of the package is found in its source, and fed with texts that repeat what it repeats itself, doubled
 until a call takes long enough to be measured: twice the text must take less than three times the processor time.

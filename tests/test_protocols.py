@@ -70,7 +70,7 @@ def test_every_method_has_the_verbs_with_their_arguments(name: str) -> None:
 
 @pytest.mark.parametrize(("search_rows", "too_large"), [(99, True), (100, False), (101, False)])
 def test_a_table_is_too_large_above_the_limit_of_rows(search_rows: int, too_large: bool) -> None:
-    """A table of exactly as many rows is held."""
+    """A table of exactly as many rows fits."""
     engine = open_engine("local", search_rows=search_rows)
     try:
         source = engine.scan(bank_customers(100, seed=1), Policy())

@@ -69,10 +69,10 @@ def test_tests_of_forests_and_those_that_replace_code_grow_their_own(
     """Their folder, and the fixture that replaces code, decide."""
 
     class Item:
-        def __init__(self, room: str, *fixtures: str) -> None:
-            self.path, self.fixturenames = tmp_path / room / "test_it.py", fixtures
+        def __init__(self, folder: str, *fixtures: str) -> None:
+            self.path, self.fixturenames = tmp_path / folder / "test_it.py", fixtures
 
-    told = {room: may_remember(Item(room), tmp_path) for room in ("pipeline", "golden", "methods", "privacy")}  # type: ignore[arg-type]
-    assert told == {"pipeline": True, "golden": False, "methods": False, "privacy": False}
+    found = {name: may_remember(Item(name), tmp_path) for name in ("pipeline", "golden", "methods", "privacy")}  # type: ignore[arg-type]
+    assert found == {"pipeline": True, "golden": False, "methods": False, "privacy": False}
     assert not may_remember(Item("pipeline", "monkeypatch"), tmp_path)  # type: ignore[arg-type]
     assert not may_remember(request.node, Path(__file__).parent)

@@ -67,7 +67,7 @@ def release(table: PublishedTable, shares: Array, rows: int, seed: int) -> dict[
 def covered(
     epsilon: float, values: int, fall: float, releases: int, rows: int
 ) -> dict[str, tuple[float, float, float]]:
-    """Return, for shares and shares by class, how often they are held, the least of one share, and the mean width."""
+    """Return, for shares and shares by class, their coverage, the least of one share, and the mean width."""
     table, shares = described(epsilon, values), within(values, fall)
     truth = {"shares": OF_CLASS @ shares, "shares by class": shares}
     hits: dict[str, list[Array]] = {kind: [] for kind in truth}

@@ -106,7 +106,7 @@ def _megabytes(process: int) -> float:
 
 
 class Desk:
-    """A desk, and whoever asks it."""
+    """A desk, and its client."""
 
     def __init__(self, table: Path, folder: Path) -> None:
         self.begun = time.perf_counter()

@@ -123,7 +123,7 @@ def found(table: PublishedTable, released: dict[str, Any]) -> dict[str, Any]:
 
 
 def covered(epsilon: float, steps: Array, releases: int, rows: int) -> dict[str, tuple[float, float, float]]:
-    """Return, for each kind of interval, the share that held the truth, the least of one number, and the mean width."""
+    """Return, for each kind of interval, the share of true ones, the least of one number, and the mean width."""
     table = described(epsilon)
     truth = truths(table, steps)
     hits: dict[str, list[Array]] = {kind: [] for kind in truth}

@@ -48,7 +48,7 @@ LIVE = textwrap.dedent(
 
 
 def test_the_folder_of_a_killed_process_is_swept_and_that_of_a_live_one_is_not(temporary: Path) -> None:
-    """The lock of a folder falls with its process; whoever makes a folder next deletes what was left."""
+    """The lock of a folder falls with its process; anyone who makes a folder next deletes what was left."""
     live, dead = (
         subprocess.Popen([sys.executable, "-c", LIVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(2)

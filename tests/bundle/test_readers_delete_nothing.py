@@ -106,7 +106,7 @@ def _die(*given: object) -> None:
 def test_what_the_own_record_vouches_for_is_finished_and_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, dead: Callable[[], None]
 ) -> None:
-    """A run of this user was killed among its renames: whoever reads ends them, and says so."""
+    """A run of this user was killed among its renames: the next reader ends them, and states it."""
     (tmp_path / "k.signature.json").write_text("old")
     staged = _killed_after_mark(tmp_path, monkeypatch, {"k.parquet": "new", "k.params.json": "new"})
     dead()

@@ -116,7 +116,7 @@ def test_the_figures_of_a_release_are_plain_json(release: anonkit.Release, folde
 
 
 def test_a_loaded_release_has_the_figures_of_the_one_that_was_made(release: anonkit.Release, folder: Path) -> None:
-    """They come from the files alone, so that whoever has the files has them."""
+    """They come from the files alone, so that every owner of the files has them."""
     assert anonkit.load(folder / "out.parquet").to_dict() == release.to_dict()
 
 

@@ -92,7 +92,7 @@ def _forge_the_params(bucket: Bucket) -> None:
 def test_another_file_than_was_released_is_refused(
     bucket: Bucket, released: anonkit.Release, forge: Callable[[Bucket], None]
 ) -> None:
-    """A changed, a swapped or a missing file breaks the promise: whoever reads gets none of it."""
+    """A changed, a swapped or a missing file breaks the promise: anyone who reads gets none of it."""
     released.save(OUT)
     forge(bucket)
 

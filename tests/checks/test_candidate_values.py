@@ -157,7 +157,7 @@ def test_files_that_contradict_each_other_about_the_person_are_refused(
 
 
 def test_independent_rows_are_said_by_every_file(tmp_path: Path) -> None:
-    """The owner's word is an assumption of the promise, and whoever takes it out of the params is refused."""
+    """The owner's word is an assumption of the promise, and anyone who takes it out of the params is refused."""
     rows = pa.table({"who": ["p", "p", "q", "q"] * 5, "age": [1, 2] * 10, "y": ["a", "b", "b", "a"] * 5})
     output = tmp_path / "out.parquet"
     anonkit.release(

@@ -66,7 +66,7 @@ def test_the_account_is_added_up_alike_by_two_codes(
     [("rate", ONE), ("rate", 0), ("sensitivity", 1.5), ("times", -1), ("mechanism", "none"), ("epsilon", 0.1)],
 )
 def test_an_altered_line_is_refused(key: str, value: Any) -> None:
-    """A line states its own epsilon: whoever changes one number has to change the other, and then the total."""
+    """A line states its own epsilon: anyone who changes one number has to change the other, and then the total."""
     told = params()
     told["accounting"][0][key] = value
     with pytest.raises(ReleaseFormatError):

@@ -17,7 +17,7 @@ from anonkit.checks.disclosure import measure
 from anonkit.errors import EngineError
 
 ROWS = 60
-"""Six ages of ten rows each; six values of the other column in every age, held by one or two rows."""
+"""Six ages of ten rows each; six values of the other column in every age, in one or two rows."""
 AGES = [at // 10 for at in range(ROWS)]
 
 

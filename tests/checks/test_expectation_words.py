@@ -25,7 +25,7 @@ FILLED = {**EMPTY, "is_null": False}
 
 
 def _said(words: tuple[str, dict[str, Any]]) -> str:
-    return Template(words[0]).substitute(words[1])  # raises where a name stands for nothing
+    return Template(words[0]).substitute(words[1])  # raises where a name has no value
 
 
 @pytest.mark.parametrize(

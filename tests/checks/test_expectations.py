@@ -215,7 +215,7 @@ IGNORING_CASE = {
 def test_classes_are_of_cells_to_the_letter(
     backend: str, context: Any, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """A column whose collation ignores case shows `Bern` and `bern` all the same: two classes for whoever reads."""
+    """A column whose collation ignores case shows `Bern` and `bern` all the same: two classes for anyone who reads."""
     from anonkit.checks import expectations as ax
 
     batch = batch_of(context, backend, pd.DataFrame({"town": ["Bern", "bern"], "ill": ["a", "b"]}), tmp_path, request)

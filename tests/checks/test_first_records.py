@@ -53,7 +53,7 @@ def test_columns_that_are_named_as_the_line_has_them_are_meant(tmp_path: Path) -
 
 
 def test_other_tables_have_names_of_their_own(tmp_path: Path) -> None:
-    """Tables in memory, other formats, folders, and files that cannot be read: whoever reads them says so."""
+    """Tables in memory, other formats, folders, and files that cannot be read: their readers raise the error."""
     refuse_first_record(pa.table({"25": [25, 25]}))
     refuse_first_record(bare(tmp_path, '{"25": 25}\n', "in.jsonl"))
     refuse_first_record(tmp_path)

@@ -156,7 +156,7 @@ def _in_child(work: Callable[[], str]) -> tuple[str, float, int]:
             os.dup2(devnull, 1)
             os.dup2(devnull, 2)
             before = _virtual_memory()
-            # what libraries reserve for threads and never touch counts here too: of what is touched, the peak tells
+            # what libraries reserve for threads and never touch counts here too: the peak measures what is touched
             resource.setrlimit(resource.RLIMIT_AS, (before + 4 * MEMORY, before + 4 * MEMORY))
             signal.setitimer(signal.ITIMER_PROF, SECONDS)
             signal.signal(signal.SIGPROF, signal.SIG_DFL)

@@ -110,7 +110,7 @@ def test_more_than_the_local_promise_is_claimed_only_where_every_column_is_an_an
 
 
 def test_the_claim_is_much_smaller_than_the_local_one(sampled: Files) -> None:
-    """3,000 rows at a local epsilon of 2: less than a tenth of it is left for whoever sees the file alone."""
+    """3,000 rows at a local epsilon of 2: less than a tenth of it is left for anyone who sees the file alone."""
     told = sampled.report["shuffle"]
     assert told["applies"]
     assert told["epsilon"] < 0.2

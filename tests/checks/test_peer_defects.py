@@ -128,7 +128,7 @@ def test_names_with_spaces_and_quotes_are_names() -> None:
 
 
 def test_a_bit_that_is_never_cleared_has_no_epsilon() -> None:
-    """RAPPOR that only ever writes ones: whoever shows a zero did not have the bit. Claimed is 4.39."""
+    """RAPPOR that only ever writes ones: anyone who shows a zero did not have the bit. Claimed is 4.39."""
     rng = np.random.default_rng(1)
     without, having = rng.random(20_000) < 0.25, np.ones(20_000, dtype=bool)
     assert lower_bound(without, having).lower_bound > 4.39

@@ -155,7 +155,7 @@ def test_forged_people_are_found(untouched: Path, tmp_path: Path, forgery: str) 
 @pytest.mark.parametrize("method", ["rfka", "mondrian", "greedy-hamdist"])
 @pytest.mark.parametrize("rows", [pytest.param(100_000, marks=pytest.mark.slow), 250])
 def test_every_path_binds_by_the_same_definition(method: str, rows: int, tmp_path: Path) -> None:
-    """Held or sampled: what the search took for k, l, alpha and t of people is what the files say, and validates."""
+    """With all rows or a sample, the search's k, l, alpha and t of people are those of the files, and validate."""
     with LocalEngine(search_rows=rows) as engine:
         made = released(
             visits(), tmp_path, method=method, engine=engine, alpha=0.9, t=0.9, entropy_l=1.1, recursive="9,2",

@@ -155,7 +155,7 @@ def test_a_file_that_cannot_be_read_is_reported(
     """By the worker that was given it: a footer is left, and its rows are nothing."""
     data = released(method)
     without_rows(data, tmp_path / "there")
-    for files in ("hash_checks", "signature_checks"):  # else it is these that fail, and nothing else is told
+    for files in ("hash_checks", "signature_checks"):  # else it is these that fail, and no other error is shown
         monkeypatch.setattr(f"anonkit.checks.validation.{files}", lambda place, other: ())
 
     with pytest.raises(error):

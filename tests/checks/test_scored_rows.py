@@ -1,4 +1,4 @@
-"""Public figures of prediction: of the head of a file alone, found again by whoever has it, and refused elsewhere."""
+"""Public figures of prediction: of the head of a file alone, recomputed from it, and refused elsewhere."""
 
 from __future__ import annotations
 

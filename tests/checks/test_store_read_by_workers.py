@@ -75,7 +75,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
 @pytest.fixture
 def workers(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Counted:
     """Workers whose private folders, and those of this machine, are made in one folder of the test."""
-    for threads in (None, 1):  # a process keeps its database, and what that spills to: whoever comes first opens it
+    for threads in (None, 1):  # a process keeps its database, and what that spills to: the first user opens it
         with scanned(pa.table({"a": [1]}), threads=threads):
             pass
     (tmp_path / "scratch").mkdir()

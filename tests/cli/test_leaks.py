@@ -48,7 +48,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     work.mkdir()
     monkeypatch.chdir(work)
     (work / "in.csv").write_text("\n".join(lines()) + "\n", encoding="utf-8")
-    # columns of marked cells look like identifiers: a role is declared where they shall be told apart
+    # columns of marked cells look like identifiers: a role is declared where they shall be distinguished
     roles = [f'{name} = {{ role = "quasi_identifier" }}' for name in ("age", "zip", "sex", "illness")]
     (work / "roles.toml").write_text("\n".join(["[columns]", *roles]), encoding="utf-8")
     yield work

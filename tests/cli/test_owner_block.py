@@ -153,7 +153,7 @@ def test_without_a_terminal_only_owner_shows_the_block(cli: Any, policy: Path, t
 
 
 def test_json_has_warnings_without_counts(terminal: Terminal, policy: Path, table: Path) -> None:
-    """The document may be kept, whoever sits there: `warnings` as elsewhere, the counts on the terminal alone."""
+    """The document may be kept by any user: `warnings` as elsewhere, the counts on the terminal alone."""
     _, out, err = terminal(*asked(policy, table, *K, "--json"))
     document = json.loads(out)
     (warning,) = document["warnings"]

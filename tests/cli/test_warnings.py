@@ -1,4 +1,4 @@
-"""No library's warning reaches whoever releases, audits or compares: not on the terminal, not in a library call."""
+"""No library's warning reaches anyone who releases, audits or compares: not on the terminal, not in a library call."""
 
 from __future__ import annotations
 

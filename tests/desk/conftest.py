@@ -1,4 +1,4 @@
-"""Tables of simulated people, and whoever sits at a desk about them."""
+"""Tables of simulated people, and the user of a desk about them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def declared(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sits_at() -> Iterator[Callable[..., Visitor]]:
-    """Opens a desk; gives back whoever sits at it."""
+    """Opens a desk; returns its user."""
     opened: list[Desk] = []
 
     def sits(table: Path | str, folder: Path, **more: Any) -> Visitor:

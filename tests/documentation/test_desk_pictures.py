@@ -13,7 +13,7 @@ LARGEST = 400_000
 
 
 def test_the_tutorial_shows_every_picture_of_the_desk(repository: Path) -> None:
-    """One a station, each with words for whoever does not see it."""
+    """One a station, each with words for anyone who does not see it."""
     page = (repository / "docs" / "tutorials" / "desk.md").read_text(encoding="utf-8")
     shown = re.findall(r'src="desk/([\w-]+)\.png" width="\d+" alt="[^"]{20,}"', page)
     assert tuple(shown) == STATIONS

@@ -151,7 +151,7 @@ def test_what_pages_and_examples_import_is_in_the_reference(repository: Path, se
     """A reader who meets a name in README, docs or examples finds it described."""
     sources = [repository / "README.md", *(repository / "docs").rglob("*.md"), *(repository / "examples").rglob("*.py")]
     unknown = set()
-    # who writes a method builds on the rooms of its family, which are not for users
+    # authors of methods build on the packages of their family, which are not for users
     of_methods = ("write-a-method.md", "add-a-noise-method.md")
     for path in (one for one in sources if one.name not in of_methods and "strangers" not in one.parts):
         for line in re.findall(

@@ -116,7 +116,7 @@ def test_undivided_counts_cost_their_number() -> None:
         (draw,) = selection.draws(level, ONE, multiway)
         assert (draw.times, draw.rate, draw.units) == (times, ONE, times * ONE)
     (draw,) = selection.draws(1, ONE, replace(multiway, reused=1))
-    assert draw.times == 4  # a number can be cut again, and a value be told from the rest
+    assert draw.times == 4  # a number can be cut again, and a value be separated from the rest
 
 
 def test_the_rows_of_children_are_those_of_the_noisy_counts() -> None:

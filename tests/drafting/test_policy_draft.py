@@ -221,7 +221,7 @@ def test_one_unit_at_most(engine: Engine) -> None:
 
 
 def test_the_target_is_the_last_column_where_it_is_evidently_a_label(engine: Engine) -> None:
-    """Not a secret, not the column before an e-mail address; whoever names a column has it."""
+    """Not a secret, not the column before an e-mail address; a named column is taken."""
     label, secret = pa.array(["y", "n"] * 20), pa.array(["a", "b"] * 20)
     table = pa.table({"age": list(range(40)), "churn": label})
 

@@ -154,7 +154,7 @@ def test_a_module_that_is_kept_out_is_not_there() -> None:
 
 @pytest.mark.slow
 def test_a_module_that_is_put_off_is_imported_when_a_function_of_it_is_called() -> None:
-    """Its functions are the real ones; whoever wants a number of it has the work done here."""
+    """Its functions are the real ones; anyone who wants a number of it has the work done here."""
     with learning_beside(Imports(first=("colorsys",), late=("colorsys",))):
         before, hue, after, process = learned(_red, 0.5)
         assert (before, hue, after, process != os.getpid()) == (False, (0.0, 1.0, 0.5), True, True)
@@ -208,7 +208,7 @@ def test_forests_of_a_command_do_without_what_they_hardly_call(monkeypatch: pyte
 
 
 def test_what_is_needed_later_is_made_ready_while_an_answer_is_waited_for() -> None:
-    """Once the work is sent and not before; what cannot be imported is left to whoever needs it."""
+    """Once the work is sent and not before; what cannot be imported is left to anyone who needs it."""
     program = (
         "import os, sys, anonkit.estimators.learning_process as m; m._processors = lambda: 2\n"
         "def meanwhile():\n"
@@ -276,7 +276,7 @@ def test_the_process_ends_when_the_command_is_killed() -> None:
         except ProcessLookupError:
             return
         if Path(f"/proc/{process}/stat").exists() and Path(f"/proc/{process}/stat").read_text().split()[2] == "Z":
-            return  # ended; nobody has asked for its exit code
+            return  # ended; no process has read its exit code
         subprocess.run([sys.executable, "-c", "pass"], check=True)
     raise AssertionError("the process is still there")
 

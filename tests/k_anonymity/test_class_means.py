@@ -39,7 +39,7 @@ def test_a_mean_is_that_of_the_rows_of_its_class() -> None:
 @pytest.mark.parametrize(
     ("numbers", "rule"),
     [
-        ([100, 40, 9.9], "p_percent"),  # whoever gave 40 knows the 100 within 9.9
+        ([100, 40, 9.9], "p_percent"),  # the person with 40 knows the 100 within 9.9
         ([100, 10, 14.9], "dominance"),  # 100 of 124.9 are 80.06 %
         ([0, 0, 99], "dominance"),
         ([1, 1, 2], "near_end"),  # all are at most 4 of 99

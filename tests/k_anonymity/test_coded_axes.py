@@ -23,7 +23,7 @@ def _coded(cells: list[str | None] | list[int | None], kind: pa.DataType) -> Cod
 
 @given(CELLS, st.integers(2, 6))
 def test_values_below_k_are_pooled_and_never_listed(cells: list[str | None], k: int) -> None:
-    """A listed value is held by k rows, the pool by k too; missing is apart where k rows are missing."""
+    """At least k rows have a listed value, and k the pool too; missing is apart where k rows are missing."""
     pooled = pool_rare(_coded(cells, pa.string()), k)
     for cell, code in zip(cells, pooled.codes, strict=True):
         value = pooled.values[code]

@@ -61,7 +61,7 @@ def test_every_whole_set_of_a_draft_is_shared(method: str, people: Any, drop: bo
                 engine.scan(table, policy), policy, engine=engine, rng=Randomness.seeded(1)
             )
         except GuaranteeError:
-            return  # too few people, or nothing could be told of them: that is a refusal, not a release
+            return  # too few people, or no possible figure of them: that is a refusal, not a release
         rows = [row for batch in draft.data.batches() for row in batch.to_pylist()]
     shown = [name for name in draft.data.schema.names if name in ("age", "ward")]
     sets: dict[str, Counter[Any]] = {}

@@ -316,7 +316,7 @@ def test_a_server_that_crashes_after_publishing_has_counted_the_release(
     assert refused.value.exit_code == 3
     assert "is in place and counts as spent" in refused.value.message
     assert anonkit.validate(tmp_path / "a.parquet").passed
-    assert states(where) == [State.COMMITTED]  # the next reader of this process tells the ledger
+    assert states(where) == [State.COMMITTED]  # the next reader of this process settles the ledger
     assert Ledger(where).standing("d").epsilon > 0.99
     with pytest.raises(BudgetError):
         draw(where, tmp_path / "b.parquet", dataset="d")
@@ -420,7 +420,7 @@ def test_roles_may_do_what_the_page_grants_them_and_no_more(
 def test_a_ledger_of_version_3_is_brought_to_this_one_by_its_owner(
     postgresql: Server, where: str, tmp_path: Path
 ) -> None:
-    """Until then nobody books in it; then whoever may set a budget may set that of delta, and no more."""
+    """Until then nobody books in it; then anyone who may set a budget may set that of delta, and no more."""
     schema, role = schema_of(where), f"releasers_{secrets.token_hex(4)}"
     draw(where, tmp_path / "a.parquet", dataset="d", budget=2.0)
     with postgresql.connect(schema) as owner:

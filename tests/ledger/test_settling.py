@@ -123,7 +123,7 @@ def test_killed_during_the_deletion_too(tmp_path: Path, monkeypatch: pytest.Monk
         if left < 5:
             with pytest.raises(_Killed):
                 Ledger(ledger).datasets()
-        else:  # all is deleted, and the ledger is not told any more
+        else:  # all is deleted, and the ledger is not updated any more
             patched.setattr("anonkit.ledger.store.set_state", _die)
             with pytest.raises(_Killed):
                 Ledger(ledger).datasets()
@@ -147,7 +147,7 @@ def test_a_disk_that_is_not_there_cannot_be_looked_at(tmp_path: Path, monkeypatc
 def test_on_another_host_it_counts_until_it_is_settled_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A container has another name each time: whoever sees its folder says that it has ended."""
+    """A container has another name each time: anyone who sees its folder says that it has ended."""
     ledger, staged = _released_until(tmp_path, monkeypatch, "publishing")
     _dies(monkeypatch)
     with monkeypatch.context() as patched:

@@ -26,7 +26,7 @@ map auto_home on /System/Volumes/Data/home (autofs, automounted)
 
 
 def test_it_stands_in_the_folder_of_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of this user, whatever folder is worked in; no test finds that of whoever runs the tests."""
+    """Of this user, whatever folder is worked in; no test finds that of anyone who runs the tests."""
     monkeypatch.chdir(tmp_path)
     file = users_ledger().file
     assert file is not None

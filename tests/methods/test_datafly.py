@@ -44,7 +44,7 @@ def test_the_release_by_hand() -> None:
     shown = release.to_arrow()
     classes = shown.group_by(["zip", "sex"]).aggregate([([], "count_all")])
 
-    assert shown.column_names == ["zip", "sex", "ill"]  # one decade for all tells nothing
+    assert shown.column_names == ["zip", "sex", "ill"]  # one decade for all has no information
     assert set(shown.column("zip").to_pylist()) == {"0213*", "0214*"}
     assert classes.column("count_all").to_pylist() == [8, 8, 8, 8]
     assert release.report["rows"]["suppressed"] == 0

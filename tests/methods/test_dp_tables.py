@@ -99,7 +99,7 @@ _LINES = st.builds(
 
 @given(lines=st.lists(_LINES, min_size=1, max_size=12, unique_by=lambda line: line.split(" weight")[0]))
 def test_what_is_measured_is_what_holds_all_else(lines: list[str]) -> None:
-    """By the definition, pair by pair: no measurement is held by another, each table is read off the smallest."""
+    """By the definition, pair by pair: no measurement contains another, each table is read off the smallest."""
     named = {
         name: Column(name=name, categories=("x", "y", "z")[:size]) for name, size in zip("abc", (1, 2, 3), strict=True)
     }

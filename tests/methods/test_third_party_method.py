@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The method of docs/how-to/write-a-method.md, installed as its package: known to all, and held to its promise."""
+"""The method of docs/how-to/write-a-method.md, installed as its package: known, and checked by its promise."""
 
 from __future__ import annotations
 

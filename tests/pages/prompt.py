@@ -29,7 +29,7 @@ def _run(told: dict[str, str | int]) -> str | None:
             value = eval(compile(ast.Expression(last.value), name, "eval"), vars(__main__))
             if value is not None:
                 print(repr(value))
-    except BaseException:  # what a page does is told, whatever it is
+    except BaseException:  # every error of a page is reported
         return traceback.format_exc()
     finally:
         sys.stdout.flush()

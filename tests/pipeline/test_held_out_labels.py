@@ -206,7 +206,7 @@ def test_marks_of_whole_people_would_leave_fewer_than_k() -> None:
     Whoever knows that a person has a row in each class sees on which side of the file the rows of each class stand, and
     keeps the people of the first class on whose side the second class has rows too.
     """
-    first, second = (0, 1, 2), (0, 3, 4, 5)  # whose rows stand in each class; person 0 is looked for
+    first, second = (0, 1, 2), (0, 3, 4, 5)  # whose rows are in each class; person 0 is looked for
     left = []
     for marked in itertools.product((False, True), repeat=6):
         sides = {marked[person] for person in second}

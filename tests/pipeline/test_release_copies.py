@@ -157,7 +157,7 @@ def test_batches_recipes_and_saved_releases_take_the_names(kept: Path, tmp_path:
     assert Recipe.load(tmp_path / "r.toml").output.copy == "tsv"
     saved = anonkit.load(kept / "out.parquet").save(tmp_path / "d.xlsx")
     assert {"d.xlsx", "d.parquet"} < names(tmp_path)
-    assert "d.csv" not in names(tmp_path)  # under another name it would be made anew, and was not asked for
+    assert "d.csv" not in names(tmp_path)  # under another name it would be made anew, and was not requested
     assert anonkit.validate(saved).passed
     memory = anonkit.release(TABLE, method="mondrian", k=5, target="customer_value", utility=False, ledger=None)
     assert anonkit.validate(memory.save(tmp_path / "e.sqlite")).passed

@@ -228,7 +228,7 @@ def test_a_source_that_cannot_be_read_leaves_the_first_refusal() -> None:
 def test_a_method_that_does_not_keep_its_promise_is_refused(
     lie: str, dry_run: bool, named: pa.Table, policy: Policy, tmp_path: Path
 ) -> None:
-    """The output is checked against the promise, whoever made it: no file is written, what was drawn is booked."""
+    """The output of any method is checked against the promise: no file is written, what was drawn is booked."""
     sensitive = ["income"] if lie == "diversity" else []
     given: dict[str, Any] = {"policy": policy.with_roles(sensitive=sensitive), "ledger": tmp_path / "ledger"}
     place = tmp_path / "out" / "out.parquet"

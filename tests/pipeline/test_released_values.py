@@ -52,7 +52,7 @@ def _agrees(made: anonkit.Release) -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("rows", [pytest.param(100_000, marks=pytest.mark.slow), 200])
 def test_released_values_are_those_of_the_table(method: str, rows: int, tmp_path: Path) -> None:
-    """Held or sampled: every count and list is that of the table, and no column has one value."""
+    """With all rows or a sample, every count and list is that of the table, and no column has one value."""
     for seed in range(3):
         with LocalEngine(search_rows=rows) as engine:
             more: dict[str, Any] = {"trees": 5} if method == "rfka" else {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys with a k of their own: held by every k-anonymous method, counted on the release, validated, or refused."""
+"""Keys with a k of their own: kept by every k-anonymous method, counted on the release, validated, or refused."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_notes_of_the_owner_need_a_handler_of_their_own(
 
 
 def test_a_refusal_is_logged_by_its_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Its message, which may count rows, is for whoever catches it."""
+    """Its message, which may count rows, is for anyone who catches it."""
     with caplog.at_level(logging.DEBUG), pytest.raises(GuaranteeError) as refused:
         _release(tmp_path, k=61)
     assert caplog.messages[-1] == "release by mondrian: refused (PROMISE)"

@@ -252,7 +252,7 @@ def test_a_unit_beside_independent_rows_is_refused() -> None:
 
 
 def test_a_policy_is_given_as_itself_by_its_document_or_by_its_file(tmp_path: Path) -> None:
-    """All three say the same to whoever takes a policy."""
+    """All three say the same to anyone who takes a policy."""
     (tmp_path / "policy.toml").write_text('[columns]\nage = { role = "quasi_identifier" }\n')
     document = {"columns": {"age": {"role": "quasi_identifier"}}}
     made = Policy.from_dict(document)

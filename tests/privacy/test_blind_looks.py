@@ -106,7 +106,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> BlindLooks:
 
 
 def left_behind(words: list[object], out: Path, capfd: pytest.CaptureFixture[str]) -> dict[str, object]:
-    """Return all that whoever is handed a release, or sees it made, can read; nothing of it stays."""
+    """Return all that anyone who is handed a release, or sees it made, can read; nothing of it stays."""
     out.parent.mkdir()
     capfd.readouterr()
     code = run(command, [str(word) for word in words], "anonkit")

@@ -398,7 +398,7 @@ REFUSED: dict[str, Mutant] = {
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
     """The people."""
-    return people().set_column(1, "age", people()["age"].cast("float64"))  # of whole numbers there are few bins
+    return people().set_column(1, "age", people()["age"].cast("float64"))  # of integers there are few bins
 
 
 def _number_of(policy: Policy) -> int:

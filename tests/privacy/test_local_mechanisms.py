@@ -166,7 +166,7 @@ class _NeverBlindlyTheLast(KaryRandomizer):
 def test_blind_answers_that_avoid_the_truth_are_caught_when_calibrated_as_the_others() -> None:
     """Planted bug: the keep probability of k-ary response used where blind answers hit all m categories."""
     size, epsilon = 16, 1.0
-    # k-ary response keeps with e^ε / (e^ε + m − 1); whoever draws the rest over all m again keeps too often
+    # k-ary response keeps with e^ε / (e^ε + m − 1); drawing the rest over all m again keeps too often
     keep = math.exp(epsilon) / (math.exp(epsilon) + size - 1)
     wrong = RandomizedResponse.equal(size, keep)
     assert audit(wrong, [0, 1]).lower_bound > epsilon

@@ -177,12 +177,12 @@ def narrowest(table: pa.Table, params: dict[str, Any]) -> Iterator[tuple[str, in
                 parts = [n_parts - 2 if cell is None else part for cell, part in zip(cells, parts, strict=True)]
         told = axis.get("labels", list(range(n_parts)))
         if "labels" not in axis and axis["missing"]:
-            parts = [part for part in parts if part < n_parts - 1]  # a box holds missing beside k rows: boxes tell
+            parts = [part for part in parts if part < n_parts - 1]  # a box holds missing beside k rows: boxes show it
             told = told[:-1]
         for label in set(told):
             rows = sum(told[part] == label for part in parts)
             if label == "*" or (axis["kind"] == "categories" and rows == 0 and axis["values"] != []):
-                continue  # a place for values that nobody has tells of nobody
+                continue  # a place for values that nobody has discloses nobody
             yield axis["name"], rows
 
 

@@ -251,7 +251,7 @@ def test_an_audit_of_search_and_tables_together_stays_below_the_claim() -> None:
             if one["mechanism"] == "discrete-gaussian":
                 for _ in range(one["times"]):
                     total += (2 * gaussian_counts(np.full(n, extra), one["rate"], words) - 1) * rate
-            elif one["mechanism"] == "thresholded-laplace":  # not told unless the row is there: the rest is of delta
+            elif one["mechanism"] == "thresholded-laplace":  # not released without the row: the rest is of delta
                 told = noisy_counts(np.full(n, extra), one["rate"], words) >= one["threshold"]
                 total[told & (extra == 1)] = np.inf
             elif one["mechanism"] == "discrete-laplace":  # a reading moves by all of its steps

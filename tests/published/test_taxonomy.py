@@ -46,7 +46,7 @@ def test_missing_is_a_group_beside_all_others() -> None:
 
 
 def test_a_group_is_named_when_its_name_means_nothing_else() -> None:
-    """A name that two groups share, or a category has too, would mislead whoever reads the cells."""
+    """A name that two groups share, or a category has too, would mislead readers of the cells."""
     taxonomy = attribute().taxonomy
     assert taxonomy.name_of(np.array([False, True, True, False])) == "government"
     assert taxonomy.name_of(np.array([True, True, True, False])) == "work"

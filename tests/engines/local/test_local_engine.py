@@ -1,4 +1,4 @@
-"""The local engine gives the answers of the pandas engine, whatever the table and wherever it is held."""
+"""The local engine gives the answers of the pandas engine, for any table in any kind of memory."""
 
 from __future__ import annotations
 
@@ -431,7 +431,7 @@ def test_nothing_of_the_input_order_survives(engine: LocalEngine, tmp_path: Path
 
 
 def test_the_written_order_follows_the_key(engine: LocalEngine, tmp_path: Path) -> None:
-    """One key gives one order wherever the table is held; another key, or none, gives another."""
+    """One key gives one order in memory and on disk; another key, or none, gives another."""
     source = engine.scan(pa.table({"row": np.arange(5_000), "text": [f"t{at % 7}" for at in range(5_000)]}), PUBLIC)
     orders = {}
     for name, randomness in {"a": 1, "again": 1, "b": 2, "none": None}.items():

@@ -1,4 +1,4 @@
-"""Pieces of files: every row once, under the number it has in the table, whoever reads which piece."""
+"""Pieces of files: every row once, under its number in the table, for any reader of each piece."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def test_the_driver_touches_no_row(
 def test_sensitive_numbers_hardly_two_of_which_are_alike_are_counted_by_executors(
     case: str, spark: Any, customers: Path, tmp_path: Path, blind: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nearly every row of a task is a combination of its own: figures are those of one machine, whoever validates.
+    """Nearly every row of a task is a combination of its own: figures are those of one machine, for any validator.
 
     Two files and two groups: a step of the count is a task for each, and every task costs Java a tenth of a second.
     """

@@ -200,7 +200,7 @@ def test_the_owner_is_told_what_one_machine_tells(
     with LocalEngine(search_rows=HELD) as local:
         other = _release(customers, local, method)
     assert where["class_sizes"] == {True}
-    for verb in ("count_sets", "sample"):  # the search may ask for others itself
+    for verb in ("count_sets", "sample"):  # the search may request others itself
         assert True in where[verb], verb
     assert one.owner["source"] == other.owner["source"]
     assert one.owner["rows_left_out"] == other.owner["rows_left_out"]
