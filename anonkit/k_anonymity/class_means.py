@@ -29,6 +29,8 @@ DOMINANCE = 80
 NEAR_END = 0.1
 """Part of its interval within which the mean must not show every number of a class to lie."""
 _DIGITS = 2
+_SQUARES = 1e150
+"""Numbers whose squares are doubles: those of rows with larger ones are not measured."""
 
 KEY = "means"
 """Block of the params."""
@@ -71,12 +73,13 @@ class _Contributions:
         first, second = np.zeros(n_classes), np.zeros(n_classes)
         first[people > 0] = sizes[starts[people > 0]]
         second[people > 1] = sizes[starts[people > 1] + 1]
-        rest = total - first - second
-        return {
-            "few": people < k,
-            "p_percent": (first > 0) & (rest < P_PERCENT / 100 * first),
-            "dominance": first > DOMINANCE / 100 * total,
-        }
+        with np.errstate(invalid="ignore"):  # infinite numbers have no mean
+            rest = total - first - second
+            return {
+                "few": people < k,
+                "p_percent": (first > 0) & (rest < P_PERCENT / 100 * first),
+                "dominance": first > DOMINANCE / 100 * total,
+            }
 
 
 def class_means(
@@ -129,7 +132,7 @@ def class_means(
                 withheld = {rule: hits | withheld.get(rule, False) for rule, hits in found.items()}
         ends = _ends(classes.column(name).to_pylist(), entry)
         withheld["near_end"] = _near_end(numbers, of_rows, ends)
-        hidden = np.logical_or.reduce(list(withheld.values()))
+        hidden = np.logical_or.reduce([*withheld.values(), ~np.isfinite(numbers)])
         means[name] = np.array(
             [
                 middle(low, high) if hides else rounded(mean, low, high, entry.get("step"))
@@ -167,7 +170,10 @@ def _distances(
         return {}
     at = _places(counted, classes, names)
     own = np.column_stack([counted.column(raw[name]).cast(pa.float64(), safe=False).to_numpy() for name in told])
-    n_rows = np.asarray(counted.column(COUNT).to_numpy(), np.float64)
+    finite = (np.abs(own) < _SQUARES).all(axis=1)
+    at, own, n_rows = at[finite], own[finite], np.asarray(counted.column(COUNT).to_numpy(), np.float64)[finite]
+    if not n_rows.size:
+        return {}
     return {
         what: number_distances(own, np.column_stack([shown[name][at] for name in told]), n_rows)
         for what, shown in (("middles", middles), ("means", means))
@@ -202,7 +208,7 @@ def rounded(mean: float, low: float | None, high: float | None, step: float | No
 
 def _within(number: float, low: float | None, high: float | None) -> float:
     number = number if low is None else max(number, float(low))
-    return number if high is None else min(number, float(high))
+    return (number if high is None else min(number, float(high))) + 0.0  # 0 has no sign
 
 
 def _classes(rows: Source, names: Sequence[str], engine: Engine) -> pa.Table:
@@ -228,9 +234,10 @@ def _codes(column: pa.ChunkedArray) -> NDArray[np.int64]:
 def _means(at: IntArray, values: FloatArray, n_rows: IntArray, n_classes: int) -> tuple[FloatArray, IntArray]:
     """Return the mean of every class, NaN where no row has a number, and the rows that have one."""
     order = np.lexsort((n_rows, values, at))  # sums do not depend on the order in which an engine counts
-    sums = np.bincount(at[order], weights=(values * n_rows)[order], minlength=n_classes)
     of_rows = np.bincount(at, weights=n_rows, minlength=n_classes)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore"):
+        sums = np.bincount(at[order], weights=(values * n_rows)[order], minlength=n_classes)
+    with np.errstate(invalid="ignore", over="ignore"):
         return sums / of_rows, of_rows.astype(np.int64)
 
 

@@ -128,3 +128,15 @@ def test_sums_do_not_depend_on_the_order_of_rows() -> None:
     order = generator.permutation(300)
     first = means_of(groups.tolist(), numbers.tolist(), ends)
     assert first == means_of(groups[order].tolist(), numbers[order].tolist(), ends)
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan, 1e308])
+def test_what_has_no_finite_sum_has_no_mean(number: float) -> None:
+    """Infinite numbers, and sums beyond all doubles: the middle is shown, and nothing is measured of these rows."""
+    found, _ = means_of(["a"] * 4 + ["b"] * 4, [number] * 4 + [31, 34, 37, 34], {"a": (0, 99), "b": (30, 39)})
+    assert found == {"a": 49.5, "b": 34.0}
+
+
+def test_zero_has_no_sign() -> None:
+    """A mean just below 0 is shown as 0."""
+    assert math.copysign(1, rounded(-0.3, -20, 19, None)) == 1
