@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations_with_replacement, permutations
 from typing import Any
 
 import numpy as np
@@ -140,3 +141,28 @@ def test_what_has_no_finite_sum_has_no_mean(number: float) -> None:
 def test_zero_has_no_sign() -> None:
     """A mean just below 0 is shown as 0."""
     assert math.copysign(1, rounded(-0.3, -20, 19, None)) == 1
+
+
+def test_no_member_learns_another_s_number_closely() -> None:
+    """Every class of 3 or 4 numbers between 0 and 99: whose mean is shown, by it nobody is known closely.
+
+    Of any two members the one who knows the mean exactly, and that nobody has less than 0, bounds the other's number by
+    what the rest add: at least 10 % of it. One alone is at most 80 % of the sum; and the mean lets some number lie a
+    tenth of the interval from either end.
+    """
+    numbers = [0, 1, 2, 5, 9, 10, 30, 50, 80, 98, 99]
+    groups = [group for size in (3, 4) for group in combinations_with_replacement(numbers, size)]
+    names = [str(at) for at in range(len(groups))]
+    rows = [(name, number) for name, group in zip(names, groups, strict=True) for number in group]
+    found, withheld = means_of(
+        [name for name, _ in rows], [float(number) for _, number in rows], dict.fromkeys(names, (0, 99))
+    )
+    shown = [group for name, group in zip(names, groups, strict=True) if found[name] != 49.5]
+    assert len(shown) > 100
+    assert withheld["p_percent"] > 20
+    for group in shown:
+        total, n_members = sum(group), len(group)
+        for one, other in permutations(group, 2):
+            assert total - one - other >= 0.1 * other
+        assert max(group) <= 0.8 * total
+        assert n_members * min(total / n_members, 99 - total / n_members) >= 9.9
