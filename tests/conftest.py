@@ -281,7 +281,7 @@ def _absent(what: str, name: str | None = None) -> NoReturn:
 
 
 @pytest.fixture
-def stands_beside(tmp_path: Path) -> Path:
+def ledger_beside(tmp_path: Path) -> Path:
     """A new ledger beside the releases of this test, which is used before the user's."""
     from anonkit.ledger import NAME, Ledger
 

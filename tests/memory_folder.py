@@ -16,7 +16,7 @@ import pytest
 
 MEMORY = Path("/dev/shm")
 """The file system in memory of Linux; containers have a small one of 64 MB, which is left alone."""
-ROOM = 4 << 30
+NEEDED_BYTES = 4 << 30
 """Bytes that must be free there: what all workers write in one gate, several times over."""
 _CHOSEN = ("TMPDIR", "TEMP", "TMP", "PYTEST_DEBUG_TEMPROOT")
 
@@ -27,9 +27,9 @@ def memory_folder(place: Path) -> Path | None:
         found = os.statvfs(place)
     except (OSError, AttributeError):
         return None
-    has_room = found.f_bavail * found.f_frsize >= ROOM
+    has_space = found.f_bavail * found.f_frsize >= NEEDED_BYTES
     may_run_programs = not found.f_flag & os.ST_NOEXEC  # tests make environments, and start what is in them
-    return place if has_room and may_run_programs and os.access(place, os.W_OK | os.X_OK) else None
+    return place if has_space and may_run_programs and os.access(place, os.W_OK | os.X_OK) else None
 
 
 def keep_files_in_memory(config: pytest.Config) -> None:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from memory_folder import ROOM, keep_files_in_memory, memory_folder
+from memory_folder import NEEDED_BYTES, keep_files_in_memory, memory_folder
 
 GATE, LONG = "not slow and not docs", "slow"
 NOEXEC = getattr(os, "ST_NOEXEC", 8)
@@ -19,7 +19,7 @@ NOEXEC = getattr(os, "ST_NOEXEC", 8)
 @pytest.fixture
 def file_system(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A file system with room, in which programs may run."""
-    found = SimpleNamespace(f_bavail=ROOM, f_frsize=1, f_flag=0)
+    found = SimpleNamespace(f_bavail=NEEDED_BYTES, f_frsize=1, f_flag=0)
     monkeypatch.setattr(os, "statvfs", lambda place: found, raising=False)
     monkeypatch.setattr(os, "ST_NOEXEC", NOEXEC, raising=False)
     return found
@@ -35,7 +35,7 @@ def test_a_folder_in_memory_has_space_and_lets_programs_run(tmp_path: Path, file
     assert memory_folder(tmp_path / "absent") is None
     file_system.f_bavail = 64 << 20
     assert memory_folder(tmp_path) is None
-    file_system.f_bavail, file_system.f_flag = ROOM, NOEXEC
+    file_system.f_bavail, file_system.f_flag = NEEDED_BYTES, NOEXEC
     assert memory_folder(tmp_path) is None
 
 

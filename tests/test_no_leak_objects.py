@@ -25,7 +25,7 @@ MARKS = (MARK, str(NUMBER), MARK.encode().hex())
 N = 24
 
 
-class Telling:
+class ShowsItsCell:
     """An object whose every spelling contains a cell."""
 
     def __repr__(self) -> str:
@@ -37,7 +37,7 @@ class Telling:
     __int__ = __index__ = __float__  # type: ignore[assignment]
 
 
-class Failing(Telling):
+class Failing(ShowsItsCell):
     """One that cannot even be spelled or compared."""
 
     def __str__(self) -> str:
@@ -72,8 +72,8 @@ CELLS: dict[str, list[Any]] = {
     "bytes": [MARK.encode(), b"\xff" + MARK.encode()],
     "bytes and texts": [MARK.encode(), MARK],
     "texts that are no UTF-8": [f"{MARK}\ud800"],
-    "objects that tell": [Telling()],
-    "objects and texts": [Telling(), MARK, 1],
+    "objects that tell": [ShowsItsCell()],
+    "objects and texts": [ShowsItsCell(), MARK, 1],
     "objects that fail": [Failing()],
     "whole numbers beyond 64 bits": [NUMBER * 10**20, 1],
     "whole numbers and floats": [NUMBER, 1.5, None],
@@ -207,7 +207,9 @@ def test_no_entry_point_shows_a_cell_of_mixed_objects(
 
 
 TABLES: dict[str, Callable[[], Any]] = {
-    "polars objects": lambda: pl.DataFrame({"odd": pl.Series([Telling()] * 4, dtype=pl.Object), "y": list("uvuv")}),
+    "polars objects": lambda: pl.DataFrame(
+        {"odd": pl.Series([ShowsItsCell()] * 4, dtype=pl.Object), "y": list("uvuv")}
+    ),
     "polars structs": lambda: pl.DataFrame({"odd": [{"a": MARK}] * 4, "y": list("uvuv")}),
     "Arrow structs": lambda: pa.table({"odd": [{MARK: MARK}] * 4, "y": list("uvuv")}),
     "Arrow maps": lambda: pa.table(
@@ -224,7 +226,7 @@ TABLES: dict[str, Callable[[], Any]] = {
     "pandas columns that are no texts": lambda: pd.DataFrame({("odd", 1): [MARK] * 4, "y": list("uvuv")}),
     "a stream that fails": Stream,
     "a list of rows": lambda: [{"odd": MARK, "y": "u"}] * 4,
-    "an object": Telling,
+    "an object": ShowsItsCell,
     "one that fails": Failing,
     "an array": lambda: np.array([[MARK, 1], [MARK, 2]], dtype=object),
 }

@@ -87,7 +87,7 @@ class Grid:
         return float(np.mean(found))
 
     def independent(self, truth: np.ndarray, epsilon: float, seed: int) -> np.ndarray:
-        """Return rows of columns drawn apart: epsilon divided evenly, Laplace counts, negative ones cut off."""
+        """Return rows of independent columns: epsilon divided evenly, Laplace counts, negative ones cut off."""
         random, columns = np.random.default_rng(seed), []
         for at, size in enumerate(self.declared):
             counts = np.bincount(truth[:, at], minlength=size) + random.laplace(
@@ -99,7 +99,7 @@ class Grid:
         return np.column_stack(columns)
 
 
-def told_apart(known: np.ndarray, answers: np.ndarray, asked: np.ndarray, truth: np.ndarray) -> float:
+def best_auc(known: np.ndarray, answers: np.ndarray, asked: np.ndarray, truth: np.ndarray) -> float:
     """Return the AUC on true rows of the best of three models of drawn rows: forest, logistic regression, boosting."""
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
@@ -137,7 +137,7 @@ def _questions(grid: Grid) -> dict[str, tuple[list[str], Any]]:
 def _answered(grid: Grid, drawn: np.ndarray, test: np.ndarray, asked: str) -> float:
     left_out, answer = _questions(grid)[asked]
     kept = [at for at, name in enumerate(grid.names) if name not in left_out]
-    return told_apart(drawn[:, kept], answer(drawn), test[:, kept], answer(test))
+    return best_auc(drawn[:, kept], answer(drawn), test[:, kept], answer(test))
 
 
 def marginals(given: Given) -> Lines:

@@ -157,8 +157,8 @@ def rfka_time(given: Given) -> Lines:
         with timed() as one:
             clock([*apply, "--max-suppression", "1", "--no-ledger", "--force", "--quiet"])
         batches += one
-    seconds_told = median(one.clock for one in batches)
-    yield Record(what="apply, 500 rows, by the clock", unit="s", ours=seconds_told, limit="ours <= 1.5", runs=rounds)
+    batch_seconds = median(one.clock for one in batches)
+    yield Record(what="apply, 500 rows, by the clock", unit="s", ours=batch_seconds, limit="ours <= 1.5", runs=rounds)
     cpu = median(one.processor for one in batches)
     yield Record(what="apply, 500 rows, seconds of all processors", unit="s", ours=cpu, runs=rounds)
 

@@ -305,16 +305,16 @@ class S3(Source):
 
     def lost(self) -> tuple[str, None]:
         """The connection is closed after the first bytes, however often it is made again."""
-        self._asks_for_keys(10**9)
+        self._request_known_keys(10**9)
         self.proxy.most = 1 << 16
         return f"s3://people/people.{self.suffix}", None
 
     def wrong(self) -> tuple[str, dict[str, str]]:
         """A key that the server does not know."""
-        self._asks_for_keys(0)
+        self._request_known_keys(0)
         return f"s3://people/people.{self.suffix}", {}
 
-    def _asks_for_keys(self, after: int) -> None:
+    def _request_known_keys(self, after: int) -> None:
         """Let the server ask for a key that it knows, after so many requests."""
         from urllib.request import Request, urlopen
 

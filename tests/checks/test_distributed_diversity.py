@@ -202,7 +202,7 @@ def test_what_is_lost_on_the_way_is_noticed(tmp_path: Path) -> None:
             measure(data, ["q"], **asked)
 
 
-class Untold(Elsewhere):
+class IncompleteWorkers(Elsewhere):
     """Workers of which one lacks the rows of some values in the whole table."""
 
     def regrouped(self, deal: Any, steps: Any, items: Any, groups: int) -> list[Message]:
@@ -222,7 +222,7 @@ def test_values_whose_rows_in_the_table_are_not_told_are_noticed(tmp_path: Path)
     """Every class is whole then, but its distance is from other shares than those of the table."""
     data = folder_of(table_of([(1, 0, *[at] * len(KINDS)) for at in range(8)]), tmp_path / "here", 3)
     for asked in ({"sensitive": ["n"]}, {"listed": ["text"]}):
-        with read_by(Untold()), pytest.raises(EngineError, match="does not add up"):
+        with read_by(IncompleteWorkers()), pytest.raises(EngineError, match="does not add up"):
             measure(data, ["q"], **asked)
 
 

@@ -49,9 +49,9 @@ _RECODED = {
     "report: columns[].importance": SEARCH,
     "report: search": SEARCH,
 }
-_ASKS = {"report: columns[].may_be_person": WORDS}
+_QUESTIONS = {"report: columns[].may_be_person": WORDS}
 _FOREST = {
-    **_ASKS,
+    **_QUESTIONS,
     "params: histograms": DRAWN,
     "params: scores.leaves": DRAWN,
     "params: scores.attributes": DRAWN,
@@ -63,11 +63,11 @@ ALLOWED: dict[str, dict[str, str]] = {
     "k-anonymous": _RECODED,
     "bounds": {**_RECODED, "report: notes": WORDS},
     "whose rows": _RECODED,
-    "local": {**_ASKS, "report: published_measures.breach.how": WORDS, "report: shuffle.epsilon": ROUNDING},
+    "local": {**_QUESTIONS, "report: published_measures.breach.how": WORDS, "report: shuffle.epsilon": ROUNDING},
     "forest": _FOREST,
     "led forest": {**_FOREST, "params: rule.dependence.steps": DRAWN},
-    "marginals": {**_ASKS, "params: rows.count": DRAWN, "params: readings[].steps": DRAWN},
-    "tables": {**_ASKS, "params: measurements[].values": DRAWN},
+    "marginals": {**_QUESTIONS, "params: rows.count": DRAWN, "params: readings[].steps": DRAWN},
+    "tables": {**_QUESTIONS, "params: measurements[].values": DRAWN},
     "safepub": {
         "params: missing_values": NEXT,
         "params: columns[].type": NEXT,

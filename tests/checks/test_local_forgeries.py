@@ -96,7 +96,7 @@ def transformed(files: Files) -> Tree:
     return attribute(files, lambda one: bool(one["mechanism"] == "trr"))
 
 
-def tell(files: Files, name: str) -> None:
+def copy_domain(files: Files, name: str) -> None:
     """Copy the domain of a column from the params into the report, as a careful forger does."""
     files.columns(name)["domain"] = attribute(files, name)["domain"]
 
@@ -138,7 +138,7 @@ def _one_more(files: Files, name: str) -> None:
     size = words["categories"] + 1
     blind = (2**32 - words["truth_weight"]) // size
     words.update(categories=size, blind_weight=blind, truth_weight=2**32 - size * blind)
-    tell(files, name)
+    copy_domain(files, name)
 
 
 def _swap(values: list[Any]) -> list[Any]:
@@ -149,7 +149,7 @@ def _reorder(files: Files, name: str, *, also_report: bool) -> None:
     one = attribute(files, name)
     one["domain"] = {**one["domain"], "categories": _swap(one["domain"]["categories"])}
     if also_report:
-        tell(files, name)
+        copy_domain(files, name)
 
 
 def _claim(files: Files, share: float) -> None:
@@ -194,7 +194,7 @@ def _answer_more(files: Files) -> None:
     files.table = files.table.set_column(files.table.column_names.index(name), name, filled)
 
 
-def _ask_one(files: Files) -> None:
+def _answer_one_attribute(files: Files) -> None:
     """State that a row answers one attribute, so that the largest loss counts and not the sum."""
     files.params["asked_column"] = "asked_attribute"
     most = max(one["epsilon"] for one in files.params["attributes"])
@@ -248,7 +248,7 @@ FORGERIES: dict[str, Forgery] = {
     "epsilon no number": Forgery("sample", _promised(epsilon=math.nan), None),
     "one answer per row said of all": Forgery("errph", _promised(one_answer_per_row=True), "answers_as_promised"),
     "all answers said of one": Forgery("sample", _promised(one_answer_per_row=False), "answers_as_promised"),
-    "one answer per row, the sum forgotten": Forgery("split", _ask_one, "domain:asked_attribute"),
+    "one answer per row, the sum forgotten": Forgery("split", _answer_one_attribute, "domain:asked_attribute"),
     "a clear label hidden": Forgery("ppnb", _promised(clear=[]), "answers_as_promised"),
     "transformed numbers hidden": Forgery("ppnb", _promised(transformed=[]), "answers_as_promised"),
     "a hidden label said to be clear": Forgery(

@@ -78,11 +78,11 @@ def counted(metric: str, frame: InDuckDB, **asked: Any) -> Any:
 
     values = {"columns": COLUMNS, "unit": None, **asked}
     names: dict[str, Any] = {batch_counts.COLUMNS: frame.columns}
-    asked_of: dict[str, Any] = {"execution_engine": _Engine(frame), "metric_domain_kwargs": {}}
+    metric_arguments: dict[str, Any] = {"execution_engine": _Engine(frame), "metric_domain_kwargs": {}}
     alike = batch_counts.AlikeColumns
-    names[batch_counts.ALIKE] = alike._spark(alike, metric_value_kwargs={}, metrics=names, **asked_of)
+    names[batch_counts.ALIKE] = alike._spark(alike, metric_value_kwargs={}, metrics=names, **metric_arguments)
     provider = getattr(batch_counts, metric)
-    return provider._spark(provider, metric_value_kwargs=values, metrics=names, **asked_of)
+    return provider._spark(provider, metric_value_kwargs=values, metrics=names, **metric_arguments)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import anonkit
 from anonkit.checks.requirements import Asked
 from anonkit.errors import ParameterError, ReleaseFormatError
 
-NOTHING_ASKED = Asked(quasi_identifiers=None, sensitive=(), k=None, l=None, t=None, alpha=None, beta=None)
+NOTHING_REQUIRED = Asked(quasi_identifiers=None, sensitive=(), k=None, l=None, t=None, alpha=None, beta=None)
 
 
 @pytest.fixture(scope="module")
@@ -259,6 +259,6 @@ def test_what_is_asked_and_not_looked_at_is_no_pass(small_customers: pa.Table, t
 def test_a_declared_check_that_was_not_made_is_no_pass(untouched: Path) -> None:
     """Each check that the report states is repeated, unless its files do not allow it."""
     validation = anonkit.validate(untouched)
-    told = validation.with_declared(["k_anonymity", "joint_k", "unheard_of"], NOTHING_ASKED)
+    told = validation.with_declared(["k_anonymity", "joint_k", "unheard_of"], NOTHING_REQUIRED)
     assert (told.unchecked, told.uncountable, told.passed) == (("unheard_of",), ("joint_k",), False)
     assert validation.passed

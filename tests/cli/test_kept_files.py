@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-ASKED = ("--method", "mondrian", "--k", "3", "--identifier", "name", "--force")
+OPTIONS = ("--method", "mondrian", "--k", "3", "--identifier", "name", "--force")
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_release_never_takes_the_place_of_its_source(cli: Any, parquet: Path, 
         source = parquet.parent
     elif way == "dry":
         more = ("--dry-run",)
-    refused(cli("release", source, output, *ASKED, *more), parquet, before)
+    refused(cli("release", source, output, *OPTIONS, *more), parquet, before)
     assert not [name for name in os.listdir(parquet.parent) if name.startswith(".anonkit-staging")]
 
 
@@ -55,7 +55,7 @@ def test_a_name_that_is_no_file_is_refused_by_whoever_reads_it(cli: Any, table: 
     source = table.with_name(odd)
     if odd == "loop":
         source.symlink_to(source)
-    ran = cli("release", source, table.with_name("out.parquet"), *ASKED)
+    ran = cli("release", source, table.with_name("out.parquet"), *OPTIONS)
     assert ran.code in (2, 3), ran.err
     assert "Traceback" not in ran.err
     assert "internal" not in ran.err
@@ -69,14 +69,14 @@ def test_a_folder_of_data_never_takes_the_place_of_the_folder_it_comes_from(cli:
     read = folder / "part-00000.parquet"
     before = read.read_bytes()
     for source in (folder, read, f"{folder}/*.parquet"):
-        refused(cli("release", source, folder, *ASKED, "--part-rows", "20"), read, before)
+        refused(cli("release", source, folder, *OPTIONS, "--part-rows", "20"), read, before)
 
 
 def test_a_release_is_not_put_among_the_files_of_its_source(cli: Any, parquet: Path) -> None:
     """A folder is read whole: the next time the release would be rows of its own source."""
     before = parquet.read_bytes()
-    refused(cli("release", parquet.parent, parquet.parent / "new.parquet", *ASKED), parquet, before)
-    assert cli("release", f"{parquet.parent}/in*.parquet", parquet.parent / "new.parquet", *ASKED).code == 0
+    refused(cli("release", parquet.parent, parquet.parent / "new.parquet", *OPTIONS), parquet, before)
+    assert cli("release", f"{parquet.parent}/in*.parquet", parquet.parent / "new.parquet", *OPTIONS).code == 0
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_release_is_not_put_where_a_pattern_would_find_it(
     shutil.copy(parquet, parquet.parent / "within" / "part-00000.parquet")
     before = parquet.read_bytes()
     source = pattern.format(folder=parquet.parent)
-    ran = cli("release", source, "new.parquet", *ASKED, *more)
+    ran = cli("release", source, "new.parquet", *OPTIONS, *more)
     refused(ran, parquet, before)
     assert source in ran.err
     assert not list(parquet.parent.glob("new*"))
@@ -114,7 +114,7 @@ def test_a_pattern_that_would_not_find_the_release_is_no_hindrance(
     monkeypatch.chdir(parquet.parent)
     (parquet.parent / "within").mkdir()
     shutil.copy(parquet, parquet.parent / "within" / "part-00000.parquet")
-    assert cli("release", pattern, "new.parquet", *ASKED).code == 0
+    assert cli("release", pattern, "new.parquet", *OPTIONS).code == 0
 
 
 def test_a_name_of_one_file_is_no_pattern(cli: Any, parquet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,8 +125,8 @@ def test_a_name_of_one_file_is_no_pattern(cli: Any, parquet: Path, monkeypatch: 
     parquet.rename(named)
     monkeypatch.chdir(folder)
     for source in (named, named.name):
-        assert cli("release", source, "part.parquet", *ASKED).code == 0
-    refused(cli("release", "p*t.parquet", "pt.parquet", *ASKED), named, named.read_bytes())
+        assert cli("release", source, "part.parquet", *OPTIONS).code == 0
+    refused(cli("release", "p*t.parquet", "pt.parquet", *OPTIONS), named, named.read_bytes())
 
 
 def test_an_address_of_a_file_is_its_file(cli: Any, table: Path) -> None:
@@ -137,7 +137,7 @@ def test_an_address_of_a_file_is_its_file(cli: Any, table: Path) -> None:
     with sqlite3.connect(place) as connection:
         pd.read_csv(table).to_sql("people", connection, index=False)
     connection.close()
-    refused(cli("release", f"sqlite:///{place}?table=people", place, *ASKED), place, place.read_bytes())
+    refused(cli("release", f"sqlite:///{place}?table=people", place, *OPTIONS), place, place.read_bytes())
 
 
 def test_a_batch_is_not_replaced_by_what_is_made_of_it(cli: Any, released: Path, table: Path) -> None:

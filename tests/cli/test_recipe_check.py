@@ -13,7 +13,7 @@ from anonkit.pipeline.recipe import Recipe
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "move-to-0.2.md"
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.toml"))
-NO_RECIPE_TELLS = (
+WITHOUT_RECIPE = (
     "exit code 3: two columns of exactly one name",  # of a table that is checked, not released
     "method.parameters.drop_freely is true in the report of rfka",  # the search is as before
     "nothing else",
@@ -123,8 +123,8 @@ def test_the_rows_are_those_of_the_page() -> None:
     lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     page = [_plain(line.split(" | ")[0].removeprefix("| ")) for line in lines]
     rows = [cell for cell in page if cell not in ("you see", "---")]
-    assert [cell for cell in rows if cell not in NO_RECIPE_TELLS] == [row.seen for row in ROWS]
-    assert set(NO_RECIPE_TELLS) <= set(rows)
+    assert [cell for cell in rows if cell not in WITHOUT_RECIPE] == [row.seen for row in ROWS]
+    assert set(WITHOUT_RECIPE) <= set(rows)
 
 
 @pytest.mark.parametrize("seen", CASES, ids=lambda seen: seen[:40])

@@ -115,7 +115,7 @@ def test_a_changed_loss_is_found(cli: Any, bank: Path) -> None:
 
 
 def test_the_estimator_is_chosen_and_told(cli: Any, bank: Path) -> None:
-    """Shares drawn in by their noise unless another estimator is requested; the output says which."""
+    """Shares shrunk by their noise unless another estimator is requested; the output says which."""
     assert released(cli, bank, "--method", "errph", "--p-keep", "0.6", "--bins", "8").code == 0
     assert "shrunken: shares behind" in cli("reconstruct", bank / "out.parquet").out
     ran = cli("reconstruct", bank / "out.parquet", "--estimator", "published", "--test", bank / "test.csv", "--json")
@@ -126,7 +126,7 @@ def test_the_estimator_is_chosen_and_told(cli: Any, bank: Path) -> None:
 
 
 def test_a_forest_has_no_estimator(cli: Any, bank: Path) -> None:
-    """Its counts are published; asking for an estimator is wrong usage."""
+    """Its counts are published; choosing an estimator is wrong usage."""
     options = ("--method", "edprf", "--epsilon", "1", "--trees", "2", "--depth", "2")
     assert released(cli, bank, *options).code == 0
     ran = cli("reconstruct", bank / "out.parquet", "--estimator", "moment")

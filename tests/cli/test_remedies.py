@@ -20,7 +20,7 @@ from anonkit.ledger import NAME, Ledger
 from anonkit.ledger.ledger_pointer import POINTER
 from anonkit.ledger.users_ledger import users_ledger
 from anonkit.pipeline.changed_defaults import ROWS
-from tests.cli.test_recipe_check import NO_RECIPE_TELLS
+from tests.cli.test_recipe_check import WITHOUT_RECIPE
 from tests.ledger.claims import as_version_4
 
 N = 240
@@ -382,7 +382,7 @@ def _key_alone(tried: Tried) -> None:
 def test_every_row_that_a_command_can_show_is_tried() -> None:
     """The test tries every recipe, but for the figure that nothing restores."""
     assert {row.seen for row in ROWS} - {*CASES} == {"prediction_of_target is lower, or not measured"}
-    assert {*CASES} - {row.seen for row in ROWS} <= {*NO_RECIPE_TELLS}
+    assert {*CASES} - {row.seen for row in ROWS} <= {*WITHOUT_RECIPE}
 
 
 QUICK = (

@@ -20,7 +20,7 @@ from anonkit.randomness import Randomness
 
 Publish = Callable[[PublishedTable, Any, int], dict[str, np.ndarray]]
 
-_LABEL_STREAM, _ASKED_STREAM = 1000, 1001
+_LABEL_STREAM, _ATTRIBUTE_STREAM = 1000, 1001
 
 
 def publish_table(table: PublishedTable, truth: Any, seed: int) -> dict[str, np.ndarray]:
@@ -28,7 +28,7 @@ def publish_table(table: PublishedTable, truth: Any, seed: int) -> dict[str, np.
     key, data, out = Randomness.seeded(seed).key("release"), Columns(truth), {}
     asked = None
     if table.asked_column is not None:
-        asked = asked_attribute(key, _ASKED_STREAM, 0, data.n_rows, len(table.attributes))
+        asked = asked_attribute(key, _ATTRIBUTE_STREAM, 0, data.n_rows, len(table.attributes))
         out[table.asked_column] = np.array([each.name for each in table.attributes], dtype=object)[asked]
     labels = None if table.target is None else data.codes(table.target.name, table.target.domain)
     shown = labels

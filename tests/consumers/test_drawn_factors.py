@@ -55,7 +55,7 @@ def test_attributes_that_say_nothing_leave_the_commonest_class(epsilon: float) -
 
 
 def test_the_likeliest_shares_alone_take_the_noise_for_signal() -> None:
-    """The same rows with nothing drawn in: many get the rarer class, which is what the factor is for."""
+    """The same rows without shrinkage: many get the rarer class, which is what the factor is for."""
     rows, _ = _rows(1, 0.0, copied=False)
     drawn = _learned(rows, "rr", 0, epsilon=0.5)
     model = NaiveBayes(drawn.table_, estimator="likelihood").fit_statistics(drawn.statistics_)
@@ -99,7 +99,7 @@ def test_the_order_of_the_rows_of_two_classes_stays() -> None:
 
 
 def test_rows_that_were_not_randomized_are_read_as_ever() -> None:
-    """An array without params is plain Gaussian naive Bayes, however few rows there are: nothing is drawn in."""
+    """An array without params is plain Gaussian naive Bayes, for any number of rows: nothing is shrunk."""
     draw = np.random.default_rng(0)
     model = NaiveBayes().fit(draw.normal(size=(8, 3)), [0, 0, 0, 0, 0, 0, 1, 1])
     assert model.model_.weight == 1

@@ -39,7 +39,7 @@ def _adult(folder: Path) -> Path:
 
 
 def _credit(folder: Path) -> Path:
-    """A thousand borrowers with codes as those of German credit data, some columns of whole numbers."""
+    """A thousand borrowers with codes as those of German credit data, some columns of integers."""
     drawn, n = np.random.default_rng(5), 1_000
     codes = {f"attribute{at}": [f"A{at}{code}" for code in drawn.integers(1, 3 + at % 4, n)] for at in range(1, 14)}
     whole = {

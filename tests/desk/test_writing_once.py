@@ -161,14 +161,14 @@ def test_what_is_known_of_the_population_is_in_recipe_command_and_call(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "policy.toml").write_text("", encoding="utf-8")
-    for method, parameters, is_told in (("mondrian", {"k": 5}, True), ("rr", {"epsilon": 1}, False)):
+    for method, parameters, is_given_to in (("mondrian", {"k": 5}, True), ("rr", {"epsilon": 1}, False)):
         decided = Decisions(approach="undecided", method=method, parameters=parameters, sample=sample)
         release = DecidedRelease(source="in.csv", folder=Path("out"), decisions=decided, **more)
         (tmp_path / "out" / "recipe.toml").write_text(release.recipe(), encoding="utf-8")
         loaded = Recipe.load(tmp_path / "out" / "recipe.toml")
-        assert (line in release.recipe().splitlines()) is (is_told and line != "none")
-        assert loaded.population.is_given is (is_told and line != "none")
-        assert ("population=" in release.python("decide")) is (is_told and "population" in more)
+        assert (line in release.recipe().splitlines()) is (is_given_to and line != "none")
+        assert loaded.population.is_given is (is_given_to and line != "none")
+        assert ("population=" in release.python("decide")) is (is_given_to and "population" in more)
         assert word in release.command("table")
 
 

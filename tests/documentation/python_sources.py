@@ -155,12 +155,12 @@ def fields(node: ast.ClassDef) -> list[tuple[str, str, str]]:
         if name.startswith("_") or not isinstance(one, ast.AnnAssign | ast.Assign):
             continue
         kind = ast.unparse(one.annotation) if isinstance(one, ast.AnnAssign) else ""
-        default = ast.unparse(one.value) if one.value is not None and _is_told(one.value) else ""
+        default = ast.unparse(one.value) if one.value is not None and _is_informative(one.value) else ""
         found.append((name, " = ".join(filter(None, (kind, default))), text))
     return found
 
 
-def _is_told(value: ast.expr) -> bool:
+def _is_informative(value: ast.expr) -> bool:
     """Return whether a default informs the reader and is no machinery of fields."""
     return not isinstance(value, ast.Call)
 

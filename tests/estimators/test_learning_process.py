@@ -60,7 +60,7 @@ def _third(value: float) -> tuple[float, int]:
     return value * colorsys.ONE_THIRD, os.getpid()
 
 
-def _told_of_three_classes(seed: int) -> tuple[np.ndarray, bool, int]:
+def _votes_on_three_classes(seed: int) -> tuple[np.ndarray, bool, int]:
     draw = np.random.default_rng(0)
     codes = draw.integers(0, 5, 300)
     column = CodedColumn(name="a", codes=codes, values=list(range(5)), ordered=True)
@@ -68,7 +68,7 @@ def _told_of_three_classes(seed: int) -> tuple[np.ndarray, bool, int]:
     return told.sums, "scipy.stats._stats_py" in sys.modules, os.getpid()
 
 
-def _asks_a_package(name: str) -> tuple[bool, bool, int]:
+def _reads_a_package(name: str) -> tuple[bool, bool, int]:
     import asyncio
 
     return hasattr(asyncio, name), "asyncio.events" in sys.modules, os.getpid()
@@ -169,8 +169,8 @@ def test_a_package_that_is_unread_is_read_when_something_of_it_is_asked_for() ->
     with learning_beside(imports):
         names, process = learned(_imported, ("wsgiref", "wsgiref.headers", "asyncio", "asyncio.events"))
         assert (names, process != os.getpid()) == (("wsgiref", "wsgiref.headers", "asyncio"), True)
-        assert learned(_asks_a_package, "sleep") == (True, True, process)
-        assert learned(_asks_a_package, "no_such_name") == (False, True, process)
+        assert learned(_reads_a_package, "sleep") == (True, True, process)
+        assert learned(_reads_a_package, "no_such_name") == (False, True, process)
 
 
 def test_what_later_work_needs_is_imported_once_the_first_answer_is_sent() -> None:
@@ -201,9 +201,9 @@ def test_forests_of_a_command_do_without_what_they_hardly_call(monkeypatch: pyte
     with learning_beside(_as_of_a_command(monkeypatch, "mondrian")):
         names, process = learned(_imported, others)
         assert (names, process != os.getpid()) == (("sklearn.ensemble",), True)
-        sums, imported, process = learned(_told_of_three_classes, 1)
+        sums, imported, process = learned(_votes_on_three_classes, 1)
     assert (imported, process != os.getpid()) == (True, True)
-    assert np.array_equal(sums, _told_of_three_classes(1)[0])
+    assert np.array_equal(sums, _votes_on_three_classes(1)[0])
     assert np.array_equal(there, _shares(rows, (rows[:, 0] > 2).astype(np.int64)))
 
 

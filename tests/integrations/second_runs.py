@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 sys.path.insert(0, str(HERE / "project"))
 
-from fail_once import ASKED, files_of  # noqa: E402 - the project of a pipeline is no package
+from fail_once import FAIL_ONCE, files_of  # noqa: E402 - the project of a pipeline is no package
 
 N_FILES = 5
 """Files of a release."""
@@ -198,7 +198,7 @@ class Bench:
             "PATH": f"{self.environment / 'bin'}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": os.pathsep.join([str(project), str(REPOSITORY)]),
             "ANONKIT_LEDGER": str(ledger),
-            **({} if fail_once is None else {ASKED: str(fail_once)}),
+            **({} if fail_once is None else {FAIL_ONCE: str(fail_once)}),
         }
         return subprocess.run(
             [str(self.environment / "bin" / program), *arguments],

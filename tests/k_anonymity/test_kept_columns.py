@@ -209,12 +209,12 @@ def test_detail_goes_where_it_is_worth_more(name: str) -> None:
             "y": np.where(base > 7, "yes", "no"),
         }
     )
-    for_p, for_q = (_told_apart(_weighted(rows, METHODS[name], {each: 50.0})) for each in ("p", "q"))
+    for_p, for_q = (_distinguished(_weighted(rows, METHODS[name], {each: 50.0})) for each in ("p", "q"))
     assert for_p["p"] > for_q["p"]
     assert for_q["q"] > for_p["q"]
 
 
-def _told_apart(release: anonkit.Release) -> dict[str, int]:
+def _distinguished(release: anonkit.Release) -> dict[str, int]:
     """Return in how many places each number is cut anywhere, or how many values it shows."""
     recoding = release.params["recoding"]
     if recoding["kind"] == "local":

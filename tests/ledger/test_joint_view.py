@@ -17,7 +17,7 @@ from anonkit.ledger import NAME, Ledger
 from anonkit.policy.column_declarations import Column
 from anonkit.policy.declaration import Policy
 
-pytestmark = pytest.mark.usefixtures("stands_beside")
+pytestmark = pytest.mark.usefixtures("ledger_beside")
 
 SEED = 1
 

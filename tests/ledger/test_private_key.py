@@ -36,7 +36,7 @@ def draw(table: pa.Table, output: Path) -> anonkit.Release:
     return anonkit.release(table, method="rr", epsilon=1.0, policy=unnamed, output=output)
 
 
-@pytest.mark.usefixtures("stands_beside")
+@pytest.mark.usefixtures("ledger_beside")
 def test_the_key_is_not_in_the_ledger(ten: pa.Table, tmp_path: Path) -> None:
     """Neither its bytes nor its digits are in the file, which its owner alone reads."""
     draw(ten, tmp_path / "a.parquet")
@@ -49,7 +49,7 @@ def test_the_key_is_not_in_the_ledger(ten: pa.Table, tmp_path: Path) -> None:
     assert [stat.S_IMODE(each.stat().st_mode) for each in (path, key_file(path))] == [0o600, 0o600]
 
 
-@pytest.mark.usefixtures("stands_beside")
+@pytest.mark.usefixtures("ledger_beside")
 def test_a_ledger_that_others_may_read_is_closed(ten: pa.Table, tmp_path: Path) -> None:
     """A copy came with looser modes: opening it takes them back."""
     draw(ten, tmp_path / "a.parquet")
@@ -60,7 +60,7 @@ def test_a_ledger_that_others_may_read_is_closed(ten: pa.Table, tmp_path: Path) 
     assert [stat.S_IMODE(each.stat().st_mode) for each in files] == [0o600, 0o600]
 
 
-@pytest.mark.usefixtures("stands_beside")
+@pytest.mark.usefixtures("ledger_beside")
 def test_without_its_key_nothing_is_booked_and_budgets_are_still_shown(ten: pa.Table, tmp_path: Path) -> None:
     """Exit code 3 and a hint; no new key is made, since no table would be known under it."""
     draw(ten, tmp_path / "a.parquet")
@@ -74,7 +74,7 @@ def test_without_its_key_nothing_is_booked_and_budgets_are_still_shown(ten: pa.T
     assert Ledger(tmp_path / NAME).datasets()[0].epsilon > 0
 
 
-@pytest.mark.usefixtures("stands_beside")
+@pytest.mark.usefixtures("ledger_beside")
 @pytest.mark.parametrize("what", ["ab" * 32, "open sesame", "", "ff" * 31, "\u00e9"])
 def test_another_key_or_none_at_all_is_refused(ten: pa.Table, tmp_path: Path, what: str) -> None:
     """Under another key nothing would be recognized, so a wrong key is detected, and not shown."""

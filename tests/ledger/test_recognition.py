@@ -18,7 +18,7 @@ from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError, DatasetError, GuaranteeError
 from anonkit.ledger import NAME, Ledger
 
-pytestmark = pytest.mark.usefixtures("stands_beside")
+pytestmark = pytest.mark.usefixtures("ledger_beside")
 
 N = 400
 

@@ -203,7 +203,7 @@ def test_of_people_with_several_rows_no_rows_are_scored(method: str) -> None:
 def test_marks_of_whole_people_would_leave_fewer_than_k() -> None:
     """Why several rows have no figure: all ways to mark six people who have rows in two classes, k = 3.
 
-    Whoever knows that a person has a row in each class sees on which side of the file the rows of each class stand, and
+    Whoever knows that a person has a row in each class sees on which side of the file the rows of each class are, and
     keeps the people of the first class on whose side the second class has rows too.
     """
     first, second = (0, 1, 2), (0, 3, 4, 5)  # whose rows are in each class; person 0 is looked for

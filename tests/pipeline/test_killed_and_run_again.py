@@ -13,7 +13,7 @@ import pytest
 
 import anonkit
 
-pytestmark = pytest.mark.usefixtures("stands_beside")
+pytestmark = pytest.mark.usefixtures("ledger_beside")
 
 METHODS: dict[str, dict[str, Any]] = {
     "rr": {"epsilon": 1.0, "budget": 1.0},

@@ -35,7 +35,7 @@ from anonkit.pipeline.exporting import export
 from anonkit.pipeline.recipe import Recipe
 from anonkit.policy import Column, Policy
 
-pytestmark = pytest.mark.usefixtures("stands_beside")
+pytestmark = pytest.mark.usefixtures("ledger_beside")
 
 TABLE = bank_customers(60, seed=3)
 POLICY = bank_customers_policy()
@@ -424,37 +424,37 @@ def _strange(name: str = "a", category: str = "x") -> tuple[pa.Table, Policy]:
     ],
 )
 def test_names_and_categories_are_refused_before_anything_is_drawn(
-    form: str, table: tuple[pa.Table, Policy], tmp_path: Path, stands_beside: Path
+    form: str, table: tuple[pa.Table, Policy], tmp_path: Path, ledger_beside: Path
 ) -> None:
     """The policy says what the form would have to hold: nothing is drawn and nothing charged."""
     rows, policy = table
     with pytest.raises(ParameterError):
         ask(tmp_path / f"out{COPIES[form]}", rows, method="dp-forest", policy=policy.with_roles(target="b"))
-    assert Ledger(stands_beside).datasets() == []
+    assert Ledger(ledger_beside).datasets() == []
     assert names(tmp_path) == set()
 
 
 def test_a_library_that_is_missing_is_missed_before_anything_is_drawn(
-    tmp_path: Path, stands_beside: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, ledger_beside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is charged for a form that cannot be written here."""
     monkeypatch.setitem(sys.modules, "xlsxwriter", None)
     with pytest.raises(MissingDependencyError, match="xlsxwriter"):
         ask(tmp_path / "out.xlsx", method="dp-forest")
-    assert Ledger(stands_beside).datasets() == []
+    assert Ledger(ledger_beside).datasets() == []
 
 
 def test_rows_that_are_public_are_refused_before_and_noisy_ones_after(
-    tmp_path: Path, stands_beside: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, ledger_beside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Randomized answers are as many as the source's rows; a number that is drawn is charged when it is too large."""
     monkeypatch.setattr(sheets, "MOST_ROWS", 20)
     with pytest.raises(ParameterError, match="a sheet of Excel holds 19 and a header"):
         ask(tmp_path / "out.xlsx", method="rr")
-    assert Ledger(stands_beside).datasets() == []
+    assert Ledger(ledger_beside).datasets() == []
     with pytest.raises(ParameterError, match="a sheet of Excel holds 19 and a header"):
         ask(tmp_path / "out.xlsx", method="dp-forest")
-    [standing] = Ledger(stands_beside).datasets()
+    [standing] = Ledger(ledger_beside).datasets()
     assert [entry.epsilon for entry in standing.counted] == [1.0]
     assert names(tmp_path) == set()
 
@@ -462,7 +462,7 @@ def test_rows_that_are_public_are_refused_before_and_noisy_ones_after(
 # --- asked again -----------------------------------------------------------------------------------------------------
 
 
-def test_a_copy_is_added_to_the_release_that_stands_there(tmp_path: Path, stands_beside: Path) -> None:
+def test_a_copy_is_added_to_the_release_that_stands_there(tmp_path: Path, ledger_beside: Path) -> None:
     """The same request in another form draws nothing and charges nothing; the copy is listed."""
     ask(tmp_path / "out.parquet", method="rr")
     before = sha256(tmp_path / "out.parquet")
@@ -471,7 +471,7 @@ def test_a_copy_is_added_to_the_release_that_stands_there(tmp_path: Path, stands
         assert all(passed(tmp_path / "out.parquet").values())
     assert sha256(tmp_path / "out.parquet") == before
     assert set(Place.of(tmp_path / "out.csv").copies()) == {"csv", "tsv"}
-    assert [len(standing.counted) for standing in Ledger(stands_beside).datasets()] == [1]
+    assert [len(standing.counted) for standing in Ledger(ledger_beside).datasets()] == [1]
     (tmp_path / "out.xlsx").write_text(OWN)
     with pytest.raises(ParameterError, match="is no file of the release there"):
         ask(tmp_path / "out.xlsx", method="rr")

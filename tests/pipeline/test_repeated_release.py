@@ -37,7 +37,7 @@ from anonkit.pipeline.recipe import Recipe
 from anonkit.policy import Policy
 from anonkit.policy.column_declarations import Role
 
-pytestmark = pytest.mark.usefixtures("stands_beside")
+pytestmark = pytest.mark.usefixtures("ledger_beside")
 
 FAMILIES: dict[str, dict[str, Any]] = {
     "mondrian": {"k": 5},

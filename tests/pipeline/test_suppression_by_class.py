@@ -93,16 +93,16 @@ def test_rows_that_miss_a_needed_cell_are_left_out_too() -> None:
 @pytest.mark.slow
 def test_an_applied_recoding_tells_it_too(tmp_path: Path) -> None:
     """The next batch, with cells that are missing; without models too, as `anonkit apply` does by default."""
-    _tells_it_of_the_next_batch(tmp_path, "local")
+    _lists_losses_of_the_next_batch(tmp_path, "local")
 
 
 @pytest.mark.slow
 def test_spark_tells_the_same(spark: Any, tmp_path: Path) -> None:
     """Counted where the rows are, exact."""
-    _tells_it_of_the_next_batch(tmp_path, "spark")
+    _lists_losses_of_the_next_batch(tmp_path, "spark")
 
 
-def _tells_it_of_the_next_batch(tmp_path: Path, engine: str) -> None:
+def _lists_losses_of_the_next_batch(tmp_path: Path, engine: str) -> None:
     """Rows of the batch that miss an age are left out."""
     table = bank_customers(500, seed=3).select(["age", "education", "customer_value"])
     first, second = table.slice(0, 300), table.slice(300)

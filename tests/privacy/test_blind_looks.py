@@ -187,11 +187,11 @@ def test_a_number_of_rows_that_is_not_charged_is_seen(
     """The test can fail: a method that discloses the number of rows, in a file or a message, differs in just that."""
     release = DPNB.release
 
-    def telling(self: Any, source: Any, *rest: Any, **more: Any) -> Any:
+    def disclosing(self: Any, source: Any, *rest: Any, **more: Any) -> Any:
         draft = release(self, source, *rest, **more)
         return replace(draft, notes=[*draft.notes, f"{source.n_rows} rows"])
 
-    monkeypatch.setattr(DPNB, "release", telling)
+    monkeypatch.setattr(DPNB, "release", disclosing)
     found = differences("dp-nb", {}, ["one row"], tmp_path, looks, capfd)
     assert "rows.report.json" in found["one row"]
     assert "rows.params.json" not in found["one row"]

@@ -136,7 +136,7 @@ def mutate(monkeypatch: pytest.MonkeyPatch, mutant: Mutant) -> None:
 
 RULE = "anonkit.dp_trees.additive_model.stacked:StackedPlan."
 FOUND = "anonkit.dp_trees.additive_model.pair_prequeries:PairFindings."
-ASKED_OF_PAIRS = "anonkit.dp_trees.additive_model.pair_prequeries:PairQuestions."
+PAIR_QUESTIONS = "anonkit.dp_trees.additive_model.pair_prequeries:PairQuestions."
 REFUSED: dict[str, Mutant] = {
     # --- claims
     "half of the loss of a row is claimed": Mutant(
@@ -299,7 +299,7 @@ REFUSED: dict[str, Mutant] = {
         old="rate = rate_within(units, WIDTH)", new="WIDTH = 1\n    rate = rate_within(units, WIDTH)",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "a choice of a pair has twice its rate": Mutant(
-        where=ASKED_OF_PAIRS + "asked", old="self.interaction.draw(choice)", new="self.interaction.draw(2 * choice)",
+        where=PAIR_QUESTIONS + "asked", old="self.interaction.draw(choice)", new="self.interaction.draw(2 * choice)",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "a pair is chosen wherever there is one": Mutant(
         where="anonkit.dp_trees.additive_model.budget_rule:choice_share", old="return asked if asked <= _MOST_CHOICE",
@@ -311,7 +311,7 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.additive_model.class_dependence:ClassDependence.moved", old="return 2 *", new="return",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "a reading of attributes has twice its rate": Mutant(
-        where=ASKED_OF_PAIRS + "asked", old="self.dependence.draw(reading)", new="self.dependence.draw(2 * reading)",
+        where=PAIR_QUESTIONS + "asked", old="self.dependence.draw(reading)", new="self.dependence.draw(2 * reading)",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "what is asked of pairs is not taken off": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan", old="left -= found.units", new="left -= 0",

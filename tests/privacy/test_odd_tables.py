@@ -52,7 +52,7 @@ ODD: Mapping[str, list[Row]] = {
     "texts for numbers": [(who, code, "many", y) for who, code, _, y in PLAIN],
     "all outside": [(who, "q", "-1e400", y) for who, _, _, y in PLAIN],
 }
-TELLING = ("no rows", "one row", "all missing", "mixed columns")
+DECISIVE = ("no rows", "one row", "all missing", "mixed columns")
 """Between them all that was ever refused."""
 
 
@@ -165,7 +165,7 @@ def test_odd_tables_end_as_plain_ones_do(
     options = [word for name, value in SETTINGS[method].items() for word in (f"--{told.get(name, name)}", str(value))]
     policy = tmp_path / "policy.toml"
     policy.write_text(toml_of(policy_of(method)))
-    for at, name in enumerate(TELLING):
+    for at, name in enumerate(DECISIVE):
         data, out = SOURCES["CSV"](ODD[name], tmp_path), tmp_path / f"out{at}.parquet"
         words = ["release", data, out, "--method", method, "--policy", policy, "--no-ledger", *options]
         code = run(command, [*map(str, words)], "anonkit")

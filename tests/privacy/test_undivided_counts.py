@@ -43,7 +43,7 @@ def plan_of(name: str, schema: TreeSchema, depth: int, **more: Any) -> Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class NotedSelection:
     """The selection of a plan, which notes the exact counts before noise, and takes attributes in an order."""
 
     selection: NoisyCounts
@@ -64,7 +64,7 @@ class Told:
 
 def exact_counts(plan: Plan, rows: Sequence[tuple[int, ...]], order: Sequence[int]) -> list[np.ndarray]:
     """Every count that a path's draws noise: those of the tables level by level, then those of the leaves."""
-    told = Told(selection=plan.choices.selection, order=order)  # type: ignore[arg-type]
+    told = NotedSelection(selection=plan.choices.selection, order=order)  # type: ignore[arg-type]
     leaves: list[np.ndarray] = []
 
     @dataclass(frozen=True, kw_only=True)

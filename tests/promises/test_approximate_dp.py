@@ -32,7 +32,7 @@ from anonkit.promises.guarantee import PrivacyLoss
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, Neighbours
 from anonkit.report.schemas import report_schema
 
-pytestmark = pytest.mark.usefixtures("stands_beside")
+pytestmark = pytest.mark.usefixtures("ledger_beside")
 
 PROMISE = ApproximateDP(epsilon=1.5, delta=1.21e-6)
 PEOPLE = ApproximateDP(epsilon=6.0, delta=0.001, unit="person", rows_per_unit=3, adjacency="replace one record")

@@ -1,6 +1,6 @@
 """Columns that identify people and repeat, and tables of harmless columns: those on which the detector is reported.
 
-No rule and no constant was chosen on them. Names of harmless columns are those that such columns have; what stands
+No rule and no constant was chosen on them. Names of harmless columns are those that such columns have; what is
 behind ``|`` distinguishes columns of one name.
 """
 

@@ -5,7 +5,7 @@ import json
 import os
 from pathlib import Path
 
-ASKED = "FAIL_ONCE"
+FAIL_ONCE = "FAIL_ONCE"
 """Variable of the environment: the file that says it has failed, and what the release was then."""
 
 
@@ -20,7 +20,7 @@ def files_of(folder: Path) -> dict[str, str]:
 
 def fail_once(released: Path = Path("out")) -> None:
     """Fail, if that is requested and has not happened yet."""
-    mark = os.environ.get(ASKED)
+    mark = os.environ.get(FAIL_ONCE)
     if mark and not Path(mark).exists():
         Path(mark).write_text(json.dumps(files_of(released)), encoding="utf-8")
         raise RuntimeError("the platform failed after the release was out")

@@ -3,13 +3,13 @@
 import os
 
 from dagster import Definitions, MaterializeResult, RetryPolicy, asset
-from fail_once import ASKED, fail_once
+from fail_once import FAIL_ONCE, fail_once
 
 from anonkit.integrations.dagster import materialize_release, release_asset, release_checks
 
 SOON = RetryPolicy(max_retries=2, delay=0.1)
 
-if ASKED in os.environ:
+if FAIL_ONCE in os.environ:
 
     @asset(retry_policy=SOON)
     def customers() -> MaterializeResult:
