@@ -45,7 +45,7 @@ def _sav(path: Path, **how: Any) -> Path:
 
 @pytest.mark.parametrize("compressed", [False, True])
 def test_spss_brings_types_labels_and_missing_values(tmp_path: Path, read: Any, compressed: bool) -> None:
-    """Labels represent codes, unlabelled codes for themselves; declared missing values and blank texts are missing."""
+    """Labels replace codes, unlabelled codes stay; declared missing values and blank texts are missing."""
     table = read(_sav(tmp_path / ("in.zsav" if compressed else "in.sav"), compress=compressed))
 
     assert table.column("sex").to_pylist() == ["male", "female", "3", None, None]
