@@ -34,6 +34,7 @@ from anonkit.policy.column_declarations import Column, ColumnType, Outside, Role
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.encodings import UTF8, encoding_named
 from anonkit.policy.person_candidates import joint_keys
+from anonkit.protocols import Progress, no_progress
 from anonkit.published.aggregates import FORMAT as AGGREGATES
 from anonkit.published.randomized_table import FORMAT
 from anonkit.published.statements.noise_statement import shows_no_rows
@@ -53,6 +54,7 @@ def audit(
     runs: int | None = None,
     seed: int = 0,
     ceilings: bool = True,
+    progress: Progress = no_progress,
     **how: Unpack[ReadAs],
 ) -> Audit:
     """Attack a release with the knowledge of its source.
@@ -81,6 +83,8 @@ def audit(
         Seed of the random choice of people.
     ceilings : bool
         Whether the source as it is, and with every value renamed, is attacked too: what the attacks find at most.
+    progress : callable
+        Called with the step and the share done.
     **how
         `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`, `delimiter` and
         `skip_rows`, of the source and the control; see `anonkit.release`.
@@ -125,6 +129,7 @@ def audit(
             ),
         ]
         known = [name for name, role_of_column in roles.items() if role_of_column["role"] == Role.QUASI_IDENTIFIER]
+        progress("reading", 0.0)
         source = read(original)
         audited = audit_tables(
             released,
@@ -141,9 +146,11 @@ def audit(
             seed=seed,
             people=_people(source, params, report),
             ceilings=ceilings,
+            progress=progress,
         )
     if runs == 0 or "epsilon" not in report.get("guarantee", {}).get("parameters", {}):
         return audited
+    progress("bounding epsilon", 0.0)
     try:
         if params.get("format") == DRAWN_ROWS:
             return replace(audited, epsilon=toss_again(report, params, runs=runs, seed=seed))

@@ -100,11 +100,12 @@ def command(
     from anonkit.pipeline.earlier_recoding import applied_recoding, batch_policy, earlier_recoding
     from anonkit.pipeline.release_path import release_table
     from anonkit.pipeline.release_request import ReleaseRequest
+    from anonkit.pipeline.release_steps import release_steps
     from anonkit.policy.declaration import Policy
 
     without_pandas()
-    with progress_line(quiet) as progress, notes_at_once(quiet):
-        method = earlier_recoding(params, max_suppression=max_suppression)
+    method = earlier_recoding(params, max_suppression=max_suppression)
+    with progress_line(quiet, steps=release_steps(method)) as progress, notes_at_once(quiet):
         declared = batch_policy(method, None if policy is None else Policy.load(policy), encoding)
         request = ReleaseRequest(
             method=method,

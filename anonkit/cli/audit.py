@@ -13,6 +13,7 @@ import click
 from anonkit.cli.boundary import one_line
 from anonkit.cli.options import encoding_option, json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome
+from anonkit.cli.progress import progress_line
 from anonkit.errors import EngineError, ParameterError, SourceError, on_command_line
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def command(
     randomization is run again on neighbouring inputs, in memory, for a lower bound beside the claim.
     """
     from anonkit.auditing import audit
+    from anonkit.auditing.attacks.battery import AUDIT_STEPS
     from anonkit.engines.snapshots.addresses import refuse_absent
     from anonkit.pipeline.owner_files import write_owner_document
     from anonkit.report.document import OWNER_BANNER
@@ -84,18 +86,20 @@ def command(
             refuse_absent(source)
     folder = None if owner_report is None else _owner_folder(Path(owner_report), None if is_stored else Path(release))
     names = [name.strip() for column in qi for name in column.split(",")]
-    audited = audit(
-        release,
-        original,
-        control=control,
-        encoding=encoding,
-        sensitive=sensitive,
-        quasi_identifiers=names or None,
-        attacks=attacks,
-        runs=runs,
-        seed=seed,
-        **how,
-    )
+    with progress_line(quiet, steps=AUDIT_STEPS) as progress:
+        audited = audit(
+            release,
+            original,
+            control=control,
+            encoding=encoding,
+            sensitive=sensitive,
+            quasi_identifiers=names or None,
+            attacks=attacks,
+            runs=runs,
+            seed=seed,
+            progress=progress,
+            **how,
+        )
     written = None
     if folder is not None:
         measures = {

@@ -45,12 +45,15 @@ def command(*, folder: str, rows: int, force: bool, quiet: bool) -> Outcome:
         refuse_existing(path, force)
     from anonkit.cli.summary import notes_of, release_document, release_text
     from anonkit.ledger.account import Where
+    from anonkit.methods import default_method, make_method
     from anonkit.pipeline.python_calls import release
+    from anonkit.pipeline.release_steps import release_steps
 
     place.mkdir(parents=True, exist_ok=True)
     _simulate(table, policy, rows)
     _withdraw_earlier(output, policy)
-    with progress_line(quiet) as progress:
+    steps = release_steps(make_method(default_method([], without_target=False), {}))
+    with progress_line(quiet, steps=steps) as progress:
         released = release(table, policy=policy, output=output, force=force, ledger=Where.BESIDE, progress=progress)
     assert released.place is not None  # noqa: S101 - it was written
     page = released.place.by_role()["page"]

@@ -38,9 +38,9 @@ def command(release: str, target: str, *, force: bool, quiet: bool) -> Outcome:
     before it is put in place. Params, report and descriptor are written beside a file, or in a table TABLE_anonkit. The
     Parquet file stays the release: `anonkit validate TARGET --against OUT` tells whether the two still agree.
     """
-    from anonkit.pipeline.exporting import export
+    from anonkit.pipeline.exporting import EXPORT_STEPS, export
 
-    with progress_line(quiet) as progress:
+    with progress_line(quiet, steps=EXPORT_STEPS) as progress:
         made = export(release, target, force=force, progress=progress)
     text = f"Wrote {made.rows:,} rows and {made.columns} columns to {one_line(made.target)}\nSidecars   {made.sidecars}"
     if made.cut:

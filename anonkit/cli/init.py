@@ -74,6 +74,7 @@ def command(
         refuse_existing(path, force, made_from=source)
     import anonkit
     from anonkit.bundle.private_files import sweep
+    from anonkit.drafting.policy_draft import DRAFT_STEPS
 
     sweep()
     answers: list[Answers] = []
@@ -82,7 +83,7 @@ def command(
         answers.append(answered.ask(guessed))
         return answers[0]
 
-    with progress_line(quiet or (ask and not yes)) as progress:
+    with progress_line(quiet or (ask and not yes), steps=DRAFT_STEPS) as progress:
         draft = anonkit.draft_policy(
             source,
             target=None if ask else target,

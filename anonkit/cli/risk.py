@@ -70,8 +70,9 @@ def command(
     if page is not None:
         refuse_existing(Path(page), force, made_from=source)
     import anonkit
+    from anonkit.pipeline.risk_before_release import RISK_STEPS
 
-    with progress_line(quiet) as progress:
+    with progress_line(quiet, steps=RISK_STEPS) as progress:
         found = anonkit.risk(
             source,
             policy=policy,

@@ -110,7 +110,7 @@ def command(
     made = Recipe.load(recipe)
     measured = reader.has_it_measured(quiet=quiet, dry_run=output["dry_run"], method=made.method)
     how = {**output, "for_owner": measured, "previews": measured, "foresees": foresees(dry_run=output["dry_run"])}
-    with progress_line(quiet) as progress, notes_at_once(quiet):
+    with progress_line(quiet, steps=made.steps) as progress, notes_at_once(quiet):
         release = made.run(**how, account=account, seed=seed, progress=progress)
     return release_outcome(release, reader, quiet=quiet)
 
@@ -167,9 +167,10 @@ def _change_lines(change: Change) -> list[str]:
 def _experiment(
     recipe: str, output: Mapping[str, Any], given: Mapping[str, Any], account: Account, quiet: bool
 ) -> Outcome:
-    from anonkit.comparing.experiments.experiment_runner import run_experiment
+    from anonkit.comparing.experiments.experiment_runner import experiment_steps, run_experiment
 
-    with progress_line(quiet) as progress, notes_at_once(quiet):
+    steps = experiment_steps(recipe, quick=given["quick"])
+    with progress_line(quiet, steps=steps) as progress, notes_at_once(quiet):
         report = run_experiment(
             recipe,
             data=given["data"],

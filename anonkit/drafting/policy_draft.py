@@ -51,6 +51,8 @@ from anonkit.report.lost_cells import lost_cells
 
 __all__ = ["SAFE_ROWS", "SAFE_SHARE", "draft_policy"]
 
+DRAFT_STEPS = ("reading", "counting", "drafting")
+"""Names of the steps of a draft, in order, as progress shows them."""
 SAFE_ROWS = 10
 SAFE_SHARE = 0.001
 """A value is shown in a draft when at least `SAFE_ROWS` rows and this share of all rows hold it."""
@@ -120,6 +122,7 @@ def draft_policy(
                 table, target=target, encoding=encoding, ask=ask, engine=opened, progress=progress, **how
             )
     written_in = UTF8 if encoding is None else encoding_named(encoding)
+    progress("reading", 0.0)
     with snapshot(source_at(table, **how)) as stays:
         source = stays.scan(engine, Policy(encoding=written_in))
         forms, source = read_by_forms(source, Policy(), engine)

@@ -23,6 +23,9 @@ from anonkit.checks.validation import validate
 from anonkit.errors import AnonkitError, EngineError, GuaranteeError, ParameterError, option
 from anonkit.protocols import Progress, no_progress
 
+EXPORT_STEPS = ("validating", "writing", "comparing")
+"""Names of the steps of an export, in order, as progress shows them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Export:

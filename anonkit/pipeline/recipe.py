@@ -22,6 +22,7 @@ from anonkit.parameters import field_name
 from anonkit.pipeline.release_output import Output
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_request import ReleaseRequest
+from anonkit.pipeline.release_steps import release_steps
 from anonkit.pipeline.several_tables import SeveralTables, bounded
 from anonkit.pipeline.simulated_source import SimulatedSource
 from anonkit.policy.declaration import Policy
@@ -175,6 +176,11 @@ class Recipe:
         bookkeeping = self.policy.bookkeeping
         is_ours = self.simulate is not None and bookkeeping.ledger is None and not bookkeeping.required
         return replace(account, ledger=Where.BESIDE) if is_ours and account.ledger is Where.FOUND else account
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Names of the steps of the release, in order, as progress shows them."""
+        return release_steps(make_method(self.method, self.parameters, self.preset))
 
     def run(
         self,

@@ -48,6 +48,9 @@ from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Progress, Source, no_progress
 
+RISK_STEPS = ("reading", "counting classes", "looking at sets of columns", "trying coarser columns")
+"""Names of the steps, in order, as progress shows them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SourceRisk:

@@ -22,9 +22,12 @@ from anonkit.auditing.attacks.rates import Attack, Rate
 from anonkit.auditing.attacks.singling_out import predicates, singled_out
 from anonkit.errors import ParameterError, in_python
 from anonkit.promises.promise_kinds import read_promise
+from anonkit.protocols import Progress, no_progress
 from anonkit.published.randomized_table import FORMAT, PublishedTable
 
 ATTACKS = 500
+AUDIT_STEPS = ("reading", "singling out", "linking", "inferring")
+"""Names of the steps of an audit, in order, as progress shows them; control rows and an epsilon take one more each."""
 PREDICATES = 1000
 _FEWEST = 25
 """Holders of a value that are attacked, where there are so many."""
@@ -100,6 +103,7 @@ def audit_tables(
     seed: int = 0,
     people: np.ndarray[Any, np.dtype[np.int64]] | None = None,
     ceilings: bool = True,
+    progress: Progress = no_progress,
 ) -> Audit:
     """Attack a table.
 
@@ -126,17 +130,23 @@ def audit_tables(
         description singles out when it fits rows of one person alone, and any row of a person is theirs.
     ceilings : bool
         Whether the rows as they are, renamed and shuffled ones are attacked too: what the attacks find at most.
+    progress : callable
+        Called with the step and the share done.
     """
     auditor = _Auditor(
         released, original, params or {}, guarantee or {}, control, quasi_identifiers, attacks, seed, people, ceilings
     )
+    _, *steps = AUDIT_STEPS
+    secret = [name for name in secrets if name in auditor.names]
+    attacked: list[Attack] = []
+    attacks_by_step = (auditor.singling_out, auditor.linkability, lambda: auditor.inference(secret, widths or {}))
+    for step, attack in zip(steps, attacks_by_step, strict=True):
+        progress(step, 0.0)
+        attacked.append(attack())
+    if control is not None:
+        progress("recognizing members", 0.0)
     return Audit(
-        attacks=(
-            auditor.singling_out(),
-            auditor.linkability(),
-            auditor.inference([name for name in secrets if name in auditor.names], widths or {}),
-            *auditor.membership(),
-        ),
+        attacks=(*attacked, *auditor.membership()),
         rows=original.num_rows,
         released=released.num_rows,
         known=tuple(auditor.known),

@@ -109,6 +109,11 @@ def run_experiment(
     )
 
 
+def experiment_steps(recipe: str | Path, *, quick: bool = False) -> tuple[str, ...]:
+    """Return the names of the steps of an experiment, in order: one a table."""
+    return tuple(spec.title for spec in Experiment.load(recipe, quick=quick).data.values())
+
+
 class _Work:
     """The runs of one experiment."""
 
