@@ -188,7 +188,7 @@ def _check_split(node: Mapping[str, Any], facts: PublicFacts, used: frozenset[st
             raise _WrongTreeError("a group is divided into another number of groups")
         return
     if n_children != attribute.children():
-        raise _WrongTreeError("a split has another number of children than its attribute asks for")
+        raise _WrongTreeError("a split has another number of children than its attribute requires")
     if attribute.split == MULTIWAY:
         return
     (at,) = integers([node["at"]])

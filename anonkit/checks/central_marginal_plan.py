@@ -117,7 +117,7 @@ class _Readings:
         at = len(self.asked)
         self.asked.append((purpose, share, moved))
         if at >= len(self.stated) or self.stated[at][0] != purpose:
-            raise ReleaseFormatError("the params lack a reading that the rule asks for")
+            raise ReleaseFormatError("the params lack a reading that the rule requires")
         return self.stated[at][1] / 256
 
 

@@ -205,7 +205,7 @@ def _is_small(pair: Sequence[PublicColumn], largest: int, bins: int, apart: int 
 def _rate_of(purpose: str, params: Mapping[str, Any], told: Any) -> Any:
     rates = [line["rate"] for line in params["accounting"] if line["purpose"] == purpose]
     if not isinstance(told, Mapping) or len(rates) != 1:
-        raise ReleaseFormatError("the params lack a reading or a choice that the rule asks for")
+        raise ReleaseFormatError("the params lack a reading or a choice that the rule requires")
     return integers([*rates, told["rate"]])[0]
 
 

@@ -49,7 +49,7 @@ PROTOCOL = (
 )
 PROTOCOL_FOR_ALL_ROWS = (
     f"{FOLDS}-fold cross-validation: the same folds of the same rows of the source, {SAMPLE:,} at most, once with "
-    "models trained on their true cells and once with models trained on those that were released; both are asked about "
+    "models trained on their true cells and once with models trained on those that were released; both predict "
     "the rows held out, rows that were left out among them: as the recoding would show them, or by the shares of the "
     f"classes where it has no place for them; {_FOREST}; {INTERVAL}"
 )

@@ -127,7 +127,7 @@ def command(
             opened=lambda address: _opened(address, browser=not no_browser),
             connect=changed.append,
         )
-    ended = f"Nobody asked for {idle:g} minutes: the desk is closed. What was decided stands in {output}."
+    ended = f"Nobody used the page for {idle:g} minutes: the desk is closed. What was decided is in {output}."
     return Outcome(text=ended if was_idle else "", document={}, quiet=quiet)
 
 

@@ -21,7 +21,7 @@ T = TypeVar("T")
 _WHO = {
     "anyone": "anyone may download it: differential privacy is recommended",
     "named": "colleagues or a named institute: k-anonymity, k = 10",
-    "secure": "a secure room that nothing leaves unseen: k-anonymity, k = 5",
+    "secure": "a secure facility where every output is checked: k-anonymity, k = 5",
 }
 
 

@@ -135,7 +135,7 @@ def _figure(points: Sequence[Mapping[str, Any]], raw: float | None, measure: str
     """Return the plot with its legend and its remarks."""
     drawn = drawable(points, measure)
     if not drawn:
-        return "<p>No release could be drawn.</p>"
+        return "<p>No release could be measured.</p>"
     methods = list(dict.fromkeys(point["method"] for point in drawn))
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_text(title_of(drawn, measure))}; the '

@@ -218,7 +218,7 @@ def _legend_lines(methods: Sequence[str]) -> tuple[str, float]:
 def _empty(look: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {look}viewBox="0 0 {WIDTH} 40" font-family="sans-serif" '
-        'font-size="13" fill="currentColor"><text x="8" y="24">No release could be drawn.</text></svg>'
+        'font-size="13" fill="currentColor"><text x="8" y="24">No release could be measured.</text></svg>'
     )
 
 

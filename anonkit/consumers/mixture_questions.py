@@ -46,7 +46,7 @@ class MixtureQuestions:
         """
         if self != MixtureQuestions():
             raise ParameterError(
-                "a column to predict, rows to draw, tables and conditions are asked of a release by dp-marginals",
+                "a column to predict, rows to draw, tables and conditions need a release by dp-marginals",
                 "this release has a model of its target alone",
             )
 

@@ -132,7 +132,7 @@ def survey_respondents_policy_toml() -> str:
         'dataset = "household-survey"',
         'declared_by = "anonkit.datasets, which draws from these domains and no others"',
         'license = "CC0-1.0"',
-        "target = false  # many questions are asked of a survey, not one",
+        "target = false  # a survey has many questions, not one",
         "",
         "[columns]",
         *(f"{name:<15} = {{ {words} }}" for name, words in declared.items()),

@@ -18,7 +18,7 @@ APPROACHES = (NOISE, CLASSES, UNDECIDED)
 RECEIVERS = {
     "anyone": "anyone who downloads it",
     "named": "a named institute, or colleagues, under contract",
-    "secure": "a secure room that nothing leaves unseen",
+    "secure": "a secure facility where every output is checked",
 }
 RELEASE = "release.parquet"
 PRIVATE = "private"
@@ -123,7 +123,7 @@ def recommendation(decisions: Decisions) -> str:
     k = decisions.parameters.get("k", 2)
     return {
         "anyone": f"Anyone may compare it with other lists: k = {k} keeps groups large. Noise is safer here.",
-        "secure": f"Nothing leaves the room unseen: groups of {k} are enough against recognition by chance.",
+        "secure": f"Every output of the facility is checked: groups of {k} are enough against recognition by chance.",
     }.get(decisions.receiver, f"Named recipients under contract: groups of {k} hide a person among {k - 1} others.")
 
 

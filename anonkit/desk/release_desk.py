@@ -69,7 +69,7 @@ def check_source(
     for place in filter(None, (source, population)):
         if argument_forms(place):
             raise ParameterError(
-                "this address holds a secret, and would stand in the recipe", "leave it to the environment"
+                "this address holds a secret, and would be in the recipe", "leave it to the environment"
             )
         source_at(place, **((how or {}) if place is source else {}))
         if not is_address(place) and not Path(place).exists() and "*" not in place:

@@ -10,7 +10,7 @@ from anonkit.errors import ChoiceError, PolicyError, did_you_mean
 from anonkit.policy.column_declarations import Role
 
 RECIPIENTS = ("anyone", "named", "secure")
-"""Anyone who downloads it; a named institute under contract; a secure room that nothing leaves unseen."""
+"""Anyone who downloads it; a named institute under contract; a secure facility where every output is checked."""
 NOBODY = "none"
 """The answer that no column is meant."""
 

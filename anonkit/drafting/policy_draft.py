@@ -431,7 +431,7 @@ def _words_note(words: Sequence[str]) -> str:
 
 
 def _target_notes(profile: ColumnProfile, *, target_is_given: bool) -> list[str]:
-    how = "as asked for" if target_is_given else "guessed, evidently a class label"
+    how = "as you named it" if target_is_given else "guessed, evidently a class label"
     notes = [f"Target: {how}; a target is released unchanged by k-anonymous methods."]
     if profile.identifier_reason is not None:
         notes.append(f"It looks like an identifier ({profile.identifier_reason}): is it the right column?")

@@ -40,7 +40,7 @@ def sample_details(sample: Source, source: Source) -> dict[str, Json]:
         "of": source.n_rows,
         "how": "keyed by row number, each row alike; the search saw these rows only",
         "effect": "importances and cuts are those of the sample: their ranks move by chance where they are close; "
-        f"classes hold about {source.n_rows / sample.n_rows:.3g} times as many rows as k asks for",
+        f"classes hold about {source.n_rows / sample.n_rows:.3g} times as many rows as k requires",
     }
 
 

@@ -25,5 +25,5 @@ class SuLQID3(NoisyID3):
 
     name: ClassVar[str] = "sulq-id3"
     paper: ClassVar[str] = "Blum et al., PODS 2005; as in Friedman & Schuster, KDD 2010, algorithm 1"
-    summary: ClassVar[str] = "differentially private ID3 tree: gain of noisy counts asked for one by one (SuLQ)"
+    summary: ClassVar[str] = "differentially private ID3 tree: gain of noisy counts queried one by one (SuLQ)"
     counted: ClassVar[NoisyCounts] = NoisyCounts(measure=sulq_information, separate_totals=True)

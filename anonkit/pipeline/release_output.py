@@ -380,7 +380,6 @@ def refuse_within_release(folder: Path, place: Place) -> None:
     data = release / place.name(DATA)
     if data in (here, *here.parents) or (place.stem == release.name and release in here.parents):
         raise ParameterError(
-            f"owner_report ({str(folder)!r}) lies in the folder of the release, where the owner's figures must not "
-            "stand",
+            f"owner_report ({str(folder)!r}) lies in the folder of the release, where the owner's figures must not be",
             "name a folder that is not handed out",
         )

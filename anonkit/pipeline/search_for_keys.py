@@ -20,7 +20,7 @@ from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.policy.key_combinations import KeyCombination
 from anonkit.protocols import COUNT, Draft, Engine
 
-_NOTE = "The search was asked for groups of {k} rows, so that every key of the policy holds."
+_NOTE = "The search looked for groups of {k} rows, so that every key of the policy holds."
 
 
 def draft_for_keys(

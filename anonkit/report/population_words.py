@@ -85,7 +85,7 @@ def population_rows(block: Mapping[str, Any] | None) -> list[tuple[str, str]]:
         ("Fewest people of a group in the file (k-map)", number(estimates["k_map"])),
     ]
     if "k_map_required" in estimates:
-        rows.append(("k-map that the owner asked for", number(estimates["k_map_required"])))
+        rows.append(("k-map that the owner requires", number(estimates["k_map_required"])))
     if estimates["k_map"] is None:
         return rows
     journalist, presence = estimates["journalist"], estimates["delta_presence"]

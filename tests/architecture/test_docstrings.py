@@ -43,7 +43,6 @@ RIGHT = {
     ("house", "drafting/identifying/kinds.py"): "a number of a house",
     ("house", "drafting/identifying/street_addresses.py"): "a number of a house",
     ("room", "comparing/experiments/claims.py"): "an interval leaves room",
-    ("room", "drafting/owner_answers.py"): "a secure room",
     ("tells", "cli/export.py"): "the help of a command",
     ("tells", "cli/report.py"): "the help of a command",
     ("texts", "cli/boundary.py"): "help texts",

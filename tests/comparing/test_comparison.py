@@ -244,7 +244,7 @@ def test_a_notebook_shows_a_comparison_to_its_owner(compared: Comparison) -> Non
 def test_a_comparison_without_a_release_is_a_figure_that_says_so(compared: Comparison) -> None:
     """Every setting refused: a line in place of a plot."""
     nothing = replace(compared, points=(compared.points[1],))
-    assert "No release could be drawn." in ElementTree.tostring(
+    assert "No release could be measured." in ElementTree.tostring(
         ElementTree.fromstring(nothing.figure().svg), encoding="unicode"
     )
-    assert "No release could be drawn." in nothing._repr_html_()
+    assert "No release could be measured." in nothing._repr_html_()

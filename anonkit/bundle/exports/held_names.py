@@ -121,7 +121,7 @@ def refuse_column_names(form: str, names: Sequence[str]) -> None:
 def _fault(rules: NameRules, name: str) -> str | None:
     """Return what is wrong with a name by itself; None: nothing."""
     if not name:
-        return f"has no name, which {rules.called} asks for"
+        return f"has no name, which {rules.called} needs"
     if "\0" in name:
         return f"has U+0000 in its name, which {rules.called} cannot hold"
     size = len(name.encode())

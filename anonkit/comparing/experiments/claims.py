@@ -22,7 +22,7 @@ from anonkit.comparing.experiments.systems import EXACT, Value
 from anonkit.errors import PolicyError, did_you_mean
 from anonkit.policy.toml_values import expect, optional_text, refuse_unknown, texts
 
-HELD, NOT_HELD, OPEN = "held", "not held", "cannot be told"
+HELD, NOT_HELD, OPEN = "held", "not held", "undecided"
 COMPARED = (">=", ">", "<=", "<", "about")
 ALONG = ("rises", "falls")
 _KEYS = (

@@ -14,11 +14,11 @@ from anonkit.comparing.experiments.claims import Measured, Verdict
 from anonkit.comparing.experiments.experiment_recipe import Experiment
 from anonkit.report.charts import safe_text
 
-_MARKS = {"held": "✓", "not held": "✗", "cannot be told": "?"}
-_CLASSES = {"held": "yes", "not held": "no", "cannot be told": "open"}
+_MARKS = {"held": "✓", "not held": "✗", "undecided": "?"}
+_CLASSES = {"held": "yes", "not held": "no", "undecided": "open"}
 _HOW = (
     "Held: every difference, with its simultaneous 95 % interval, is on the claimed side. Not held: one is surely on "
-    "the other side. Cannot be told: the spread over repeats and folds leaves room for both. What rises or falls: held "
+    "the other side. Undecided: the spread over repeats and folds leaves room for both. What rises or falls: held "
     "where no step goes the other way in the mean and the whole way surely does not; steps alone are seldom sure."
 )
 _SEEDED = (

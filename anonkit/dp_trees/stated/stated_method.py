@@ -155,7 +155,7 @@ class StatedMethod(CentralMethod, ABC):
         self.check_unit(policy)
         statement = self.statement(policy)
         if (statement.adjacency, statement.rows_per_unit) != (self.neighbours, self.rows_per_unit):
-            raise ParameterError(f"the statement of {self.name!r} is of other neighbours than were asked for", HINT)
+            raise ParameterError(f"the statement of {self.name!r} is of other neighbours than were requested", HINT)
         if isinstance(statement.shows, CellRows) != self.publishes_rows:
             raise ParameterError(f"publishes_rows of {self.name!r} is not what its statement shows", HINT)
         if row_units(statement) > self._row_units:

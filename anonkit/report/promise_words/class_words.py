@@ -42,7 +42,7 @@ class ClassWords:
                 name = ", ".join(candidate["columns"])
                 out.append((number(candidate["values"]), f"different values of {name} in the group with the fewest"))
             for key in parameters.get("keys", ()):
-                out.append((f"k = {number(key['k'])}", f"asked for by {', '.join(key['columns'])} alone"))
+                out.append((f"k = {number(key['k'])}", f"for {', '.join(key['columns'])} alone"))
             clear = risk.get("with_clear_columns")
             if clear is not None and clear["columns"]:
                 also = ", ".join(clear["columns"]) if len(clear["columns"]) <= _FEW else "what is released unchanged"
