@@ -24,6 +24,7 @@ from anonkit.cli.options import (
 )
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import notes_at_once, progress_line
+from anonkit.cli.short_help import ShortHelp
 
 if TYPE_CHECKING:
     from anonkit.checks.against_population import AgainstPopulation
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from anonkit.pipeline.release_output import Output
 
 
-@click.command(name="apply")
+@click.command(cls=ShortHelp, name="apply")
 @click.argument("params", metavar="PARAMS")
 @click.argument("source", metavar="NEW")
 @click.option(

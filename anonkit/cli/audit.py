@@ -14,6 +14,7 @@ from anonkit.cli.boundary import one_line
 from anonkit.cli.options import encoding_option, json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import progress_line
+from anonkit.cli.short_help import ShortHelp
 from anonkit.errors import EngineError, ParameterError, SourceError, on_command_line
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 OWNER_FILE = "audit.owner.report.json"
 
 
-@click.command(name="audit")
+@click.command(cls=ShortHelp, name="audit")
 @click.argument("release", metavar="OUT")
 @click.option("--original", metavar="IN", required=True, help="The table the release was made from.")
 @click.option("--control", metavar="C", help="Rows of the same population that were not released.")

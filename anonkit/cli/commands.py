@@ -12,21 +12,21 @@ from anonkit.cli.outcome import WrongUsage
 from anonkit.errors import did_you_mean
 
 COMMANDS = {
-    "risk": "Find what makes people unique, before any release.",
+    "demo": "Try it without data: simulated customers, end to end.",
+    "init": "Draft a policy.toml to read and correct.",
+    "methods": "List the methods, or all about one.",
     "release": "Release a table with a privacy guarantee that is checked first.",
-    "reconstruct": "Learn a model from a release with noise.",
     "validate": "Recount a release and compare it with its promise.",
-    "audit": "Attack a release, for its owner's eyes only.",
-    "compare": "Compare methods by risk and by what models keep.",
     "report": "Show the privacy report of a release.",
     "export": "Write a verified release in another form, or into a database.",
+    "compare": "Compare methods by risk and by what models keep.",
+    "audit": "Attack a release, for its owner's eyes only.",
+    "risk": "Find what makes people unique, before any release.",
     "desk": "Decide on a release in a page on this machine.",
-    "init": "Draft a policy.toml to read and correct.",
+    "reconstruct": "Learn a model from a release with noise.",
     "apply": "Recode the next batch as an earlier release was.",
     "run": "Make the release or the experiment of a recipe.",
     "ledger": "Show releases and budget of every dataset; create a ledger.",
-    "methods": "List the methods, or all about one.",
-    "demo": "Try it without data: simulated customers, end to end.",
     "completion": "Print the completion script of a shell.",
 }
 """Names of the commands, in the order of the work, with the first line of their help: the list of commands is shown

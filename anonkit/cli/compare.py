@@ -25,6 +25,7 @@ from anonkit.cli.options import (
 )
 from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import progress_line
+from anonkit.cli.short_help import ShortHelp
 from anonkit.errors import on_command_line
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _Number = TypeVar("_Number", int, float)
 _WIDTH = 100
 
 
-@click.command(name="compare")
+@click.command(cls=ShortHelp, name="compare")
 @click.argument("source", metavar="IN")
 @click.option("--target", metavar="COLUMN", help="What models predict, a class or a number; default: the policy's.")
 @task_option

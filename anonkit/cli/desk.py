@@ -18,9 +18,10 @@ from anonkit.cli.options import (
     seed_option,
 )
 from anonkit.cli.outcome import Outcome, WrongUsage
+from anonkit.cli.short_help import ShortHelp
 
 
-@click.command(name="desk")
+@click.command(cls=ShortHelp, name="desk")
 @click.argument("source", metavar="IN")
 @click.option("--policy", metavar="FILE", help="A policy to begin with; it is read and stays as it is.")
 @click.option(

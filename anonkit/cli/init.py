@@ -15,6 +15,7 @@ from anonkit.cli.init_questions import GivenAnswers, recommended_options
 from anonkit.cli.options import encoding_option, force_option, json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import progress_line
+from anonkit.cli.short_help import ShortHelp
 from anonkit.cli.typed_commands import release_command, typed
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 STDOUT = "-"
 
 
-@click.command(name="init")
+@click.command(cls=ShortHelp, name="init")
 @click.argument("source", metavar="IN")
 @click.option("--target", metavar="COLUMN", help="The class label; default: the last column, if it evidently is one.")
 @click.option("--ask", is_flag=True, help="Ask eight questions, and recommend a release; options answer them too.")

@@ -12,6 +12,7 @@ import click
 
 from anonkit.cli.files import write_text
 from anonkit.cli.outcome import WrongUsage
+from anonkit.cli.short_help import ShortHelp
 from anonkit.errors import AnonkitError
 from anonkit.redaction import redacted
 
@@ -21,7 +22,7 @@ _LOOKED_AT = 4096
 """Bytes in which a JUnit file states what it is."""
 
 
-class JunitCommand(click.Command):
+class JunitCommand(ShortHelp):
     """A command whose first argument is validated into the file that `--junit` names.
 
     An error is in the file before the command line is understood: what was killed, or never began, has failed. What

@@ -15,6 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from anonkit.cli.outcome import WrongUsage
+from anonkit.cli.short_help import HELP_ALL, ShortHelp
 from anonkit.errors import ParameterError
 from anonkit.parameters import option_name
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 _ALONE = "anonkit.method"  # where a context keeps the one method whose options are enough
 _NAMED = "anonkit.named_method"  # and the one that the command line names
-_ALL = "anonkit.help_all"  # and that the help lists everything
 
 Given = str | bool | tuple[str, ...]
 """A value of the command line, before it is parsed."""
@@ -69,14 +69,7 @@ def _default_words(parameter: Parameter) -> str:
     return f"default {parameter.default:g}" if isinstance(parameter.default, float) else f"default {parameter.default}"
 
 
-def _show_all(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
-    if asked and not ctx.resilient_parsing:
-        ctx.meta[_ALL] = True
-        click.echo(ctx.get_help(), color=ctx.color)
-        ctx.exit()
-
-
-class MethodCommand(click.Command):
+class MethodCommand(ShortHelp):
     """A command that has the parameters of all methods as options, after its own.
 
     Its help lists the options that most people use, and the parameters of the method that is named before `--help`;
@@ -84,23 +77,16 @@ class MethodCommand(click.Command):
 
     Parameters
     ----------
-    usual : sequence of str
-        Options that `--help` lists: of the command, or parameters of methods.
+    usual : mapping of str, optional
+        Options that `--help` lists: those of the command, with an empty text, and parameters of methods, with their
+        help.
     """
 
-    def __init__(self, *args: Any, usual: Sequence[str] = (), **kwargs: Any) -> None:
+    help_all = "Show every option, and the parameters of every method."
+
+    def __init__(self, *args: Any, usual: Mapping[str, str] | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.usual = usual
-        self.params.append(
-            click.Option(
-                ["--help-all"],
-                is_flag=True,
-                is_eager=True,
-                expose_value=False,
-                callback=_show_all,
-                help="Show every option, and the parameters of every method.",
-            )
-        )
+        self.usual = usual or {}
 
     def own_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the command's own arguments and options."""
@@ -135,11 +121,12 @@ class MethodCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the usual options and those of the named method; all of them, a section a method, if requested."""
-        if ctx.meta.get(_ALL):
+        if ctx.meta.get(HELP_ALL):
             return self._format_all(ctx, formatter)
         own = {name: option for option in self._own_options(ctx) for name in option.opts}
         with formatter.section("Options most people use"):
-            formatter.write_dl([_usual_record(ctx, own, name) for name in (*self.usual, "--help", "--help-all")])
+            usual = {**self.usual, "--help": "", "--help-all": ""}
+            formatter.write_dl([_usual_record(ctx, own, name, text) for name, text in usual.items()])
         named = ctx.meta.get(_NAMED)
         if named is not None:
             with formatter.section(f"Parameters of {named}"):
@@ -171,14 +158,14 @@ class MethodCommand(click.Command):
             seen.update(new)
 
 
-def _usual_record(ctx: click.Context, own: Mapping[str, click.Option], name: str) -> tuple[str, str]:
-    """Return an option of the command as its help lists it, or a parameter of the default method."""
+def _usual_record(ctx: click.Context, own: Mapping[str, click.Option], name: str, text: str) -> tuple[str, str]:
+    """Return an option of the command as its help lists it, or a parameter of the default method with its help."""
     if name in own:
         return own[name].get_help_record(ctx) or (name, "")
     from anonkit.methods import default_method
 
     parameters = _parameters_of(default_method([name[2:]], without_target=False))
-    return next(option_record(parameter) for parameter in parameters if parameter.option == name)
+    return next(option_record(parameter)[0] for parameter in parameters if parameter.option == name), text
 
 
 def _named_method(args: Sequence[str]) -> str | None:

@@ -555,7 +555,7 @@ _PART_ROWS = click.option(
 _DRY_RUN = click.option(
     "--dry-run",
     is_flag=True,
-    help="Do everything except writing; under noise simulated rows show what to expect, and --owner draws for yours.",
+    help="Write nothing: show what would be released. With --epsilon simulated rows show it; --owner uses yours.",
 )
 _SIGN = click.option(
     "--sign", metavar="KEY", help="Sign all files with this private key: Ed25519, PEM, from `openssl genpkey`."

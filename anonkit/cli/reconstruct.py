@@ -13,6 +13,7 @@ import click
 from anonkit.cli.boundary import one_line
 from anonkit.cli.options import force_option, json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome
+from anonkit.cli.short_help import ShortHelp
 
 if TYPE_CHECKING:
     from anonkit.consumers.prediction_scores import RegressionScores, Scores
@@ -35,7 +36,7 @@ _ESTIMATORS = {
 }
 
 
-@click.command(name="reconstruct")
+@click.command(cls=ShortHelp, name="reconstruct")
 @click.argument("release", metavar="OUT")
 @click.option("--test", metavar="TABLE", help="True values to predict from; scored when they hold the target.")
 @reading_options

@@ -37,20 +37,23 @@ if TYPE_CHECKING:
     from anonkit.policy.declaration import Policy
 
 
-_USUAL = (
-    "--method",
-    "--k",
-    "--l",
-    "--epsilon",
-    "--policy",
-    "--target",
-    "--no-target",
-    "--unit",
-    "--identifier",
-    "--sensitive",
-    "--dry-run",
-    "--force",
-)
+_USUAL = {
+    "--k": "k-anonymity: at least so many rows (people, with --unit) share whatever the quasi-identifiers show; "
+    "default 10",
+    "--epsilon": "Differential privacy in its place, for a table that anyone may have: the privacy loss, in (0, 40]; 1 "
+    "is usual",
+    "--method": "",
+    "--policy": "",
+    "--target": "",
+    "--no-target": "",
+    "--unit": "",
+    "--identifier": "",
+    "--sensitive": "",
+    "--l": "k-anonymity: at least so many values of each sensitive column in every group; default none",
+    "--dry-run": "",
+    "--force": "",
+}
+"""Options that `--help` lists, with what it says of parameters of methods."""
 
 
 @click.command(cls=MethodCommand, name="release", usual=_USUAL)
@@ -58,8 +61,8 @@ _USUAL = (
 @click.option(
     "--method",
     metavar="NAME",
-    show_default="rfka; with --epsilon dp-forest, or dp-marginals with --no-target",
-    help="How: `anonkit methods` lists them.",
+    help="How: `anonkit methods` helps to choose. Default: rfka; with --epsilon dp-forest, or dp-marginals with "
+    "--no-target.",
 )
 @click.option("--preset", metavar="NAME", help="A named set of parameters, such as paper; options go on top.")
 @reading_options

@@ -14,6 +14,7 @@ from anonkit.cli.boundary import one_line
 from anonkit.cli.files import write_text
 from anonkit.cli.options import encoding_option, examples_option, force_option, json_option, reading_options
 from anonkit.cli.outcome import Outcome, WrongUsage
+from anonkit.cli.short_help import ShortHelp
 from anonkit.errors import ReleaseFormatError, on_command_line
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _LONGEST = 80
 _WIDTH = 100
 
 
-@click.command(name="report")
+@click.command(cls=ShortHelp, name="report")
 @click.argument("release", metavar="OUT")
 @click.option("--html", "page", metavar="PATH", help="Render the page anew, into this file.")
 @click.option("--diff", "older", metavar="B", help="Show what differs from the report of this earlier release.")

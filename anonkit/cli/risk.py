@@ -22,6 +22,7 @@ from anonkit.cli.options import (
 )
 from anonkit.cli.outcome import Outcome
 from anonkit.cli.progress import progress_line
+from anonkit.cli.short_help import ShortHelp
 
 if TYPE_CHECKING:
     from anonkit.checks.against_population import AgainstPopulation
@@ -35,7 +36,7 @@ _SETS_SHOWN = 4  # of each size above one
 _COARSENINGS_SHOWN = 5
 
 
-@click.command(name="risk")
+@click.command(cls=ShortHelp, name="risk")
 @click.argument("source", metavar="IN")
 @population_options
 @click.option("--html", "page", metavar="PAGE", help="Write the figures as a page there; it is for the owner.")

@@ -24,6 +24,7 @@ from anonkit.cli.options import (
 )
 from anonkit.cli.outcome import Outcome, WrongUsage
 from anonkit.cli.progress import notes_at_once, progress_line
+from anonkit.cli.short_help import ShortHelp
 from anonkit.errors import AnonkitError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ _experiment_options = option_group(
 )
 
 
-@click.command(name="run")
+@click.command(cls=ShortHelp, name="run")
 @click.argument("recipes", metavar="RECIPE", nargs=-1, required=True)
 @click.option(
     "--check",
