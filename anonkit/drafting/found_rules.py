@@ -19,7 +19,10 @@ from anonkit.protocols import COUNT, Engine, Source
 FEWEST = 30
 """People on every value that a rule names."""
 _MOST_VALUES, _MOST_COLUMNS, _MOST_RULES = 60, 40, 8
-_LINE = "# found in the table: adopting it is conditional on its being public"
+_HEAD = (
+    "# Rules that every row of the table keeps. Uncomment those that everybody knows without the table, and delete",
+    '# their line source = "data": with it the guarantee depends on the rule being public.',
+)
 
 Values = tuple[object, ...]
 Counts = tuple[Values, Values, IntArray]
@@ -49,7 +52,7 @@ def rule_lines(engine: Engine, source: Source, names: Sequence[str], rows_of_one
     found = [*_determined(tables, fewest), *_never(tables, fewest)]
     if not found:
         return []
-    return ["# Rules that every row of the table keeps. Uncomment what everybody knows without it.", *found]
+    return [*_HEAD, *found]
 
 
 def _table(counted: pa.Table, pair: tuple[str, str]) -> Counts:
@@ -82,7 +85,7 @@ def _determined(tables: Mapping[tuple[str, str], Counts], fewest: int) -> Iterat
             inside = (
                 f"from = {_text(of)}, to = {_text(to)}, map = {json.dumps(listed, ensure_ascii=False, default=str)}"
             )
-            yield from ("#", _LINE, "# [[constraints]]", f"# determines = {{ {inside} }}", '# source = "data"')
+            yield from ("#", "# [[constraints]]", f"# determines = {{ {inside} }}", '# source = "data"')
 
 
 def _never(tables: Mapping[tuple[str, str], Counts], fewest: int) -> Iterator[str]:
@@ -98,7 +101,7 @@ def _never(tables: Mapping[tuple[str, str], Counts], fewest: int) -> Iterator[st
                 inside = f"{_text(one)} = {_value(ones[at])}, {_text(other)} = {_value(others[of])}"
                 found.append((-float(by_chance[at, of]), inside))
     for _, inside in sorted(found)[:_MOST_RULES]:
-        yield from ("#", _LINE, "# [[constraints]]", f"# never = {{ {inside} }}", '# source = "data"')
+        yield from ("#", "# [[constraints]]", f"# never = {{ {inside} }}", '# source = "data"')
 
 
 def _turned(table: Counts) -> Counts:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from anonkit.domains.attribute_domains import Categories, Grid
@@ -21,6 +21,8 @@ MOST_CLASSES = 1000
 TARGET_BINS = 8
 """Equal bins of a numeric target over its public bounds, unless a method has a rule of its own."""
 
+_NAMED = 5
+"""Columns that a refusal names."""
 _INIT_HINT = "`anonkit init` drafts a policy: fill in bounds and categories; role insensitive leaves a column out"
 
 
@@ -152,6 +154,7 @@ def public_domains(policy: Policy, *, target_required: bool = False, ruled: bool
     names = [name for name in names if not ruled or name not in policy.constraints.determined]
     if not names:
         raise PolicyError("noise needs the possible values of each column, and the policy declares none", _INIT_HINT)
+    _refuse_without_domains([policy.column(name) for name in (*names, *([policy.target] if policy.target else []))])
     attributes = tuple(public_attribute(policy.column(name), policy.missing) for name in names)
     if policy.target is None:
         return PublicDomains(attributes=attributes, target=None)
@@ -255,6 +258,23 @@ def public_attribute(column: Column, policy_missing: Missing | None = None) -> P
         tree=column.tree or (() if bins is None else bins.tree),
         answers=column.answers,
     )
+
+
+def _has_domain(column: Column) -> bool:
+    return bool(column.domain_values) or column.bounds is not None or column.bins is not None
+
+
+def _refuse_without_domains(columns: Sequence[Column]) -> None:
+    """Refuse several columns without a domain at once; a single one is refused where its domain is read."""
+    lacking = [repr(column.name) for column in columns if not _has_domain(column)]
+    if len(lacking) > 1:
+        more = f" and {len(lacking) - _NAMED} more" if len(lacking) > _NAMED else ""
+        raise PolicyError(
+            f"{len(lacking)} columns have no public domain: {', '.join(lacking[:_NAMED])}{more}",
+            "declare categories or bounds of each in the policy, which `anonkit init` drafts; "
+            f"{option('domains_from_data', True)} reads them from the table: then the guarantee holds only if they are "
+            "public",
+        )
 
 
 def _without_domain(name: str, calendar: Calendar | None = None) -> PolicyError:

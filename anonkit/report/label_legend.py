@@ -13,12 +13,14 @@ _MANY = 60
 """Letters of an example; a longer label of the same form gives way to a shorter one."""
 
 
-def label_legend(columns: Iterable[Mapping[str, Any]]) -> Sequence[tuple[str, str]]:
-    """Return the forms of labels that generalized columns list, as pairs of an example and what it means.
+def label_legend(columns: Sequence[Mapping[str, Any]]) -> Sequence[tuple[str, str]]:
+    """Return the forms of labels that generalized columns show, as pairs of an example and what it means.
+
+    Where a column does not list its labels, all forms that it can have are there, with a and b for values.
 
     Parameters
     ----------
-    columns : iterable of mapping
+    columns : sequence of mapping
         Those of `report.json`: `action`, and `values` where the labels are listed.
     """
     values = [
@@ -33,9 +35,19 @@ def label_legend(columns: Iterable[Mapping[str, Any]]) -> Sequence[tuple[str, st
             known = examples.get(form)
             if known is None or len(example) < len(known[0]) > _MANY:
                 examples[form] = example, meaning
+    if any(column.get("action") == "generalized" and not column.get("values") for column in columns):
+        examples = {**_GENERAL, **examples}
     return [examples[form] for form in _ORDER if form in examples]
 
 
+_GENERAL = {
+    "between": ("[a, b)", "from a up to b, without b"),
+    "below": ("< a", "below a"),
+    "from": (">= b", "b or more"),
+    "set": ("a|b", "one of a or b; which one is not shown"),
+    "complement": ("not a|b", "any value but a and b"),
+    "anything": ("*", "any value: the cell shows nothing"),
+}
 _ORDER = ("between", "below", "from", "set", "complement", "other", "anything", "missing", "numbered")
 
 

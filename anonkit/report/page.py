@@ -124,6 +124,8 @@ def _view(report: Mapping[str, Any]) -> dict[str, Any]:
         "risk": _risk(report["disclosure_risk"]),
         "columns": [column_row(block) for block in report["columns"]],
         "legend": label_legend(report["columns"]),
+        "is_noisy": not report.get("draws")
+        and any(block["action"] in ("randomized", "synthesized") for block in report["columns"]),
         "is_recoded": any(block["action"] == "generalized" for block in report["columns"]),
         "target": next((block["name"] for block in report["columns"] if block["role"] == "target"), None),
         "importance": _importance(report["columns"], report["method"]),

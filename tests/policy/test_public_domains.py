@@ -142,3 +142,14 @@ def test_a_target_without_a_public_domain_of_its_task_is_refused_with_the_remedy
     with pytest.raises(PolicyError, match=said) as refused:
         anonkit.release(table, method=method, epsilon=1.0, policy=policy, ledger=None)
     assert refused.value.hint
+
+
+def test_columns_without_a_domain_are_named_together() -> None:
+    """Five by name, the others counted, and the ways out: the owner learns of all of them at once."""
+    names = [f"c{at}" for at in range(7)]
+    policy = Policy(columns={name: Column(name=name) for name in names})
+    with pytest.raises(PolicyError, match="7 columns have no public domain: 'c0', 'c1', 'c2', 'c3', 'c4' and 2 more"):
+        public_domains(policy)
+    one = Policy(columns={"a": Column(name="a"), "b": Column(name="b", categories=("x", "y"))})
+    with pytest.raises(PolicyError, match="column 'a' has no public domain"):
+        public_domains(one)

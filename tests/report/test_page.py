@@ -279,9 +279,13 @@ def test_the_receiver_reads_how_to_use_the_table() -> None:
     code = unescape(page.partition("pd.read_parquet(")[2].partition(")</code>")[0])
     assert ast.literal_eval(code) == f"{name}.parquet"
     assert ast.literal_eval(unescape(page.partition("model.fit(table, table[")[2].partition("])")[0])) == target
-    assert "ReleaseFeatures(" not in render_page(
-        {**report, "columns": [{**column, "action": "kept"} for column in report["columns"]]}, name=name
+    kept, noisy = (
+        render_page({**report, "columns": [{**column, "action": action} for column in report["columns"]]}, name="out")
+        for action in ("kept", "randomized")
     )
+    assert "ReleaseFeatures(" not in kept + noisy
+    assert "anonkit reconstruct" not in page + kept
+    assert "anonkit reconstruct out.parquet --test own.csv --predictions predictions.parquet" in noisy
 
 
 def test_a_seeded_release_is_marked() -> None:
