@@ -35,7 +35,7 @@ def label_legend(columns: Sequence[Mapping[str, Any]]) -> Sequence[tuple[str, st
             known = examples.get(form)
             if known is None or len(example) < len(known[0]) > _MANY:
                 examples[form] = example, meaning
-    if any(column.get("action") == "generalized" and not column.get("values") for column in columns):
+    if any(column.get("action") == "generalized" and column.get("values") is None for column in columns):
         examples = {**_GENERAL, **examples}
     return [examples[form] for form in _ORDER if form in examples]
 
