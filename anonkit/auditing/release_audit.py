@@ -83,6 +83,7 @@ def audit(
         Seed of the random choice of people.
     ceilings : bool
         Whether the source as it is, and with every value renamed, is attacked too: what the attacks find at most.
+        Without them descriptions are twice the people attacked, and holders of single values are not attacked apart.
     progress : callable
         Called with the step and the share done.
     **how

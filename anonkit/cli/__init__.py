@@ -78,8 +78,8 @@ _BOOSTING = ("sklearn.ensemble", "sklearn.tree")
 """Imports of a release that trains forests, and of nothing else in it."""
 _SCORING = ("pyarrow.compute", "sklearn.model_selection", "anonkit.checks.utility")
 """Imports of scoring a table's use, after its recoding was found."""
-_MEASURING = "anonkit.comparing.train_test_halves"
-"""Imports of the models and attacks of a comparison."""
+_COMPARING = "anonkit.comparing.comparison"
+"""Imports of the releases, models and attacks of a comparison."""
 _NO_FORESTS = ("pandas", "psutil", "rich")
 """Optional imports of these, which no forest needs."""
 _HARDLY_CALLED = (
@@ -113,11 +113,11 @@ def _needed_later() -> None:
     make_ready()
 
 
-def _measuring_beside() -> AbstractContextManager[None]:
-    """Have a process that measures each release of a comparison while the next is made."""
+def _comparing_beside() -> AbstractContextManager[None]:
+    """Have a process that makes and measures releases of a comparison while others are made here."""
     from anonkit.estimators.learning_process import Imports, learning_beside
 
-    return learning_beside(Imports(first=(_MEASURING,)))
+    return learning_beside(Imports(first=(_COMPARING,)))
 
 
 def _forests_beside(args: Sequence[str]) -> AbstractContextManager[None]:
@@ -127,7 +127,7 @@ def _forests_beside(args: Sequence[str]) -> AbstractContextManager[None]:
     """
     words = [part for arg in args for part in arg.split("=", 1)]
     if args[0] == "compare" and not {"--help", "-h"} & set(words):
-        return _measuring_beside()
+        return _comparing_beside()
     forests = "--k" in words or any(method in words for method in _GUIDED_BY_FORESTS)
     asked = args[0] == "release" and forests and not {"--help", "-h"} & set(words)
     if not asked:

@@ -87,7 +87,7 @@ def command(
     """
     from anonkit.comparing.comparison import compare, comparison_steps
     from anonkit.comparing.frontier import frontier_page
-    from anonkit.comparing.measured_in_turn import measured_apart
+    from anonkit.comparing.made_in_turn import made_apart
     from anonkit.estimators.learning_process import has_process, learned
 
     if output is not None:
@@ -95,7 +95,7 @@ def command(
         _refuse_losing(given["charge"], Path(output))
     names = [name.strip() for name in methods.split(",") if name.strip()]
     ks, epsilons = _numbers("--k", k_, int), _numbers("--epsilon", epsilon, float)
-    apart = measured_apart(learned) if has_process() else nullcontext()
+    apart = made_apart(learned) if has_process() else nullcontext()
     with apart, progress_line(quiet, steps=comparison_steps(names, ks, epsilons)) as progress:
         comparison = compare(
             source,

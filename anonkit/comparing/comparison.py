@@ -19,7 +19,7 @@ from anonkit.comparing.advice import advice
 from anonkit.comparing.frontier import comparison_fragment
 from anonkit.comparing.frontier_plot import Figure
 from anonkit.comparing.frontier_points import Point, best_scores, loss_of
-from anonkit.comparing.measured_in_turn import measured_in_turn
+from anonkit.comparing.made_in_turn import made_in_turn
 from anonkit.comparing.model_scores import MEASURE
 from anonkit.comparing.train_test_halves import Halves, halves_of
 from anonkit.domains.arrow_values import is_ordered
@@ -210,44 +210,39 @@ def compare(
         ledger=Where.NOWHERE if charge is None else charge, dataset=dataset, budget=budget, budget_delta=budget_delta
     )
     settings = [setting for name in methods for setting in _settings(name, k, epsilon)]
-    last = comparison_steps(methods, k, epsilon)[-1]
-    unfit, draws = [], []
-    with measured_in_turn(halves, seen) as measured:
-        for setting in settings:
-            progress(setting.step, 0.0)
-            is_free = setting.parameter == "k"  # no epsilon is looked at, and no domain is needed
-            of_account = Account(ledger=Where.NOWHERE, dataset=dataset) if is_free else account
-            people = domains_min_people if domains_from_data and not is_free else None
-            outcome = setting.outcome(first, declared, of_account, people, seed)
-            unfit += [outcome] if isinstance(outcome, PolicyError) else []
-            draws.append(_is_of_draws(setting, outcome))
-            measured.add(setting.method, setting.parameter, setting.value, outcome)
-        progress(last, 0.0)
-        points = measured.points()
-    looked = [
-        setting.value if is_of_draws else loss_of(point)
-        for setting, is_of_draws, point in zip(settings, draws, points, strict=True)
-    ]
+    bench = _Bench(
+        halves=halves.settled(),
+        declared=declared,
+        account=account,
+        domains_min_people=domains_min_people if domains_from_data else None,
+    )
+    dropped = [name for name in first.column_names if not declared.column(name).is_released]
+    with made_in_turn(settings, bench.tried, may_be_apart=_is_free, seen=lambda tried: seen(tried.point)) as turns:
+        turns.work(lambda setting: progress(setting.step, 0.0))
+        progress(comparison_steps(methods, k, epsilon)[-1], 0.0)
+        raw = halves.scores_of_rows(dropped)
+        tried = turns.results()
+    unfit = [one.unfit for one in tried if one.unfit is not None]
     if len(unfit) == len(settings):
         raise unfit[0]
-    dropped = [name for name in first.column_names if not declared.column(name).is_released]
+    points = tuple(one.point for one in tried)
     return Comparison(
         target=target,
         rows=first.num_rows + second.num_rows,
         table_rows=table_rows,
-        raw=halves.scores_of_rows(dropped),
+        raw=raw,
         task=found,
         points=points,
-        epsilon_looked_at=total(looked),
+        epsilon_looked_at=total([one.looked_at for one in tried]),
         charged=charge is not None,
         public=public is not None,
     )
 
 
 def comparison_steps(methods: Sequence[str], k: Sequence[int], epsilon: Sequence[float]) -> tuple[str, ...]:
-    """Return the names of the steps of a comparison, in order: one a release, and what is measured at the end."""
+    """Return the names of the steps of a comparison, in order: one a release, and the rows as they are at the end."""
     releases = [setting.step for name in methods for setting in _settings(name, k, epsilon)]
-    return (*releases, "measuring the last release")
+    return (*releases, "training models on the rows as they are")
 
 
 def _task(rows: pa.Table, declared: Policy, target: str) -> Task:
@@ -256,11 +251,6 @@ def _task(rows: pa.Table, declared: Policy, target: str) -> Task:
     plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     values = plain.unique().to_pylist()
     return task_from_values(declared.column(target), declared.task, values, ordered=is_ordered(plain.type)).task
-
-
-def _is_of_draws(setting: _Setting, outcome: Release | AnonkitError) -> bool:
-    """Return whether a refusal follows from what was drawn, and was looked at as a release is."""
-    return setting.parameter == "epsilon" and isinstance(outcome, GuaranteeError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,6 +293,47 @@ class _Setting:
             utility=False,  # what models keep is measured here, on the test rows
             # without noise every k hides the labels of the same rows from its search: k alone makes the difference
             seed=seed if self.parameter == "k" else None,
+        )
+
+
+def _is_free(setting: _Setting) -> bool:
+    """Return whether no epsilon is looked at, and no domain is needed: nothing is booked."""
+    return setting.parameter == "k"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Tried:
+    """A release that was made and measured, or a refusal."""
+
+    point: Point
+    looked_at: float | None
+    """Loss of what was looked at: of a release, or of a refusal that follows from what was drawn."""
+    unfit: PolicyError | None = None
+    """Why the policy fits no release of this kind."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Bench:
+    """Rows to release and to score on, with all that is the same for every release."""
+
+    halves: Halves
+    declared: Policy
+    account: Account
+    domains_min_people: int | None
+
+    def tried(self, setting: _Setting) -> _Tried:
+        """Make a release, and measure it."""
+        is_free, halves = _is_free(setting), self.halves
+        account = Account(ledger=Where.NOWHERE, dataset=self.account.dataset) if is_free else self.account
+        people = None if is_free else self.domains_min_people
+        outcome = setting.outcome(halves.released, self.declared, account, people, halves.seed)
+        point = halves.point(setting.method, setting.parameter, setting.value, outcome)
+        # what is refused for what was drawn was looked at as a release is
+        is_of_draws = setting.parameter == "epsilon" and isinstance(outcome, GuaranteeError)
+        return _Tried(
+            point=point,
+            looked_at=setting.value if is_of_draws else loss_of(point),
+            unfit=outcome if isinstance(outcome, PolicyError) else None,
         )
 
 

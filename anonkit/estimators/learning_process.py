@@ -21,6 +21,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
@@ -114,6 +115,8 @@ class _Process:
 
 
 _running: _Process | None = None
+_HERE: ContextVar[bool] = ContextVar("here", default=False)
+"""Whether this thread leaves the second process to others."""
 
 
 def _nothing() -> None:
@@ -153,6 +156,16 @@ def has_process() -> bool:
     return _running is not None
 
 
+@contextmanager
+def done_here() -> Iterator[None]:
+    """Learn in this process until the block ends, as far as this thread is concerned."""
+    token = _HERE.set(True)
+    try:
+        yield
+    finally:
+        _HERE.reset(token)
+
+
 def learned(work: Callable[_P, _T], *args: _P.args, **named: _P.kwargs) -> _T:
     """Return what work gives, done in the second process where there is one, else here.
 
@@ -162,7 +175,7 @@ def learned(work: Callable[_P, _T], *args: _P.args, **named: _P.kwargs) -> _T:
         A function of a module, or a partial of one: the same arguments give the same result in any process, and
         nothing else comes of it.
     """
-    found = None if _running is None else _running.answer(work, args, named)
+    found = None if _running is None or _HERE.get() else _running.answer(work, args, named)
     if found is None:
         return work(*args, **named)
     (result,) = found

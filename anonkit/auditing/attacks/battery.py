@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,7 @@ def audit_tables(
         description singles out when it fits rows of one person alone, and any row of a person is theirs.
     ceilings : bool
         Whether the rows as they are, renamed and shuffled ones are attacked too: what the attacks find at most.
+        Without them descriptions are twice the people attacked, and holders of single values are not attacked apart.
     progress : callable
         Called with the step and the share done.
     """
@@ -139,7 +141,8 @@ def audit_tables(
     _, *steps = AUDIT_STEPS
     secret = [name for name in secrets if name in auditor.names]
     attacked: list[Attack] = []
-    attacks_by_step = (auditor.singling_out, auditor.linkability, lambda: auditor.inference(secret, widths or {}))
+    inference = partial(auditor.inference, secret, widths or {})
+    attacks_by_step: Sequence[Callable[[], Attack]] = (auditor.singling_out, auditor.linkability, inference)
     for step, attack in zip(steps, attacks_by_step, strict=True):
         progress(step, 0.0)
         attacked.append(attack())
@@ -190,6 +193,7 @@ class _Auditor:
         self._aligned = aligned is not None
         self._readings: Readings = {}
         self._release = self._scene(released, aligned, self._randomized)
+        self._descriptions = PREDICATES if ceilings else min(PREDICATES, 2 * attacks)
         self._ceilings: dict[str, _Scene] = {}
         if ceilings:
             renamed = _renamed(self._source)
@@ -232,7 +236,7 @@ class _Auditor:
         }
 
         def rates(columns: Mapping[str, Column]) -> tuple[Rate, Rate]:
-            descriptions = predicates(columns, self._values, PREDICATES, self._random)
+            descriptions = predicates(columns, self._values, self._descriptions, self._random)
             people = self._people_of_rows
             return singled_out(descriptions, self._values, people), singled_out(descriptions, chance, people)
 
@@ -308,7 +312,10 @@ class _Auditor:
         found = {secret.name: self._inference(secret, everybody) for secret in secrets}
         worst = max(found.values(), key=lambda attack: attack.risk)
         shown = {
-            secret.name: {**found[secret.name].to_dict(), "by_value": self._by_value(secret, everybody)}
+            secret.name: {
+                **found[secret.name].to_dict(),
+                **({"by_value": self._by_value(secret, everybody)} if self._ceilings else {}),
+            }
             for secret in secrets
         }
         return replace(worst, details={**worst.details, "secrets": shown})
