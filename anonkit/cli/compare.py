@@ -88,14 +88,14 @@ def command(
     from anonkit.comparing.comparison import compare, comparison_steps
     from anonkit.comparing.frontier import frontier_page
     from anonkit.comparing.made_in_turn import made_apart
-    from anonkit.estimators.learning_process import has_process, learned
+    from anonkit.estimators.learning_process import done_here, has_process, learned
 
     if output is not None:
         refuse_existing(Path(output), force, made_from=source)
         _refuse_losing(given["charge"], Path(output))
     names = [name.strip() for name in methods.split(",") if name.strip()]
     ks, epsilons = _numbers("--k", k_, int), _numbers("--epsilon", epsilon, float)
-    apart = made_apart(learned) if has_process() else nullcontext()
+    apart = made_apart(learned, done_here) if has_process() else nullcontext()
     with apart, progress_line(quiet, steps=comparison_steps(names, ks, epsilons)) as progress:
         comparison = compare(
             source,

@@ -42,7 +42,7 @@ class ShortHelp(click.Command):
     """A command whose `--help` leaves out what few people need, and says so; `--help-all` has everything."""
 
     help_all = "Show every option."
-    """What the help says of `--help-all`."""
+    """Help of `--help-all`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

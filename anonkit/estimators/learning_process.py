@@ -116,7 +116,7 @@ class _Process:
 
 _running: _Process | None = None
 _HERE: ContextVar[bool] = ContextVar("here", default=False)
-"""Whether this thread leaves the second process to others."""
+"""True in a thread that leaves the second process to others."""
 
 
 def _nothing() -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from anonkit.domains.attribute_domains import Categories, Grid
@@ -154,11 +154,22 @@ def public_domains(policy: Policy, *, target_required: bool = False, ruled: bool
     names = [name for name in names if not ruled or name not in policy.constraints.determined]
     if not names:
         raise PolicyError("noise needs the possible values of each column, and the policy declares none", _INIT_HINT)
-    _refuse_without_domains([policy.column(name) for name in (*names, *([policy.target] if policy.target else []))])
-    attributes = tuple(public_attribute(policy.column(name), policy.missing) for name in names)
-    if policy.target is None:
-        return PublicDomains(attributes=attributes, target=None)
-    return PublicDomains(attributes=attributes, target=_classes_of(policy.column(policy.target), policy.task))
+    attributes, lacking = [], {}
+    for name in names:
+        try:
+            attributes.append(public_attribute(policy.column(name), policy.missing))
+        except _DomainError as error:
+            lacking[name] = error
+    target = None
+    try:
+        target = None if policy.target is None else _classes_of(policy.column(policy.target), policy.task)
+    except _DomainError as error:
+        lacking[str(policy.target)] = error
+    except PolicyError:
+        _refuse_without_domains(lacking)  # what comes first is refused first
+        raise
+    _refuse_without_domains(lacking)
+    return PublicDomains(attributes=tuple(attributes), target=target)
 
 
 def numeric_target(policy: Policy) -> NumericAttribute | None:
@@ -260,28 +271,32 @@ def public_attribute(column: Column, policy_missing: Missing | None = None) -> P
     )
 
 
-def _has_domain(column: Column) -> bool:
-    return bool(column.domain_values) or column.bounds is not None or column.bins is not None
+class _DomainError(PolicyError):
+    """A column has no public domain."""
 
 
-def _refuse_without_domains(columns: Sequence[Column]) -> None:
-    """Refuse several columns without a domain at once; a single one is refused where its domain is read."""
-    lacking = [repr(column.name) for column in columns if not _has_domain(column)]
-    if len(lacking) > 1:
+def _refuse_without_domains(lacking: Mapping[str, _DomainError]) -> None:
+    """Refuse columns without a domain: a single one with what it lacks, several together."""
+    if len(lacking) == 1:
+        raise next(iter(lacking.values()))
+    if lacking:
+        named = ", ".join(map(repr, list(lacking)[:_NAMED]))
         more = f" and {len(lacking) - _NAMED} more" if len(lacking) > _NAMED else ""
         raise PolicyError(
-            f"{len(lacking)} columns have no public domain: {', '.join(lacking[:_NAMED])}{more}",
+            f"{len(lacking)} columns have no public domain: {named}{more}",
             "declare categories or bounds of each in the policy, which `anonkit init` drafts; "
             f"{option('domains_from_data', True)} reads them from the table: then the guarantee holds only if they are "
             "public",
         )
 
 
-def _without_domain(name: str, calendar: Calendar | None = None) -> PolicyError:
+def _without_domain(name: str, calendar: Calendar | None = None) -> _DomainError:
     if calendar is not None:
         example = 'bounds = ["2020-01-01", "2024-12-31"]; levels = ["month", "year"] chooses its public bins'
-        return PolicyError(f"column {name!r} has no public domain: declare the bounds of its {calendar.kind}s", example)
-    return PolicyError(f"column {name!r} has no public domain: declare its categories or bounds", _INIT_HINT)
+        return _DomainError(
+            f"column {name!r} has no public domain: declare the bounds of its {calendar.kind}s", example
+        )
+    return _DomainError(f"column {name!r} has no public domain: declare its categories or bounds", _INIT_HINT)
 
 
 def _refuse_telling(name: str, missing: Missing | None, outside: Outside | None) -> None:

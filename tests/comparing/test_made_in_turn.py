@@ -14,7 +14,7 @@ from anonkit.comparing.made_in_turn import made_apart, made_in_turn
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import GuaranteeError
 from anonkit.estimators import learning_process
-from anonkit.estimators.learning_process import Imports, learned, learning_beside
+from anonkit.estimators.learning_process import Imports, done_here, learned, learning_beside
 
 
 def _compared(seen: list[str]) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def test_a_second_process_measures_the_same(monkeypatch: pytest.MonkeyPatch) -> 
         return found
 
     monkeypatch.setattr(learning_process._Process, "answer", noted)
-    with learning_beside(Imports(first=())), made_apart(learned):
+    with learning_beside(Imports(first=())), made_apart(learned, done_here):
         beside = _compared(there)
     assert alone == beside
     assert ("tried", True) in measured
@@ -92,7 +92,7 @@ def test_what_is_made_apart_comes_in_its_turn(monkeypatch: pytest.MonkeyPatch) -
     """The other process makes the last ones, as far as they may be made out of turn; results are in order."""
     monkeypatch.setattr(learning_process, "_processors", lambda: 2)
     asked = [("a", True), ("b", False), ("c", True), ("d", True)]
-    with learning_beside(Imports(first=())), made_apart(learned):
+    with learning_beside(Imports(first=())), made_apart(learned, done_here):
         made, begun = _made(asked)
     assert made == [("a", True), ("b", True), ("c", False), ("d", False)]
     assert begun == ["a", "b"]
@@ -109,7 +109,7 @@ def test_what_fails_apart_is_raised_in_its_turn(monkeypatch: pytest.MonkeyPatch)
             turns.work(lambda _: None)
             turns.results()
 
-    with learning_beside(Imports(first=())), made_apart(learned), pytest.raises(GuaranteeError, match="no"):
+    with learning_beside(Imports(first=())), made_apart(learned, done_here), pytest.raises(GuaranteeError, match="no"):
         make()
     assert [name for name, _ in seen] in (["a"], [])
 
