@@ -21,7 +21,7 @@ FEWEST = 30
 _MOST_VALUES, _MOST_COLUMNS, _MOST_RULES = 60, 40, 8
 _HEAD = (
     "# Rules that every row of the table keeps. Uncomment those that everybody knows without the table, and delete",
-    '# their line source = "data": with it the guarantee depends on the rule being public.',
+    "# the source of each: as long as that is there, the guarantee depends on the rule being public.",
 )
 
 Values = tuple[object, ...]
