@@ -55,7 +55,7 @@ def test_a_second_process_measures_the_same(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class _Maker:
-    """Says which process made a thing; can be sent to another one."""
+    """A maker that notes the process; it can be sent to another one."""
 
     def __init__(self) -> None:
         self.first = os.getpid()
@@ -100,7 +100,7 @@ def test_what_is_made_apart_comes_in_its_turn(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_fails_apart_is_raised_in_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is there before it is shown; the error is the one that it has here."""
+    """Results before it are shown; the error is the one that it has here."""
     monkeypatch.setattr(learning_process, "_processors", lambda: 2)
     maker, asked, seen = _Maker(), [("a", True), ("broken", True)], list[tuple[str, bool]]()
 
@@ -115,7 +115,7 @@ def test_what_fails_apart_is_raised_in_its_turn(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_busy_process_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is asked while it works for another thread is done here."""
+    """Work for it while it works for another thread is done here."""
     monkeypatch.setattr(learning_process, "_processors", lambda: 2)
     with learning_beside(Imports(first=())):
         process = learning_process._running

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page of a release prints for its receiver runs as it is printed, in a folder with its files alone."""
+"""The code that the page of a release prints for its receiver runs as printed, in a folder with its files alone."""
 
 from __future__ import annotations
 
