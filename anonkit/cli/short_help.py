@@ -17,6 +17,7 @@ _LEFT_OUT = {
     "the ledger": frozenset(
         [
             "accept_joint_k",
+            "adopt",
             "only_new",
             "released_before",
             "ledger",
