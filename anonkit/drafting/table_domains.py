@@ -21,6 +21,7 @@ from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.exact_decimals import key_of_text, number_of_text
 from anonkit.domains.interval_ends import roundest_between
 from anonkit.errors import PolicyError, option
+from anonkit.policy.calendar_ranges import calendar_of_texts, calendar_of_type, days_of, within_days
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import Task, as_numbers, task_from_declaration
@@ -43,9 +44,10 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
 
     Numbers get bounds: round numbers at or beyond which at least so many people lie at either end, and at most twice
     as many where values allow it; what lies beyond is clamped. Where all of them are whole, the column is one of
-    integers. Everything else, and numbers for which there are no such bounds, gets the categories that at least so many
-    people share; other values are outside the domain, and rows
-    with another class have no class. A target has categories, or bounds where it is declared to be a number to predict.
+    integers. Dates and moments get bounds at the ends of parts of the calendar: at least so many people are in the
+    first part or before it, and in the last or after it. Everything else, and what has no such bounds, gets the
+    categories that at least so many people share; other values are outside the domain, and rows with another class have
+    no class. A target has categories, or bounds where it is declared to be a number to predict.
     An undeclared column in which no value is so common is taken for an identifier. People are the units where a unit is
     declared, else rows. Of a table that does not fit into memory, the same keyed sample of rows is read each time.
 
@@ -140,6 +142,14 @@ def _with_domain(
 ) -> Column:
     """Return the column with a domain, or the very same when no value is common enough."""
     values, codes, whose = _of_people(coded, people)
+    calendar = calendar_of_type(column, kind) or calendar_of_texts(column, values)
+    if calendar is not None and column.role is not Role.TARGET:
+        days, read = days_of(values, calendar)
+        of_rows = read[codes]
+        ends = outermost_people(days[codes][of_rows].astype(np.float64), whose[of_rows], min_people)
+        ranged = None if ends is None else within_days(column, calendar, int(ends[0][0]), int(ends[1][1]))
+        if ranged is not None:
+            return ranged
     numbers = None if column.role is Role.TARGET else _numbers(values, kind)
     if numbers is not None:
         bounds = bounds_of_people(numbers[codes], whose, min_people)
@@ -216,18 +226,43 @@ def bounds_of_people(numbers: NDArray[np.float64], whose: _Codes, min_people: in
     common number, which more than `min_people` people then have.
     """
     finite = np.isfinite(numbers)
-    _, person = np.unique(whose[finite], return_inverse=True)
+    ends = outermost_people(numbers[finite], whose[finite], min_people)
+    if ends is None:
+        return None
+    low, high = _round_between(*ends[0], up=True), _round_between(*ends[1], up=False)
+    return (low, high) if low < high else None
+
+
+def outermost_people(
+    numbers: NDArray[np.float64], whose: _Codes, min_people: int
+) -> tuple[tuple[float, float], tuple[float, float]] | None:
+    """Return between which numbers a bound may lie at either end; None where there are too few people.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n,)
+        Finite.
+    whose : ndarray of shape (n,)
+        The person of each.
+    min_people : int
+
+    Returns
+    -------
+    pair of pairs of float
+        Of the lowest numbers of people that of number `min_people` and that of the one twice as far in; of the highest
+        ones the same, ascending.
+    """
+    _, person = np.unique(whose, return_inverse=True)
     n_people = int(person.max(initial=-1)) + 1
     if n_people < 2 * min_people:
         return None
     least, most = np.full(n_people, np.inf), np.full(n_people, -np.inf)
-    np.minimum.at(least, person, numbers[finite])
-    np.maximum.at(most, person, numbers[finite])
+    np.minimum.at(least, person, numbers)
+    np.maximum.at(most, person, numbers)
     least.sort()
     most.sort()
-    low = _round_between(float(least[min_people - 1]), float(least[2 * min_people - 1]), up=True)
-    high = _round_between(float(most[-2 * min_people]), float(most[-min_people]), up=False)
-    return (low, high) if low < high else None
+    low = float(least[min_people - 1]), float(least[2 * min_people - 1])
+    return low, (float(most[-2 * min_people]), float(most[-min_people]))
 
 
 def _round_between(low: float, high: float, *, up: bool) -> float:

@@ -21,7 +21,9 @@ from anonkit.policy.toml_values import optional_text, texts
 KEYS = ("format", "zone", "levels")
 """Keys of a column that only a column of dates, moments or times may have."""
 
-_MOST_AUTOMATIC, _MOST_BINS = 64, 2000
+_MOST_AUTOMATIC = 64
+MOST_BINS = 2000
+"""Public bins of a column at most."""
 
 Moment = date | datetime | time
 
@@ -117,9 +119,9 @@ class Calendar:
             return None
         names = self.bin_levels
         first, last = self._bin_range
-        if last - first >= _MOST_BINS:
+        if last - first >= MOST_BINS:
             raise PolicyError(
-                f"{self.where}: its bounds hold more than {_MOST_BINS} public bins of a {names[0]}",
+                f"{self.where}: its bounds hold more than {MOST_BINS} public bins of a {names[0]}",
                 f'coarser levels: levels = ["{LEVELS[self.kind][-1]}"]',
             )
         parts = CalendarParts(kind=self.kind, levels=names)
@@ -142,6 +144,12 @@ class Calendar:
             if last - first < _MOST_AUTOMATIC:
                 return known[at:]
         return known[-1:]
+
+    @property
+    def n_bins(self) -> int:
+        """Number of parts of the finest level of the bins that the bounds hold."""
+        first, last = self._bin_range
+        return last - first + 1
 
     @property
     def _bin_range(self) -> tuple[int, int]:

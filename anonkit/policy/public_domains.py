@@ -323,12 +323,14 @@ def conditions_of(policy: Policy) -> tuple[str, ...]:
         return rules
     least, who = policy.domains_min_people, "rows" if policy.unit is None else "people"
     names = ", ".join(policy.domains_from_data) or "no column"
+    dated = any(policy.column(name).calendar is not None for name in policy.domains_from_data)
+    parts = " (of dates: in or beyond the first and the last part of the calendar)" if dated else ""
     taken = ", ".join(policy.identifiers_from_data) or "none"
     return (
         f"CONDITIONAL: the domains of {names} were read from the table. The claim holds only if these categories and "
         "bounds are public knowledge; otherwise they reveal which categories are common and how far numbers reach. "
         f"Categories that fewer than {least} {who} share were left out, and at least {least} {who} lie at or beyond "
-        "each bound: that limits what is learned about one person and is no differential privacy.",
+        f"each bound{parts}: that limits what is learned about one person and is no differential privacy.",
         f"CONDITIONAL: which undeclared columns are identifiers was decided by their cells; left out as identifiers: "
         f"{taken}. The claim holds only if that is public knowledge.",
         *_condition_on_whole_numbers(policy),

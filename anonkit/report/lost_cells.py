@@ -11,6 +11,7 @@ from anonkit.report.wording import number, percent
 LOST_CELLS = ("cells_among_numbers", "cells_in_another_form", "cells_not_as_declared", "points_between_figures")
 """Keys of the owner's measures that `lost_cells` puts into words."""
 _OUTSIDE = "outside its declared bounds, categories or form, clamped or missing as its `outside` says"
+_MOSTLY = "Hardly anything of the column is released: declare its categories or bounds, or its type, such as a date."
 _NO_NUMBERS = (
     'no numbers, so that it is read as categories: list their text in missing_values, or declare type = "text"'
 )
@@ -53,6 +54,8 @@ def lost_cells(owner: Mapping[str, Any], *, counted: bool) -> Iterator[str]:
     for name, cells in owner.get("cells_not_as_declared", {}).items():
         if cells.get("outside"):
             count = f"{number(cells['outside'])} " if counted else ""
-            yield f"Column {name!r} has {count}cells {_OUTSIDE}."
+            filled = cells.get("filled")
+            most = f": {percent(cells['outside'] / filled)} of them. {_MOSTLY}" if counted and filled else "."
+            yield f"Column {name!r} has {count}cells {_OUTSIDE}{most}"
     for name in owner.get("points_between_figures", ()):
         yield f"Column {name!r} has {_GROUPS}."

@@ -63,7 +63,7 @@ def test_texts_under_bounds_are_missing() -> None:
         TABLE.select(["sex"]), method="errph", epsilon=20.0, bins=4, policy=Policy(columns=columns)
     )
     assert release.to_arrow().column("sex").null_count > 90
-    assert release.owner["cells_not_as_declared"] == {"sex": {"missing": 25, "outside": 75}}
+    assert release.owner["cells_not_as_declared"] == {"sex": {"missing": 25, "outside": 75, "filled": 75}}
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,15 @@ condition. A column in which nothing exceeds the noise is left out, as identifie
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from anonkit.domains.array_types import BoolArray, IntArray
+from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.domains.arrow_values import category_value
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.exact_decimals import key_of_text, number_of_text
@@ -32,6 +32,8 @@ from anonkit.mechanisms.domain_finding import (
     holds_numbers,
     threshold_within,
 )
+from anonkit.policy.calendar_columns import Calendar
+from anonkit.policy.calendar_ranges import FIRST_DAY, LAST_DAY, calendar_of_type, days_of, within_days
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import Task, task_from_declaration
@@ -133,6 +135,9 @@ class DomainSearch:
         is_target = column.role is Role.TARGET
         if is_target and task_from_declaration(column, policy.task) is Task.REGRESSION:
             return self._bounded(column, values, rows, units)
+        calendar = None if is_target else calendar_of_type(column, kind)
+        if calendar is not None:
+            return self._dated(column, calendar, values, rows, units)
         if is_target or column.compares_texts or pa.types.is_boolean(kind) or pa.types.is_temporal(kind):
             return self._listed(column, values, rows, units, delta)
         if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
@@ -152,15 +157,30 @@ class DomainSearch:
         return list(coded.values[:present]), rows[:present]
 
     def _bounded(self, column: Column, values: Sequence[object], rows: IntArray, units: int) -> Column:
+        read = [_number(value) for value in values]
+        numbers = np.array([np.nan if number is None else number for number in read], dtype=np.float64)
+        bounds = self._bounds(column, numbers, rows, units)
+        return column if bounds is None else replace(column, bounds=bounds)
+
+    def _dated(
+        self, column: Column, calendar: Calendar, values: Sequence[object], rows: IntArray, units: int
+    ) -> Column:
+        """Return the column with bounds at the ends of parts of the calendar, by the same draws as of numbers."""
+        days, read = days_of(values, calendar)
+        bounds = self._bounds(column, np.where(read, days, np.nan), rows, units)
+        if bounds is None:
+            return column
+        low, high = (min(max(bound, FIRST_DAY), LAST_DAY) for bound in bounds)
+        return within_days(column, calendar, math.floor(low), math.ceil(high)) or column
+
+    def _bounds(self, column: Column, numbers: FloatArray, rows: IntArray, units: int) -> tuple[float, float] | None:
+        """Draw bounds of the numbers that are finite; None where nothing exceeds the noise."""
         first = rate_within(units // 2, 1)
         second = rate_within(units - first, 1)
         self._charge(f"sizes of {column.name}", first)
         self._charge(f"bounds of {column.name}", second)
-        read = [_number(value) for value in values]
-        numbers: NDArray[np.float64] = np.array([np.nan if number is None else number for number in read])
         finite = np.isfinite(numbers)
-        bounds = found_bounds(numbers[finite], rows[finite], (first, second), self._words)
-        return column if bounds is None else replace(column, bounds=bounds)
+        return found_bounds(numbers[finite], rows[finite], (first, second), self._words)
 
     def _listed(self, column: Column, values: Sequence[object], rows: IntArray, units: int, delta: Fraction) -> Column:
         rate = rate_within(units, 1)

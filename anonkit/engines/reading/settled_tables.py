@@ -237,7 +237,7 @@ def _counted(source: Source, policy: Policy, engine: Engine, taken: Collection[s
     mixed, in_form = numbers.mixed(counts[n_before:]), numbers.in_another_form(counts[n_before:])
     strange = zip(coordinates, counts[n_cells:n_places].tolist(), strict=True)
     unusable = {
-        **_not_as_declared(columns, counts[:n_cells], policy),
+        **_not_as_declared(columns, counts[:n_cells], policy, n_rows),
         **({"cells_among_numbers": mixed, "reading_notes": mixed_notes(mixed)} if mixed else {}),
         **({"cells_in_another_form": in_form} if in_form else {}),
     }
@@ -250,7 +250,7 @@ def _counted(source: Source, policy: Policy, engine: Engine, taken: Collection[s
 
 
 def _not_as_declared(
-    columns: Sequence[DeclaredCells | PlaceCells], counts: NDArray[np.int64], policy: Policy
+    columns: Sequence[DeclaredCells | PlaceCells], counts: NDArray[np.int64], policy: Policy, n_rows: int
 ) -> dict[str, Any]:
     out: dict[str, Any] = {}
     cells = {}
@@ -259,7 +259,9 @@ def _not_as_declared(
             out.update({"rows_without_unit": missing} if missing else {})
             continue
         figures = {name: n for name, n in zip(_COUNTS, (missing, outside), strict=True) if n}
+        if 2 * outside > n_rows - missing:  # the column is hardly of use so
+            figures["filled"] = n_rows - missing
         cells.update({column.name: figures} if figures else {})
     if policy.cell_by_cell and (lost := cells.get(policy.target or "")):
-        out["rows_without_class"] = sum(lost.values())
+        out["rows_without_class"] = sum(lost.get(name, 0) for name in _COUNTS)
     return {**({"rows_not_used": out} if out else {}), **({"cells_not_as_declared": cells} if cells else {})}
