@@ -263,6 +263,8 @@ class Draft:
     """Recoding of the source's rows, where that is not all in `params`: for the owner's measures."""
     beside: Callable[[Sequence[tuple[str, str]]], Source] | None = field(default=None, compare=False)
     """Given pairs of a quasi-identifier and a free name: the rows of `data` with its original cells under that name."""
+    shown_before: frozenset[str] = frozenset()
+    """Columns that the earlier release shows, of a batch: they stay, though every row may show the same of one."""
 
 
 @runtime_checkable

@@ -16,6 +16,7 @@ import pytest
 from error_chains import all_that_is_said
 
 import anonkit
+from anonkit.consumers import Forest, MarginalModel, NaiveBayes
 from anonkit.errors import AnonkitError
 
 MARK = "Zq7MARKERx9"
@@ -238,3 +239,22 @@ TABLES: dict[str, Callable[[], Any]] = {
 def test_no_entry_point_shows_a_cell_of_an_odd_table(entry: str, table: str, made: Path) -> None:
     """Tables of other libraries, tables that are none, and streams that fail."""
     refused_in_silence(lambda: ENTRIES[entry](TABLES[table](), made))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda table: anonkit.apply(table, "k.params.json", ledger=None),
+        anonkit.load,
+        MarginalModel.from_release,
+        Forest.from_release,
+        NaiveBayes.from_release,
+    ],
+)
+@pytest.mark.parametrize("n", [2, 900])
+def test_a_table_in_the_place_of_a_path_is_not_spelled(call: Callable[[Any], Any], n: int) -> None:
+    """Frames are spelled by their cells, which had been the name of a file in the message, of any length."""
+    for table in (pd.DataFrame({"a": [MARK] * n}), pa.table({"a": [MARK] * n}), [MARK] * n):
+        with pytest.raises(AnonkitError, match="is named by the path") as caught:
+            call(table)
+        assert MARK not in all_that_is_said(caught.value)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
+from os import PathLike
 from pathlib import Path
 
 from anonkit.bundle.atomic import finish, is_waiting, refuse_without_renames
@@ -63,8 +64,14 @@ class Place:
         Raises
         ------
         ParameterError
-            The name is neither, or an address of another kind, or has credentials in it.
+            The name is neither, or an address of another kind, or has credentials in it; or it is no name, such as a
+            table in its place, whose cells are not shown.
         """
+        if not isinstance(output, str | PathLike):
+            raise ParameterError(
+                f"a release is named by the path of one of its files, not by a {type(output).__name__}",
+                "the path comes first in apply, and the table after it",
+            )
         text = str(output)
         if text.partition("://")[0] == SCHEME and is_address(text):
             return cls._in_store(text)

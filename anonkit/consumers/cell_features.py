@@ -25,7 +25,7 @@ from anonkit.domains.arrow_values import is_ordered
 from anonkit.domains.cell_keys import cell_texts
 from anonkit.domains.interval_ends import Point, place, point_from_text
 from anonkit.errors import SourceError
-from anonkit.published.recoding import MASK, CategoryAxis, IntervalAxis, Recoding
+from anonkit.published.recoding import MASK, CategoryAxis, IntervalAxis, Recoding, with_levels
 from anonkit.published.recoding.label_parts import Labels, labels_of
 
 _DAY = 86_400_000_000
@@ -339,6 +339,8 @@ def _as_number(point: Point) -> float:
 def recoded_cells(params: Mapping[str, Any], recoding: Recoding) -> dict[str, Cells]:
     """Return how the cells of each recoded column become numbers, by the params of its release.
 
+    Rows of the next batch may show the coarser steps of the recoding: their labels are among those that are read.
+
     Raises
     ------
     LookupError, TypeError, ValueError
@@ -347,7 +349,7 @@ def recoded_cells(params: Mapping[str, Any], recoding: Recoding) -> dict[str, Ce
     declared = {column["name"]: column for column in params["columns"]}
     missing = frozenset(params["missing_values"])
     cells: dict[str, Cells] = {}
-    for name, (axis, labels) in labels_of(recoding).items():
+    for name, (axis, labels) in labels_of(with_levels(recoding)).items():
         if isinstance(axis, CategoryAxis):
             cells[name] = SetCells(name=name, axis=axis, labels=labels, missing=missing)
             continue

@@ -25,7 +25,7 @@ from anonkit.domains.array_types import FloatArray
 from anonkit.domains.arrow_values import is_ordered
 from anonkit.domains.cell_keys import cell_numbers
 from anonkit.errors import ParameterError, SourceError, refusing_damage
-from anonkit.published.recoding import Recoding, recoding_from_dict
+from anonkit.published.recoding import Recoding, recoding_from_dict, with_levels
 from anonkit.published.recoding.label_parts import labels_of
 
 _NEVER_FEATURES = ("identifier", "unit", "target", "weight")
@@ -70,7 +70,7 @@ class _Published:
         """Return the recoded columns of rows, recoded where they hold original values."""
         if self.recoding is None:
             return {}
-        return shown_as_released(data, self.recoding, labels_of(self.recoding), self.missing)
+        return shown_as_released(data, self.recoding, labels_of(with_levels(self.recoding)), self.missing)
 
 
 class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -82,6 +82,8 @@ class Recoded(AnonymityModel):
     """The owner declared that no person has several rows."""
     task: Task | None = None
     """Task of consumers on the target; None: classification, or there is none."""
+    shown: frozenset[str] = frozenset()
+    """Quasi-identifiers that the earlier release shows."""
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any], *, max_suppression: float | None = None) -> Recoded:
@@ -119,6 +121,7 @@ class Recoded(AnonymityModel):
                 households=params.get("households") is True,
                 independent_rows=params.get("independent_rows") is True,
                 task=Task(params["task"]) if "task" in params else None,
+                shown=_shown(params.get("treatment", {})),
             )
         except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             if isinstance(error, ReleaseFormatError | PolicyError):
@@ -191,6 +194,7 @@ class Recoded(AnonymityModel):
         return replace(
             draft,
             params={**draft.params, "earlier_method": self.earlier_method},
+            shown_before=self.shown,
             owner={
                 **draft.owner,
                 **({"merged": {"rows_at_a_coarser_step": recoding.n_moved}} if recoding.moved else {}),
@@ -235,6 +239,11 @@ class Recoded(AnonymityModel):
             if not isinstance(axis, KeptAxis) and ordered is not isinstance(axis, IntervalAxis):
                 kind = "numbers or dates" if isinstance(axis, IntervalAxis) else "categories"
                 raise PolicyError(f"column {column.name!r} does not hold {kind}, as the earlier release did")
+
+
+def _shown(treatment: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
+    """Return the columns that a release shows, by what it says that was done to each."""
+    return frozenset(name for name, of in treatment.items() if of["action"] != "dropped")
 
 
 def _column(raw: Mapping[str, Any], weight: Mapping[str, Any] | None) -> Column:

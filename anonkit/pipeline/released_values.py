@@ -41,6 +41,8 @@ class Settled:
 def as_written(draft: Draft, spool: Path, policy: Policy) -> Settled:
     """Count the values of the released quasi-identifiers, and leave out those that have one.
 
+    A batch keeps the columns of the earlier release: whoever reads both expects the same table.
+
     Parameters
     ----------
     spool : Path
@@ -56,7 +58,7 @@ def as_written(draft: Draft, spool: Path, policy: Policy) -> Settled:
     names = [name for name in draft.data.schema.names if name in recoded]
     listed = [column["name"] for column in draft.columns if "values" in column and column["name"] in names]
     counts, values = _counted(spool, names, listed)
-    constant = tuple(name for name in names if counts[name] == 1)
+    constant = tuple(name for name in names if counts[name] == 1 and name not in draft.shown_before)
     left = [name for name in draft.data.schema.names if name not in constant]
     keys = {policy.unit, *(candidate.key for candidate in policy.candidates)}
     if not any(name not in keys for name in left):

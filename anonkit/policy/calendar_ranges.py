@@ -85,7 +85,7 @@ def within_days(column: Column, calendar: Calendar, first: int, last: int) -> Co
         level = next((one for one in rough.bin_levels if one != "hour"), "day")
         parts = CalendarParts(kind=CalendarKind.DATE, levels=(level,))
         begins, ends = parts.part(low, 0)[0], parts.part(high, 0)[1]
-        until = date.max if ends is None else ends - timedelta(days=1)  # type: ignore[operator]
+        until = ends - timedelta(days=1) if isinstance(ends, date) else date.max
         found = replace(rough, bounds=_limits(calendar.kind, begins, until))
         if found.n_bins <= MOST_BINS:
             return replace(column, calendar=found) if found.n_bins > 1 else None

@@ -207,7 +207,7 @@ def test_an_audit_of_the_bounds_of_dates_stays_below_the_claim() -> None:
         who = [f"p{at}" for at in range(len(near))] + ["one"] * len(more)
         rows = pa.table({"who": who, "day": days, "y": ["no", "yes"] * (len(days) // 2)})
         source, rng = engine.scan(rows, policy), Randomness.seeded(seed)
-        found = [method.with_found_domains(policy, source, engine, rng.child(f"run {run}")) for run in range(4_000)]
+        found = [method.with_found_domains(policy, source, engine, rng.child(f"run {run}")) for run in range(2_000)]
         calendars = [one.columns["day"].calendar for one in found]
         bounds = [None if own is None else own.bounds for own in calendars]
         samples.append(np.array(["none" if own is None else str(own[1])[:2] for own in bounds]))
