@@ -18,6 +18,10 @@ Histograms = Callable[[IntArray, IntArray], Iterable[tuple[int, IntArray, IntArr
 """Nodes and attributes of shape (n, m) to (attribute, positions among the nodes, counts (n, codes, classes))."""
 
 
+LEAF_COUNTS = "class counts of a leaf"
+"""Purpose of the draws of a leaf's class counts, with their level behind it."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Leaves:
     """The leaves of one level with their exact counts, which must be noised before any other use."""
@@ -56,7 +60,7 @@ class NoisyClassCounts:
     def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[Draw, ...]:
         """Return the one line."""
         rate = rate_within(units, 1)
-        purpose = f"class counts of a leaf at level {level}"
+        purpose = f"{LEAF_COUNTS} at level {level}"
         return (Draw(purpose=purpose, mechanism=LAPLACE, rate=rate, sensitivity=1, level=level, ends_path=True),)
 
     def fill(self, leaves: Leaves, words: UniformStream) -> Sequence[LeafContent]:

@@ -34,6 +34,7 @@ from anonkit.policy.public_domains import NumericAttribute, conditions_of, numer
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.published.explained_target import Table, notes_on_target
 from anonkit.published.marginal_tables import MarginalSchema
 from anonkit.published.mixture_draws import rows_of_components
 from anonkit.published.tree_attributes import Attribute, Split
@@ -207,6 +208,16 @@ class DPMarginals(DeltaMethod):
         )
 
 
+def tables_of_target(learned: LearnedMarginals) -> list[Table]:
+    """Return the noisy tables of the target with one or two other columns, class by code, with their variance."""
+    target = learned.mixtures.schema.target
+    if learned.mixtures.anchored:
+        alone = [(table.counts, table.variance) for table in learned.one_ways]
+        return [*alone, *((pair.counts.reshape(len(pair.counts), -1), pair.variance) for pair in learned.pairs)]
+    pairs = [pair for pair in learned.pairs if target in pair.names]
+    return [(pair.counts[0] if pair.names[0] == target else pair.counts[0].T, pair.variance) for pair in pairs]
+
+
 def marginals_draft(
     learned: LearnedMarginals,
     accounting: Accounting | ApproximateAccounting,
@@ -247,7 +258,7 @@ def marginals_draft(
         data=rows.source(engine),
         params=params,
         columns=column_entries(policy, {**schema.sizes, **ruled.sizes}, [*schema.domains, *ruled.sizes]),
-        notes=ruled.notes,
+        notes=(*ruled.notes, *notes_on_target(schema.target, tables_of_target(learned))),
         details={
             "budget": {
                 "epsilon": claim[0],

@@ -34,6 +34,7 @@ from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.exact_losses import RATE_BITS
+from anonkit.published.explained_target import notes_on_target
 from anonkit.published.noisy_tables import GAUSSIAN, NoisyTables, noise_variance
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
@@ -235,7 +236,11 @@ def tables_draft(
         data=rows.source(engine),
         params=params,
         columns=column_entries(policy, {**sizes, **ruled.sizes}, [*sizes, *ruled.sizes]),
-        notes=(*notes_on_bins(noisy.target, noisy.classes), *ruled.notes),
+        notes=(
+            *notes_on_bins(noisy.target, noisy.classes),
+            *ruled.notes,
+            *notes_on_target(noisy.target, [(table.counts, table.variance) for table in noisy.tables]),
+        ),
         details={
             "budget": {
                 "epsilon": accounting.epsilon,

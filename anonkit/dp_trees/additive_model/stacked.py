@@ -33,7 +33,7 @@ from anonkit.dp_trees.additive_model.synthetic_population import LeafProductMode
 from anonkit.dp_trees.additive_model.weighting import NoisyStep, Step, added_curvature, added_gradient
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.grower import Watch, grow
-from anonkit.dp_trees.leaves import NoisyClassCounts
+from anonkit.dp_trees.leaves import LEAF_COUNTS, NoisyClassCounts
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.pair_grid import PairGrid
 from anonkit.dp_trees.plan import Choices, Plan
@@ -45,6 +45,7 @@ from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, Gau
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, changed_rows
 from anonkit.published.additive_scores import AdditiveScores, places_of, region_of_nodes
+from anonkit.published.explained_target import Table
 from anonkit.published.faint_missing import MISSING_ABOVE, is_faint
 from anonkit.published.noisy_tables import GAUSSIAN, format_of, noise_variance
 from anonkit.published.one_thread import one_thread
@@ -243,6 +244,21 @@ class StackedForest:
             for at, (attribute, table) in enumerate(zip(self.plan.schema.attributes, self.histograms, strict=True))
             if attribute.domain.has_missing and is_faint([(table[:, -1:], variance)], MISSING_ABOVE)
         ]
+
+    @property
+    def tables_of_target(self) -> list[Table]:
+        """Noisy tables of the target with one attribute each, and with the leaves of each tree, with their variance."""
+        draw = self.plan.histogram_draw
+        variance = noise_variance(draw.rate, GAUSSIAN if isinstance(draw, GaussianDraw) else LAPLACE)
+        found: list[Table] = [
+            (table.sum(axis=0).T, variance * table.shape[0]) for table in self.histograms if table.shape[1]
+        ]
+        rates = [one.rate for one in self.accounting.draws if one.purpose.startswith(LEAF_COUNTS)]
+        for tree in self.forest.trees:
+            leaves = [node.leaf.counts for node in tree if node.leaf is not None and node.leaf.counts is not None]
+            if len(leaves) > 1:
+                found.append((np.array(leaves).T, noise_variance(min(rates))))
+        return found
 
     def to_params(self) -> dict[str, Any]:
         """Return what is published, ready for JSON."""

@@ -55,6 +55,7 @@ from anonkit.policy.public_domains import (
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.published.explained_target import notes_on_target
 from anonkit.published.faint_missing import KEY, MISSING_ABOVE
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
@@ -351,6 +352,7 @@ def stacked_draft(
         notes=(
             *notes_on_bins(learned.plan.schema.target, learned.plan.schema.classes),
             *(() if ruled is None else ruled.notes),
+            *(() if ruled is None else notes_on_target(learned.plan.schema.target, learned.tables_of_target)),
         ),
         details={
             "budget": {"epsilon": claim[0], "delta": claim[1], "per_level": per_level(accounting)},
