@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether published noisy tables show a relation of the target to anything: by their counts and the law of the noise.
+"""Relation of a target to other columns, as published noisy tables show it beyond chance and the law of their noise.
 
 Rows that are drawn from tables without such a relation predict the target hardly better than its commonest value, and a
 reader has to know. Counts of independent columns are those of their margins, up to chance and noise: what is beyond

@@ -32,8 +32,8 @@ def _table(seed: int) -> pd.DataFrame:
     )
 
 
-def _agrees(made: anonkit.Release) -> None:
-    """Compare the report's columns with the table, value by value."""
+def _agrees(made: anonkit.Release, fewest: int = 2) -> None:
+    """Compare the report's columns with the table, value by value; each has so many values at least."""
     table = made.to_arrow()
     for entry in made.report["columns"]:
         if entry["role"] != "quasi_identifier":
@@ -44,7 +44,7 @@ def _agrees(made: anonkit.Release) -> None:
             assert "released_values" not in entry
             continue
         found = set(table.column(entry["name"]).to_pylist())
-        assert entry["released_values"] == len(found) > 1
+        assert entry["released_values"] == len(found) >= fewest
         assert "values" not in entry or set(entry["values"]) == found
 
 
@@ -82,5 +82,5 @@ def test_a_batch_in_which_a_column_is_constant_keeps_it(method: str, tmp_path: P
     made = anonkit.apply(tmp_path / "a.parquet", batch, output=tmp_path / "b.parquet", max_suppression=0.9, ledger=None)
     assert made.to_arrow().column_names == first.column_names
     assert method == "mondrian" or len(set(made.to_arrow().column(name).to_pylist())) == 1
-    _agrees(made)
+    _agrees(made, fewest=1)
     assert anonkit.validate(tmp_path / "b.parquet").passed

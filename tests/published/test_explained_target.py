@@ -61,6 +61,7 @@ def people(n: int) -> pa.Table:
     return pa.table({**columns, "parity": [f"p{cell}" for cell in parity], "near": [f"p{cell}" for cell in near]})
 
 
+@pytest.mark.untraced
 @pytest.mark.quick_cases("dp-marginals", "dp-forest")
 @pytest.mark.parametrize("method", METHODS)
 def test_a_release_names_the_target_that_its_rows_do_not_explain(method: str) -> None:
