@@ -361,7 +361,7 @@ def test_what_a_mixture_cannot_answer_is_refused(released: Path, tmp_path: Path)
     other = tmp_path / "rr.parquet"
     policy = bank_customers_policy()
     anonkit.release(bank_customers(300, seed=1), method="rr", epsilon=8, policy=policy, seed=1, output=other)
-    with pytest.raises(ParameterError, match="asked of a release by dp-marginals"):
+    with pytest.raises(ParameterError, match="need a release by dp-marginals"):
         anonkit.reconstruct(other, questions=ask(tables=(("age",),)))
     with pytest.raises(ParameterError, match="holds no mixture"):
         MarginalModel.from_release(other)
