@@ -150,16 +150,18 @@ class DeskPages:
         return StreamingResponse(self._stream(), media_type="text/event-stream")
 
     async def _stream(self) -> AsyncIterator[str]:
-        yield f"event: changed\ndata: {self._version}\n\n"
+        told = -1
         while not self._is_ending:
             woken = self._woken
+            if told != self._version:  # also what has changed during the pause
+                told = self._version
+                yield f"event: changed\ndata: {told}\n\n"
+                await asyncio.sleep(0.2)  # notes of progress come faster than anybody reads
+                continue
             try:
                 await asyncio.wait_for(woken.wait(), _NEVER)
             except TimeoutError:
                 yield ": still here\n\n"
-                continue
-            yield f"event: changed\ndata: {self._version}\n\n"
-            await asyncio.sleep(0.2)  # notes of progress come faster than anybody reads
 
     # --- pages -------------------------------------------------------------------------------------------------------
 
@@ -259,6 +261,10 @@ class DeskPages:
         station = fields.get("at", "")
         return f"/{station}" if station in views.STATIONS else "/"
 
+    def _onward(self, fields: Mapping[str, str]) -> str:
+        """Return the station that a form leads to: the one that was pressed, else where it is."""
+        return self._back({"at": fields["next"]} if fields.get("next") else fields)
+
     def _begin(self, fields: Mapping[str, str], request: Request) -> str:
         self._desk.begin(fields.get("approach", ""))
         return "/table"
@@ -277,7 +283,7 @@ class DeskPages:
         before = EditedPolicy.read(self._desk.policy_text).columns()
         changed = {name: role for name, role in roles.items() if _role_of(before.get(name, {})) != role}
         self._desk.set_roles(changed, one_row=bool(fields.get("one-row")))
-        return "/roles"
+        return self._onward({"at": "roles", **fields})
 
     def _set_column(self, fields: Mapping[str, str], request: Request) -> str | _Shown:
         at, do = request.path_params["column"], fields.get("do", "save")
@@ -341,7 +347,7 @@ class DeskPages:
         else:
             answered = replace(answered, parameters=parameters)
         self._desk.decide("promise", answered, policy)
-        return "/promise"
+        return self._onward({"at": "promise", **fields})
 
     def _take(self, fields: Mapping[str, str], request: Request) -> str:
         point = self._point(fields.get("point", ""))
