@@ -1,4 +1,4 @@
-"""What the desk shows beside the page does the same: recipe, command and Python make the rows that the desk writes."""
+"""Recipe, command and Python beside a page of the desk make the rows that the desk writes, in their order."""
 
 from __future__ import annotations
 
