@@ -175,6 +175,14 @@ def _text(comparison: Comparison, output: str | None) -> str:
         f"{head_of.partition(' ')[0]}: best of three models; guessing has {'0.5' if measure == 'auc' else '0'}."
     )
     lines.append("lost: columns that are not released.")
+    attacked = max(
+        (point.attacks["linkability"]["n_attacks"] for point in comparison.points if point.attacks), default=0
+    )
+    if attacked:
+        lines.append(
+            "singling out, linkability, inference: share of attacks that succeed beyond chance; with "
+            f"{attacked:,.0f} people attacked a risk below {3 / attacked:.1g} may show as 0."
+        )
     if any(point.clear is not None for point in comparison.points):
         lines.append("* rows of the release that are alone, were its target and insensitive columns known too")
     end = [*(["", *reasons] if reasons else []), *([] if output is None else ["", f"Wrote {output}"])]

@@ -59,7 +59,9 @@ def test_the_target_is_that_of_the_policy(cli: Any, longer: Path) -> None:
         "100",
     )
     policy.write_text('[columns]\nname = { role = "identifier" }\nincome = { role = "target" }\n', encoding="utf-8")
-    assert "target income" in cli(*asked).out
+    shown = cli(*asked).out
+    assert "target income" in shown
+    assert "with 10 people attacked a risk below 0.3 may show as 0." in shown
     assert cli(*asked, "--target", "illness").code == 3
     policy.write_text('[columns]\nname = { role = "identifier" }\n', encoding="utf-8")
     ran = cli(*asked)
