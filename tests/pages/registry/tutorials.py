@@ -11,7 +11,7 @@ PAGES = {
     ),
     "docs/tutorials/from-a-database.md": Page(
         needs=("server",),
-        leaves=("policy.toml", "out.parquet", "out.report.json", "grown.toml", "monthly.parquet"),
+        leaves=("policy.toml", "out.parquet", "out.report.json", "grown.toml"),
         after={
             "": 'python -c "from anonkit import Policy; from anonkit.policy.column_declarations import Role; '
             "assert Policy.load('policy.toml').names(Role.IDENTIFIER) == ('customer_id',)\""
