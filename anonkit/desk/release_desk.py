@@ -141,7 +141,7 @@ class Desk:
         self.source, self.folder = source, folder
         self._sign, self._seed, self.population = sign, seed, population
         self._how = {name: value for name, value in (how or {}).items() if value is not None}
-        self._shown_folder = shown_folder or str(folder)
+        self.shown_folder = shown_folder or str(folder)
         self._is_given = policy is not None
         self.session = Session(folder, lambda decisions: self.release(decisions).recipe())
         self.jobs = Jobs(changed, self._left)
@@ -224,7 +224,7 @@ class Desk:
             decisions=decisions or self.decisions,
             sign=None if self._sign is None else str(self._sign),
             seed=self._seed,
-            shown_folder=self._shown_folder,
+            shown_folder=self.shown_folder,
             how=self._how,
             population=self.population,
             counts_people=not any(spec.get("role") == "household" for spec in self._declared.values()),

@@ -107,6 +107,7 @@ def table_view(desk: Desk) -> dict[str, Any]:
             {
                 **column,
                 "chart": _chart(at, column),
+                "distinct_shown": number(column["distinct"]),
                 "missing_share": percent(column["missing"] / max(column["rows"], 1)),
                 "alone": None if column["name"] not in alone else number(alone[column["name"]]),
                 "share": None if column["name"] not in shares else percent(shares[column["name"]]),
@@ -316,6 +317,7 @@ def decide_view(desk: Desk) -> dict[str, Any]:
         "is_signed": desk.release().sign is not None,
         "is_written": written is not None,
         "exists": (desk.folder / RELEASE).exists(),
+        "shown_folder": desk.shown_folder,
         "turn": desk.turn,
         "files": [] if written is None else _files(desk, written),
         "decided": bool(desk.decisions.method),

@@ -263,3 +263,20 @@ def test_a_writer_that_is_killed_loses_and_charges_nothing_twice(
     anonkit.validate(tmp_path / "out" / "release.parquet")
     left = [path.name for path in files_below(tmp_path / "out") if "tmp" in path.name or path.name.startswith(".")]
     assert left == [".anonkit-ledger.json"]  # says where the ledger is
+
+
+def test_what_is_typed_is_saved_by_whatever_leads_on(
+    sits_at: Callable[..., Visitor], table: Path, declared: Path, tmp_path: Path
+) -> None:
+    """Roles and answers are kept by *Next* as by *Save*; a form leads to a station and to no other address."""
+    at = sits_at(table, tmp_path / "out", policy=declared, approach="noise")
+    number = at.desk.names.index("age")
+    page = at.post("/roles", at="roles", **{f"role_{number}": "insensitive"}, next="promise")
+    assert at.desk.policy.column("age").role == "insensitive"
+    assert "<h1>Promise</h1>" in page
+    page = at.post("/promise", at="promise", receiver="anyone", next="compare")
+    assert (at.desk.decisions.receiver, at.desk.decisions.method) == ("anyone", "dp-forest")
+    assert "<h1>Compare</h1>" in page
+    assert "<h1>Promise</h1>" in at.post("/promise", at="promise", receiver="anyone", next="//evil.example") or (
+        "<h1>Table</h1>" in at.text
+    )

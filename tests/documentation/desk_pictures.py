@@ -44,13 +44,18 @@ def main() -> None:
 
 def _served(folder: Path) -> tuple[str, Any]:
     """Return the address of a desk about simulated customers, and its process."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
     from pyarrow import csv
 
+    from anonkit.bundle.private_files import write_private
     from anonkit.datasets import bank_customers
 
     csv.write_csv(bank_customers(1_000, seed=1, customer_id=True), folder / "customers.csv")
+    key = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    write_private(folder / "owner.pem", key.decode("ascii"))
     process = subprocess.Popen(
-        [sys.executable, "-m", "anonkit", "desk", "customers.csv", "--no-browser"],
+        [sys.executable, "-m", "anonkit", "desk", "customers.csv", "--sign", "owner.pem", "--no-browser"],
         cwd=folder,
         stdout=subprocess.PIPE,
         text=True,
@@ -84,8 +89,8 @@ def _go_through(page: Any, address: str, photographed: Any) -> None:
     page.get_by_role("link", name="Promise").click()
     page.get_by_role("button", name="Save answers and recommend").click()
     page.locator("text=What it means here").wait_for()
-    photographed(page, "promise")
-    page.get_by_role("link", name="Next: Compare").click()
+    photographed(page, "promise", "fieldset:has(#method)")
+    page.get_by_role("button", name="Next: Compare").click()
     page.locator("#start").click()
     page.get_by_role("button", name="Put A and B side by side").wait_for()
     photographed(page, "compare")

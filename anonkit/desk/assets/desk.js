@@ -62,6 +62,23 @@
     isHeldBack = false;
     setTimeout(changed, 300);
   });
+  // Whoever goes to another station with roles or answers that are not saved saves them by it.
+  const isTyped = (form) => [...form.elements].some((one) =>
+    one.matches("select") ? [...one.options].some((each) => each.selected !== each.defaultSelected)
+      : one.matches("[type=radio], [type=checkbox]") ? one.checked !== one.defaultChecked
+        : one.matches("input:not([type=hidden]), textarea") && one.value !== one.defaultValue);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.(".line a");
+    const form = document.querySelector("form[data-kept]");
+    if (!link || !form || event.ctrlKey || event.metaKey || event.shiftKey || !isTyped(form)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const next = Object.assign(document.createElement("input"), { type: "hidden", name: "next" });
+    next.value = link.getAttribute("href").slice(1);
+    form.append(next);
+    form.requestSubmit();
+    next.remove();
+  }, true);
   document.addEventListener("change", (event) => {
     const into = event.target.dataset?.into;
     const file = event.target.files?.[0];
