@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from anonkit.bundle import store_reading, store_writing
-from anonkit.bundle.s3_store import ConditionUnmetError, Listed
+from anonkit.bundle.s3_store import ConditionUnmetError, ListedObject
 from anonkit.errors import EngineError
 
 
@@ -95,12 +95,12 @@ class Bucket:
         found = self.read(key)
         return None if found is None else iter([found[0][:5], found[0][5:]])
 
-    def listed(self, prefix: str) -> list[Listed]:
+    def listed(self, prefix: str) -> list[ListedObject]:
         """Return objects by prefix."""
         if self.dead:
             raise Killed
         return [
-            Listed(key=key, size=len(content), modified=self.times[key])
+            ListedObject(key=key, size=len(content), modified=self.times[key])
             for key, content in sorted(self.objects.items())
             if key.startswith(prefix)
         ]

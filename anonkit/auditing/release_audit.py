@@ -244,7 +244,7 @@ def _declared(column: dict[str, Any], kind: ColumnType) -> Column:
     outside = column.get("place", column.get("calendar", {})).get("outside")
     stated = None if outside is None else Outside(outside)
     if "place" in column:
-        place = places.Place.from_params(column["place"], f"place {name!r}")
+        place = places.GeographicPlace.from_params(column["place"], f"place {name!r}")
         beyond = Outside.MISSING if place.box is None else stated
         return Column(name=name, role=Role.INSENSITIVE, place=place, outside=beyond)
     if "calendar" in column:

@@ -39,7 +39,7 @@ class ConditionUnmetError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listed:
+class ListedObject:
     """An object in a list of the store."""
 
     key: str
@@ -73,7 +73,7 @@ class ObjectStore(Protocol):
         """Return the bytes of an object, some at a time; None where there is none."""
         ...
 
-    def listed(self, prefix: str) -> list[Listed]:
+    def listed(self, prefix: str) -> list[ListedObject]:
         """Return all objects whose keys begin so."""
         ...
 
@@ -181,11 +181,11 @@ class S3Bucket:
         while piece := self._asked(lambda: body.read(_PIECE)):
             yield piece
 
-    def listed(self, prefix: str) -> list[Listed]:
+    def listed(self, prefix: str) -> list[ListedObject]:
         """Return objects by prefix. See `ObjectStore.listed`."""
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
         found = self._asked(lambda: [item for page in pages for item in page.get("Contents", ())]) or []
-        return [Listed(key=item["Key"], size=int(item["Size"]), modified=item["LastModified"]) for item in found]
+        return [ListedObject(key=item["Key"], size=int(item["Size"]), modified=item["LastModified"]) for item in found]
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete objects. See `ObjectStore.delete`."""

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from anonkit.bundle.private_files import PrivateFolder
-from anonkit.bundle.s3_store import SCHEME, Listed, ObjectStore, open_bucket
+from anonkit.bundle.s3_store import SCHEME, ListedObject, ObjectStore, open_bucket
 from anonkit.bundle.store_descriptor import ListedFile, Listing, listing_of, moved, run_pattern
 from anonkit.errors import AnonkitError, GuaranteeError, ParameterError, ReleaseFormatError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class DescriptorObject:
     """The object under the name of a descriptor."""
 
     version: str
@@ -49,7 +49,7 @@ class StorePlace:
     """Name of the signature, which the descriptor cannot list since it is over the descriptor too."""
     _private: PrivateFolder = field(default_factory=PrivateFolder)
     _looked: bool = False
-    _standing: Standing | None = None
+    _standing: DescriptorObject | None = None
 
     @property
     def mirror(self) -> Path:
@@ -103,7 +103,7 @@ class StorePlace:
             shutil.rmtree(self.mirror)  # what was fetched is of another release
 
     @property
-    def standing(self) -> Standing | None:
+    def standing(self) -> DescriptorObject | None:
         """The object in the place, as of the last look; None where there is none."""
         if not self._looked:
             self.look()
@@ -187,23 +187,23 @@ class StorePlace:
             to.parent.mkdir(exist_ok=True)
             fetch_object(self.bucket, self.key(file), to, facts)
 
-    def strays(self) -> dict[str, list[Listed]]:
+    def strays(self) -> dict[str, list[ListedObject]]:
         """Return the objects of runs that the descriptor does not list, by run."""
         own = None if self._listing is None else self._listing.run
         number = re.compile(rf"{re.escape(self.prefix)}({run_pattern(self.stem)})/")
-        found: dict[str, list[Listed]] = {}
+        found: dict[str, list[ListedObject]] = {}
         for item in self.objects.listed(f"{self.prefix}{self.stem}."):
             run = number.match(item.key)
             if run is not None and run[1] != own:
                 found.setdefault(run[1], []).append(item)
         return found
 
-    def _described(self, content: bytes, version: str) -> Standing:
+    def _described(self, content: bytes, version: str) -> DescriptorObject:
         try:
             listing = listing_of(content, self.stem, self.address(self.descriptor))
         except (AnonkitError, KeyError, TypeError, ValueError, AttributeError):
             listing = None
-        return Standing(version=version, content=content, listing=listing)
+        return DescriptorObject(version=version, content=content, listing=listing)
 
 
 def place_in_store(address: str) -> tuple[str, str, str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from anonkit.bundle.part_workers import each_part
 from anonkit.bundle.s3_store import SCHEME, ConditionUnmetError, open_bucket
 from anonkit.bundle.store_descriptor import ListedFile, listing_of, moved, new_run
-from anonkit.bundle.store_reading import Standing, StorePlace, measured
+from anonkit.bundle.store_reading import DescriptorObject, StorePlace, measured
 from anonkit.errors import AnonkitError, EngineError
 
 LEFT_AFTER = timedelta(days=1)
@@ -129,7 +129,7 @@ def _sweep(place: StorePlace, replaced: str | None) -> None:
             place.objects.delete([item.key for item in items])
 
 
-def _run_of(standing: Standing | None) -> str | None:
+def _run_of(standing: DescriptorObject | None) -> str | None:
     """Return the folder of the files of the release there; None where there is no release."""
     return None if standing is None or standing.listing is None else standing.listing.run
 

@@ -80,7 +80,7 @@ class NumberSteps:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Measured:
+class StatedMeasurement:
     """A noisy measurement, as params have it."""
 
     kind: str
@@ -106,7 +106,7 @@ class Measured:
 
 
 def broken_lines(
-    measured: Measured,
+    measured: StatedMeasurement,
     values: IntArray,
     draws: int,
     levels: Sequence[float],
@@ -153,7 +153,7 @@ def _around(line: Line, value: float, margins: Sequence[float]) -> Iterator[str]
         yield "intervals"
 
 
-def _whole(measured: Measured, draws: int, chance: float) -> tuple[float, float]:
+def _whole(measured: StatedMeasurement, draws: int, chance: float) -> tuple[float, float]:
     """Return the least and the largest margin of a sum of so many draws, in whole steps."""
     if draws > 1:
         table = law_of_noise((Noise(measured.rate, draws),))
@@ -172,7 +172,7 @@ def _real(exact: float) -> tuple[float, float]:
 
 
 def _of_halves(
-    measured: Measured,
+    measured: StatedMeasurement,
     steps: NumberSteps,
     values: Sequence[int],
     draws: int,
@@ -227,7 +227,7 @@ def _is_end(
 
 
 def _of_points(
-    measured: Measured,
+    measured: StatedMeasurement,
     steps: NumberSteps,
     values: IntArray,
     draws: int,

@@ -117,7 +117,7 @@ def _are_there(metrics: Mapping[str, Any], domain: Mapping[str, Any], values: Ma
     return all(name in metrics[COLUMNS] and name not in metrics[ALIKE] for name in named_columns(domain, values))
 
 
-class ClassSizes(_NamedColumns):
+class BatchClassSizes(_NamedColumns):
     """The number of equivalence classes of each size: pairs (size, number of such classes), ascending.
 
     The size of a class is the number of its rows, or of the different values of the unit in it; a row without one is
@@ -258,7 +258,7 @@ class SensitivePairs(_NamedColumns):
         return found.diversity(metric_value_kwargs["missing_is_value"], reading, sensitive)
 
 
-class Rows(TableMetricProvider):
+class BatchRowCount(TableMetricProvider):
     """The number of rows of a batch.
 
     Great Expectations has `table.row_count`, which it fetches after it has closed the connection: DuckDB 2 then has no

@@ -39,7 +39,7 @@ from anonkit.checks.central_rows import row_checks
 from anonkit.checks.central_rule import rebuilt_rule, rule_checks
 from anonkit.checks.central_target import target_checks
 from anonkit.checks.finding_lines import model_lines
-from anonkit.checks.number_cells import NumberCells, fewest, is_as_written, multiples_of
+from anonkit.checks.number_cells import EqualCells, fewest, is_as_written, multiples_of
 from anonkit.checks.row_rules import row_rule_checks, rules_of
 from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check
@@ -256,7 +256,7 @@ def _outside(cells: pa.Array, described: Mapping[str, Any]) -> int:
         low, high = (float(bound) for bound in domain["bounds"])
         multiples = multiples_of(domain, (low, high))
         bins = int(domain.get("bins", 0))
-        grid = NumberCells(low=low, high=high, cells=int(domain["cells"]), multiples=multiples, bins=bins)
+        grid = EqualCells(low=low, high=high, cells=int(domain["cells"]), multiples=multiples, bins=bins)
         known = grid.codes_of_shown(_numbers(values)) >= 0
         known &= is_as_written(values.type, multiples)
     else:

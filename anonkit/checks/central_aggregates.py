@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from anonkit.bundle.data_files import read_rows, read_schema
-from anonkit.checks.aggregate_intervals import Line, Measured, NumberSteps, broken_lines
+from anonkit.checks.aggregate_intervals import Line, NumberSteps, StatedMeasurement, broken_lines
 from anonkit.checks.central_account import account_checks, claim_checks
 from anonkit.checks.central_noise import Totals, alike, neighbours, shown_checks
 from anonkit.checks.central_params import ALL_ROWS, PublicColumn, PublicFacts, domain_of, integers
 from anonkit.checks.central_plans import LAPLACE, ExpectedAccount, ExpectedLine, row_epsilon
-from anonkit.checks.noise_e_values import Following, Shown
+from anonkit.checks.noise_e_values import EstimatedCount, Shown
 from anonkit.checks.noise_laws import Noise
 from anonkit.checks.number_cells import fewest, multiples_of
 from anonkit.checks.sameness import same
@@ -242,9 +242,9 @@ def _steps_of(kind: str, number: Mapping[str, Any], facts: PublicFacts) -> Numbe
     return next(steps for steps in finer if steps.last - steps.first < most)
 
 
-def _measured_of(raw: Mapping[str, Any], sizes: Mapping[str, int]) -> Measured:
+def _measured_of(raw: Mapping[str, Any], sizes: Mapping[str, int]) -> StatedMeasurement:
     grid = raw["grid"]
-    return Measured(
+    return StatedMeasurement(
         kind=raw["kind"],
         by=tuple(raw["by"]),
         sizes=tuple(sizes[name] for name in raw["by"]),
@@ -283,7 +283,7 @@ def _account(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
     yield from _wrong("noisy_tables", wrong + int(stated != drawn))
 
 
-def _counted(params: Mapping[str, Any], measured: Sequence[Measured]) -> list[Measured]:
+def _counted(params: Mapping[str, Any], measured: Sequence[StatedMeasurement]) -> list[StatedMeasurement]:
     """Return the measurements that count every row once."""
     every_row = {number["name"] for number in params["numbers"] if not number["has_missing"]}
     return [
@@ -293,13 +293,13 @@ def _counted(params: Mapping[str, Any], measured: Sequence[Measured]) -> list[Me
     ]
 
 
-def _totals(measured: Measured, names: Sequence[str]) -> Totals:
+def _totals(measured: StatedMeasurement, names: Sequence[str]) -> Totals:
     """Return the rows of each group of some columns, and the noise of each."""
     values, draws = measured.summed(names)
     return values.sum(axis=1).tolist(), [(Noise(measured.rate, draws * values.shape[1]),)] * len(values)
 
 
-def _same_groups(counted: Sequence[Measured]) -> Iterator[Shown]:
+def _same_groups(counted: Sequence[StatedMeasurement]) -> Iterator[Shown]:
     """Yield the counts of the same groups by several measurements, each of which is in one comparison.
 
     Taken first are columns that compare most: their groups, times the measurements by them but one. A measurement that
@@ -320,14 +320,14 @@ def _same_groups(counted: Sequence[Measured]) -> Iterator[Shown]:
             other = max(others, key=lambda other: _groups(counted, _shared(own, other)))
             names = _shared(own, other)
             for estimate, before, value, noise in zip(*_totals(other, names), *_totals(own, names), strict=True):
-                yield Following(value=value, noise=noise, estimate=estimate, noise_before=before)
+                yield EstimatedCount(value=value, noise=noise, estimate=estimate, noise_before=before)
 
 
-def _shared(one: Measured, other: Measured) -> tuple[str, ...]:
+def _shared(one: StatedMeasurement, other: StatedMeasurement) -> tuple[str, ...]:
     return tuple(sorted(set(one.by) & set(other.by)))
 
 
-def _groups(measured: Sequence[Measured], names: Sequence[str]) -> int:
+def _groups(measured: Sequence[StatedMeasurement], names: Sequence[str]) -> int:
     """Return the number of groups that columns make."""
     sizes = {name: size for own in measured for name, size in zip(own.by, own.sizes, strict=True)}
     return math.prod(sizes[name] for name in names)
@@ -360,7 +360,7 @@ _Place = tuple[str, frozenset[tuple[str, Any]], str | None, str]
 
 
 def _line_checks(
-    data: Path, tables: Sequence[_Table], measured: Sequence[Measured], facts: PublicFacts
+    data: Path, tables: Sequence[_Table], measured: Sequence[StatedMeasurement], facts: PublicFacts
 ) -> Iterator[Check]:
     """Check that every group of every table is there once and nothing besides, and each line's figures."""
     names = [group.name for group in facts.attributes]

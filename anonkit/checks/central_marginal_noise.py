@@ -19,7 +19,7 @@ Amount = tuple[bool, float]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class View:
+class NoiseView:
     """Columns alike, or split by classes: what noise is expected to do to them."""
 
     sizes: tuple[int, ...]

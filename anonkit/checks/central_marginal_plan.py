@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from anonkit.checks.central_marginal_noise import Amount, Pairs, View, cell_power
+from anonkit.checks.central_marginal_noise import Amount, NoiseView, Pairs, cell_power
 from anonkit.checks.central_params import (
     ALL_ROWS,
     EXPONENTIAL,
@@ -216,7 +216,7 @@ def _decided(
 
 
 def _joined(
-    view: View, numbers: Sequence[int], amounts: Sequence[Amount], noise: float, whole: float, readings: _Readings
+    view: NoiseView, numbers: Sequence[int], amounts: Sequence[Amount], noise: float, whole: float, readings: _Readings
 ) -> tuple[tuple[float, int], float]:
     """Return what was read to gain most, and how many pairs that is of, or nothing and none; and what readings cost."""
     found, spent = (0.0, 0), 0.0
@@ -239,10 +239,10 @@ def _joined(
     return found, spent
 
 
-def _view(facts: PublicFacts, rows: float, pairs: Pairs, anchored: bool) -> View:
+def _view(facts: PublicFacts, rows: float, pairs: Pairs, anchored: bool) -> NoiseView:
     split = split_facts(facts, anchored=anchored)
     sizes = tuple(column.domain.size for column in split.attributes)
-    return View(sizes=sizes, classes=split.n_classes, pairs=pairs, rows=rows, target=anchored)
+    return NoiseView(sizes=sizes, classes=split.n_classes, pairs=pairs, rows=rows, target=anchored)
 
 
 def expected_tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:

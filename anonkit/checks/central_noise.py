@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anonkit.checks.central_params import GAUSSIAN, GAUSSIAN_MARGINALS, GAUSSIAN_TABLES, PublicFacts
-from anonkit.checks.noise_e_values import Following, SameRows, Shown, chance_of_so_little
+from anonkit.checks.noise_e_values import EstimatedCount, SameRows, Shown, chance_of_so_little
 from anonkit.checks.noise_laws import FLOOR, Noise, Parts, far_tail, law_of_noise, variance_of
 from anonkit.promises.guarantee import Check
 
@@ -30,7 +30,7 @@ _MOST = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
+class CountDifference:
     """The difference of two counts of the same rows, and the noise of both."""
 
     value: int
@@ -62,7 +62,7 @@ def noise_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Chec
     yield from shown_checks(shown, neighbours(totals))
 
 
-def shown_checks(bets: Sequence[Shown], differences: Sequence[Sequence[Difference]]) -> Iterator[Check]:
+def shown_checks(bets: Sequence[Shown], differences: Sequence[Sequence[CountDifference]]) -> Iterator[Check]:
     """Compare noisy counts of the same rows with the noise that they must have.
 
     Parameters
@@ -96,11 +96,11 @@ def alike(totals: Sequence[Totals]) -> Iterator[SameRows]:
             yield SameRows(values=values, noise=noise)
 
 
-def neighbours(totals: Sequence[Totals]) -> list[list[Difference]]:
+def neighbours(totals: Sequence[Totals]) -> list[list[CountDifference]]:
     """Return the differences of each class between tables and the next ones, those of disjoint pairs together."""
     return [
         [
-            Difference(value=one - other, parts=(*noise, *noise_of_other))
+            CountDifference(value=one - other, parts=(*noise, *noise_of_other))
             for (first, noises), (second, others) in zip(totals[start::2], totals[start + 1 :: 2], strict=False)
             for one, noise, other, noise_of_other in zip(first, noises, second, others, strict=True)
         ]
@@ -146,7 +146,7 @@ def _of_columns_and_pairs(params: Mapping[str, Any]) -> Iterator[Shown]:
         for own, cells in zip(sides[at]["counts"], pair["counts"], strict=True):
             for group, row in enumerate(zip(*cells, strict=True) if at else cells):
                 values = [count for count, place in zip(own, groups, strict=True) if place == group]
-                yield Following(
+                yield EstimatedCount(
                     value=sum(row),
                     noise=(Noise(pair["rate"], len(row), gaussian),),
                     estimate=sum(values),
@@ -175,7 +175,7 @@ def _of_evidence(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Show
         before.append(totals[-1])
     for (first, noises), (second, later) in itertools.pairwise(before):
         for estimate, noise_before, value, noise in zip(first, noises, second, later, strict=True):
-            yield Following(value=value, noise=noise, estimate=estimate, noise_before=noise_before)
+            yield EstimatedCount(value=value, noise=noise, estimate=estimate, noise_before=noise_before)
     for region in params["histograms"]:
         tables = [rows for rows in region if rows]
         yield from alike(
@@ -215,7 +215,7 @@ def _of_target(histogram: Mapping[str, Any], facts: PublicFacts) -> Totals:
     return [sum(counts[first:last]) for first, last in runs], [(Noise(rate, last - first),) for first, last in runs]
 
 
-def _of_leaves(params: Mapping[str, Any]) -> Iterator[tuple[Following, Difference]]:
+def _of_leaves(params: Mapping[str, Any]) -> Iterator[tuple[EstimatedCount, CountDifference]]:
     """Yield the noisy rows of a leaf, which were drawn first, and the sum of its class counts.
 
     Whether a node is a leaf follows from its noisy rows. A leaf that pruning made holds sums of several draws: it has
@@ -230,8 +230,8 @@ def _of_leaves(params: Mapping[str, Any]) -> Iterator[tuple[Following, Differenc
                 before, after = Noise(rows[level], 1), Noise(counts[level], len(node["counts"]))
                 total = sum(node["counts"])
                 yield (
-                    Following(value=total, noise=(after,), estimate=node["rows"], noise_before=(before,)),
-                    Difference(value=node["rows"] - total, parts=(before, after)),
+                    EstimatedCount(value=total, noise=(after,), estimate=node["rows"], noise_before=(before,)),
+                    CountDifference(value=node["rows"] - total, parts=(before, after)),
                 )
 
 
@@ -247,7 +247,7 @@ def _levels(tree: Sequence[Mapping[str, Any]]) -> list[int]:
     return level
 
 
-def _tail(difference: Difference) -> float:
+def _tail(difference: CountDifference) -> float:
     """Return the chance of a difference at least as large: at least uniform in distribution."""
     size = abs(difference.value)
     law = law_of_noise(tuple(sorted(difference.parts)))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.checks.number_cells import Multiples, NumberCells, fewest, multiples_of
+from anonkit.checks.number_cells import EqualCells, Multiples, fewest, multiples_of
 from anonkit.errors import ReleaseFormatError
 
 GAUSSIAN, THRESHOLDED, EXPONENTIAL = "discrete-gaussian", "thresholded-laplace", "exponential"
@@ -49,10 +49,10 @@ class PublicDomain:
     """Number of equal cells that single values divide; 0 where none is a cell of its own."""
 
     @property
-    def grid(self) -> NumberCells:
+    def grid(self) -> EqualCells:
         """The cells of numbers; of a numeric target those that its bins are runs of."""
         low, high = self.bounds or (math.nan, math.nan)
-        return NumberCells(low=low, high=high, cells=self.fine or self.cells, multiples=self.multiples, bins=self.bins)
+        return EqualCells(low=low, high=high, cells=self.fine or self.cells, multiples=self.multiples, bins=self.bins)
 
     @property
     def size(self) -> int:

@@ -36,7 +36,7 @@ UNCOUNTABLE = ("joint_k", WHOLE_SETS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
+class PromiseEvidence:
     """The input of a promise's checker: the files of a release, and the checks that every release has passed before."""
 
     place: Place
@@ -60,7 +60,7 @@ class Evidence:
         return check_kept(self.labels.data, self.schema.names, names, disputed)
 
 
-def validate_classes(evidence: Evidence) -> Validation:
+def validate_classes(evidence: PromiseEvidence) -> Validation:
     """Recount the classes, and compare them with the promise, the report and the requirements."""
     params, report, data = evidence.release.params, evidence.release.report, evidence.labels.data
     schema, requested = evidence.schema, evidence.asked
@@ -104,7 +104,9 @@ def _several_rows(disclosure: Disclosure) -> bool:
     return disclosure.counts is not None and int(disclosure.counts.classes.sum()) != disclosure.rows
 
 
-def _of_own(disclosure: Disclosure, evidence: Evidence, promise: KAnonymity, given: Sequence[str] | None) -> Disclosure:
+def _of_own(
+    disclosure: Disclosure, evidence: PromiseEvidence, promise: KAnonymity, given: Sequence[str] | None
+) -> Disclosure:
     """Return the recount by the release's own quasi-identifiers."""
     if given is None:
         return disclosure

@@ -43,7 +43,7 @@ Sizes = Mapping[tuple[int, int, int, int], int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class AlikeParts:
     """Parts of the classes that are alike in some columns too."""
 
     columns: tuple[str, ...]
@@ -83,7 +83,7 @@ class Parts:
             counted[own, near] += parts
         return int(wrong) + sum(rows[key] != counted[key] for key in rows.keys() | counted.keys())
 
-    def as_told(self, told: Sequence[Sequence[int]]) -> Parts:
+    def as_told(self, told: Sequence[Sequence[int]]) -> AlikeParts:
         """Return the parts with their published numbers of people."""
         return replace(self, sizes={(own[0], own[1], own[2], own[3]): own[4] for own in told})
 
@@ -101,9 +101,9 @@ def _fewest(key: tuple[int, int, int, int], at: int) -> int:
 class ClearParts:
     """The smallest parts of a table."""
 
-    known: Parts
+    known: AlikeParts
     """Were target and insensitive columns known."""
-    sensitive: Parts | None = None
+    sensitive: AlikeParts | None = None
     """Were sensitive columns of few values known too; None where there is none."""
     width: float | None = None
     """Numbers of the target up to this apart are alike; None where only equal values are."""
@@ -154,9 +154,9 @@ def clear_parts(
     width = None if beside.target is None else width_of(lines, beside.target)
     measured = None if width is None else beside.target
 
-    def parts(columns: tuple[str, ...]) -> Parts:
+    def parts(columns: tuple[str, ...]) -> AlikeParts:
         query = parts_query(lines, quasi_identifiers, columns, measured, width, unit)
-        return Parts(columns=columns, sizes=sizes_of(lines.connection.execute(query).fetchall()))
+        return AlikeParts(columns=columns, sizes=sizes_of(lines.connection.execute(query).fetchall()))
 
     return ClearParts(
         known=parts(beside.columns),

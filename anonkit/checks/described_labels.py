@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from anonkit.checks.recoded_labels import Parts, walk
+from anonkit.checks.recoded_labels import AxisParts, walk
 from anonkit.checks.sameness import named, same
 
 KEY = "anonkit:labels"
@@ -53,10 +53,10 @@ def wrong_lists(fields: Sequence[Mapping[str, Any]], params: Mapping[str, Any]) 
 _Held = Mapping[str, frozenset[int]]
 
 
-def _columns(recoding: Mapping[str, Any]) -> Iterator[tuple[str, Parts, _Held]]:
+def _columns(recoding: Mapping[str, Any]) -> Iterator[tuple[str, AxisParts, _Held]]:
     """Yield every column with labels, its parts, and the parts of each label."""
     if recoding["kind"] == "local":
-        axes = [Parts.of(axis) for axis in recoding["axes"]]
+        axes = [AxisParts.of(axis) for axis in recoding["axes"]]
         held: list[dict[str, frozenset[int]]] = [{} for _ in axes]
         for at, parts in walk(recoding, axes):
             label = axes[at].label(parts)
@@ -66,7 +66,7 @@ def _columns(recoding: Mapping[str, Any]) -> Iterator[tuple[str, Parts, _Held]]:
         return
     for name, column in named(recoding["columns"]):
         if "labels" in column:
-            yield name, Parts.of(column), _of_levels([column["labels"], *column.get("coarser", ())])
+            yield name, AxisParts.of(column), _of_levels([column["labels"], *column.get("coarser", ())])
 
 
 def _of_levels(levels: Iterable[Sequence[str | None]]) -> _Held:
@@ -79,7 +79,7 @@ def _of_levels(levels: Iterable[Sequence[str | None]]) -> _Held:
     return found
 
 
-def _listed(parts: Parts, held: _Held) -> list[dict[str, Any]]:
+def _listed(parts: AxisParts, held: _Held) -> list[dict[str, Any]]:
     groups = dict(parts.groups or ())
     covered = {label: sorted(groups.get(label, members)) for label, members in held.items()}
     listed = []
@@ -94,7 +94,7 @@ def _listed(parts: Parts, held: _Held) -> list[dict[str, Any]]:
     return listed
 
 
-def _bounds(parts: Parts, members: Sequence[int]) -> dict[str, Any]:
+def _bounds(parts: AxisParts, members: Sequence[int]) -> dict[str, Any]:
     within = [part for part in members if part <= len(parts.names)]
     low = within[0] - 1 if within else -1
     high = within[-1] if within else len(parts.names)

@@ -41,7 +41,7 @@ from anonkit.checks.uniform_classes import UniformClasses, uniform_shares
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attribute:
+class CountedColumn:
     """A column whose values are counted in the classes."""
 
     name: str
@@ -76,9 +76,9 @@ def measure_spread(
     EngineError
         They cannot be read or counted, or what was counted does not add up.
     """
-    attributes = [Attribute(name=name, missing_is_value=name in missing_is_value) for name in sensitive]
+    attributes = [CountedColumn(name=name, missing_is_value=name in missing_is_value) for name in sensitive]
     if target is not None:
-        attributes.append(Attribute(name=target, missing_is_value=True, is_target=True))
+        attributes.append(CountedColumn(name=target, missing_is_value=True, is_target=True))
     columns = tuple(attribute.name for attribute in attributes)
     spread = SpreadClasses.of(files, quasi_identifiers, columns, reading)
     rows, groups = spread.rows, spread.groups
@@ -135,7 +135,7 @@ def _uniform(target: str, rows: Counts, found: Sequence[Mapping[str, Any]]) -> U
 class RankValues:
     """Numbers the values of a group, and deals their pairs to groups of classes, each with the rows of all values."""
 
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[CountedColumn, ...]
     classes: int
     """Number of classes."""
     borders: tuple[bytes, ...]
@@ -176,7 +176,7 @@ class RankValues:
 class MeasureClasses:
     """Measures the classes of a group, all of whose pairs have come together."""
 
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[CountedColumn, ...]
     ordered: tuple[bool, ...]
     """By attribute: its values have an order."""
     whole: tuple[bool, ...]

@@ -14,7 +14,7 @@ import pyarrow as pa
 from anonkit.bundle.data_files import read_schema
 from anonkit.checks.agreement import budget_checks, verification_checks
 from anonkit.checks.anonymity import figure_checks, recounted
-from anonkit.checks.class_promise import Evidence
+from anonkit.checks.class_promise import PromiseEvidence
 from anonkit.checks.draw_loss import budget_lines, draw_checks
 from anonkit.checks.recoded_labels import label_checks
 from anonkit.checks.requirements import Validation, refuse_unknown
@@ -40,7 +40,7 @@ def drawn_draft(data: Path, params: Mapping[str, Any], report: Mapping[str, Any]
     yield from _domains(data, params)
 
 
-def validate_drawn(evidence: Evidence) -> Validation:
+def validate_drawn(evidence: PromiseEvidence) -> Validation:
     """Recount the classes and the loss, and compare them with the promise, the report and the requirements."""
     params, report, data = evidence.release.params, evidence.release.report, evidence.labels.data
     schema, requested, claimed = evidence.schema, evidence.asked, report["guarantee"]["parameters"]

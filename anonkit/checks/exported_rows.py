@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.bundle.exports.exported_form import ExportedForm, Rows
+from anonkit.bundle.exports.exported_form import ExportedForm, ExportedRows
 from anonkit.checks.sameness import none_of
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
@@ -35,7 +35,7 @@ _SHEET_WHOLE = 10**15
 _SHEET_LEAST, _SHEET_MOST = 2.3e-308, 1e308
 
 
-def export_checks(form: ExportedForm, rows: Rows) -> Iterator[Check]:
+def export_checks(form: ExportedForm, rows: ExportedRows) -> Iterator[Check]:
     """Compare an exported table with the rows of its release.
 
     Parameters

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from anonkit.bundle.data_files import iter_batches, parts_of, read_schema
 from anonkit.bundle.part_workers import each_part
-from anonkit.checks.local_params import Answer, Cells, Listed, PublishedAnswers
+from anonkit.checks.local_params import BoundedCells, ListedCategories, PublishedAnswers, RandomizedColumn
 from anonkit.checks.number_cells import is_as_written
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
@@ -147,17 +147,17 @@ def cell_checks(table: PublishedAnswers, counts: AnswerCounts) -> Iterator[Check
         yield Check(name="one_answer_per_row", passed=counts.unasked == 0, observed=counts.unasked, required=0)
 
 
-def _size(answer: Answer) -> int:
+def _size(answer: RandomizedColumn) -> int:
     answers = answer.answers
     return 0 if answers is None else answers.size
 
 
 def _count_batch(
-    batch: pa.RecordBatch, table: PublishedAnswers, there: list[Answer], counts: AnswerCounts, has_asked: bool
+    batch: pa.RecordBatch, table: PublishedAnswers, there: list[RandomizedColumn], counts: AnswerCounts, has_asked: bool
 ) -> None:
     asked_codes: IntArray | None = None
     if table.asked_column is not None and has_asked:
-        known = Listed(values=tuple(attribute.name for attribute in table.attributes), has_missing=False)
+        known = ListedCategories(values=tuple(attribute.name for attribute in table.attributes), has_missing=False)
         asked_codes = _codes(batch.column(table.asked_column), known)
         counts.impossible_asked += int((asked_codes < 0).sum())
         counts.asked += np.bincount(asked_codes[asked_codes >= 0], minlength=counts.asked.size)
@@ -170,7 +170,7 @@ def _count_batch(
             counts.unasked += shown - (len(cells) - cells.null_count)
         if attribute.transformation is not None:
             _count_numbers(cells, attribute, counted)
-        elif isinstance(cells, pa.DictionaryArray) and isinstance(attribute.answers, Listed):
+        elif isinstance(cells, pa.DictionaryArray) and isinstance(attribute.answers, ListedCategories):
             _count_entries(cells, attribute.answers, counted)
         else:
             codes = _codes(cells, attribute.answers)
@@ -185,9 +185,9 @@ def _count_batch(
         counts.classes += pairs.reshape(counts.classes.shape)
 
 
-def _in_order(cells: pa.Array, domain: Listed | Cells | None) -> bool:
+def _in_order(cells: pa.Array, domain: ListedCategories | BoundedCells | None) -> bool:
     """Return whether the data file lists the categories as the params do, as far as it keeps their order."""
-    if not isinstance(domain, Listed) or not isinstance(cells, pa.DictionaryArray) or len(cells) == 0:
+    if not isinstance(domain, ListedCategories) or not isinstance(cells, pa.DictionaryArray) or len(cells) == 0:
         return True
     if sum(map(len, domain.values)) > _SMALL_DOMAIN:
         return True
@@ -195,7 +195,7 @@ def _in_order(cells: pa.Array, domain: Listed | Cells | None) -> bool:
     return bool((np.diff(listed[listed >= 0]) > 0).all())  # categories that no row shows may be left out
 
 
-def _count_entries(cells: pa.DictionaryArray, domain: Listed, counted: ColumnCount) -> None:
+def _count_entries(cells: pa.DictionaryArray, domain: ListedCategories, counted: ColumnCount) -> None:
     """Count a dictionary column by its entries, not by its rows."""
     entries = _entry_codes(cells, domain)
     places = np.asarray(pc.fill_null(cells.indices, len(entries) - 1))
@@ -205,16 +205,16 @@ def _count_entries(cells: pa.DictionaryArray, domain: Listed, counted: ColumnCou
     np.add.at(counted.answers, entries[known], held[known])
 
 
-def _entry_codes(cells: pa.DictionaryArray, domain: Listed) -> IntArray:
+def _entry_codes(cells: pa.DictionaryArray, domain: ListedCategories) -> IntArray:
     """Return the code of each entry of a dictionary, and last that of missing; -1 for what is no answer."""
     known = {value: code for code, value in enumerate(domain.values)}
     codes = [known.get(value, -1) for value in cells.dictionary.cast(pa.string()).to_pylist()]
     return np.array([*codes, len(domain.values) if domain.has_missing else -1], dtype=np.int64)
 
 
-def _codes(cells: pa.Array, domain: Listed | Cells | None) -> IntArray:
+def _codes(cells: pa.Array, domain: ListedCategories | BoundedCells | None) -> IntArray:
     """Return the code of every cell; -1 for what is no answer."""
-    if isinstance(domain, Listed):
+    if isinstance(domain, ListedCategories):
         encoded = cells if isinstance(cells, pa.DictionaryArray) else cells.cast(pa.string()).dictionary_encode()
         entries = _entry_codes(encoded, domain)
         return np.asarray(entries[np.asarray(pc.fill_null(encoded.indices, len(entries) - 1))])
@@ -228,7 +228,7 @@ def _numbers(cells: pa.Array) -> NDArray[np.float64]:
     return np.asarray(pc.fill_null(cells.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False))
 
 
-def _count_numbers(cells: pa.Array, answer: Answer, counted: ColumnCount) -> None:
+def _count_numbers(cells: pa.Array, answer: RandomizedColumn, counted: ColumnCount) -> None:
     how: Any = answer.transformation
     numbers = _numbers(cells)
     n_absent = int(np.isnan(numbers).sum())

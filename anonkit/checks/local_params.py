@@ -25,7 +25,7 @@ from anonkit.checks.local_matrices import (
     truth_or_blind,
 )
 from anonkit.checks.local_sets import BlindAndSets, set_or_blind
-from anonkit.checks.number_cells import Multiples, NumberCells, fewest, multiples_of
+from anonkit.checks.number_cells import EqualCells, Multiples, fewest, multiples_of
 from anonkit.errors import ReleaseFormatError
 
 FORMAT = "anonkit-randomized-1"
@@ -35,7 +35,7 @@ _SETS, _MOST_PAIRS = "set-response", 4096
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listed:
+class ListedCategories:
     """A public list of categories; missing, when it is possible, comes last."""
 
     values: tuple[str, ...]
@@ -52,7 +52,7 @@ _ROUNDINGS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cells:
+class BoundedCells:
     """Equal cells over public bounds; missing, when it is possible, comes last."""
 
     lower: float
@@ -73,7 +73,7 @@ class Cells:
         """Return the cell in whose middle each number is, the last code for NaN; -1 for any other number."""
         absent = np.isnan(numbers)
         if self.multiples is not None:
-            grid = NumberCells(
+            grid = EqualCells(
                 low=self.lower, high=self.upper, cells=self.cells, multiples=self.multiples, beyond=self.beyond
             )
             codes = grid.codes_of_shown(np.where(absent, self.lower, numbers))
@@ -111,11 +111,11 @@ class Transformation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class RandomizedColumn:
     """One column of a randomized table."""
 
     name: str
-    domain: Listed | Cells | None
+    domain: ListedCategories | BoundedCells | None
     """Of the true values; None where there is no grid."""
     raw_domain: Mapping[str, Any] | None
     """As it is published."""
@@ -133,9 +133,9 @@ class Answer:
     band: int = 1
 
     @property
-    def answers(self) -> Listed | Cells | None:
+    def answers(self) -> ListedCategories | BoundedCells | None:
         """Domain of what is shown."""
-        if isinstance(self.domain, Cells) and self.band > 1:
+        if isinstance(self.domain, BoundedCells) and self.band > 1:
             grid = self.domain
             return replace(grid, beyond=self.band - 1)
         return self.domain
@@ -157,12 +157,12 @@ class Answer:
 class PublishedAnswers:
     """Every column of a randomized table, and whether a row answers all of them or one."""
 
-    attributes: tuple[Answer, ...]
-    target: Answer | None
+    attributes: tuple[RandomizedColumn, ...]
+    target: RandomizedColumn | None
     asked_column: str | None
 
     @property
-    def columns(self) -> tuple[Answer, ...]:
+    def columns(self) -> tuple[RandomizedColumn, ...]:
         """The attributes, and the target behind them."""
         return self.attributes if self.target is None else (*self.attributes, self.target)
 
@@ -219,7 +219,7 @@ def _check_table(table: PublishedAnswers) -> None:
                 raise ReleaseFormatError(f"attribute {attribute.name!r}: its mechanism and its domain differ in size")
 
 
-def _target(raw: Mapping[str, Any]) -> Answer:
+def _target(raw: Mapping[str, Any]) -> RandomizedColumn:
     if raw["mechanism"] is not None:
         target = _attribute({**raw, "joint_with_target": False})
         if target.domain is not None and target.words is not None and target.words.n_codes != target.domain.size:
@@ -227,7 +227,7 @@ def _target(raw: Mapping[str, Any]) -> Answer:
         return target
     if raw["parameters"] is not None or raw["epsilon"] is not None:
         raise ReleaseFormatError("a target without a mechanism has parameters")
-    return Answer(
+    return RandomizedColumn(
         name=_text(raw["name"]),
         domain=_domain(raw["type"], raw["domain"]),
         raw_domain=raw["domain"],
@@ -240,7 +240,7 @@ def _target(raw: Mapping[str, Any]) -> Answer:
     )
 
 
-def _attribute(raw: Mapping[str, Any]) -> Answer:
+def _attribute(raw: Mapping[str, Any]) -> RandomizedColumn:
     mechanism, parameters = _text(raw["mechanism"]), raw["parameters"]
     domain, joint = _domain(raw["type"], raw["domain"]), _flag(raw["joint_with_target"])
     words: ResponseWords | None = None
@@ -257,12 +257,15 @@ def _attribute(raw: Mapping[str, Any]) -> Answer:
         transformation = _transformation(parameters)
     else:
         raise ReleaseFormatError("the params name an unknown mechanism")
-    fits = {_BAND: isinstance(domain, Cells), _TRANSFORMED: domain is None and raw["type"] == "number" and not joint}
+    fits = {
+        _BAND: isinstance(domain, BoundedCells),
+        _TRANSFORMED: domain is None and raw["type"] == "number" and not joint,
+    }
     if isinstance(words, BlindAndSets):
         fits[_SETS] = domain is not None and domain.size == words.n_values
     if not fits.get(mechanism, domain is not None) or (joint and mechanism == _MATRIX):
         raise ReleaseFormatError(f"attribute {_text(raw['name'])!r}: its mechanism and its domain do not go together")
-    return Answer(
+    return RandomizedColumn(
         name=_text(raw["name"]),
         domain=domain,
         raw_domain=raw["domain"],
@@ -279,7 +282,7 @@ def _attribute(raw: Mapping[str, Any]) -> Answer:
 # --- domains -----------------------------------------------------------------------------------------------------
 
 
-def _domain(kind: object, raw: Mapping[str, Any] | None) -> Listed | Cells | None:
+def _domain(kind: object, raw: Mapping[str, Any] | None) -> ListedCategories | BoundedCells | None:
     if kind not in ("category", "number") or (kind == "category" and raw is None):
         raise ReleaseFormatError("a column of the params is neither a category nor a number")
     if raw is None:
@@ -291,12 +294,12 @@ def _domain(kind: object, raw: Mapping[str, Any] | None) -> Listed | Cells | Non
         values = tuple(_text(value) for value in _list(raw["categories"]))
         if not values or len(set(values)) != len(values):
             raise ReleaseFormatError("the categories of the params must be distinct and at least one")
-        return Listed(values=values, has_missing=missing)
+        return ListedCategories(values=values, has_missing=missing)
     lower, upper = _bounds(raw["bounds"])
     cells, multiples = _size(raw["cells"]), multiples_of(raw, (lower, upper))
     if fewest(cells, multiples) != cells:
         raise ReleaseFormatError("a domain of the params has more cells than numbers")
-    return Cells(lower=lower, upper=upper, cells=cells, has_missing=missing, multiples=multiples)
+    return BoundedCells(lower=lower, upper=upper, cells=cells, has_missing=missing, multiples=multiples)
 
 
 def _bounds(raw: object) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from statistics import NormalDist
 from typing import Any
 
 from anonkit.checks.local_matrices import BlindAndNear, OwnMatrix, loss_of
-from anonkit.checks.local_params import Answer, Cells, PublishedAnswers, stated_loss
+from anonkit.checks.local_params import BoundedCells, PublishedAnswers, RandomizedColumn, stated_loss
 from anonkit.checks.number_cells import fewest
 from anonkit.errors import refusing_damage
 from anonkit.promises.guarantee import Check
@@ -148,7 +148,7 @@ def _columns(table: PublishedAnswers, loss: PublishedLoss, columns: Any) -> Iter
         yield _differing(f"figures:{answer.name}", _facts(table, loss, answer), given, whole=True)
 
 
-def _facts(table: PublishedAnswers, loss: PublishedLoss, answer: Answer) -> dict[str, Any]:
+def _facts(table: PublishedAnswers, loss: PublishedLoss, answer: RandomizedColumn) -> dict[str, Any]:
     """Return what the report must state on a column."""
     twice = {"domain": answer.raw_domain, "parameters": answer.raw_parameters}
     if answer.mechanism is None:
@@ -174,7 +174,7 @@ def _facts(table: PublishedAnswers, loss: PublishedLoss, answer: Answer) -> dict
     return facts
 
 
-def breach_of(answer: Answer) -> float | None:
+def breach_of(answer: RandomizedColumn) -> float | None:
     """Return the largest breach coefficient of Zhang and Tang (2007) of a column; None where it has none."""
     if isinstance(answer.words, BlindAndNear) and answer.truth is not None:
         total = 1 << answer.words.word_bits
@@ -248,7 +248,7 @@ def _method(table: PublishedAnswers, loss: PublishedLoss, method: Mapping[str, A
         wrong += (whole if table.asked_column is not None else bounded) > parameters["epsilon"] * (1 + _ROUNDING)
     if parameters.get("bins") is not None:
         wrong += sum(
-            isinstance(attribute.domain, Cells)
+            isinstance(attribute.domain, BoundedCells)
             and attribute.domain.cells != fewest(parameters["bins"], attribute.domain.multiples)
             for attribute in table.attributes
         )
@@ -263,7 +263,7 @@ def _label_fits(table: PublishedAnswers, label: object) -> bool:
     return (label == "clear") == (table.target.words is not None and table.target.words.is_truth())
 
 
-def _strength_fits(answer: Answer, loss: PublishedLoss, parameters: Mapping[str, Any]) -> bool:
+def _strength_fits(answer: RandomizedColumn, loss: PublishedLoss, parameters: Mapping[str, Any]) -> bool:
     """Return whether an answer is as strong as the method's p_keep or epsilon."""
     words = answer.words
     if words is None or words.is_truth() or answer.mechanism is None:
@@ -278,7 +278,7 @@ def _strength_fits(answer: Answer, loss: PublishedLoss, parameters: Mapping[str,
     return expected * _KEPT <= p <= expected * (1 + Fraction(1, 1 << 30))
 
 
-def _noise_fits(answer: Answer, parameters: Mapping[str, Any]) -> bool:
+def _noise_fits(answer: RandomizedColumn, parameters: Mapping[str, Any]) -> bool:
     """Return whether a number was multiplied and shifted as the method's noise and center say."""
     how = answer.transformation
     if how is None:

@@ -47,7 +47,7 @@ class SameRows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Following:
+class EstimatedCount:
     """A noisy count, and an estimate of it that was there before its noise was drawn."""
 
     value: int
@@ -57,7 +57,7 @@ class Following:
     """Noise of the estimate."""
 
 
-Shown = SameRows | Following
+Shown = SameRows | EstimatedCount
 """The noisy counts of one e-value."""
 
 
@@ -87,12 +87,12 @@ def _won(shown: Sequence[Shown]) -> FloatArray:
     won = np.zeros((len(shown), len(_TIMES_SMALLER)))
     for at in sorted(range(len(shown)), key=lambda at: _noise_of(shown[at])):
         one = shown[at]
-        won[at] = _followed(one) if isinstance(one, Following) else _ratio(one)
+        won[at] = _followed(one) if isinstance(one, EstimatedCount) else _ratio(one)
     return won
 
 
 def _noise_of(shown: Shown) -> tuple[Parts, ...]:
-    return (shown.noise, shown.noise_before) if isinstance(shown, Following) else shown.noise
+    return (shown.noise, shown.noise_before) if isinstance(shown, EstimatedCount) else shown.noise
 
 
 def _ratio(shown: SameRows) -> FloatArray:
@@ -108,7 +108,7 @@ def _ratio(shown: SameRows) -> FloatArray:
     return np.array([_at_least(values, [_smaller(parts, k) for parts in shown.noise]) - stated for k in _TIMES_SMALLER])
 
 
-def _followed(shown: Following) -> FloatArray:
+def _followed(shown: EstimatedCount) -> FloatArray:
     """Return the logarithms of the e-values of a difference, one for each smaller noise."""
     ratios = _ratios(tuple(sorted(shown.noise)), tuple(sorted(shown.noise_before)))
     return ratios[:, min(abs(shown.value - shown.estimate), ratios.shape[1] - 1)]

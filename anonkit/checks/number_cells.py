@@ -80,7 +80,7 @@ def _alone(raw: Any, first: Fraction, last: Fraction, step: Fraction) -> list[in
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberCells:
+class EqualCells:
     """Equal cells over bounds, and half cells beyond them in the answers of a band response."""
 
     low: float
@@ -105,7 +105,7 @@ class NumberCells:
         apart = [end for one in self.multiples.alone for end in (one, one + 1)]
         return sorted({*found[:-1], *apart, n})
 
-    def divided(self, parts: int) -> NumberCells:
+    def divided(self, parts: int) -> EqualCells:
         """Return the cells when each equal one is divided into parts, as far as it holds so many multiples."""
         equal = (self.bins or self.cells) * parts
         return over(self.low, self.high, equal, self.multiples)
@@ -159,12 +159,12 @@ def is_as_written(kind: pa.DataType, multiples: Multiples | None) -> bool:
     return bool(pa.types.is_int64(kind) if whole else pa.types.is_floating(kind))
 
 
-def over(low: float, high: float, equal: int, multiples: Multiples | None) -> NumberCells:
+def over(low: float, high: float, equal: int, multiples: Multiples | None) -> EqualCells:
     """Return so many equal cells: of multiples no more than there are, and those of their own besides."""
     if multiples is None:
-        return NumberCells(low=low, high=high, cells=equal)
+        return EqualCells(low=low, high=high, cells=equal)
     bins = min(equal, multiples.number)
-    return NumberCells(
+    return EqualCells(
         low=low,
         high=high,
         cells=fewest(equal, multiples),
@@ -184,4 +184,4 @@ def fewest(cells: int, multiples: Multiples | None) -> int:
     if not multiples.alone:
         return equal
     low, high = multiples.at(0), multiples.at(2 * multiples.number - 2)
-    return len(NumberCells(low=low, high=high, cells=equal, multiples=multiples, bins=equal).begins) - 1
+    return len(EqualCells(low=low, high=high, cells=equal, multiples=multiples, bins=equal).begins) - 1

@@ -26,7 +26,7 @@ from anonkit.checks.utility import (
     Mask,
     Matrix,
     RowsAsReleased,
-    View,
+    TrainTestView,
     matrix_of,
     protocol_for_all_rows,
 )
@@ -83,7 +83,7 @@ def _scored(features: pa.Table, numbers: _Numbers, scored: Mask) -> _Figures | N
     if n_scored < FEWEST_SCORED or scored.size - n_scored < FEWEST or not features.num_columns:
         return None
     every, truth = np.ones(scored.size, dtype=bool), numbers[scored]
-    matrix = matrix_of(View(table=features, learned=every, placed=every))
+    matrix = matrix_of(TrainTestView(table=features, learned=every, placed=every))
     predicted = _predicted(matrix, numbers, ~scored, scored, every[scored])
     scores, of_mean = number_scores(predicted, truth), number_scores(np.full(n_scored, numbers[~scored].mean()), truth)
     if scores is None or of_mean is None:
@@ -132,8 +132,8 @@ def number_for_all_rows(
     scored = np.ones(source.num_rows, dtype=bool) if unseen is None else unseen[known]
     released, every = as_released.released[known], np.ones(source.num_rows, dtype=bool)
     views = [
-        View(table=source.select(list(features)), learned=every, placed=every),
-        View(table=recoded, learned=released, placed=as_released.placed[known]),
+        TrainTestView(table=source.select(list(features)), learned=every, placed=every),
+        TrainTestView(table=recoded, learned=released, placed=as_released.placed[known]),
     ]
     found = learned(_measured, numbers[known], views, None if people is None else people[known], scored)
     if found is None:
@@ -175,7 +175,7 @@ def _figures(scores: _Scores, test_per_train: float) -> _Figures:
 
 
 def _measured(
-    numbers: _Numbers, views: Sequence[View], people: NDArray[np.int64] | None, scored: Mask
+    numbers: _Numbers, views: Sequence[TrainTestView], people: NDArray[np.int64] | None, scored: Mask
 ) -> tuple[list[_Figures], _Figures, dict[str, float]] | None:
     """Return the figures of each view, the last minus the first, and those of the mean; None where they mean nothing.
 

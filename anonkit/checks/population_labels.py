@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.checks.recoded_labels import Parts
+from anonkit.checks.recoded_labels import AxisParts
 from anonkit.checks.sameness import named
 from anonkit.errors import UncheckedError
 
@@ -69,14 +69,14 @@ def labels_of_people(cells: pa.Table, recoding: Mapping[str, Any]) -> tuple[dict
     placed = np.ones(cells.num_rows, dtype=bool)
     shown: dict[str, pa.Array] = {}
     codes: list[Codes] = []
-    axes: list[Parts] = []
+    axes: list[AxisParts] = []
     local = recoding["kind"] == "local"
     for name, column in named(recoding["axes" if local else "columns"]):
         array = cells.column(name).combine_chunks()
         if column["kind"] == "kept":
             shown[name] = array
             continue
-        axis = Parts.of(column)
+        axis = AxisParts.of(column)
         at = _parts(array, axis)
         placed &= at != _NOWHERE
         if local:
@@ -92,7 +92,7 @@ def labels_of_people(cells: pa.Table, recoding: Mapping[str, Any]) -> tuple[dict
 
 
 def _boxes(
-    codes: Sequence[Codes], axes: Sequence[Parts], nodes: Sequence[Any], rows: Codes, n_rows: int
+    codes: Sequence[Codes], axes: Sequence[AxisParts], nodes: Sequence[Any], rows: Codes, n_rows: int
 ) -> list[pa.Array]:
     """Return what rows show whose parts of every axis are these: those of the box that a tree of splits leads to."""
     label_of: list[dict[frozenset[int], str | None]] = [{} for _ in axes]
@@ -119,7 +119,7 @@ def _boxes(
     return [pa.array(column, pa.string()) for column in shown]
 
 
-def _parts(array: pa.Array, axis: Parts) -> Codes:
+def _parts(array: pa.Array, axis: AxisParts) -> Codes:
     """Return the part of every cell, -1 where there is none for it, shape (len(array),)."""
     kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
@@ -142,7 +142,7 @@ def _values(dictionary: pa.Array, kind: pa.DataType) -> list[Any]:
     return list(dictionary.to_pylist())
 
 
-def _place_of_point(kind: pa.DataType, axis: Parts) -> Callable[[Any], int]:
+def _place_of_point(kind: pa.DataType, axis: AxisParts) -> Callable[[Any], int]:
     """Return the function from a cell to its part between cuts."""
     if pa.types.is_floating(kind):
         cuts: list[Any] = [float(cut) for cut in axis.names]
@@ -163,7 +163,7 @@ def _nanoseconds(text: str) -> int:
     return ((since.days * 86_400 + since.seconds) * 10**6 + since.microseconds) * 1000
 
 
-def _place_of_value(axis: Parts) -> Callable[[Any], int]:
+def _place_of_value(axis: AxisParts) -> Callable[[Any], int]:
     """Return the function from a category to its part: its index in the list, that of all others, or none."""
     listed = axis.names[: axis.size - axis.has_other - axis.has_missing]
     place = {value: at for at, value in enumerate(listed)}

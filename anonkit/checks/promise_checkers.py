@@ -25,7 +25,7 @@ from typing import Any
 from anonkit.bundle.data_files import read_schema
 from anonkit.bundle.release_names import DATA
 from anonkit.checks.agreement import budget_checks, verification_checks
-from anonkit.checks.class_promise import Evidence, validate_classes
+from anonkit.checks.class_promise import PromiseEvidence, validate_classes
 from anonkit.checks.drawn_classes import described_columns, drawn_draft, validate_drawn
 from anonkit.checks.file_checks import FileChecks
 from anonkit.checks.known_keys import OWN
@@ -45,7 +45,7 @@ class PromiseChecker:
 
     draft_checks: Callable[[Path, Facts, Facts], Iterable[Check]]
     """Checks of a draft, from its data file, its params and the known blocks of its report."""
-    validate: Callable[[Evidence], Validation]
+    validate: Callable[[PromiseEvidence], Validation]
     """Every fact that can be derived from the files of a release."""
     described: Callable[[Facts], set[str]] | None
     """Names of the columns that the params account for; None where the roles of columns are compared instead."""
@@ -203,7 +203,7 @@ def _unpromised_files(data: Path, params: Facts, report: Facts) -> FileChecks:
 
 
 def _validate_noise(
-    evidence: Evidence, checks_of: Callable[[Path, Facts, Facts], FileChecks], *, has_budget: bool = True
+    evidence: PromiseEvidence, checks_of: Callable[[Path, Facts, Facts], FileChecks], *, has_budget: bool = True
 ) -> Validation:
     """Check a release whose promise is about noise: there are no classes that a k could be required of."""
     if evidence.asked.anything:

@@ -31,7 +31,7 @@ _MANY = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
+class AxisParts:
     """The parts that an axis of `params.json` divides its column into."""
 
     names: tuple[str, ...]
@@ -50,7 +50,7 @@ class Parts:
         return len(self.names) + 1 + self.has_missing if self.intervals else len(self.names)
 
     @classmethod
-    def of(cls, axis: Mapping[str, Any], calendar: Mapping[str, Any] | None = None) -> Parts:
+    def of(cls, axis: Mapping[str, Any], calendar: Mapping[str, Any] | None = None) -> AxisParts:
         """Read an axis, and what the params state of its calendar.
 
         Raises
@@ -233,7 +233,7 @@ def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
     LookupError, ValueError, TypeError
         The recoding is none.
     """
-    axes = [Parts.of(axis) for axis in recoding["axes"]]
+    axes = [AxisParts.of(axis) for axis in recoding["axes"]]
     return {
         tuple(axis.label(parts) for axis, parts in zip(axes, region, strict=True))
         for is_leaf, _, region in _regions(recoding, axes)
@@ -241,7 +241,7 @@ def boxes_of(recoding: Mapping[str, Any]) -> set[tuple[str | None, ...]]:
     }
 
 
-def walk(recoding: Mapping[str, Any], axes: Sequence[Parts]) -> Iterator[tuple[int, frozenset[int]]]:
+def walk(recoding: Mapping[str, Any], axes: Sequence[AxisParts]) -> Iterator[tuple[int, frozenset[int]]]:
     """Yield every set of parts that some box of a local recoding holds, with the number of its axis.
 
     Raises
@@ -254,7 +254,7 @@ def walk(recoding: Mapping[str, Any], axes: Sequence[Parts]) -> Iterator[tuple[i
 
 
 def _regions(
-    recoding: Mapping[str, Any], axes: Sequence[Parts]
+    recoding: Mapping[str, Any], axes: Sequence[AxisParts]
 ) -> Iterator[tuple[bool, int | None, Sequence[frozenset[int]]]]:
     """Yield every box: whether it is divided no further, the axis on which it is less than the one above, its parts."""
     nodes = recoding["nodes"]
@@ -296,7 +296,7 @@ def labels_of(recoding: Mapping[str, Any]) -> dict[str, set[str | None]]:
 
 def _wrong_groups(axis: Mapping[str, Any], calendar: Mapping[str, Any] | None) -> int:
     """Count the named groups of an axis of intervals that are not called by what they cover."""
-    parts = Parts.of({key: value for key, value in axis.items() if key != "groups"}, calendar)
+    parts = AxisParts.of({key: value for key, value in axis.items() if key != "groups"}, calendar)
     within = range(parts.size - parts.has_missing)
     wrong = 0
     for group in axis["groups"]:
@@ -316,7 +316,7 @@ def _wrong_labels(column: Mapping[str, Any], declared: Sequence[str], calendar: 
     calendar : mapping or None
         What the params state of a column of dates, moments or times of day.
     """
-    parts, labels = Parts.of(column, calendar), column["labels"]
+    parts, labels = AxisParts.of(column, calendar), column["labels"]
     if len(labels) != parts.size:
         return parts.size
     groups: dict[str | None, list[int]] = {}
@@ -329,7 +329,7 @@ def _wrong_labels(column: Mapping[str, Any], declared: Sequence[str], calendar: 
 
 
 def _wrong_names(
-    named_groups: Mapping[str | None, Sequence[int]], groups: Mapping[str | None, Sequence[int]], parts: Parts
+    named_groups: Mapping[str | None, Sequence[int]], groups: Mapping[str | None, Sequence[int]], parts: AxisParts
 ) -> int:
     """Count the groups of a column with declared values that cannot be groups of a declared tree.
 
@@ -347,7 +347,7 @@ def _wrong_names(
     )
 
 
-def _may_be(label: str | None, members: Sequence[int], parts: Parts) -> bool:
+def _may_be(label: str | None, members: Sequence[int], parts: AxisParts) -> bool:
     """Return whether a group may have this name: by its parts, or `*` for a dropped column.
 
     A recoding that was found on a sample got places for other values and for missing afterwards, so that labels may be

@@ -18,7 +18,7 @@ import numpy as np
 
 from anonkit.checks.local_cells import AnswerCounts, ColumnCount
 from anonkit.checks.local_matrices import BlindAndNear, FloatArray, ResponseWords
-from anonkit.checks.local_params import Answer, PublishedAnswers, Transformation
+from anonkit.checks.local_params import PublishedAnswers, RandomizedColumn, Transformation
 from anonkit.checks.local_sets import BlindAndSets
 from anonkit.promises.guarantee import Check
 
@@ -146,7 +146,7 @@ def _likelier_and_likelier(counts: FloatArray, words: ResponseWords) -> Iterator
     yield shares
 
 
-def _spread_check(answer: Answer, how: Transformation, counted: ColumnCount) -> Iterator[Check]:
+def _spread_check(answer: RandomizedColumn, how: Transformation, counted: ColumnCount) -> Iterator[Check]:
     """Compare the mean square distance from the centre with what the noise allows.
 
     With y − centre = a x' + scale · b and |x'| at most the scale, the mean square is at least scale² Var(b), and

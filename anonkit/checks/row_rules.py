@@ -34,7 +34,7 @@ Masks = Mapping[str, BoolArray]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Following:
+class DeterminedColumn:
     """A column that another one determines."""
 
     name: str
@@ -47,14 +47,14 @@ class Following:
 class Rules:
     """The rules that the params of a release state."""
 
-    following: tuple[Following, ...]
+    following: tuple[DeterminedColumn, ...]
     apart: tuple[Mapping[str, Any], ...]
     """Of each rule by column: the categories, or both ends of the range, that never meet."""
     from_data: int
     """Number of them that were found in the table."""
 
     @property
-    def determined(self) -> dict[str, Following]:
+    def determined(self) -> dict[str, DeterminedColumn]:
         """The columns that follow from others."""
         return {one.name: one for one in self.following}
 
@@ -88,7 +88,7 @@ def rules_of(params: Mapping[str, Any]) -> Rules:
         cells = dict(stated["map"])
         if set(stated) != {"from", "to", "map"} or len(cells) != len(stated["map"]) or stated["from"] == stated["to"]:
             raise _odd()
-        following.append(Following(name=str(stated["to"]), of=str(stated["from"]), cells=cells))
+        following.append(DeterminedColumn(name=str(stated["to"]), of=str(stated["from"]), cells=cells))
     if len({one.name for one in following}) < len(following):
         raise _odd()
     return Rules(following=tuple(following), apart=tuple(apart), from_data=found)
@@ -193,7 +193,7 @@ def _plain(cells: pa.Array) -> pa.Array:
     return cells.dictionary_decode() if isinstance(cells, pa.DictionaryArray) else cells
 
 
-def _follows_wrongly(first: pa.Array, second: pa.Array, one: Following, domain: PublicDomain) -> BoolArray:
+def _follows_wrongly(first: pa.Array, second: pa.Array, one: DeterminedColumn, domain: PublicDomain) -> BoolArray:
     """Return which cells of the second column are not what those of the first determine."""
     listed = list(one.cells)
     places = pc.index_in(first.cast(pa.string()), value_set=pa.array(listed, pa.string()))

@@ -22,9 +22,9 @@ from anonkit.bundle.part_workers import Message
 from anonkit.checks.class_counts import has_order
 from anonkit.checks.clear_parts import (
     FEW_VALUES,
+    AlikeParts,
     ClearParts,
     KnownBeside,
-    Parts,
     ends_query,
     is_measured,
     is_number,
@@ -35,7 +35,7 @@ from anonkit.checks.clear_parts import (
 from anonkit.checks.people import Counts
 from anonkit.checks.read_values import ReadValues
 from anonkit.checks.spread_files import (
-    NumberedRows,
+    NumberedClassFiles,
     SpreadClasses,
     dealt,
     lost,
@@ -124,7 +124,7 @@ def confidence_in_spread(
     sizes = [sizes_of(lines) for lines in found[len(names) :]]
     if any(sum(size[0] * parts for size, parts in own.items()) != merge.records for own in sizes):
         raise lost()
-    parts = [Parts(columns=part, sizes=own) for part, own in zip(wanted, sizes, strict=True)]
+    parts = [AlikeParts(columns=part, sizes=own) for part, own in zip(wanted, sizes, strict=True)]
     clear = None
     if beside is not None and parts:
         clear = ClearParts(
@@ -165,7 +165,7 @@ def _wanted(
 @contextmanager
 def cells_in_spread(files: SpreadFiles, names: Sequence[str]) -> Iterator[dict[str, Lines]]:
     """Open the different cells of columns with the rows of each: of people counts come to this machine anyway."""
-    counted = files.workers.each(CountCells(columns=tuple(names)), files.runs) if names else []
+    counted = files.workers.each(CountDistinctCells(columns=tuple(names)), files.runs) if names else []
     with ExitStack() as stack:
         out = {}
         for at, name in enumerate(names):
@@ -176,7 +176,7 @@ def cells_in_spread(files: SpreadFiles, names: Sequence[str]) -> Iterator[dict[s
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountCells:
+class CountDistinctCells:
     """Counts the different cells of columns in some files."""
 
     columns: tuple[str, ...]
@@ -242,7 +242,7 @@ def _placed(spread: SpreadClasses, names: Sequence[str]) -> dict[str, _Placed]:
         borders=tuple(spread.borders[at] for at in places),
     )
     workers, runs, n_groups = spread.files.workers, spread.files.runs, spread.groups * len(names)
-    counted = dict(workers.regrouped(deal, [CountNumbers()], runs, n_groups))
+    counted = dict(workers.regrouped(deal, [CountGroupRows()], runs, n_groups))
     rows = [json.loads(counted[group]) if group in counted else 0 for group in range(n_groups)]
     of_columns = [rows[at * spread.groups : (at + 1) * spread.groups] for at in range(len(names))]
     before = tuple(sum(own[:part]) for own in of_columns for part in range(spread.groups))
@@ -279,7 +279,7 @@ def _united(found: Sequence[pa.Table], are_numbers: bool) -> _Placed:
 class DealNumbers:
     """Deals the values of columns in some files to groups of neighbouring values."""
 
-    rows: NumberedRows
+    rows: NumberedClassFiles
     groups: int
     cells: tuple[str, ...]
     """SQL of a cell of each column."""
@@ -297,7 +297,7 @@ class DealNumbers:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountNumbers:
+class CountGroupRows:
     """Counts the rows of a group of values."""
 
     def __call__(self, group: int, said: Sequence[bytes]) -> Iterator[Message]:
@@ -369,7 +369,7 @@ def _coding(
 class DealCells:
     """Deals the cells of columns, and the parts of classes, in some files to groups of classes."""
 
-    rows: NumberedRows
+    rows: NumberedClassFiles
     groups: int
     cells: tuple[str, ...]
     """SQL of a cell of each column that is looked at."""

@@ -88,9 +88,9 @@ class SpreadClasses:
         )
 
     @property
-    def numbered(self) -> NumberedRows:
+    def numbered(self) -> NumberedClassFiles:
         """Opener of files with the numbers of their classes."""
-        return NumberedRows(
+        return NumberedClassFiles(
             quasi_identifiers=self.quasi_identifiers, columns=self.columns, cells=self.cells, reading=self.reading
         )
 
@@ -160,7 +160,7 @@ class LookAt:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberedRows:
+class NumberedClassFiles:
     """Opens files with the numbers of their classes."""
 
     quasi_identifiers: tuple[str, ...]
@@ -203,7 +203,7 @@ def _read(lines: Lines, columns: Sequence[str], reading: ReadValues) -> Lines:
 class DealPairs:
     """Counts the pairs of class and value in some files, and deals them to groups of neighbouring values."""
 
-    rows: NumberedRows
+    rows: NumberedClassFiles
     borders: tuple[bytes, ...]
     groups: int
     """As in `SpreadClasses`."""

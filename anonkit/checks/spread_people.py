@@ -24,7 +24,7 @@ from anonkit.checks.people import Counts
 from anonkit.checks.read_values import ReadValues
 from anonkit.checks.spread_files import (
     UNNUMBERED,
-    NumberedRows,
+    NumberedClassFiles,
     SpreadClasses,
     dealt,
     lost,
@@ -202,7 +202,7 @@ def _values(
 class DealPeople:
     """Deals the lines of some files to groups of values, of classes and of people."""
 
-    rows: NumberedRows
+    rows: NumberedClassFiles
     """With the sensitive columns, and the unit behind them where there is one."""
     borders: tuple[bytes, ...]
     groups: int
@@ -289,7 +289,7 @@ class CountPeople:
 class DealSets:
     """Deals the rows of people in some files to groups of people."""
 
-    rows: NumberedRows
+    rows: NumberedClassFiles
     """With the unit."""
     borders: bytes
     groups: int

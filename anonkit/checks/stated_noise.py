@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.checks.central_noise import Difference, shown_checks
+from anonkit.checks.central_noise import CountDifference, shown_checks
 from anonkit.checks.noise_e_values import SameRows
 from anonkit.checks.noise_laws import Noise
 from anonkit.checks.stated_params import COUNT, StatedDraw, StatedRelease
@@ -68,9 +68,9 @@ def _shared_cells(release: StatedRelease, first: StatedDraw, second: StatedDraw)
     return math.prod(release.domains[name].size for name in _shared(first, second))
 
 
-def _difference(counted: SameRows) -> Difference:
+def _difference(counted: SameRows) -> CountDifference:
     (one, other), (noise, other_noise) = counted.values, counted.noise
-    return Difference(value=one - other, parts=(*noise, *other_noise))
+    return CountDifference(value=one - other, parts=(*noise, *other_noise))
 
 
 def _twice(release: StatedRelease, first: StatedDraw, second: StatedDraw) -> Iterator[SameRows]:

@@ -23,7 +23,7 @@ from anonkit.errors import on_command_line
 from anonkit.promises.guarantee import Check
 
 if TYPE_CHECKING:
-    from anonkit.drafting.identifying.verdicts import Evidence
+    from anonkit.drafting.identifying.verdicts import ColumnEvidence
 
 CHECK = "identifiers_in_clear"
 """Name of the check."""
@@ -108,7 +108,7 @@ def look_at_unchanged(
     return Unchanged(checks=(check,), notes=tuple(map(on_command_line, notes)))
 
 
-def _evidence(table: str | Path | pa.Table, name: str) -> tuple[Evidence, float]:
+def _evidence(table: str | Path | pa.Table, name: str) -> tuple[ColumnEvidence, float]:
     """Return what is known of the cells of a column, and the rows of the table for each row that was looked at."""
     with few_combined(table, [name]) as lines:
         if isinstance(lines, SpreadFiles):
@@ -116,7 +116,7 @@ def _evidence(table: str | Path | pa.Table, name: str) -> tuple[Evidence, float]
         return _counted(lines, name), 1.0
 
 
-def _of_one_file(spread: SpreadFiles, name: str) -> tuple[Evidence, float]:
+def _of_one_file(spread: SpreadFiles, name: str) -> tuple[ColumnEvidence, float]:
     """Return the same of one file of many, which a worker counts: the rows of a release are in random order."""
     files = [file for run in spread.runs for file in run]
     (content,) = spread.workers.each(partial(count_combinations, columns=(name,), few=sys.maxsize), [files[:1]])
@@ -127,7 +127,7 @@ def _of_one_file(spread: SpreadFiles, name: str) -> tuple[Evidence, float]:
         return _counted(lines, name), float(len(files))
 
 
-def _counted(lines: Lines, name: str) -> Evidence:
+def _counted(lines: Lines, name: str) -> ColumnEvidence:
     """Return what is known of the cells of a column: some of its values, and how many there are in how many rows."""
     from anonkit.drafting.identifying import clear_cells
 

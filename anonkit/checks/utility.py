@@ -81,7 +81,7 @@ class RowsAsReleased:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class View:
+class TrainTestView:
     """One view of the rows: the rows that a model learns from, and those that it predicts."""
 
     table: pa.Table
@@ -140,7 +140,7 @@ def _scored(features: pa.Table, target: pa.ChunkedArray, scored: Mask) -> _Figur
     if min(taught.min(), np.bincount(labels[scored], minlength=sizes.size).min()) < FOLDS:
         return None
     every = np.ones(scored.size, dtype=bool)
-    matrix = matrix_of(View(table=features, learned=every, placed=every))
+    matrix = matrix_of(TrainTestView(table=features, learned=every, placed=every))
     truth, shares = labels[scored], _shares(matrix, labels, ~scored, scored, every[scored])
     return {
         **{name: round(score, 4) for name, score in class_scores(shares, truth).items()},
@@ -197,8 +197,8 @@ def prediction_for_all_rows(
     scored = np.ones(source.num_rows, dtype=bool) if unseen is None else unseen[known]
     released, every = as_released.released[known], np.ones(source.num_rows, dtype=bool)
     views = [
-        View(table=source.select(list(features)), learned=every, placed=every),
-        View(table=recoded, learned=released, placed=as_released.placed[known]),
+        TrainTestView(table=source.select(list(features)), learned=every, placed=every),
+        TrainTestView(table=recoded, learned=released, placed=as_released.placed[known]),
     ]
     found = learned(_measured, source, target, views, people, scored)
     if found is None:
@@ -224,7 +224,7 @@ def protocol_for_all_rows(*, only_unseen: bool, maybe_seen: bool) -> str:
 
 
 def _measured(
-    table: pa.Table, target: str, views: Sequence[View], people: NDArray[np.int64] | None, scored: Mask
+    table: pa.Table, target: str, views: Sequence[TrainTestView], people: NDArray[np.int64] | None, scored: Mask
 ) -> tuple[list[_Figures], _Figures, float] | None:
     """Return the figures of each view, the last minus the first, and the share of the commonest class.
 
@@ -246,7 +246,7 @@ def _measured(
     return [_figures(each, ratio) for each in scores], differences, majority
 
 
-def matrix_of(view: View) -> Matrix:
+def matrix_of(view: TrainTestView) -> Matrix:
     """Return the features as codes, shape (n_rows, n_features); a view may have none."""
     columns = [codes_of(column)[0] for column in view.table.columns]
     return np.column_stack([np.empty((view.learned.size, 0)), *columns]).astype(np.float32)
@@ -258,7 +258,7 @@ def _figures(scores: _Scores, test_per_train: float) -> _Figures:
 
 
 def _cross_validated(
-    labels: _Labels, views: Sequence[View], people: NDArray[np.int64] | None, scored: Mask
+    labels: _Labels, views: Sequence[TrainTestView], people: NDArray[np.int64] | None, scored: Mask
 ) -> list[_Scores] | None:
     """Return the scores of each view, fold by fold; None where a fold holds one class alone."""
     # the same folds whatever the order of the rows, and those of the first view whatever the others are

@@ -22,7 +22,7 @@ from anonkit.bundle.stored_release import Release, load_place, refuse_incomplete
 from anonkit.checks.against_population import AgainstPopulation
 from anonkit.checks.agreement import agreement_checks, row_checks
 from anonkit.checks.catalogued import catalogue_checks
-from anonkit.checks.class_promise import Evidence
+from anonkit.checks.class_promise import PromiseEvidence
 from anonkit.checks.described import description_checks, unreadable
 from anonkit.checks.disclosure import measure
 from anonkit.checks.known_keys import key_checks
@@ -266,7 +266,7 @@ def _validate_documents(
         clear = [name for name in columns_in_clear(report) if name in schema.names]
         found = look_at_unchanged(place.file(DATA), clear, allowed=allowed_in_clear(report))
         checks += found.checks
-        evidence = Evidence(
+        evidence = PromiseEvidence(
             place=place, release=release, schema=labels.schema, labels=labels, asked=requested, checks=checks
         )
         validation = checker_of(report["guarantee"]).validate(evidence)

@@ -67,7 +67,7 @@ def run(command: click.Command, args: Sequence[str], name: str) -> int:
         The program's name in help texts.
     """
     as_json = _wants_json(args)
-    display = Shown.of(args)
+    display = ShownArguments.of(args)
     _never_fail_on_a_letter()
     result = _work(command, args, name)
     try:
@@ -147,14 +147,14 @@ def _invoke(command: click.Command, args: list[str], name: str) -> object:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownArguments:
     """The substitutes for arguments with secrets: the second guard, after that of every error."""
 
     forms: Mapping[str, str] = field(repr=False)
     """Forms in which an argument with a secret may be quoted, and the substitute of each."""
 
     @classmethod
-    def of(cls, args: Sequence[str]) -> Shown:
+    def of(cls, args: Sequence[str]) -> ShownArguments:
         """Find the arguments that are addresses with secrets."""
         return cls({form: hidden for arg in args for form, hidden in argument_forms(arg).items()})
 
@@ -174,7 +174,7 @@ class Shown:
         return [self.document(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
-def _show(result: Outcome | AnonkitError | int, as_json: bool, display: Shown) -> None:
+def _show(result: Outcome | AnonkitError | int, as_json: bool, display: ShownArguments) -> None:
     if isinstance(result, AnonkitError):
         _show_refusal(result, as_json, display)
     elif isinstance(result, Outcome):
@@ -182,7 +182,7 @@ def _show(result: Outcome | AnonkitError | int, as_json: bool, display: Shown) -
     sys.stdout.flush()
 
 
-def _show_outcome(outcome: Outcome, as_json: bool, display: Shown) -> None:
+def _show_outcome(outcome: Outcome, as_json: bool, display: ShownArguments) -> None:
     failure = outcome.failure
     if as_json:
         document = {"ok": failure is None, **({} if failure is None else _as_document(failure)), **outcome.document}
@@ -234,7 +234,7 @@ def _say(text: str) -> None:
         _to_nobody(sys.stderr)
 
 
-def _show_owner_lines(lines: Sequence[str], display: Shown) -> None:
+def _show_owner_lines(lines: Sequence[str], display: ShownArguments) -> None:
     if lines:
         _say(laid_out(display.text("\n".join(lines))))
 
@@ -244,7 +244,7 @@ def show_note(text: str) -> None:
     _say(f"Note: {one_line(text)}")
 
 
-def _show_refusal(refusal: AnonkitError, as_json: bool, display: Shown) -> None:
+def _show_refusal(refusal: AnonkitError, as_json: bool, display: ShownArguments) -> None:
     message, hint = refusal.for_command_line()
     refusal = type(refusal)(display.text(message), None if hint is None else display.text(hint))
     if as_json:

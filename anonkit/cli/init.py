@@ -19,7 +19,7 @@ from anonkit.cli.short_help import ShortHelp
 from anonkit.cli.typed_commands import release_command, typed
 
 if TYPE_CHECKING:
-    from anonkit.drafting.owner_answers import Answers, GuessedRoles
+    from anonkit.drafting.owner_answers import GuessedRoles, OwnerAnswers
 
 STDOUT = "-"
 
@@ -78,9 +78,9 @@ def command(
     from anonkit.drafting.policy_draft import DRAFT_STEPS
 
     sweep()
-    answers: list[Answers] = []
+    answers: list[OwnerAnswers] = []
 
-    def keeping(guessed: GuessedRoles) -> Answers:
+    def keeping(guessed: GuessedRoles) -> OwnerAnswers:
         answers.append(answered.ask(guessed))
         return answers[0]
 
@@ -122,7 +122,7 @@ def _questions(*, ask: bool, yes: bool, target: str | None, given: Mapping[str, 
     return answered
 
 
-def _risk_of_sample(answers: Sequence[Answers], source: str) -> str:
+def _risk_of_sample(answers: Sequence[OwnerAnswers], source: str) -> str:
     if not answers or answers[0].sample is None:
         return ""
     return (

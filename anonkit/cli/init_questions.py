@@ -15,7 +15,7 @@ from anonkit.cli.outcome import WrongUsage
 from anonkit.errors import AnonkitError
 
 if TYPE_CHECKING:
-    from anonkit.drafting.owner_answers import Answers, GuessedRoles
+    from anonkit.drafting.owner_answers import GuessedRoles, OwnerAnswers
 
 T = TypeVar("T")
 _WHO = {
@@ -28,7 +28,7 @@ _WHO = {
 _PROMISE = {"anyone": ["--epsilon", "1"], "named": ["--k", "10"], "secure": ["--k", "5"]}
 
 
-def recommended_options(answers: Answers) -> list[str]:
+def recommended_options(answers: OwnerAnswers) -> list[str]:
     """Return the options of the release that is recommended."""
     promise = _PROMISE[answers.recipient]
     return promise if answers.target is not None else [*promise, "--no-target"]
@@ -54,7 +54,7 @@ class GivenAnswers:
         """True when every question has an answer."""
         return all(getattr(self, question.name) is not None for question in fields(self))
 
-    def ask(self, guessed: GuessedRoles) -> Answers:
+    def ask(self, guessed: GuessedRoles) -> OwnerAnswers:
         """Ask what was not given, on stderr, and return all answers.
 
         Raises
@@ -62,7 +62,7 @@ class GivenAnswers:
         PolicyError, ChoiceError, WrongUsage
             An answer that was given as an option is of no column, or is no answer.
         """
-        from anonkit.drafting.owner_answers import RECIPIENTS, Answers
+        from anonkit.drafting.owner_answers import RECIPIENTS, OwnerAnswers
         from anonkit.policy.column_declarations import Role
 
         columns = _columns_of(guessed)
@@ -122,7 +122,7 @@ class GivenAnswers:
             "none",
             lambda text: None if text == "none" else text,
         )
-        answers = Answers(
+        answers = OwnerAnswers(
             recipient=recipient,
             unit=unit,
             identifiers=identifiers,

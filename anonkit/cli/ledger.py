@@ -19,7 +19,7 @@ from anonkit.errors import LedgerError, ParameterError, did_you_mean
 if TYPE_CHECKING:
     from anonkit.ledger import Ledger
     from anonkit.ledger.ledger_place import LedgerPlace
-    from anonkit.ledger.standing import Entry, Standing, State
+    from anonkit.ledger.standing import DatasetState, Entry, ReleaseState
 
 _CREATE = "create"
 """First word of the other form of the command; `./create` is a folder of that name."""
@@ -135,13 +135,13 @@ def _refuse_another(number: int, dataset: str, opened: Ledger) -> None:
         )
 
 
-def _ended(entry: Entry, state: State) -> str:
+def _ended(entry: Entry, state: ReleaseState) -> str:
     """Return the end of a release that was open, in words."""
-    from anonkit.ledger.standing import State
+    from anonkit.ledger.standing import ReleaseState
 
     said = {
-        State.ROLLED_BACK: "is rolled back: nothing of it was put in place, and what it had prepared is gone",
-        State.COMMITTED: "is in place, and committed",
+        ReleaseState.ROLLED_BACK: "is rolled back: nothing of it was put in place, and what it had prepared is gone",
+        ReleaseState.COMMITTED: "is in place, and committed",
     }
     what = "counts as spent: its process works, or its folder cannot be read, or its files may have been in place"
     return f"release {entry.number} {said.get(state, what)}"
@@ -213,7 +213,7 @@ def _beside(path: Path) -> LedgerPlace | None:
 # --- for people ----------------------------------------------------------------------------------------------
 
 
-def _dataset_text(standing: Standing) -> str:
+def _dataset_text(standing: DatasetState) -> str:
     rows: list[tuple[str, ...]] = [("release", "made", "method", "promise", "epsilon", "state", "output")]
     rows += [_row(entry) for entry in standing.entries]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
@@ -222,7 +222,7 @@ def _dataset_text(standing: Standing) -> str:
     return "\n".join([head, *(f"  {line}" for line in lines)])
 
 
-def _spent(standing: Standing) -> str:
+def _spent(standing: DatasetState) -> str:
     from anonkit.ledger.neighbour_totals import totals_words
 
     told = _part("epsilon", standing.epsilon, standing.budget, standing.left)
@@ -249,14 +249,14 @@ def _part(name: str, loss: float, budget: float | None, left: float | None) -> s
 def _state(entry: Entry) -> str:
     """Return how far a release has come; of one that is open on another host only --settle there can say more."""
     from anonkit.bundle.liveness import Process
-    from anonkit.ledger.standing import State
+    from anonkit.ledger.standing import ReleaseState
 
-    if entry.state not in (State.RESERVED, State.PUBLISHING):
+    if entry.state not in (ReleaseState.RESERVED, ReleaseState.PUBLISHING):
         return str(entry.state)
     process = Process.from_text(entry.process)
     if not process.is_on_this_machine:
         return f"at work or interrupted on {one_line(process.host)}: counted as spent"
-    if entry.state is State.PUBLISHING:
+    if entry.state is ReleaseState.PUBLISHING:
         return "interrupted: counted as spent"
     return "at work" if not process.is_surely_dead() else "interrupted, its folder cannot be read: counted as spent"
 
@@ -276,7 +276,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
 # --- for machines --------------------------------------------------------------------------------------------
 
 
-def _document(standing: Standing) -> dict[str, Any]:
+def _document(standing: DatasetState) -> dict[str, Any]:
     from anonkit.ledger.neighbour_totals import holds_for
     from anonkit.promises.guarantee import loss_json
 

@@ -38,7 +38,7 @@ def progress_line(
         Seconds between two looks at the clock.
     """
     stream = sys.stderr if stream is None else stream
-    line = _Line(stream, delay, steps)
+    line = _ProgressLine(stream, delay, steps)
     if quiet or not stream.isatty():
         yield line.note
         return
@@ -84,7 +84,7 @@ class _Notes(logging.Handler):
             show_note(record.getMessage())
 
 
-class _Line:
+class _ProgressLine:
     """The step that is being done. A clock draws, since a step may report only at its begin."""
 
     def __init__(self, stream: TextIO, delay: float, steps: Sequence[str]) -> None:

@@ -120,17 +120,17 @@ def command(
 
 def _profile(release: str, name: str) -> Outcome:
     """Return a checklist with evidence, in the terminal and as JSON."""
-    from anonkit.pipeline.profiles.profile import NO_VERDICT, State
+    from anonkit.pipeline.profiles.profile import NO_VERDICT, EvidenceState
     from anonkit.pipeline.profiles.release_profile import release_profile
 
     profile = release_profile(release, name)
-    marks = {State.EVIDENCE: "✓", State.OPEN: "?", State.AGAINST: "✗"}
+    marks = {EvidenceState.EVIDENCE: "✓", EvidenceState.OPEN: "?", EvidenceState.AGAINST: "✗"}
     counts = ", ".join(
         f"{profile.count(state)} {words}"
         for state, words in (
-            (State.EVIDENCE, "with evidence (✓)"),
-            (State.OPEN, "open: a person has to say (?)"),
-            (State.AGAINST, "against (✗)"),
+            (EvidenceState.EVIDENCE, "with evidence (✓)"),
+            (EvidenceState.OPEN, "open: a person has to say (?)"),
+            (EvidenceState.AGAINST, "against (✗)"),
         )
     )
     lines = [click.style(profile.title, bold=True), profile.source, f"{counts}. {NO_VERDICT}", ""]

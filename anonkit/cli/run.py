@@ -29,7 +29,7 @@ from anonkit.errors import AnonkitError
 
 if TYPE_CHECKING:
     from anonkit.cli.options import OwnerAsReader
-    from anonkit.comparing.experiments.claims import Verdict
+    from anonkit.comparing.experiments.claims import ClaimVerdict
     from anonkit.comparing.experiments.experiment_runner import ExperimentReport
     from anonkit.ledger.account import Account
     from anonkit.pipeline.changed_defaults import Change
@@ -202,7 +202,7 @@ def _text(report: ExperimentReport) -> str:
     return "\n".join([*lines, "", *(f"Wrote {path}" for path in report.files)])
 
 
-def _said(one: Verdict) -> list[str]:
+def _said(one: ClaimVerdict) -> list[str]:
     colour = {"held": "green", "not held": "red"}.get(one.word, "yellow")
     return [f"{click.style(one.word.ljust(14), fg=colour)} {one.claim.says}", f"{'':14} {one.seen}"]
 

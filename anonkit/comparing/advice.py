@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from anonkit.comparing.frontier_points import Point
+from anonkit.comparing.frontier_points import FrontierPoint
 from anonkit.comparing.model_scores import MEASURE
 from anonkit.policy.target_task import Task
 from anonkit.report.wording import number, percent
@@ -54,7 +54,7 @@ def _advised(comparison: Comparison) -> Iterator[dict[str, Any]]:
         yield _block(comparison, kind, chosen, best)
 
 
-def _is_close(point: Point, best: Point) -> bool:
+def _is_close(point: FrontierPoint, best: FrontierPoint) -> bool:
     """Return whether a release is certainly no more than the margin below the best one."""
     if point is best:
         return True
@@ -62,14 +62,14 @@ def _is_close(point: Point, best: Point) -> bool:
     return less is not None and less[1][1] <= MARGIN
 
 
-def _less(best: Point, point: Point) -> tuple[float, tuple[float, float]] | None:
+def _less(best: FrontierPoint, point: FrontierPoint) -> tuple[float, tuple[float, float]] | None:
     """Return what a release has less than the best one, and the interval of that."""
     if best.by_row is None or point.by_row is None:
         return None
     return best.by_row.less(point.by_row)
 
 
-def _strength(point: Point) -> float:
+def _strength(point: FrontierPoint) -> float:
     """Return an order of protection within one kind of promise: more protects better."""
     if point.parameter == "k" and point.value is not None:
         return point.value
@@ -77,19 +77,19 @@ def _strength(point: Point) -> float:
     return -float(loss) if loss is not None else 0.0
 
 
-def _simplest(points: Sequence[Point]) -> Point:
+def _simplest(points: Sequence[FrontierPoint]) -> FrontierPoint:
     """Return the release with the best model; of those indistinguishable from it the one that changes least."""
     best = max(points, key=lambda point: point.by_row.value)  # type: ignore[union-attr]
     alike = [point for point in points if point is best or _is_no_worse(point, best)]
     return min(alike, key=lambda point: (len(point.lost), _largest(point), point is not best))
 
 
-def _is_no_worse(point: Point, best: Point) -> bool:
+def _is_no_worse(point: FrontierPoint, best: FrontierPoint) -> bool:
     less = _less(best, point)
     return less is not None and less[1][0] <= 0
 
 
-def most_changed(point: Point) -> str:
+def most_changed(point: FrontierPoint) -> str:
     """Return the column of a release whose distribution moved most, with how far, for a cell of a table."""
     move = _largest_change(point)
     if move is None:
@@ -98,17 +98,17 @@ def most_changed(point: Point) -> str:
     return f"{move['name']} {far}"
 
 
-def _largest_change(point: Point) -> Mapping[str, Any] | None:
+def _largest_change(point: FrontierPoint) -> Mapping[str, Any] | None:
     shares = [move for move in point.moved if move["measure"] == "share of the rows"]
     return max(shares or point.moved, key=lambda move: float(move["value"]), default=None)
 
 
-def _largest(point: Point) -> float:
+def _largest(point: FrontierPoint) -> float:
     """Return the largest share of rows of a column that would have to change."""
     return max((move["value"] for move in point.moved if move["measure"] == "share of the rows"), default=0.0)
 
 
-def _block(comparison: Comparison, kind: str, chosen: Point, best: Point) -> dict[str, Any]:
+def _block(comparison: Comparison, kind: str, chosen: FrontierPoint, best: FrontierPoint) -> dict[str, Any]:
     assert chosen.by_row is not None  # noqa: S101 - only measured releases are chosen
     guessing = 0.5 if comparison.task is Task.CLASSIFICATION else 0.0
     ends = chosen.by_row.interval

@@ -17,8 +17,8 @@ import pyarrow as pa
 from anonkit.bundle.stored_release import Release
 from anonkit.comparing.advice import advice
 from anonkit.comparing.frontier import comparison_fragment
-from anonkit.comparing.frontier_plot import Figure
-from anonkit.comparing.frontier_points import Point, best_scores, loss_of
+from anonkit.comparing.frontier_plot import FrontierFigure
+from anonkit.comparing.frontier_points import FrontierPoint, best_scores, loss_of
 from anonkit.comparing.made_in_turn import made_in_turn
 from anonkit.comparing.model_scores import MEASURE
 from anonkit.comparing.train_test_halves import Halves, halves_of
@@ -65,7 +65,7 @@ class Comparison:
     """Rows of the table."""
     raw: Mapping[str, Mapping[str, Any]]
     """Scores of the same models trained on the rows as they are."""
-    points: tuple[Point, ...]
+    points: tuple[FrontierPoint, ...]
     epsilon_looked_at: float
     """Sum of the epsilons of all points: the price of looking, by sequential composition."""
     charged: bool
@@ -84,9 +84,9 @@ class Comparison:
         """The advised release of each kind of promise, with its reasons and a sentence that says both."""
         return advice(self)
 
-    def figure(self) -> Figure:
+    def figure(self) -> FrontierFigure:
         """Return the plot of measured risk against what models keep, for a notebook or, as `.svg`, for a file."""
-        return Figure(document=self.to_dict())
+        return FrontierFigure(document=self.to_dict())
 
     def _repr_html_(self) -> str:
         return comparison_fragment(self.to_dict())
@@ -136,7 +136,7 @@ def compare(
     attacks: int = ATTACKS,
     seed: int = 0,
     progress: Progress = no_progress,
-    seen: Callable[[Point], None] = lambda _: None,
+    seen: Callable[[FrontierPoint], None] = lambda _: None,
     **how: Unpack[ReadAs],
 ) -> Comparison:
     """Release half of a table in several ways, attack each release, and train models on it.
@@ -305,7 +305,7 @@ def _is_free(setting: _Setting) -> bool:
 class _Tried:
     """A release that was made and measured, or a refusal."""
 
-    point: Point
+    point: FrontierPoint
     looked_at: float | None
     """Loss of what was looked at: of a release, or of a refusal that follows from what was drawn."""
     unfit: PolicyError | None = None

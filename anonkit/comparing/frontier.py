@@ -13,7 +13,7 @@ from anonkit.comparing.frontier_plot import (
     MARKS,
     MEASURES,
     WIDTH,
-    Figure,
+    FrontierFigure,
     drawable,
     measure_of,
     plot,
@@ -122,7 +122,7 @@ def comparison_fragment(comparison: Mapping[str, Any]) -> str:
         f'<p class="banner">{_text(OWNER_BANNER)}</p>',
         f"<p>Target {_text(comparison['target'])}, {comparison['rows']:,} rows: {_text(comparison['protocol'])}.</p>",
         *_advice(comparison, "h4"),
-        Figure(document=comparison).drawn_inline(),
+        FrontierFigure(document=comparison).drawn_inline(),
         *_price(comparison["looking"], "h4"),
         f'<details><summary>All figures</summary><div class="wide">'
         f"{_table(comparison['points'], comparison['raw'], measure)}</div></details>",

@@ -33,7 +33,7 @@ _COLOURS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
+class FrontierFigure:
     """The plot of a comparison, which notebooks show and `svg` holds as the text of a file of its own.
 
     Privacy

@@ -14,7 +14,7 @@ from anonkit.errors import in_python
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class FrontierPoint:
     """One release on the frontier."""
 
     method: str
@@ -105,7 +105,7 @@ def best_scores(scores: Mapping[str, Mapping[str, Any]], measure: str) -> dict[s
     return {"auc": best_of(scores), **({"r2": best_of(scores, "r2")} if measure == "r2" else {})}
 
 
-def loss_of(point: Point) -> float | None:
+def loss_of(point: FrontierPoint) -> float | None:
     """Return the privacy loss of a release in [0, inf]; None where its promise has none."""
     epsilon = point.guarantee.get("parameters", {}).get("epsilon")
     return None if epsilon is None else float(epsilon)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from anonkit.auditing import audit
 from anonkit.bundle.stored_release import Release
 from anonkit.checks.consumer_models import name_of_best
-from anonkit.comparing.frontier_points import Point
+from anonkit.comparing.frontier_points import FrontierPoint
 from anonkit.comparing.model_scores import MEASURE, models_of_release, models_of_rows, scores_of, some_rows
 from anonkit.comparing.moved_columns import lost_columns, moved_columns, settled_rows
 from anonkit.engines import open_engine
@@ -109,9 +109,9 @@ class Halves:
         weight = None if self.policy.weight is None else self.policy.weight.name
         return scores_of(models_of_rows(train, self._scored.drop_columns(dropped), self.target, self.task, weight))
 
-    def point(self, method: str, parameter: str, value: float | None, outcome: Release | AnonkitError) -> Point:
+    def point(self, method: str, parameter: str, value: float | None, outcome: Release | AnonkitError) -> FrontierPoint:
         """Return the release on the frontier, or why there is none."""
-        empty = Point(
+        empty = FrontierPoint(
             method=method,
             parameter=parameter,
             value=value,

@@ -33,7 +33,7 @@ _DAY = 86_400_000_000
 _ENDS = ("low", "high", "mid")
 
 
-class Cells(Protocol):
+class CellFeatures(Protocol):
     """The map from the cells of one column to numbers."""
 
     @property
@@ -191,7 +191,7 @@ class SetCells:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NumberCells:
+class PlainNumbers:
     """A column of numbers, dates or truth values that was not recoded: itself."""
 
     name: str
@@ -201,7 +201,7 @@ class NumberCells:
     """True where some of them were missing: then missing has an indicator."""
 
     @classmethod
-    def learned(cls, name: str, array: pa.Array) -> NumberCells:
+    def learned(cls, name: str, array: pa.Array) -> PlainNumbers:
         """Learn the median of a column, and whether cells of it are missing.
 
         Raises
@@ -244,7 +244,7 @@ class NumberCells:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TextCells:
+class TextIndicators:
     """A column of strings that was not recoded: one indicator for each of some values."""
 
     name: str
@@ -257,7 +257,7 @@ class TextCells:
         return (*(f"{column}={value}" for value in self.values), *_indicator(column, self.has_missing))
 
     @classmethod
-    def learned(cls, name: str, array: pa.Array, most: int | None) -> TextCells:
+    def learned(cls, name: str, array: pa.Array, most: int | None) -> TextIndicators:
         """Take the values of a column, the commonest ones where there are more than `most`, in their order as text."""
         texts = cell_texts(array)
         counts = pc.value_counts(texts.drop_null())
@@ -336,7 +336,7 @@ def _as_number(point: Point) -> float:
     return float(place(point)) / _DAY if isinstance(point, date | time) else float(point)
 
 
-def recoded_cells(params: Mapping[str, Any], recoding: Recoding) -> dict[str, Cells]:
+def recoded_cells(params: Mapping[str, Any], recoding: Recoding) -> dict[str, CellFeatures]:
     """Return how the cells of each recoded column become numbers, by the params of its release.
 
     Rows of the next batch may show the coarser steps of the recoding: their labels are among those that are read.
@@ -348,7 +348,7 @@ def recoded_cells(params: Mapping[str, Any], recoding: Recoding) -> dict[str, Ce
     """
     declared = {column["name"]: column for column in params["columns"]}
     missing = frozenset(params["missing_values"])
-    cells: dict[str, Cells] = {}
+    cells: dict[str, CellFeatures] = {}
     for name, (axis, labels) in labels_of(with_levels(recoding)).items():
         if isinstance(axis, CategoryAxis):
             cells[name] = SetCells(name=name, axis=axis, labels=labels, missing=missing)

@@ -53,7 +53,7 @@ class NoisyCells:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Answer:
+class MarginalCounts:
     """Counts of the cells of a question, all arrays of one shape."""
 
     counts: FloatArray
@@ -94,7 +94,7 @@ def answer(
     names: Sequence[str],
     allowed: Mapping[str, BoolArray],
     level: float,
-) -> Answer | None:
+) -> MarginalCounts | None:
     """Return the noisy counts of each combination of values, among rows with allowed values.
 
     Parameters
@@ -137,7 +137,7 @@ def answer(
     for axis, name in enumerate(names):
         if name in allowed:
             outside |= np.expand_dims(~allowed[name], [at for at in range(len(names)) if at != axis])
-    return Answer(
+    return MarginalCounts(
         counts=np.where(outside, 0.0, counts),
         lower=np.where(exact & ~outside, np.maximum(counts - far, 0.0), 0.0),
         upper=np.where(outside, 0.0, upper),

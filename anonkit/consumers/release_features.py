@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from anonkit.bundle.bound_columns import BoundColumn, bound_columns
 from anonkit.bundle.stored_release import Release
-from anonkit.consumers.cell_features import Cells, NumberCells, TextCells, recoded_cells
+from anonkit.consumers.cell_features import CellFeatures, PlainNumbers, TextIndicators, recoded_cells
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.original_rows import shown_as_released
 from anonkit.consumers.release_files import read_params
@@ -35,7 +35,7 @@ _NEVER_FEATURES = ("identifier", "unit", "target", "weight")
 class _Published:
     """The parts of the params of a release that describe its columns."""
 
-    cells: Mapping[str, Cells] = field(default_factory=dict)
+    cells: Mapping[str, CellFeatures] = field(default_factory=dict)
     """Map of each recoded column to numbers."""
     ignored: frozenset[str] = frozenset()
     """Columns that are no features."""
@@ -283,11 +283,11 @@ class ReleaseFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 bounds=bound_columns(params),
             )
 
-    def _learned(self, name: str, array: pa.Array) -> Cells:
+    def _learned(self, name: str, array: pa.Array) -> CellFeatures:
         kind = array.type.value_type if isinstance(array, pa.DictionaryArray) else array.type
         if is_ordered(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
-            return NumberCells.learned(name, array)
-        return TextCells.learned(name, array, self.max_categories)
+            return PlainNumbers.learned(name, array)
+        return TextIndicators.learned(name, array, self.max_categories)
 
     def _columns(self, X: Any, *, fitting: bool) -> Columns:
         """Return a table by name, an array by position."""

@@ -19,7 +19,7 @@ from anonkit.datasets.seeded_draws import FloatArray, IntArray, Stream, normals,
 from anonkit.policy.calendar_columns import Calendar
 from anonkit.policy.column_declarations import Column, ColumnType, Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.places import Place, outlines
+from anonkit.policy.places import GeographicPlace, outlines
 
 _DEPENDENCE = (0.8, 0.5, 0.2, 0.0)
 """Correlation of columns with the hidden number, in turn; that of the target is the first."""
@@ -135,7 +135,7 @@ def _coordinates(policy: Policy, drawn: FloatArray, hidden: FloatArray, names: S
     return found
 
 
-def _points(place_: Place, across: FloatArray, along: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _points(place_: GeographicPlace, across: FloatArray, along: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return points within the declared box, or in the declared cells; anywhere on the globe where none are."""
     if place_.cells is not None:
         centres = np.array([each["center"] for each in outlines(place_.cells).values()])

@@ -25,7 +25,7 @@ NOTHING = "nothing was written"
 """The remains of a job whose process has ended, but for one that writes."""
 
 
-class State(StrEnum):
+class JobState(StrEnum):
     """The progress of a job."""
 
     AT_WORK = "at work"
@@ -43,7 +43,7 @@ class Job:
     """Key of its input: results of another key are of an earlier state of the session."""
     handle: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     """By which pages name it."""
-    state: State = State.AT_WORK
+    state: JobState = JobState.AT_WORK
     step: str = ""
     share: float = 0.0
     """Of the work, in [0, 1]."""
@@ -93,7 +93,7 @@ class Jobs:
     def are_at_work(self) -> bool:
         """True while any job is."""
         with self._lock:
-            return any(job.state is State.AT_WORK for job in self._of_kind.values())
+            return any(job.state is JobState.AT_WORK for job in self._of_kind.values())
 
     def warm_up(self) -> None:
         """Have a process ready from which workers begin, without waiting for it; jobs wait until it is there."""
@@ -131,7 +131,7 @@ class Jobs:
         """
         with self._lock:
             before = self._of_kind.get(kind)
-            if before is not None and before.state is State.AT_WORK and before.key == key:
+            if before is not None and before.state is JobState.AT_WORK and before.key == key:
                 return before
             job = Job(kind=kind, key=key)
             begun = None
@@ -165,12 +165,12 @@ class Jobs:
         """Start a job once the process is ready from which workers begin, unless it was cancelled by then."""
         self._is_ready.wait()
         with self._lock:
-            if job.state is not State.AT_WORK:
+            if job.state is not JobState.AT_WORK:
                 return
             try:
                 process, here = self._begun(job.kind, order)
             except AnonkitError as error:
-                job.state, (job.message, job.hint) = State.FAILED, (error.told[0], error.told[1] or "")
+                job.state, (job.message, job.hint) = JobState.FAILED, (error.told[0], error.told[1] or "")
                 process = None
             else:
                 self._processes[job.handle] = process
@@ -197,8 +197,8 @@ class Jobs:
 
     @staticmethod
     def _end(job: Job, *, process_of: Mapping[str, Any]) -> None:
-        if job.state is State.AT_WORK:
-            job.state, job.message = State.CANCELLED, "cancelled"
+        if job.state is JobState.AT_WORK:
+            job.state, job.message = JobState.CANCELLED, "cancelled"
             process = process_of.get(job.handle)
             if process is None:  # it has not begun
                 job.message = f"{job.message}; {NOTHING}"
@@ -218,7 +218,7 @@ class Jobs:
             process.terminate()
         process.join()
         has_ended = self._fail(job, f"its process has ended{_how(process.exitcode)}", "start it again")
-        if has_ended or job.state is State.CANCELLED:  # what failed in words of its own says what is left
+        if has_ended or job.state is JobState.CANCELLED:  # what failed in words of its own says what is left
             left = self._left(job)
             with self._lock:
                 job.message = f"{job.message}; {left}"
@@ -229,24 +229,24 @@ class Jobs:
     def _note(self, job: Job, said: tuple[str, Any]) -> None:
         what, value = said
         with self._lock:
-            if job.state is not State.AT_WORK:
+            if job.state is not JobState.AT_WORK:
                 return
             if what == "progress":
                 job.step, job.share = value
             elif what == "part":
                 job.parts.append(value)
             elif what == "done":
-                job.state, job.result, job.share = State.DONE, value, 1.0
+                job.state, job.result, job.share = JobState.DONE, value, 1.0
             else:
-                job.state, (job.message, job.hint) = State.FAILED, value
+                job.state, (job.message, job.hint) = JobState.FAILED, value
         self._changed()
 
     def _fail(self, job: Job, message: str, hint: str) -> bool:
         """Let a job that is still at work have failed; return whether it was."""
         with self._lock:
-            was_at_work = job.state is State.AT_WORK
+            was_at_work = job.state is JobState.AT_WORK
             if was_at_work:
-                job.state, job.message, job.hint = State.FAILED, message, hint
+                job.state, job.message, job.hint = JobState.FAILED, message, hint
         return was_at_work
 
 

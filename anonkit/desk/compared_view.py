@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonkit.desk.background_jobs import State
+from anonkit.desk.background_jobs import JobState
 from anonkit.desk.decided_release import compared_settings
 from anonkit.desk.release_desk import Desk
 from anonkit.report.wording import percent
@@ -33,7 +33,7 @@ def compare_view(desk: Desk) -> dict[str, Any]:
         "target": bool(desk.policy.target),
         "settings": compared_settings(desk.decisions),
         "is_done": document is not None,
-        "is_at_work": job is not None and job.state is State.AT_WORK,
+        "is_at_work": job is not None and job.state is JobState.AT_WORK,
         "plot": plot(drawn, raw, measure) if drawn else "",
         "width": WIDTH,
         "height": HEIGHT,

@@ -20,7 +20,7 @@ from anonkit.bundle.atomic import finish
 from anonkit.bundle.release_names import DESCRIPTOR
 from anonkit.bundle.release_place import Place
 from anonkit.bundle.signing import Signer
-from anonkit.desk.background_jobs import NOTHING, Job, Jobs, State
+from anonkit.desk.background_jobs import NOTHING, Job, Jobs, JobState
 from anonkit.desk.decided_release import (
     CLASSES,
     NOISE,
@@ -206,7 +206,7 @@ class Desk:
     def names(self) -> list[str]:
         """Names of the columns; none before they were read."""
         job = self.jobs.of_kind("names")
-        if job is not None and job.state is State.DONE:
+        if job is not None and job.state is JobState.DONE:
             return list(job.result)
         return list(EditedPolicy.read(self.policy_text).columns())
 
@@ -243,7 +243,7 @@ class Desk:
     def result(self, kind: str) -> Any:
         """Return the result of a job, if it was made from what holds now; None else."""
         job = self.jobs.found(kind, self._key_of(kind))
-        return job.result if job is not None and job.state is State.DONE else None
+        return job.result if job is not None and job.state is JobState.DONE else None
 
     def latest(self, kind: str) -> Job | None:
         """Return the newest job of a kind if it was made from what holds now."""
@@ -347,7 +347,7 @@ class Desk:
                 self._record("policy drafted from the table", policy=text)
             return
         job = self.jobs.of_kind("names")
-        if job is not None and job.state is State.DONE:
+        if job is not None and job.state is JobState.DONE:
             text = EditedPolicy.read(self.policy_text).with_names(job.result).text
             self._record("policy drafted from the names of the columns", policy=text)
 
@@ -393,13 +393,13 @@ class Desk:
         """
         job = self.jobs.of_kind("write")
         if turn != self.turn:
-            if job is not None and job.state is State.AT_WORK:
+            if job is not None and job.state is JobState.AT_WORK:
                 return
             raise ParameterError(
                 "this page is older than the last release: nothing was written",
                 "press the button again for another one",
             )
-        if job is not None and job.state is State.AT_WORK:
+        if job is not None and job.state is JobState.AT_WORK:
             return
         self.start("write", force=replace)
 
@@ -426,7 +426,7 @@ class Desk:
         found = self.jobs.found(kind, key)
         if (
             found is not None
-            and found.state in (State.AT_WORK, State.DONE)
+            and found.state in (JobState.AT_WORK, JobState.DONE)
             and kind not in ("sides", "write", "rehearse")
         ):
             return

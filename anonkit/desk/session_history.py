@@ -35,7 +35,7 @@ _DIGITS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class SessionStep:
     """One step of a session."""
 
     number: int
@@ -100,7 +100,7 @@ class Session:
     # --- where it stands ---------------------------------------------------------------------------------------------
 
     @property
-    def step(self) -> Step:
+    def step(self) -> SessionStep:
         """The step that holds."""
         return self.steps[self.current - 1]
 
@@ -115,12 +115,12 @@ class Session:
         return any(step.looked for step in self.steps)
 
     @property
-    def undone(self) -> Step | None:
+    def undone(self) -> SessionStep | None:
         """The step that undo goes to; None where there is none."""
         return self.steps[self.step.before - 1] if self.has_begun and self.step.before else None
 
     @property
-    def redone(self) -> Step | None:
+    def redone(self) -> SessionStep | None:
         """The step that redo goes to: the newest that was made from this one."""
         return next((step for step in reversed(self.steps) if step.before == self.current), None)
 
@@ -128,7 +128,7 @@ class Session:
 
     def record(
         self, did: str, *, policy: str | None = None, decisions: Decisions | None = None, looks: bool = False
-    ) -> Step:
+    ) -> SessionStep:
         """Write a step, and let it hold.
 
         Raises
@@ -143,7 +143,7 @@ class Session:
         if looks or self.looked:
             text = EditedPolicy.read(text).after_a_look().text
         check_policy(text, self.folder)
-        step = Step(
+        step = SessionStep(
             number=len(self.steps) + 1,
             before=self.current,
             did=did,
@@ -165,12 +165,12 @@ class Session:
         """Go to the newest step after; False where there is none."""
         return self._go(self.redone)
 
-    def _go(self, step: Step | None) -> bool:
+    def _go(self, step: SessionStep | None) -> bool:
         if step is not None:
             self._hold(step)
         return step is not None
 
-    def _hold(self, step: Step) -> None:
+    def _hold(self, step: SessionStep) -> None:
         if self.looked:
             text = EditedPolicy.read(step.policy).after_a_look().text
             self.steps[step.number - 1] = step = replace(step, policy=text)
@@ -187,9 +187,9 @@ class Session:
         except OSError as error:
             raise EngineError(f"cannot write {str(path)!r}: {reason_of(error)}") from None
 
-    def _read(self) -> list[Step]:
+    def _read(self) -> list[SessionStep]:
         """Read the steps; what was cut off before it was whole is no step."""
-        steps: list[Step] = []
+        steps: list[SessionStep] = []
         while (path := self._history / f"{len(steps) + 1:0{_DIGITS}}.toml").exists():
             steps.append(_from_toml(path))
         return steps
@@ -252,7 +252,7 @@ def _locked(path: Path) -> int | None:
     return lock
 
 
-def _as_toml(step: Step) -> str:
+def _as_toml(step: SessionStep) -> str:
     import tomlkit
 
     document: dict[str, Any] = {
@@ -267,15 +267,15 @@ def _as_toml(step: Step) -> str:
     return str(tomlkit.dumps(document))
 
 
-def _from_toml(path: Path) -> Step:
+def _from_toml(path: Path) -> SessionStep:
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
         decisions = Decisions.from_dict(raw.pop("decisions"))
-        return Step(**raw, decisions=decisions)
+        return SessionStep(**raw, decisions=decisions)
     except (OSError, ValueError, KeyError, TypeError):
         raise PolicyError(f"{str(path)!r} is no step of a desk", "move the folder away, or name another") from None
 
 
-def told_steps(steps: Sequence[Step], most: int = 8) -> list[Step]:
+def told_steps(steps: Sequence[SessionStep], most: int = 8) -> list[SessionStep]:
     """Return the newest steps, the newest first."""
     return list(reversed(steps))[:most]

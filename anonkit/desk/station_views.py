@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from anonkit.desk.background_jobs import Job, State
+from anonkit.desk.background_jobs import Job, JobState
 from anonkit.desk.compared_view import left_out_words
 from anonkit.desk.decided_release import NOISE, PRIVATE, RECEIVERS, RELEASE, recommendation
 from anonkit.desk.edited_policy import EditedPolicy
@@ -57,7 +57,7 @@ def shared_view(desk: Desk, station: str) -> dict[str, Any]:
         "jobs": [
             _job(job)
             for kind in ("draft", "names", "columns", "risk", "compare", "sides", "rehearse", "write")
-            if (job := desk.latest(kind)) is not None and job.state is not State.DONE
+            if (job := desk.latest(kind)) is not None and job.state is not JobState.DONE
         ],
         "at_work": desk.jobs.are_at_work,
     }

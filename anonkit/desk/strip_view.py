@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from anonkit.desk.background_jobs import State
+from anonkit.desk.background_jobs import JobState
 from anonkit.desk.edited_policy import EditedPolicy
 from anonkit.desk.release_desk import NEVER_SHOWN, Desk
 from anonkit.report.wording import number
@@ -34,7 +34,7 @@ def _pending(desk: Desk, kind: str) -> str:
     job = desk.latest(kind)
     if job is None:
         return "not counted"
-    return "pending" if job.state is State.AT_WORK else str(job.state)
+    return "pending" if job.state is JobState.AT_WORK else str(job.state)
 
 
 def _found_before(desk: Desk, risk: Mapping[str, Any] | None) -> str:
@@ -102,7 +102,7 @@ def _kept(desk: Desk, report: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spending:
+class ReleaseCost:
     """Cost of a release, with the earlier ones of its dataset, out of which budget."""
 
     epsilon: float
@@ -119,7 +119,7 @@ class Spending:
         return told if self.budget is None else f"{told} of {self.budget:g}"
 
 
-def spending(report: Mapping[str, Any], epsilon: float | None, budget: float | None) -> Spending | None:
+def spending(report: Mapping[str, Any], epsilon: float | None, budget: float | None) -> ReleaseCost | None:
     """Return what a release costs; None for one without noise.
 
     Parameters
@@ -136,7 +136,7 @@ def spending(report: Mapping[str, Any], epsilon: float | None, budget: float | N
     ledger = report.get("ledger") or {}
     totals = [float(total["epsilon"]) for total in ledger.get("totals") or () if total["epsilon"] is not None]
     given = ledger.get("epsilon_budget", budget)
-    return Spending(
+    return ReleaseCost(
         epsilon=epsilon,
         together=max(totals) if totals else None,
         budget=float(given) if isinstance(given, int | float) else None,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from anonkit.domains.array_types import IntArray
 from anonkit.dp_trees.questions import Routing
 from anonkit.dp_trees.split_selection import Chosen
-from anonkit.dp_trees.tree_rows import Rows
+from anonkit.dp_trees.tree_rows import TreeRows
 from anonkit.published.tree_attributes import Attribute, TreeSchema
 from anonkit.published.tree_model import LeafContent, Node, PublishedForest
 
@@ -85,7 +85,7 @@ class GrowingForest:
         self.depth += 1
         return parents
 
-    def published(self, schema: TreeSchema, rows: Rows, vote: str | None = None) -> PublishedForest:
+    def published(self, schema: TreeSchema, rows: TreeRows, vote: str | None = None) -> PublishedForest:
         """Return the forest with its nodes numbered tree by tree, level by level."""
         order = np.argsort(self.tree, kind="stable")
         sizes = np.bincount(self.tree, minlength=rows.trees)

@@ -19,7 +19,7 @@ ROWS_WITHOUT_COUNTS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Cells:
+class LeafCells:
     """The leaves of all trees as cells, one entry per leaf, tree after tree."""
 
     schema: TreeSchema
@@ -57,7 +57,7 @@ class Cells:
         return out
 
 
-def cells_of(forest: PublishedForest) -> Cells:
+def cells_of(forest: PublishedForest) -> LeafCells:
     """Return the cells of all trees."""
     schema = forest.schema
     trees: list[int] = []
@@ -72,7 +72,7 @@ def cells_of(forest: PublishedForest) -> Cells:
         np.array([box[at] for box in boxes], dtype=bool).reshape(len(boxes), attribute.codes)
         for at, attribute in enumerate(schema.attributes)
     )
-    return Cells(schema=schema, tree=np.array(trees, dtype=np.int64), allowed=allowed, contents=tuple(contents))
+    return LeafCells(schema=schema, tree=np.array(trees, dtype=np.int64), allowed=allowed, contents=tuple(contents))
 
 
 def _leaves(forest: PublishedForest, number: int) -> Iterator[tuple[list[BoolArray], LeafContent]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from anonkit.domains.array_types import IntArray
-from anonkit.mechanisms.accounting import LAPLACE, PERMUTE_AND_FLIP, Draw, rate_within
+from anonkit.mechanisms.accounting import LAPLACE, PERMUTE_AND_FLIP, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.published.tree_attributes import TreeSchema
@@ -42,7 +42,7 @@ class Leaf(Protocol):
 
     name: ClassVar[str]
 
-    def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[Draw, ...]:
+    def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[AccountedDraw, ...]:
         """Return what is drawn in a leaf of this level when it may cost `units`, each with `ends_path`."""
         ...
 
@@ -57,11 +57,13 @@ class NoisyClassCounts:
 
     name: ClassVar[str] = "counts"
 
-    def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[Draw, ...]:
+    def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[AccountedDraw, ...]:
         """Return the one line."""
         rate = rate_within(units, 1)
         purpose = f"{LEAF_COUNTS} at level {level}"
-        return (Draw(purpose=purpose, mechanism=LAPLACE, rate=rate, sensitivity=1, level=level, ends_path=True),)
+        return (
+            AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate, sensitivity=1, level=level, ends_path=True),
+        )
 
     def fill(self, leaves: Leaves, words: UniformStream) -> Sequence[LeafContent]:
         """Noise the counts."""
@@ -77,12 +79,14 @@ class LabelOnly:
     slack: int = 1
     """Divides the rate: 2 is what papers spend that do not use that counts only rise when a row comes."""
 
-    def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[Draw, ...]:
+    def draws(self, level: int, units: int, schema: TreeSchema) -> tuple[AccountedDraw, ...]:
         """Return the one line."""
         rate = rate_within(units, self.slack)
         purpose = f"label of a leaf at level {level}"
         return (
-            Draw(purpose=purpose, mechanism=PERMUTE_AND_FLIP, rate=rate, sensitivity=1, level=level, ends_path=True),
+            AccountedDraw(
+                purpose=purpose, mechanism=PERMUTE_AND_FLIP, rate=rate, sensitivity=1, level=level, ends_path=True
+            ),
         )
 
     def fill(self, leaves: Leaves, words: UniformStream) -> Sequence[LeafContent]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.dp_trees.leaf_cells import Cells
+from anonkit.dp_trees.leaf_cells import LeafCells
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.randomness import Randomness
 
@@ -24,7 +24,7 @@ class DrawnRows:
     """Shape (n_rows,)."""
 
 
-def rows_by_cell(cells: Cells, share: float, words: UniformStream) -> IntArray:
+def rows_by_cell(cells: LeafCells, share: float, words: UniformStream) -> IntArray:
     """Return the number of rows to draw of each leaf and class, one after another, shape (n_leaves * n_classes,).
 
     Parameters

@@ -12,10 +12,10 @@ from functools import cached_property
 from anonkit.dp_trees.leaves import Leaf
 from anonkit.dp_trees.pair_grid import PairGrid
 from anonkit.dp_trees.scores import LARGEST_TABLE
-from anonkit.dp_trees.split_selection import Selection, Terms
-from anonkit.dp_trees.tree_rows import Rows
+from anonkit.dp_trees.split_selection import SplitSelection, Terms
+from anonkit.dp_trees.tree_rows import TreeRows
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, most_expensive_path, rate_within, shares
+from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, most_expensive_path, rate_within, shares
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, changed_rows
 from anonkit.published.tree_attributes import Split, TreeSchema
 
@@ -29,12 +29,12 @@ Threshold = Callable[[float, TreeSchema], float]
 class Choices:
     """The choices that make the tree of one paper."""
 
-    rows: Rows
+    rows: TreeRows
     levels: int
     """Levels of a tree, the root's and the leaves' included; 1 is a root that is a leaf."""
     weights: tuple[Fraction, ...]
     """Shares of a path's budget, one a level."""
-    selection: Selection
+    selection: SplitSelection
     leaf: Leaf
     count_shares: tuple[Fraction, ...] = ()
     """Share of each level's budget that is spent on a noisy count of the node's rows; none when empty."""
@@ -134,7 +134,7 @@ class Plan:
         """Return what the choice of a split may cost."""
         return self.level_units[level] - self.count_units(level)
 
-    def split_draws(self, level: int) -> tuple[Draw, ...]:
+    def split_draws(self, level: int) -> tuple[AccountedDraw, ...]:
         """Return the draws of a split; none where it is public."""
         if level < self.choices.n_public_levels:
             return ()
@@ -152,13 +152,13 @@ class Plan:
         above = sum(self.count_units(at) + charged[at] for at in range(level))
         return self.path_units - above - self.count_units(level)
 
-    def leaf_draws(self, level: int) -> tuple[Draw, ...]:
+    def leaf_draws(self, level: int) -> tuple[AccountedDraw, ...]:
         """Return the draws in a leaf."""
         return self.choices.leaf.draws(level, self.leaf_units(level), self.schema)
 
-    def count_draw(self, level: int, *, ends_path: bool) -> Draw:
+    def count_draw(self, level: int, *, ends_path: bool) -> AccountedDraw:
         """Return the draw of a node's count, on a path that goes on or ends there."""
-        return Draw(
+        return AccountedDraw(
             purpose=f"rows of a {'leaf' if ends_path else 'node'} at level {level}",
             mechanism=LAPLACE,
             rate=rate_within(self.count_units(level), 1),
@@ -190,9 +190,9 @@ class Plan:
         )
 
     @cached_property
-    def _draws(self) -> list[Draw]:
+    def _draws(self) -> list[AccountedDraw]:
         """Every draw on the path of a row in one tree."""
-        draws: list[Draw] = []
+        draws: list[AccountedDraw] = []
         # without an attribute to split by, the root is the only leaf
         levels = range(self.levels if self.can_split else 1)
         for level in levels:
@@ -205,8 +205,8 @@ class Plan:
         return draws
 
 
-def _times(draw: Draw, trees: int) -> Draw:
+def _times(draw: AccountedDraw, trees: int) -> AccountedDraw:
     """Return the line of a draw that is made in so many trees on the same rows."""
     if trees == 1:
         return draw
-    return Draw(**{**vars(draw), "times": draw.times * trees})
+    return AccountedDraw(**{**vars(draw), "times": draw.times * trees})

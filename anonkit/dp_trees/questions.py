@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.array_types import IntArray
-from anonkit.dp_trees.tree_rows import Rows
+from anonkit.dp_trees.tree_rows import TreeRows
 
 CodeArray = NDArray[np.integer]
 
@@ -74,7 +74,7 @@ class Question:
     its k-th attribute begins at `offsets[i, k]` of the answer and holds (codes of the attribute) * classes counts.
     """
 
-    rows: Rows
+    rows: TreeRows
     key: bytes = field(repr=False)
     routing: Routing
     nodes: IntArray
@@ -198,7 +198,7 @@ def ask_for(
     attributes: IntArray,
     codes: Sequence[int],
     *,
-    rows: Rows,
+    rows: TreeRows,
     key: bytes,
     routing: Routing,
     n_classes: int,

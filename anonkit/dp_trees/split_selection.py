@@ -15,7 +15,7 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.dp_trees.scores import GINI, Score
-from anonkit.mechanisms.accounting import EXPONENTIAL, LAPLACE, PERMUTE_AND_FLIP, Draw, rate_within
+from anonkit.mechanisms.accounting import EXPONENTIAL, LAPLACE, PERMUTE_AND_FLIP, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism, permute_and_flip
 from anonkit.published.tree_attributes import Attribute, Split
@@ -65,7 +65,7 @@ class Chosen:
     """Noisy rows of the children, shape (nodes, children), 0 where there is no child; None where none were counted."""
 
 
-class Selection(Protocol):
+class SplitSelection(Protocol):
     """A way to select splits, with the draws it plans."""
 
     @property
@@ -73,7 +73,7 @@ class Selection(Protocol):
         """Divisor of the rate of its draws: a paper charges so many times their loss."""
         ...
 
-    def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
+    def draws(self, level: int, units: int, terms: Terms) -> tuple[AccountedDraw, ...]:
         """Return what is drawn on a path at this level when it may cost `units`."""
         ...
 
@@ -94,12 +94,12 @@ class JointSelection:
     slack: int = 1
     """Divides the rate: 2 is what papers spend that do not use that a score is monotone."""
 
-    def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
+    def draws(self, level: int, units: int, terms: Terms) -> tuple[AccountedDraw, ...]:
         """Return the one draw."""
         width = self.score.width(terms.n_classes, terms.max_rows)
         rate = rate_within(units, width * self.slack)
         return (
-            Draw(
+            AccountedDraw(
                 purpose=f"split at level {level}", mechanism=self.mechanism, rate=rate, sensitivity=width, level=level
             ),
         )
@@ -133,15 +133,15 @@ class CutThenAttribute:
     slack: int = 1
     """Divides the rate: 2 is what papers spend that do not use that a score is monotone."""
 
-    def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
+    def draws(self, level: int, units: int, terms: Terms) -> tuple[AccountedDraw, ...]:
         """Return the dearest of the lines for all numbers of numbers that a node may have among its candidates."""
         possible = range(terms.fewest_numbers, terms.numbers + 1)
         options = [self._line(level, units, terms, numbers) for numbers in possible]
         return (max(options, key=lambda draw: draw.units),)
 
-    def _line(self, level: int, units: int, terms: Terms, numbers: int) -> Draw:
+    def _line(self, level: int, units: int, terms: Terms, numbers: int) -> AccountedDraw:
         width = self.score.width(terms.n_classes, terms.max_rows)
-        return Draw(
+        return AccountedDraw(
             purpose=f"cuts and attribute at level {level}",
             mechanism=self.mechanism,
             rate=rate_within(units // (numbers + 1), width * self.slack),
@@ -206,14 +206,14 @@ class NoisyCounts:
     exponential: bool = False
     """True: splits are drawn by the exponential mechanism on the measure, which is cut to [0, 1]; else the best."""
 
-    def draws(self, level: int, units: int, terms: Terms) -> tuple[Draw, ...]:
+    def draws(self, level: int, units: int, terms: Terms) -> tuple[AccountedDraw, ...]:
         """Return one line for the tables of all candidates."""
         times = terms.candidates * (2 if self.separate_totals else 1)
         if self.undivided and not terms.reused:
             # attributes with one child a code are used up: no path has more of them left
             times = max(1, terms.candidates - level)
         return (
-            Draw(
+            AccountedDraw(
                 purpose=f"class counts by attribute value at level {level}",
                 mechanism=LAPLACE,
                 rate=rate_within(units if self.undivided else units // times, 1),

@@ -24,7 +24,15 @@ from anonkit.dp_trees.scores import INFORMATION_GAIN, LARGEST_TABLE, MAX_CLASS, 
 from anonkit.dp_trees.split_selection import Chosen
 from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.accounting import EXPONENTIAL, LAPLACE, Accounting, Draw, PathAccount, rate_within, units_of
+from anonkit.mechanisms.accounting import (
+    EXPONENTIAL,
+    LAPLACE,
+    AccountedDraw,
+    Accounting,
+    PathAccount,
+    rate_within,
+    units_of,
+)
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.mechanisms.private_selection import exponential_mechanism
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, changed_rows
@@ -81,11 +89,11 @@ class SpecializationPlan:
         return self.steps if self.joint else self.numbers + 2 * self.steps
 
     @cached_property
-    def choice(self) -> Draw:
+    def choice(self) -> AccountedDraw:
         """Every choice, of a cut or of a step."""
         width = self.score.width(self.schema.n_classes, LARGEST_TABLE)
         units = math.floor(Fraction(self.path_units, 2 * self.choices))
-        return Draw(
+        return AccountedDraw(
             purpose="specialization" if self.joint else "cuts and specializations",
             mechanism=EXPONENTIAL,
             rate=rate_within(units, width * self.slack),
@@ -94,10 +102,10 @@ class SpecializationPlan:
         )
 
     @cached_property
-    def count(self) -> Draw:
+    def count(self) -> AccountedDraw:
         """The counts of the cells; what a published rate of choices leaves over is not spent on them."""
         rate = rate_within(self.path_units - self.choice.units * self.slack, 1)
-        return Draw(purpose="class counts of a cell", mechanism=LAPLACE, rate=rate, sensitivity=1)
+        return AccountedDraw(purpose="class counts of a cell", mechanism=LAPLACE, rate=rate, sensitivity=1)
 
     @cached_property
     def accounting(self) -> Accounting:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from anonkit.domains.array_types import IntArray
-from anonkit.mechanisms.accounting import LAPLACE, Accounting, Bootstrap, Draw, units_of
+from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, Bootstrap, units_of
 from anonkit.mechanisms.asked_attributes import asked_attribute
 from anonkit.randomness import keyed_words
 
@@ -25,7 +25,7 @@ _TREE_STREAM = 2**32 - 1
 _WORD_BITS = 32
 
 
-class Rows(Protocol):
+class TreeRows(Protocol):
     """Assignment of the rows of a table to the trees of a forest."""
 
     kind: ClassVar[str]
@@ -138,7 +138,7 @@ class PoissonBootstrap:
         return units
 
     def _loss(self, units: int) -> Fraction:
-        line = Draw(purpose="path", mechanism=LAPLACE, rate=units, sensitivity=1)
+        line = AccountedDraw(purpose="path", mechanism=LAPLACE, rate=units, sensitivity=1)
         return Accounting(draws=(line,), bootstrap=self.bootstrap).row_loss
 
     def groups(self, key: bytes, first_row: int, n_rows: int) -> Iterator[tuple[IntArray, IntArray]]:

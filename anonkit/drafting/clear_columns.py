@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from anonkit.drafting.identifying import clear_cells
-from anonkit.drafting.identifying.verdicts import Evidence, Verdict, evidence_of, is_nearly_unique
+from anonkit.drafting.identifying.verdicts import ColumnEvidence, IdentifierVerdict, evidence_of, is_nearly_unique
 from anonkit.drafting.profiling import looked_at
 from anonkit.errors import GuaranteeError, option
 from anonkit.policy.declaration import Policy
@@ -22,7 +22,7 @@ from anonkit.report.blocks import ReportColumn
 class ClearColumns:
     """The findings on the columns that a release shows unchanged."""
 
-    found: Mapping[str, Verdict] = field(default_factory=dict)
+    found: Mapping[str, IdentifierVerdict] = field(default_factory=dict)
     """Those whose cells look like identifiers or number the rows."""
     nearly_unique: Sequence[str] = ()
     """Measures that nearly identify rows."""
@@ -97,11 +97,13 @@ def look_at_clear(source: Source, names: Sequence[str], known: Sequence[str], en
     )
 
 
-def _evidence(rows: Source, name: str, engine: Engine) -> Evidence:
+def _evidence(rows: Source, name: str, engine: Engine) -> ColumnEvidence:
     """Return what is known of the cells of a column; dates and times, which need not fit into Python's, are counted."""
     if pa.types.is_temporal(rows.schema.field(name).type):
         counted = engine.class_sizes(rows, [name], 1)
-        return Evidence(name=name, filled=counted.rows, distinct=counted.classes, texts=(), numbers=None, quantity=True)
+        return ColumnEvidence(
+            name=name, filled=counted.rows, distinct=counted.classes, texts=(), numbers=None, quantity=True
+        )
     (column,) = engine.encode(rows, [name])
     return evidence_of(column)
 

@@ -32,7 +32,7 @@ class GuessedRoles:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answers:
+class OwnerAnswers:
     """The owner's answers. They go before guesses."""
 
     recipient: str = "named"

@@ -26,7 +26,7 @@ from anonkit.drafting.found_rules import rule_lines
 from anonkit.drafting.guessed_target import TargetGuess, guess_target
 from anonkit.drafting.identifying.header_words import vocabulary, words_of
 from anonkit.drafting.identifying.topic_words import looks_like_secret
-from anonkit.drafting.owner_answers import Answers, GuessedRoles
+from anonkit.drafting.owner_answers import GuessedRoles, OwnerAnswers
 from anonkit.drafting.profiling import (
     MISSING_MARKERS,
     ColumnProfile,
@@ -71,7 +71,7 @@ def draft_policy(
     *,
     target: str | None = None,
     encoding: str | None = None,
-    ask: Callable[[GuessedRoles], Answers] | None = None,
+    ask: Callable[[GuessedRoles], OwnerAnswers] | None = None,
     engine: Engine | None = None,
     progress: Progress = no_progress,
     **how: Unpack[ReadAs],
@@ -145,7 +145,7 @@ def _drafted(
     target: str | None,
     lines: Sequence[str],
     forms: FoundForms,
-    ask: Callable[[GuessedRoles], Answers] | None,
+    ask: Callable[[GuessedRoles], OwnerAnswers] | None,
     engine: Engine,
     progress: Progress,
 ) -> str:
@@ -233,7 +233,7 @@ def _guess_unit(profiles: Sequence[ColumnProfile], candidates: Sequence[Candidat
     return next((name for candidate in candidates for name in candidate.columns if name in numbers), None)
 
 
-def _whose_lines(candidates: Sequence[Candidate], unit: str | None, answers: Answers | None) -> list[str]:
+def _whose_lines(candidates: Sequence[Candidate], unit: str | None, answers: OwnerAnswers | None) -> list[str]:
     """Ask whose the rows are, where neither the draft nor the owner chooses."""
     if answers is not None:
         return [] if answers.unit else ['unit = "none"   # no person has several rows, as answered']
@@ -314,7 +314,7 @@ def _head(
     profiles: Iterable[ColumnProfile],
     form: Sequence[str],
     whose: Sequence[str],
-    answers: Answers | None,
+    answers: OwnerAnswers | None,
 ) -> list[str]:
     stem = table_name(table) if isinstance(table, str | Path) else ""
     stem = answers.dataset if answers is not None and answers.dataset else stem
@@ -342,7 +342,9 @@ def _head(
     ]
 
 
-def _section(guess: _Guess, of_target: TargetGuess | None, answers: Answers | None, forms: FoundForms) -> list[str]:
+def _section(
+    guess: _Guess, of_target: TargetGuess | None, answers: OwnerAnswers | None, forms: FoundForms
+) -> list[str]:
     profile, role = guess.profile, guess.role
     lines = [
         f"[columns.{_key(profile.name)}]",

@@ -13,7 +13,13 @@ import pyarrow.compute as pc
 from anonkit.domains.arrow_values import is_ordered
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.drafting.identifying.header_words import HeaderKind, header_kind, names_number
-from anonkit.drafting.identifying.verdicts import Verdict, evidence_of, is_nearly_unique, judged, judged_by_cells
+from anonkit.drafting.identifying.verdicts import (
+    IdentifierVerdict,
+    evidence_of,
+    is_nearly_unique,
+    judged,
+    judged_by_cells,
+)
 from anonkit.engines.reading.number_columns import CountNumbers
 from anonkit.protocols import Engine, Progress, Source, is_too_large, no_progress
 from anonkit.randomness import Randomness
@@ -63,9 +69,9 @@ class ColumnProfile:
     """Rows in which the column has a value."""
     distinct: int
     """Distinct values, missing apart."""
-    verdict: Verdict | None = None
+    verdict: IdentifierVerdict | None = None
     """Why the column looks like an identifier, by its name and its cells; None when it does not."""
-    by_cells: Verdict | None = None
+    by_cells: IdentifierVerdict | None = None
     """Why its cells have the form of identifiers or number the rows, whatever its name; None when they do not."""
     nearly_unique: bool = False
     """True for a measured quantity that nearly identifies rows."""

@@ -7,10 +7,18 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from anonkit.drafting.identifying.header_words import kind_named, names_birth
-from anonkit.drafting.identifying.kinds import Kind
+from anonkit.drafting.identifying.kinds import IdentifierKind
 from anonkit.drafting.profiling import ColumnProfile, ValueKind
 
-_OF_A_PERSON = frozenset({Kind.KEY, Kind.EMAIL, Kind.PHONE, Kind.NATIONAL_NUMBER, Kind.PERSON_NAME})
+_OF_A_PERSON = frozenset(
+    {
+        IdentifierKind.KEY,
+        IdentifierKind.EMAIL,
+        IdentifierKind.PHONE,
+        IdentifierKind.NATIONAL_NUMBER,
+        IdentifierKind.PERSON_NAME,
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +27,7 @@ class RepeatingIdentifier:
 
     columns: tuple[str, ...]
     """One column; or given name, family name and, where there is one, date of birth, which name a person together."""
-    kind: Kind
+    kind: IdentifierKind
 
 
 def repeating_identifiers(
@@ -50,16 +58,16 @@ def repeating_identifiers(
     ]
     given, family = (
         next((name for name, kind in kinds.items() if kind is part), None)
-        for part in (Kind.GIVEN_NAME, Kind.FAMILY_NAME)
+        for part in (IdentifierKind.GIVEN_NAME, IdentifierKind.FAMILY_NAME)
     )
     born = next((profile.name for profile in seen if _is_birth_date(profile)), None)
     if given is not None and family is not None:
         columns = (given, family) if born is None else (given, family, born)
-        found.append(RepeatingIdentifier(columns=columns, kind=Kind.PERSON_NAME))
+        found.append(RepeatingIdentifier(columns=columns, kind=IdentifierKind.PERSON_NAME))
     return found
 
 
-def _kind(profile: ColumnProfile, is_declared: bool) -> Kind | None:
+def _kind(profile: ColumnProfile, is_declared: bool) -> IdentifierKind | None:
     if profile.verdict is not None:
         return profile.verdict.kind
     return kind_named(profile.name) if is_declared else None

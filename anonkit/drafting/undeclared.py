@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from anonkit.drafting.identifying.verdicts import NOTHING_COMMON, Verdict
+from anonkit.drafting.identifying.verdicts import NOTHING_COMMON, IdentifierVerdict
 from anonkit.drafting.profiling import ColumnProfile, ValueKind, looked_at
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
@@ -86,7 +86,7 @@ class Undeclared:
         profile = self.taken.get(entry["name"])
         if profile is None or profile.verdict is None:
             return entry
-        verdict: Verdict = profile.verdict
+        verdict: IdentifierVerdict = profile.verdict
         return {
             **entry,
             "reason": f"looks like an identifier: {verdict.reason}",

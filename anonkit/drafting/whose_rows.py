@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from anonkit.domains.coded_columns import CodedColumn, combine
 from anonkit.drafting.identifying.header_words import is_measure, is_postal, names_birth, vocabulary, words_of
-from anonkit.drafting.identifying.kinds import Kind
+from anonkit.drafting.identifying.kinds import IdentifierKind
 from anonkit.drafting.identifying.topic_words import is_demographic, is_place
-from anonkit.drafting.identifying.verdicts import Verdict
+from anonkit.drafting.identifying.verdicts import IdentifierVerdict
 from anonkit.drafting.profiling import ColumnProfile, ValueKind, looked_at
 from anonkit.drafting.repeating_identifiers import repeating_identifiers
 from anonkit.drafting.undeclared import Undeclared, profiles_of
@@ -43,10 +43,10 @@ NEARLY = 0.5
 """Share of the rows whose value of the key is the commonest one where those columns say the same, at least."""
 FEW_TWINS, MANY_TWINS = 0.01, 0.1
 """Shares of rows with a twin in all quasi-identifiers: by chance, and where rows come in runs of one person."""
-KEY_BY_STRUCTURE = Verdict(
+KEY_BY_STRUCTURE = IdentifierVerdict(
     rule="key_by_structure",
     reason="each of its values has several rows, which agree on the person and differ from all others",
-    kind=Kind.KEY,
+    kind=IdentifierKind.KEY,
 )
 
 _ORIGINS = vocabulary("origin origine origen origem origini herkunft herkomst afkomst pochodzenie oprindelse")

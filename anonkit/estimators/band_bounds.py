@@ -70,7 +70,7 @@ def bounding_functions(channel: BandResponse, bins: int, n_classes: int, rows: i
             upper=np.ones((len(answers), sets.shape[1])), lower=np.zeros((len(answers), sets.shape[1]))
         )
     reach = normal_quantile(level) / truth / np.sqrt(rows)
-    search = _Search(kernel, positions, answers, reach)
+    search = _BoundSearch(kernel, positions, answers, reach)
     upper = np.stack([search.above(indicator) for indicator in sets.T], axis=1)
     lower = -np.stack([search.above(-indicator) for indicator in sets.T], axis=1)
     return BoundingFunctions(upper=upper, lower=lower)
@@ -86,7 +86,7 @@ def _kernel(channel: BandResponse) -> FloatArray:
     return kernel
 
 
-class _Search:
+class _BoundSearch:
     """The narrowest bound that holds everywhere: least mean + reach · standard deviation, under mean ≥ indicator.
 
     For one weight of the variance this is a quadratic programme, whose dual is a least-squares problem in numbers that

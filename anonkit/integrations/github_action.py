@@ -30,7 +30,7 @@ _SUMMARY_LIMIT = 900_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class ActionOutcome:
     """The outcome of validating one release."""
 
     release: str
@@ -87,7 +87,7 @@ def releases_of(patterns: Sequence[str]) -> list[str]:
     return list(found)
 
 
-def judged(release: str, **asked: Any) -> Verdict:
+def judged(release: str, **asked: Any) -> ActionOutcome:
     """Validate one release.
 
     Privacy
@@ -100,9 +100,9 @@ def judged(release: str, **asked: Any) -> Verdict:
             raise ParameterError("the name of a release has characters that are no letters", "rename its folder")
         checks = validate_release(release, **asked)
         refuse_failed(checks, release)
-        return Verdict(release=release, checks=checks, report=anonkit.load(release).report)
+        return ActionOutcome(release=release, checks=checks, report=anonkit.load(release).report)
     except AnonkitError as error:
-        return Verdict(release=release, checks=checks, error=error)
+        return ActionOutcome(release=release, checks=checks, error=error)
 
 
 def main(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> int:

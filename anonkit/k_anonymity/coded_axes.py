@@ -15,7 +15,7 @@ from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.interval_ends import Point, roundest_between
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping, declared_sides
 from anonkit.k_anonymity.found_detail import Pooled, Stretch, held_by
-from anonkit.k_anonymity.preparing import Prepared
+from anonkit.k_anonymity.preparing import SearchInput
 from anonkit.k_anonymity.search.box_tree import BoxTree
 from anonkit.published.recoding import (
     MASK,
@@ -25,7 +25,7 @@ from anonkit.published.recoding import (
     IntervalAxis,
     KeptAxis,
     LocalRecoding,
-    Split,
+    RecodingSplit,
     unique_labels,
 )
 
@@ -92,7 +92,7 @@ def grouping_of(column: CodedColumn, groups: NDArray[np.integer[Any]], *, masked
     return Grouping(axis=coded.axis, labels=unique_labels(labels, group_of.tolist()))
 
 
-def global_recoding(prepared: Prepared, groups: Mapping[str, NDArray[np.integer[Any]] | None]) -> GlobalRecoding:
+def global_recoding(prepared: SearchInput, groups: Mapping[str, NDArray[np.integer[Any]] | None]) -> GlobalRecoding:
     """Return the recoding of a table from the groups of the codes of each column.
 
     Parameters
@@ -148,7 +148,7 @@ def boxes_of(
     inner = np.flatnonzero(tree.column >= 0)
     used = sorted(set(tree.column[inner].tolist()))
     axes: list[IntervalAxis | CategoryAxis] = []
-    nodes: list[Split | None] = [None] * tree.column.size
+    nodes: list[RecodingSplit | None] = [None] * tree.column.size
     for at, number in enumerate(used):
         mine = inner[tree.column[inner] == number].tolist()
         left = [tree.left_codes(node) for node in mine]
@@ -160,7 +160,7 @@ def boxes_of(
         axes.append(axis)
         for node, parts in zip(mine, sides, strict=True):
             child = int(tree.left[node])
-            nodes[node] = Split(axis=at, left=parts, children=(child, child + 1))
+            nodes[node] = RecodingSplit(axis=at, left=parts, children=(child, child + 1))
     return LocalRecoding(axes=tuple(axes), nodes=tuple(nodes))
 
 

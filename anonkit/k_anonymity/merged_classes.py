@@ -30,7 +30,7 @@ from anonkit.k_anonymity.privacy_model import AnonymityModel, candidate_requirem
 from anonkit.k_anonymity.recoded_rows import RecodeRows, RowsAsked, is_among
 from anonkit.k_anonymity.search.equivalence import AtLeastK, Partition, Requirement
 from anonkit.k_anonymity.search.suppression import n_suppressed
-from anonkit.k_anonymity.sensitive_rules import ReadValues
+from anonkit.k_anonymity.sensitive_rules import SensitiveValueMap
 from anonkit.k_anonymity.value_requirements import diversity_requirements
 from anonkit.k_anonymity.violating_classes import coded_cells
 from anonkit.policy.declaration import Policy
@@ -169,7 +169,7 @@ def merged_recoding(
     kinds = {**types, **({} if policy.unit is None else {policy.unit: pa.string()})}
     schema = pa.schema([(name, kinds.get(name) or source.schema.field(name).type) for name in (*types, *extra)])
     function = RecodeRows(recoding=finest, schema=schema, needed=asked.needed, unit=policy.unit)
-    read = ReadValues.of(rules, schema)
+    read = SensitiveValueMap.of(rules, schema)
     recoded = engine.map_batches(engine.map_batches(source, function, schema), read, read.schema, same_rows=True)
     (cells,) = engine.count_sets(recoded, [tuple(schema.names)])
     if cells.num_rows == 0:

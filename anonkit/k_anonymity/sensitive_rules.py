@@ -311,7 +311,7 @@ def of_released(rules: Sequence[SensitiveRule], data: Source, engine: Engine) ->
     capped = [rule for rule in rules if rule.caps is not None]
     if not capped:
         return tuple(rules)
-    read = ReadValues.of(capped, data.schema)
+    read = SensitiveValueMap.of(capped, data.schema)
     counted = engine.count_sets(
         engine.map_batches(data, read, read.schema, same_rows=True), [(rule.name,) for rule in capped]
     )
@@ -355,7 +355,7 @@ def sensitive_notes(rules: Sequence[SensitiveRule], data: Source, names: Sequenc
 
 def _share_of_one(rule: SensitiveRule, data: Source, names: Sequence[str], engine: Engine) -> float:
     """Return the share of rows in classes whose rows with a value have one value."""
-    read = ReadValues.of([rule], data.schema)
+    read = SensitiveValueMap.of([rule], data.schema)
     counted = engine.map_batches(data, read, read.schema, same_rows=True)
     (cells,) = engine.count_sets(counted, [(*names, rule.name)])
     rows: dict[tuple[Any, ...], int] = {}
@@ -391,7 +391,7 @@ def as_counted(cells: pa.Array, no_values: frozenset[str]) -> pa.Array:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ReadValues:
+class SensitiveValueMap:
     """Batch function that puts what counts as a value in the place of the cells of sensitive columns."""
 
     no_values: Mapping[str, frozenset[str]]
@@ -399,7 +399,7 @@ class ReadValues:
     schema: pa.Schema
 
     @classmethod
-    def of(cls, rules: Sequence[SensitiveRule], schema: pa.Schema) -> ReadValues:
+    def of(cls, rules: Sequence[SensitiveRule], schema: pa.Schema) -> SensitiveValueMap:
         """Read the columns of the rules that are there, and leave the others."""
         marks = {
             rule.name: rule.no_values for rule in rules if rule.no_values is not None and rule.name in schema.names
@@ -430,4 +430,4 @@ class UsableValues:
         """Leave out rows that miss a needed cell, or have no unit."""
         dropped = any_missing(batch, self.needed) | are_nobodys(batch, self.unit)
         kept = batch.filter(pa.array(~dropped)) if dropped.any() else batch
-        return ReadValues.of(self.rules, self.schema)(kept.select(self.schema.names), row)
+        return SensitiveValueMap.of(self.rules, self.schema)(kept.select(self.schema.names), row)

@@ -22,7 +22,7 @@ from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outs
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.encodings import UTF8, encoding_named
 from anonkit.policy.key_combinations import KeyCombination, key_combinations_of
-from anonkit.policy.places import Place
+from anonkit.policy.places import GeographicPlace
 from anonkit.policy.rows_per_person import PersonRows
 from anonkit.policy.survey_weights import KEY as WEIGHT
 from anonkit.policy.survey_weights import ShownWeights
@@ -266,7 +266,7 @@ def _column(raw: Mapping[str, Any], weight: Mapping[str, Any] | None) -> Column:
         categories=None if categories is None else tuple(map(str, categories)),
         outside=None if outside is None else Outside(outside),
         accept_outside=raw.get("accept_outside"),
-        place=None if place is None else Place.from_params(place, f"place {raw['name']!r}"),
+        place=None if place is None else GeographicPlace.from_params(place, f"place {raw['name']!r}"),
         calendar=None if calendar is None else Calendar.from_params(calendar, f"column {raw['name']!r}"),
         number_form=None if "written" not in raw else NumberForm.from_params(raw["written"]),
         together=tuple(map(str, raw.get("together", ()))),

@@ -23,7 +23,7 @@ from anonkit.k_anonymity.rare_people import RarePeople, rare_people
 from anonkit.k_anonymity.recoded_rows import RecodeRows, RowRecoding, RowsAsked, is_among
 from anonkit.k_anonymity.search.class_values import CountedPeople, at_most
 from anonkit.k_anonymity.search.equivalence import Partition
-from anonkit.k_anonymity.sensitive_rules import ReadValues, SensitiveRule
+from anonkit.k_anonymity.sensitive_rules import SensitiveRule, SensitiveValueMap
 from anonkit.k_anonymity.value_requirements import diversity_requirements
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import COUNT, Engine, Source
@@ -105,9 +105,9 @@ def _violating(
         small = _united([small, *few], names)
     if not rules or not names:
         return small
-    read = ReadValues.of(rules, recoded.schema)
+    read = SensitiveValueMap.of(rules, recoded.schema)
     counted = engine.map_batches(recoded, read, read.schema, same_rows=True)
-    counts = [ValueCounts.of(counted, policy, engine, names, rule) for rule in rules]
+    counts = [ViolatingValues.of(counted, policy, engine, names, rule) for rule in rules]
     removed = small.slice(0, 0)
     while True:
         tables = [counter.violating(policy, engine, removed) for counter in counts]
@@ -118,7 +118,7 @@ def _violating(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ValueCounts:
+class ViolatingValues:
     """The values of one sensitive column by class of a recoded table.
 
     A cell is a class together with one value of the sensitive column.
@@ -141,7 +141,7 @@ class ValueCounts:
     @classmethod
     def of(
         cls, recoded: Source, policy: Policy, engine: Engine, names: Sequence[str], rule: SensitiveRule
-    ) -> ValueCounts:
+    ) -> ViolatingValues:
         """Count every cell once: the rounds that follow look at these counts."""
         keys = [*names, rule.name]
         (cells,) = engine.count_sets(recoded, [tuple(keys)])

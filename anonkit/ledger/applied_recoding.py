@@ -19,7 +19,7 @@ from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.ledger_pointer import Pointer, ledger_beside
 from anonkit.ledger.packed_params import digest_of_packed, pack
 from anonkit.ledger.settling import data_path
-from anonkit.ledger.standing import Claim
+from anonkit.ledger.standing import PlannedSpending
 from anonkit.ledger.store import Ledger
 
 ADOPTED = "adopted"
@@ -95,7 +95,7 @@ class AppliedRecoding:
         if not self.adopt or ledger.holds(self.digest):
             return
         ledger.adopt(
-            Claim(
+            PlannedSpending(
                 dataset=self.dataset or self.place.stem,
                 method=str(self.params["method"]),
                 kind="k-anonymity",

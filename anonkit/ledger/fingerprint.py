@@ -285,7 +285,7 @@ class RowMarks:
         sums.append(spelled.sum(axis=0, dtype=np.int64))
         return np.concatenate(sums).astype(np.int64)
 
-    def _of_subsets(self, cells: Sequence[_Cells], n_rows: int) -> list[NDArray[np.int64]]:
+    def _of_subsets(self, cells: Sequence[_TaggedCells], n_rows: int) -> list[NDArray[np.int64]]:
         """Return the sums of the rows in each subset, a few rows at a time: what is added up stays near."""
         of_parts, sums = KeyedTags(self.key, "part of row"), [np.zeros(LANES + BINS, np.int64) for _ in self.subsets]
         for start in range(0, n_rows if self.subsets else 0, _ROWS_AT_ONCE):
@@ -312,14 +312,14 @@ class SpelledMarks:
         return np.concatenate([[batch.num_rows], spelled.sum(axis=0, dtype=np.int64)]).astype(np.int64)
 
 
-def cells_of(batch: pa.RecordBatch, names: Sequence[str], key: bytes) -> list[_Cells]:
+def cells_of(batch: pa.RecordBatch, names: Sequence[str], key: bytes) -> list[_TaggedCells]:
     """Return the tags of the cells of some columns."""
     of_cells = KeyedTags(key, "cell")
-    return [_Cells.of(batch.column(name), of_cells) for name in names]
+    return [_TaggedCells.of(batch.column(name), of_cells) for name in names]
 
 
 def named_sums(
-    cells: Sequence[_Cells], names: Sequence[str], key: bytes, n_rows: int
+    cells: Sequence[_TaggedCells], names: Sequence[str], key: bytes, n_rows: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64] | None]:
     """Return the sums of the rows' cells under the names of their columns, shape (n_rows, LANES).
 
@@ -338,7 +338,7 @@ def named_sums(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Cells:
+class _TaggedCells:
     """One column of a batch: the tags of its distinct cells, and the index of each row's tag."""
 
     tags: Tags
@@ -349,7 +349,7 @@ class _Cells:
     """Tags of the cells as they are spelled; None where all are spelled in their one form, as numbers always are."""
 
     @classmethod
-    def of(cls, array: pa.Array, tags: KeyedTags) -> _Cells:
+    def of(cls, array: pa.Array, tags: KeyedTags) -> _TaggedCells:
         encoded = array if isinstance(array, pa.DictionaryArray) else array.dictionary_encode()
         values, no_cell = encoded.dictionary, pa.nulls(1, pa.string())
         keys = pa.concat_arrays([cell_keys(values), no_cell])

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from anonkit.errors import ChoiceError, option
 from anonkit.ledger.packed_params import unpacked
-from anonkit.ledger.standing import Standing
+from anonkit.ledger.standing import DatasetState
 from anonkit.policy.declaration import Policy
 
 
-def refuse_other_target(standing: Standing, policy: Policy) -> None:
+def refuse_other_target(standing: DatasetState, policy: Policy) -> None:
     """Refuse a guessed target that is not that of the dataset's last k-anonymous release, which may have had none.
 
     Raises

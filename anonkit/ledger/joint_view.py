@@ -128,7 +128,7 @@ def _fewest(rows: Source, joint: JointClasses, key: str, k: int, engine: Engine)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Shown:
+class ReleasedView:
     """The released view of a row: its class, or nothing where the row is not in the release."""
 
     recoding: RowRecoding
@@ -156,7 +156,7 @@ class Shown:
 class JointClasses:
     """Maps rows to what several releases show of them together; rows that are in none are left out."""
 
-    shown: tuple[Shown, ...]
+    shown: tuple[ReleasedView, ...]
     unit: str | None
     """Unit column."""
     candidates: tuple[tuple[str, ...], ...] = ()
@@ -199,7 +199,7 @@ class JointClasses:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema).filter(pa.array(present))
 
 
-def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: Collection[str] = ()) -> Shown:
+def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: Collection[str] = ()) -> ReleasedView:
     """Return what one release shows of the rows of a table.
 
     Parameters
@@ -236,7 +236,7 @@ def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: 
         for column in params["columns"]
         if column["name"] in known and column["role"] in ("target", "sensitive", "insensitive")
     ]
-    return Shown(
+    return ReleasedView(
         recoding=recoding,
         types=recoding.types(table.schema),
         needed=needed,

@@ -19,7 +19,7 @@ from anonkit.ledger.neighbour_totals import adjacency_words, neighbours_named
 from anonkit.ledger.packed_params import digest_of_packed
 from anonkit.ledger.people_marks import PeopleMarks
 from anonkit.ledger.recognition import Known, Marks, marks_from
-from anonkit.ledger.standing import COUNTED, NO_LIMIT, Allowance, Claim, Entry, Standing, State
+from anonkit.ledger.standing import COUNTED, NO_LIMIT, Allowance, DatasetState, Entry, PlannedSpending, ReleaseState
 from anonkit.promises.neighbouring_tables import Neighbours
 
 
@@ -36,7 +36,7 @@ def _legible() -> Iterator[None]:
 
 
 @_legible()
-def standing_in(connection: Connection, dataset: str) -> Standing:
+def standing_in(connection: Connection, dataset: str) -> DatasetState:
     """Return the totals and entries of a dataset.
 
     Raises
@@ -50,7 +50,7 @@ def standing_in(connection: Connection, dataset: str) -> Standing:
     holds = NO_LIMIT
     if row is not None:
         holds = Allowance(epsilon=_number(row[0]), delta=_number(row[1]), neighbours=_neighbours(*row[2:]))
-    return Standing(dataset=dataset, allowance=holds, entries=entries_in(connection, "dataset = ?", dataset))
+    return DatasetState(dataset=dataset, allowance=holds, entries=entries_in(connection, "dataset = ?", dataset))
 
 
 @_legible()
@@ -67,7 +67,7 @@ def entries_in(connection: Connection, where: str, *values: object) -> list[Entr
         Entry(
             number=row[0],
             dataset=row[1],
-            state=State(row[2]),
+            state=ReleaseState(row[2]),
             method=row[3],
             kind=row[4],
             epsilon=_number(row[5]),
@@ -148,7 +148,7 @@ def digest_in(connection: Connection, number: int) -> str | None:
     return hashlib.blake2b("\0".join(row).encode(), digest_size=16, person=b"release seen").hexdigest()
 
 
-def insert_reserved(connection: Connection, claim: Claim, holds: Allowance) -> int:
+def insert_reserved(connection: Connection, claim: PlannedSpending, holds: Allowance) -> int:
     """Write a release that is reserved, the marks of its table and what its dataset may spend; return its number."""
     connection.execute("INSERT INTO dataset (name) VALUES (?) ON CONFLICT DO NOTHING", (claim.dataset,))
     connection.execute(
@@ -162,7 +162,7 @@ def insert_reserved(connection: Connection, claim: Claim, holds: Allowance) -> i
         "unit, people, cap) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             claim.dataset,
-            State.RESERVED.value,
+            ReleaseState.RESERVED.value,
             claim.method,
             claim.kind,
             _text(claim.epsilon),
@@ -202,17 +202,17 @@ def insert_charged(connection: Connection, number: int) -> int:
         "INSERT INTO release (dataset, state, method, kind, epsilon, delta, k, redrawn, created, process, n_rows, "
         "sketch, form, neighbours, unit, people, cap) SELECT dataset, ?, method, kind, epsilon, delta, k, 0, created, "
         "process, n_rows, sketch, form, neighbours, unit, people, cap FROM release WHERE id = ?",
-        (State.COMMITTED.value, number),
+        (ReleaseState.COMMITTED.value, number),
     )
     return _last(connection)
 
 
-def set_state(connection: Connection, number: int, state: State) -> None:
+def set_state(connection: Connection, number: int, state: ReleaseState) -> None:
     """Write in which state a release is."""
     connection.execute("UPDATE release SET state = ? WHERE id = ?", (state.value, number))
 
 
-def _remember(connection: Connection, claim: Claim) -> None:
+def _remember(connection: Connection, claim: PlannedSpending) -> None:
     known = [marks for dataset, marks in marks_in(connection) if dataset == claim.dataset]
     if not any(claim.fingerprint.is_same_as(digest) for digest in known):
         connection.execute(
@@ -221,7 +221,7 @@ def _remember(connection: Connection, claim: Claim) -> None:
         )
 
 
-def _remember_people(connection: Connection, claim: Claim, number: int) -> None:
+def _remember_people(connection: Connection, claim: PlannedSpending, number: int) -> None:
     """Write the people of a release; those of the same table are kept once."""
     for marks in claim.remembered:
         raw = marks.to_bytes()

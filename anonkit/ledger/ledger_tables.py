@@ -70,7 +70,7 @@ def from_fourth(**spelling: str) -> Iterator[str]:
     return (statement.format(**spelling) for statement in _FROM_FOURTH)
 
 
-class Rows(Protocol):
+class StatementRows(Protocol):
     """The result of a statement."""
 
     @property
@@ -87,7 +87,7 @@ class Rows(Protocol):
 class Connection(Protocol):
     """Takes statements, inside one transaction."""
 
-    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Rows:
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> StatementRows:
         """Carry out a statement."""
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from anonkit.errors import BudgetError, option
 from anonkit.ledger.neighbour_totals import BookedLoss, total, totals
-from anonkit.ledger.standing import Allowance, Cost, Standing
+from anonkit.ledger.standing import Allowance, Cost, DatasetState
 from anonkit.promises.cautious_figures import allowance_words, loss_words
 from anonkit.promises.neighbouring_tables import Neighbours
 
@@ -18,7 +18,7 @@ _NO_BOUND = (
 )
 
 
-def refuse_overspent(standing: Standing, cost: Cost, declared: Allowance) -> None:
+def refuse_overspent(standing: DatasetState, cost: Cost, declared: Allowance) -> None:
     """Refuse a release beyond the budget of its dataset; a promise without a loss spends none.
 
     Parameters
@@ -94,14 +94,14 @@ _SAME_WHOSE = (
 )
 
 
-def _after(standing: Standing, loss: BookedLoss, kind: Neighbours) -> tuple[float, float]:
+def _after(standing: DatasetState, loss: BookedLoss, kind: Neighbours) -> tuple[float, float]:
     """Return what all releases cost with this one, for a kind of neighbours."""
     spent = replace(standing, allowance=replace(standing.allowance, neighbours=kind))
     epsilon, delta = (loss.epsilon, loss.delta) if loss.neighbours is None else loss.of(kind)
     return total([spent.epsilon, epsilon]), total([spent.delta, delta])
 
 
-def _refuse_beyond(standing: Standing, loss: BookedLoss, kind: Neighbours, declared: Allowance) -> None:
+def _refuse_beyond(standing: DatasetState, loss: BookedLoss, kind: Neighbours, declared: Allowance) -> None:
     after, uncovered = _after(standing, loss, kind)
     if math.isinf(after):
         raise BudgetError(
@@ -125,7 +125,7 @@ def _refuse_beyond(standing: Standing, loss: BookedLoss, kind: Neighbours, decla
         )
 
 
-def _who_is_unbounded(standing: Standing, loss: BookedLoss, kind: Neighbours) -> str:
+def _who_is_unbounded(standing: DatasetState, loss: BookedLoss, kind: Neighbours) -> str:
     if loss.neighbours is not None and math.isinf(loss.of(kind)[0]):
         return "this release has"
     first = next(one.number for one in standing.counted if one.loss is not None and _is_unbounded(one.loss, kind))
@@ -147,7 +147,7 @@ def _more(left: float | None, name: str, budget: float, declared: float | None) 
     return f"{hint}: the policy's {allowance_words(declared)} does not raise it"
 
 
-def _second_draw(standing: Standing, number: int, after: float) -> tuple[str, str]:
+def _second_draw(standing: DatasetState, number: int, after: float) -> tuple[str, str]:
     message = (
         f"the rows of dataset {standing.dataset!r} were randomized before (release {number}): a second draw with fresh "
         "noise lets an attacker average the noise away"

@@ -23,7 +23,7 @@ from time import monotonic, sleep
 from anonkit.bundle.release_place import Place
 from anonkit.ledger.fingerprint import Fingerprint, SpelledRows
 from anonkit.ledger.settling import PlaceTakenError, at_work, data_path, is_in_place
-from anonkit.ledger.standing import Entry, State
+from anonkit.ledger.standing import Entry, ReleaseState
 from anonkit.ledger.store import Ledger
 
 _DIGEST = 16
@@ -193,7 +193,7 @@ class Earlier:
         return self.spelled(self.key)
 
 
-_WITH_FILES = (State.PUBLISHING, State.COMMITTED)
+_WITH_FILES = (ReleaseState.PUBLISHING, ReleaseState.COMMITTED)
 
 
 def _entries(ledger: Ledger) -> list[Entry]:

@@ -25,7 +25,7 @@ from anonkit.errors import LedgerError, MissingDependencyError, ParameterError
 from anonkit.ledger.last_seen import last_seen, remember_seen
 from anonkit.ledger.ledger_lines import digest_older_params
 from anonkit.ledger.ledger_place import LedgerPlace
-from anonkit.ledger.ledger_tables import FROM_THIRD, TABLES, VERSION, Connection, Rows, from_fourth, tables
+from anonkit.ledger.ledger_tables import FROM_THIRD, TABLES, VERSION, Connection, StatementRows, from_fourth, tables
 from anonkit.ledger.private_key import keep_key, key_of, private_folder, sign_of
 from anonkit.redaction import HIDDEN, redacted
 
@@ -79,9 +79,9 @@ class _Session:
         """False in a child of the process that opened it, and after the connection was lost."""
         return self.process == os.getpid() and not self.connection.closed
 
-    def execute(self, statement: str, values: Sequence[Any] = (), /) -> Rows:
+    def execute(self, statement: str, values: Sequence[Any] = (), /) -> StatementRows:
         """Carry out a statement of the ledger's rules; see `anonkit.ledger.ledger_tables.Connection`."""
-        found: Rows = self.connection.execute(statement.replace("?", "%s"), values)
+        found: StatementRows = self.connection.execute(statement.replace("?", "%s"), values)
         return found
 
     def roll_back(self) -> None:

@@ -23,10 +23,10 @@ from anonkit.bundle.liveness import Process
 from anonkit.bundle.release_names import DATA
 from anonkit.bundle.release_place import Place
 from anonkit.errors import AnonkitError, LedgerError, ReleaseFormatError
-from anonkit.ledger.standing import Entry, State
+from anonkit.ledger.standing import Entry, ReleaseState
 from anonkit.redaction import is_address
 
-_OPEN = (State.RESERVED, State.PUBLISHING)
+_OPEN = (ReleaseState.RESERVED, ReleaseState.PUBLISHING)
 _PATIENCE = timedelta(minutes=2)
 """For how long a release of another machine is believed to be at work: whether it lives cannot be seen from here."""
 
@@ -79,7 +79,7 @@ def refuse_taken(output: str | None, entries: Iterable[Entry]) -> None:
         )
 
 
-def settled(entry: Entry, *, ended_here: bool = False) -> State:
+def settled(entry: Entry, *, ended_here: bool = False) -> ReleaseState:
     """Return the state of a release on which its process works no more; files that it left halfway are settled too.
 
     Parameters
@@ -90,19 +90,19 @@ def settled(entry: Entry, *, ended_here: bool = False) -> State:
         they may have been there.
     """
     staged = None if entry.staging is None else Path(entry.staging)
-    if entry.state is State.RESERVED:
+    if entry.state is ReleaseState.RESERVED:
         # `publishing` is durable before the first file is put in place; but what was prepared is a whole release
-        return State.ROLLED_BACK if staged is None or cleared(staged) else entry.state
-    if entry.state is not State.PUBLISHING or entry.output is None or entry.data_sha256 is None:
+        return ReleaseState.ROLLED_BACK if staged is None or cleared(staged) else entry.state
+    if entry.state is not ReleaseState.PUBLISHING or entry.output is None or entry.data_sha256 is None:
         return entry.state
     if is_address(entry.output):
         # files on their way into a store may have been seen there before their descriptor: they count in any case
-        return State.COMMITTED if ended_here or _is_in_store(entry.output, entry.data_sha256) else entry.state
+        return ReleaseState.COMMITTED if ended_here or _is_in_store(entry.output, entry.data_sha256) else entry.state
     data = _whereabouts(Path(entry.output), entry.data_sha256, staged)
     if data is _Data.IN_PLACE:
-        return State.COMMITTED
+        return ReleaseState.COMMITTED
     never = data is _Data.ASIDE or (data is _Data.ELSEWHERE and ended_here)
-    return State.ROLLED_BACK if never else entry.state
+    return ReleaseState.ROLLED_BACK if never else entry.state
 
 
 class _Data(Enum):

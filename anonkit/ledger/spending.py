@@ -32,7 +32,7 @@ from anonkit.ledger.repeated_requests import (
 )
 from anonkit.ledger.settling import PlaceTakenError, data_path, is_in_place
 from anonkit.ledger.source_rows import SourceRows
-from anonkit.ledger.standing import Claim, Cost, Entry, Standing
+from anonkit.ledger.standing import Cost, DatasetState, Entry, PlannedSpending
 from anonkit.ledger.store import Ledger
 from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.promises.guarantee import Check, Guarantee, loss_json
@@ -176,7 +176,7 @@ class Spending:
         """
         if not self._is_booked:
             if self._account.place is not None:
-                self._refuse_overspent(self._with_allowance(Standing(dataset="", entries=())))
+                self._refuse_overspent(self._with_allowance(DatasetState(dataset="", entries=())))
             return
         ledger = self._ledger()
         known = self._standing(ledger, self._recognised(ledger).dataset)
@@ -333,10 +333,10 @@ class Spending:
     def _named_by(self, sighting: Sighting, known: Sequence[tuple[str, Known]], taken: Sequence[str]) -> Recognition:
         return recognised(sighting, known, taken, named=self._named, fallback=self._name)
 
-    def _standing(self, ledger: Ledger, dataset: str) -> Standing:
+    def _standing(self, ledger: Ledger, dataset: str) -> DatasetState:
         return self._with_allowance(ledger.standing(dataset))
 
-    def _with_allowance(self, standing: Standing) -> Standing:
+    def _with_allowance(self, standing: DatasetState) -> DatasetState:
         return standing.allowing(self._account.given, self._account.declared, self._cost)
 
     @property
@@ -357,9 +357,11 @@ class Spending:
         """Promise to compare with earlier classes of the dataset; None where a loss bounds the disclosure."""
         return self._promise.counted_classes if self._promise.loss() is None else None
 
-    def _claim(self, sighting: Sighting, method: str, params: Mapping[str, Any], place: Place | None) -> Claim:
+    def _claim(
+        self, sighting: Sighting, method: str, params: Mapping[str, Any], place: Place | None
+    ) -> PlannedSpending:
         classes, packed, displaced = self._classes, pack(params), self._account.displaced
-        return Claim(
+        return PlannedSpending(
             dataset=self._named or self._name,
             method=method,
             kind=self._promise.kind,
@@ -373,7 +375,7 @@ class Spending:
             remark=None if displaced is None else f"new ledger, instead of {displaced.place}",
         )
 
-    def _refuse_overspent(self, standing: Standing) -> None:
+    def _refuse_overspent(self, standing: DatasetState) -> None:
         disjoint = self._account.disjoint_from
         if disjoint is not None and tuple(entry.number for entry in standing.counted) != disjoint:
             raise LedgerError(
@@ -429,7 +431,7 @@ class Spending:
         }
         return replace(position, public=public, notes=(), checks=(), owner={**position.owner, "ledger": private})
 
-    def _position(self, number: int | None, standing: Standing, params: Mapping[str, Any]) -> Position:
+    def _position(self, number: int | None, standing: DatasetState, params: Mapping[str, Any]) -> Position:
         notes: list[str] = []
         earlier = [entry for entry in standing.counted if number is None or entry.number < number]
         public: dict[str, Any] = {"release_of_dataset": len(earlier) + 1}

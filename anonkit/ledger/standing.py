@@ -15,7 +15,7 @@ from anonkit.ledger.recognition import Marks
 from anonkit.promises.neighbouring_tables import Neighbours
 
 
-class State(StrEnum):
+class ReleaseState(StrEnum):
     """The progress of a release."""
 
     RESERVED = "reserved"
@@ -30,7 +30,7 @@ class State(StrEnum):
     """The owner declares that a k-anonymous release was never handed out."""
 
 
-COUNTED = (State.RESERVED, State.PUBLISHING, State.COMMITTED)
+COUNTED = (ReleaseState.RESERVED, ReleaseState.PUBLISHING, ReleaseState.COMMITTED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class Cost:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim(Cost):
+class PlannedSpending(Cost):
     """The planned spending of a release."""
 
     dataset: str
@@ -91,11 +91,11 @@ class Claim(Cost):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry(Claim):
+class Entry(PlannedSpending):
     """A release in the ledger."""
 
     number: int
-    state: State
+    state: ReleaseState
     created: str
     data_sha256: str | None = None
     """Of the data file, once the files were about to be put in place; None before, and for a release in memory."""
@@ -130,7 +130,7 @@ NO_LIMIT = Allowance()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class DatasetState:
     """The state of a dataset: its releases, losses and limit."""
 
     dataset: str
@@ -188,7 +188,7 @@ class Standing:
         """The same of δ; None without a budget of δ."""
         return _left(self.budget_delta, self.delta)
 
-    def allowing(self, given: Allowance, declared: Allowance, cost: Cost) -> Standing:
+    def allowing(self, given: Allowance, declared: Allowance, cost: Cost) -> DatasetState:
         """Return the state of the dataset with the limit of a new release, which is given or declared for it.
 
         A budget that is given gets its neighbours when it is given: those that it names, else the usual ones.

@@ -36,7 +36,7 @@ from anonkit.ledger.people_marks import PeopleMarks
 from anonkit.ledger.private_key import key_of, key_place, missing_key, sign_of, wrong_key
 from anonkit.ledger.recognition import Known
 from anonkit.ledger.settling import refuse_taken, settled
-from anonkit.ledger.standing import NO_LIMIT, Allowance, Claim, Entry, Standing, State
+from anonkit.ledger.standing import NO_LIMIT, Allowance, DatasetState, Entry, PlannedSpending, ReleaseState
 
 NAME = ".anonkit-ledger.sqlite"
 """Of a ledger beside releases."""
@@ -149,29 +149,29 @@ class Ledger:
             known = digest_in(connection, seen[0])
         return None if known == seen[1] else forgotten(str(self.place), self._backend.key_file, seen[0])
 
-    def datasets(self) -> list[Standing]:
+    def datasets(self) -> list[DatasetState]:
         """Return the state of every dataset, by name, after settling what dead processes left."""
         with self._backend.transaction() as connection:
             if self._backend.may_write(connection):
                 self._settle_all(connection)
             return [standing_in(connection, name) for name in names_in(connection)]
 
-    def standing(self, dataset: str) -> Standing:
+    def standing(self, dataset: str) -> DatasetState:
         """Return the state of one dataset."""
         return next((standing for standing in self.datasets() if standing.dataset == dataset), _unknown(dataset))
 
     def holds(self, params_digest: bytes) -> bool:
         """Return whether a release is known whose params have this digest (`packed_params`)."""
         with self._backend.transaction() as connection:
-            never = State.ROLLED_BACK.value
+            never = ReleaseState.ROLLED_BACK.value
             return bool(entries_in(connection, "params_digest = ? AND state <> ?", params_digest, never))
 
-    def adopt(self, claim: Claim) -> int:
+    def adopt(self, claim: PlannedSpending) -> int:
         """Book a release that was handed out before, without a budget or a place to be taken; return its number."""
         with self._backend.transaction() as connection:
             holds = standing_in(connection, claim.dataset).allowance
             number = insert_reserved(connection, claim, holds)
-            set_state(connection, number, State.COMMITTED)
+            set_state(connection, number, ReleaseState.COMMITTED)
             digest = digest_in(connection, number)
         if digest is not None:
             self._backend.remember(number, digest)
@@ -202,8 +202,8 @@ class Ledger:
 
     def reserve(
         self,
-        claim: Claim,
-        check: Callable[[Standing], None],
+        claim: PlannedSpending,
+        check: Callable[[DatasetState], None],
         *,
         budget: Allowance = NO_LIMIT,
         declared: Allowance = NO_LIMIT,
@@ -237,7 +237,9 @@ class Ledger:
             self._settle_all(connection)
             if naming is not None:
                 claim = replace(claim, dataset=naming(known_in(connection), names_in(connection)))
-            open_ones = entries_in(connection, "state IN (?, ?)", State.RESERVED.value, State.PUBLISHING.value)
+            open_ones = entries_in(
+                connection, "state IN (?, ?)", ReleaseState.RESERVED.value, ReleaseState.PUBLISHING.value
+            )
             # checkouts on other machines often have one path: that of another dataset is not this place
             refuse_taken(claim.output, [entry for entry in open_ones if _may_share_files(entry, claim)])
             # read under the lock: two releases at once cannot both fit into the rest of one budget
@@ -269,7 +271,7 @@ class Ledger:
         with self._backend.transaction() as connection:
             changed = connection.execute(
                 "UPDATE release SET state = ?, data_sha256 = ?, request = ? WHERE id = ? AND state = ?",
-                (State.PUBLISHING.value, data_sha256, request, number, State.RESERVED.value),
+                (ReleaseState.PUBLISHING.value, data_sha256, request, number, ReleaseState.RESERVED.value),
             )
             if changed.rowcount != 1:
                 raise LedgerError(
@@ -286,10 +288,10 @@ class Ledger:
             The ledger cannot be written. The release is in place, and counts.
         """
         try:
-            self._set(number, State.COMMITTED)
+            self._set(number, ReleaseState.COMMITTED)
         except LedgerError:
             try:
-                self._set(number, State.COMMITTED)
+                self._set(number, ReleaseState.COMMITTED)
             except LedgerError as error:
                 self._untold[number] = _Ended.IN_PLACE
                 raise LedgerError(
@@ -345,9 +347,9 @@ class Ledger:
                 raise LedgerError(f"the ledger has no release {number} that counts", "anonkit ledger lists them")
             if entries[0].epsilon is not None:
                 raise LedgerError(f"release {number} has spent epsilon, which cannot be taken back")
-            set_state(connection, number, State.WITHDRAWN)
+            set_state(connection, number, ReleaseState.WITHDRAWN)
 
-    def settle(self) -> list[tuple[Entry, State]]:
+    def settle(self) -> list[tuple[Entry, ReleaseState]]:
         """Take the owner's word that no other machine is at work, and that its folders are those seen from here.
 
         A container has another name each time: nobody else can say that one has ended.
@@ -360,12 +362,14 @@ class Ledger:
         with self._backend.transaction() as connection:
             self._settle_all(connection)
             found = []
-            for entry in entries_in(connection, "state IN (?, ?)", State.RESERVED.value, State.PUBLISHING.value):
+            for entry in entries_in(
+                connection, "state IN (?, ?)", ReleaseState.RESERVED.value, ReleaseState.PUBLISHING.value
+            ):
                 is_here = Process.from_text(entry.process).is_on_this_machine
                 found.append((entry, entry.state if is_here else _settle(connection, entry)))
             return found
 
-    def _set(self, number: int, state: State) -> None:
+    def _set(self, number: int, state: ReleaseState) -> None:
         with self._backend.transaction() as connection:
             set_state(connection, number, state)
 
@@ -374,13 +378,13 @@ class Ledger:
     def _settle_all(self, connection: Connection) -> None:
         rows = connection.execute(
             "SELECT id, state, process FROM release WHERE state IN (?, ?)",
-            (State.RESERVED.value, State.PUBLISHING.value),
+            (ReleaseState.RESERVED.value, ReleaseState.PUBLISHING.value),
         )
         for number, state, process in list(rows):
             if number in self._untold:
                 _end(connection, number, self._untold[number])
             # files are looked for where the process ran, and nowhere else
-            elif self._backend.is_abandoned(connection, number, process, has_files=state != State.RESERVED):
+            elif self._backend.is_abandoned(connection, number, process, has_files=state != ReleaseState.RESERVED):
                 (entry,) = entries_in(connection, "id = ?", number)
                 # a session that is lost says nothing of the process, nor of what it prepares
                 if entry.staging is None or Process.from_text(process).is_surely_dead():
@@ -395,16 +399,16 @@ def _opened(place: LedgerPlace, *, create: bool) -> Backend:
     return ServerStore(place, create=create)
 
 
-def _unknown(dataset: str) -> Standing:
-    return Standing(dataset=dataset, entries=())
+def _unknown(dataset: str) -> DatasetState:
+    return DatasetState(dataset=dataset, entries=())
 
 
-def _may_share_files(entry: Entry, claim: Claim) -> bool:
+def _may_share_files(entry: Entry, claim: PlannedSpending) -> bool:
     """Return whether one path of both may be one place: on this machine, or for the same dataset on a shared disk."""
     return entry.dataset == claim.dataset or Process.from_text(entry.process).is_on_this_machine
 
 
-def _settle(connection: Connection, entry: Entry, *, ended_here: bool = False) -> State:
+def _settle(connection: Connection, entry: Entry, *, ended_here: bool = False) -> ReleaseState:
     """Commit, roll back or leave a release on which its process works no more; return what became of it."""
     state = settled(entry, ended_here=ended_here)
     set_state(connection, entry.number, state)
@@ -419,8 +423,8 @@ def _end(connection: Connection, number: int, ended: _Ended) -> int:
     reserved.
     """
     (entry,) = entries_in(connection, "id = ?", number)
-    was_open = entry.state in (State.RESERVED, State.PUBLISHING)
+    was_open = entry.state in (ReleaseState.RESERVED, ReleaseState.PUBLISHING)
     state = _settle(connection, entry, ended_here=ended is not _Ended.IN_PLACE)
-    if ended is not _Ended.FAILED_CHARGED or not was_open or state is not State.ROLLED_BACK:
+    if ended is not _Ended.FAILED_CHARGED or not was_open or state is not ReleaseState.ROLLED_BACK:
         return number
     return insert_charged(connection, number)

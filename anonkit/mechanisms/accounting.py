@@ -85,7 +85,7 @@ def rate_within(units: int, sensitivity: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draw:
+class AccountedDraw:
     """One kind of draw on the path of a row: the line of an account."""
 
     purpose: str
@@ -166,7 +166,7 @@ class Accounting:
     replaced row (one goes, one comes), loses the epsilon of a row for each of them.
     """
 
-    draws: tuple[Draw, ...]
+    draws: tuple[AccountedDraw, ...]
     bootstrap: Bootstrap | None = None
     rows_per_unit: int = 1
     """Most rows of one unit that are used."""
@@ -201,7 +201,7 @@ class Accounting:
 
 
 def most_expensive_path(draws: Sequence[tuple[int | None, bool, int]]) -> int:
-    """Return the largest sum over the paths of (level, ends_path, units): see `Draw`."""
+    """Return the largest sum over the paths of (level, ends_path, units): see `AccountedDraw`."""
     everywhere = sum(units for level, _, units in draws if level is None)
     inner = [(level, units) for level, ends, units in draws if level is not None and not ends]
     ends: dict[int, int] = {}

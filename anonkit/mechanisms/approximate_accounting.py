@@ -16,7 +16,7 @@ from typing import Any
 
 from anonkit.domains.found_domains import FindingLine
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.accounting import EXPONENTIAL, Draw, rounded_up, shares
+from anonkit.mechanisms.accounting import EXPONENTIAL, AccountedDraw, rounded_up, shares
 from anonkit.mechanisms.concentrated_loss import changed_squared, rho_units_within
 from anonkit.mechanisms.discrete_gaussian import LEAST_RATE, RATE_LIMIT
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE, changed_rows
@@ -129,7 +129,7 @@ class ApproximateAccounting:
     """Claimed, for the unit of privacy."""
     delta: float
     """Claimed, for the unit of privacy."""
-    draws: tuple[Draw | GaussianDraw | ConcentratedChoice, ...]
+    draws: tuple[AccountedDraw | GaussianDraw | ConcentratedChoice, ...]
     found: tuple[FindingLine, ...] = ()
     """Draws that looked for domains."""
     rows_per_unit: int = 1

@@ -18,7 +18,7 @@ from anonkit.domains.array_types import BoolArray, FloatArray
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.code_randomizers import KaryRandomizer, row_blocks
 from anonkit.mechanisms.normal_quantile import normal_quantile
-from anonkit.published.channels.transformed_response import Draw, TransformedResponse
+from anonkit.published.channels.transformed_response import ContinuousDraw, TransformedResponse
 from anonkit.randomness import keyed_words
 
 _WORD_BITS = 64
@@ -119,7 +119,7 @@ class NumberRandomizer:
         return spread
 
 
-def drawn(draw: Draw, words: NDArray[np.uint64]) -> FloatArray:
+def drawn(draw: ContinuousDraw, words: NDArray[np.uint64]) -> FloatArray:
     """Turn uniform 64-bit words into draws from a distribution, one each."""
     if draw.variance == 0:
         return np.full(words.shape, draw.mean)

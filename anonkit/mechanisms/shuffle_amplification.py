@@ -52,7 +52,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answers:
+class ResponseRatios:
     """The ratios of the answers of a channel with finitely many answers, as the bound needs them.
 
     Raises
@@ -71,7 +71,7 @@ class Answers:
             raise ParameterError("a channel has a ratio of at least 1 and a blanket of at least 1 / ratio, at most 1")
 
     @classmethod
-    def of(cls, weights: Sequence[Sequence[int]]) -> Answers:
+    def of(cls, weights: Sequence[Sequence[int]]) -> ResponseRatios:
         """Read a response matrix, in words.
 
         Raises
@@ -99,7 +99,7 @@ class RowAnswers:
     """Probability of each pair, shape (n_kinds,); sums to 1."""
 
     @classmethod
-    def every(cls, channels: Sequence[Answers]) -> RowAnswers:
+    def every(cls, channels: Sequence[ResponseRatios]) -> RowAnswers:
         """Return a row that answers through every channel, each time with its own randomness."""
         log_u, log_v, chance = np.zeros(1), np.zeros(1), np.ones(1)
         for channel in channels:
@@ -116,7 +116,7 @@ class RowAnswers:
         )
 
     @classmethod
-    def one_of(cls, channels: Sequence[Answers], shares: Sequence[Fraction]) -> RowAnswers:
+    def one_of(cls, channels: Sequence[ResponseRatios], shares: Sequence[Fraction]) -> RowAnswers:
         """Return a row that answers through one channel, drawn with these shares without a look at the data."""
         blanket = sum((share * answers.blanket for share, answers in zip(shares, channels, strict=True)), Fraction(0))
         corners = [_corners(channel) for channel in channels]
@@ -227,7 +227,7 @@ def _log(ratio: Fraction) -> float:
     return math.nextafter(math.log(ratio), math.inf) if ratio > 1 else 0.0
 
 
-def _corners(channel: Answers) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _corners(channel: ResponseRatios) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the worst law of (ln u, ln v) for one channel: at the ends 1 and p only, and never large together."""
     loss = _log(channel.ratio)
     if loss == 0:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from anonkit.dp_trees.release.tree_families import FriedmanSchusterTree, PrunedTree, slack_of
 from anonkit.dp_trees.scores import SCORES
-from anonkit.dp_trees.split_selection import CutThenAttribute, Selection
+from anonkit.dp_trees.split_selection import CutThenAttribute, SplitSelection
 from anonkit.published.tree_attributes import TreeSchema
 
 
@@ -38,7 +38,7 @@ class DiffPC45(FriedmanSchusterTree, PrunedTree):
         """Return one draw of each level."""
         return [Fraction(1, 2 + _numbers(schema))] * self.depth + [Fraction(1, 2)]
 
-    def selection(self) -> Selection:
+    def selection(self) -> SplitSelection:
         """Return the choice of cuts, then of the attribute."""
         score = SCORES[self.score]
         return CutThenAttribute(score=score, slack=slack_of(score, self.rate))

@@ -9,7 +9,7 @@ from typing import ClassVar
 from anonkit.dp_trees.release.declared_schema import bins_parameter
 from anonkit.dp_trees.release.tree_families import FriedmanSchusterTree, slack_of
 from anonkit.dp_trees.scores import SCORES
-from anonkit.dp_trees.split_selection import JointSelection, Selection
+from anonkit.dp_trees.split_selection import JointSelection, SplitSelection
 from anonkit.published.tree_attributes import Split
 
 
@@ -33,7 +33,7 @@ class DiffPID3(FriedmanSchusterTree):
 
     bins: int = bins_parameter(8)
 
-    def selection(self) -> Selection:
+    def selection(self) -> SplitSelection:
         """Return the exponential mechanism on attributes."""
         score = SCORES[self.score]
         return JointSelection(score=score, mechanism="exponential", slack=slack_of(score, self.rate))

@@ -19,8 +19,8 @@ from anonkit.dp_trees.release.tree_families import (
     vote_parameter,
 )
 from anonkit.dp_trees.scores import SCORES
-from anonkit.dp_trees.split_selection import CutThenAttribute, Selection
-from anonkit.dp_trees.tree_rows import ROWS, Rows
+from anonkit.dp_trees.split_selection import CutThenAttribute, SplitSelection
+from anonkit.dp_trees.tree_rows import ROWS, TreeRows
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.published.tree_attributes import Split
 from anonkit.published.tree_model import VOTES
@@ -101,11 +101,11 @@ class DiffPRFs(ScoredTree):
         """True: a random forest."""
         return True
 
-    def drawn_rows(self) -> Rows:
+    def drawn_rows(self) -> TreeRows:
         """Return which rows each tree sees."""
         return ROWS[self.rows](trees=self.trees)
 
-    def selection(self) -> Selection:
+    def selection(self) -> SplitSelection:
         """Return the choice of cuts, then of the attribute."""
         score = SCORES[self.score]
         return CutThenAttribute(score=score, slack=slack_of(score, self.rate))

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from anonkit.domains.number_bins import NumberBins
-from anonkit.dp_trees.marginals.column_layout import Layout
+from anonkit.dp_trees.marginals.column_layout import ColumnLayout
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn
 from anonkit.dp_trees.marginals.marginal_rule import MOST_SPLIT_CLASSES, ROWS_SHARE
 from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
@@ -25,7 +25,7 @@ from anonkit.dp_trees.release.delta_method import DeltaMethod
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
 from anonkit.dp_trees.release.ruled_rows import RuledRows, check_rules
 from anonkit.dp_trees.release.synthesized import column_entries, expense
-from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within
+from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, rate_within
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, ConcentratedChoice, GaussianDraw
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_integer, parameter
@@ -41,7 +41,7 @@ from anonkit.published.tree_attributes import Attribute, Split
 from anonkit.randomness import Randomness
 
 _MOST_ROWS = 1 << 36
-PlannedDraw = Draw | GaussianDraw | ConcentratedChoice
+PlannedDraw = AccountedDraw | GaussianDraw | ConcentratedChoice
 """A line of the account: paid in epsilon, or in rho."""
 
 
@@ -93,12 +93,12 @@ class DPMarginals(DeltaMethod):
         check_integer("bins", self.bins, 2, 1024)
 
     @property
-    def _counting(self) -> Draw | None:
+    def _counting(self) -> AccountedDraw | None:
         """The draw of the number of rows, where it is not public."""
         if self.n_rows:
             return None
         rate = rate_within(int(self._row_units * ROWS_SHARE), 1)
-        return Draw(purpose="number of rows", mechanism=LAPLACE, rate=rate, sensitivity=1)
+        return AccountedDraw(purpose="number of rows", mechanism=LAPLACE, rate=rate, sensitivity=1)
 
     @property
     def keeps_rules(self) -> bool:
@@ -146,12 +146,12 @@ class DPMarginals(DeltaMethod):
     def _assumed_rows(self) -> tuple[str, ...]:
         return (f"That there are about {self.n_rows:,} rows is public knowledge.",) if self.n_rows else ()
 
-    def finest_view(self, policy: Policy) -> Layout:
+    def finest_view(self, policy: Policy) -> ColumnLayout:
         """Return the view in which rows are counted: split by the target, where it has few classes."""
         schema = self.schema(policy)
         splits = schema.classes is not None and not isinstance(schema.classes, NumberBins)
-        split = Layout(schema=schema, anchored=splits and 2 <= schema.n_classes <= MOST_SPLIT_CLASSES)
-        return split if can_hold(split) else Layout(schema=schema, anchored=False)
+        split = ColumnLayout(schema=schema, anchored=splits and 2 <= schema.n_classes <= MOST_SPLIT_CLASSES)
+        return split if can_hold(split) else ColumnLayout(schema=schema, anchored=False)
 
     def release(
         self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress = no_progress
@@ -190,13 +190,13 @@ class DPMarginals(DeltaMethod):
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
         )
-        layout = Layout(schema=self.schema(policy), anchored=False)
+        layout = ColumnLayout(schema=self.schema(policy), anchored=False)
         pays = bool(self.delta) and delta_may_pay(layout, candidate_pairs(layout), whole)
         return replace(whole, delta=whole.delta if pays else Fraction(0)).after(spent)
 
     def accounting(self, draws: Sequence[PlannedDraw]) -> Accounting | ApproximateAccounting:
         """Return the account of the draws: in epsilon and delta where one of them has Gaussian noise."""
-        pure = [draw for draw in draws if isinstance(draw, Draw)]
+        pure = [draw for draw in draws if isinstance(draw, AccountedDraw)]
         if len(pure) == len(draws):
             return Accounting(draws=tuple(pure), rows_per_unit=self.rows_per_unit, adjacency=self.neighbours)
         return ApproximateAccounting(

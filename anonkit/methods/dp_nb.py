@@ -23,7 +23,7 @@ from anonkit.dp_trees.release.delta_method import DeltaMethod
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
 from anonkit.dp_trees.release.ruled_rows import RuledRows, check_rules
 from anonkit.dp_trees.release.synthesized import column_entries, domains_budget, expense
-from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rate_within, shares, units_of
+from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, rate_within, shares, units_of
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, GaussianDraw, gaussian_draws, row_rho_units
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.noisy_histograms import gaussian_pays, noisy_tables, rows_by_class, rows_of, table_weights
@@ -107,7 +107,7 @@ class DPNB(DeltaMethod):
         sizes = [1, *(attribute.codes for attribute in schema.attributes)]
         epsilon, found = self.epsilon_left(policy), policy.found_domains
         per_row = units_of(epsilon) // self.changed_rows
-        draws: tuple[Draw | GaussianDraw, ...] = ()
+        draws: tuple[AccountedDraw | GaussianDraw, ...] = ()
         if self.delta:
             rho = row_rho_units(epsilon, self.delta_left(policy), self.rows_per_unit, self.neighbours)
             if gaussian_pays(sizes, Fraction(per_row, _ONE), Fraction(rho, _ONE)):
@@ -116,7 +116,7 @@ class DPNB(DeltaMethod):
             ()
             if draws
             else tuple(
-                Draw(purpose=purpose, mechanism=LAPLACE, rate=rate_within(units, 1), sensitivity=1)
+                AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate_within(units, 1), sensitivity=1)
                 for purpose, units in zip(purposes, shares(per_row, table_weights(sizes)), strict=True)
             )
         )

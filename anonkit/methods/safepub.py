@@ -17,7 +17,7 @@ from anonkit.errors import EmptyReleaseError, ParameterError, PolicyError, optio
 from anonkit.k_anonymity.public_levels import PublicLevels, Scheme, schemes_of
 from anonkit.k_anonymity.sampled_rows import CodePublic, DrawRows, LeaveOut, ShownAsReleased, one_row_of_each
 from anonkit.k_anonymity.scheme_scores import scores_of, width_of_scores
-from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, Draw, rate_within, rounded_up, units_of
+from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within, rounded_up, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.mechanisms.sampling_threshold import WORD_BITS, best_sample, class_size, delta_of
@@ -111,17 +111,17 @@ class SafePub:
 
     # --- what follows from the parameters alone ------------------------------------------------------------------
 
-    def _choice(self, has_target: bool) -> Draw:
+    def _choice(self, has_target: bool) -> AccountedDraw:
         """Return the private choice of a scheme."""
         width = width_of_scores(has_target)
-        return Draw(
+        return AccountedDraw(
             purpose="how each column is shown",
             mechanism=PERMUTE_AND_FLIP,
             rate=rate_within(units_of(Fraction(self.epsilon) * SEARCH_SHARE), width),
             sensitivity=width,
         )
 
-    def _units(self, choice: Draw) -> int:
+    def _units(self, choice: AccountedDraw) -> int:
         """Return what is left of epsilon for the rows, in units of 2**-52."""
         return units_of(Fraction(self.epsilon)) - choice.units
 
@@ -227,7 +227,7 @@ class SafePub:
         )
 
     def _params(
-        self, policy: Policy, domains: PublicDomains, choice: Draw, sampled: int, k: int, units: int
+        self, policy: Policy, domains: PublicDomains, choice: AccountedDraw, sampled: int, k: int, units: int
     ) -> dict[str, Any]:
         """Return what follows from parameters and policy; all of it is public."""
         return {
@@ -269,7 +269,7 @@ def _chosen(
     levels: Sequence[PublicLevels],
     domains: PublicDomains,
     engine: Engine,
-    choice: Draw,
+    choice: AccountedDraw,
     needed: int,
     rng: Randomness,
 ) -> Scheme:

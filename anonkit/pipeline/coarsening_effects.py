@@ -34,7 +34,7 @@ class Coarsening:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class CodedRows:
+class CodedQuasiIdentifiers:
     """Rows of a table as codes of its quasi-identifiers."""
 
     columns: Sequence[NDArray[np.int32]]
@@ -72,7 +72,10 @@ def levels_of(column: Any, declared: Column) -> list[tuple[str, NDArray[np.int32
 
 
 def coarsenings(
-    table: CodedRows, names: Sequence[str], levels: Sequence[Sequence[tuple[str, NDArray[np.int32]]]], uniques: int
+    table: CodedQuasiIdentifiers,
+    names: Sequence[str],
+    levels: Sequence[Sequence[tuple[str, NDArray[np.int32]]]],
+    uniques: int,
 ) -> list[Coarsening]:
     """Return the best coarsening of each column, the one first that removes most unique rows a bit of detail.
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.checks.number_cells import NumberCells, multiples_of
+from anonkit.checks.number_cells import EqualCells, multiples_of
 from anonkit.k_anonymity.recoded_sample import as_published
 from anonkit.k_anonymity.recoded_shares import RecodedShares, recoded_shares
 from anonkit.policy.column_declarations import Role
@@ -101,7 +101,7 @@ class BeforeAndAfter:
                 continue  # none where a recoding leaves numbers as they are
             low, high = (float(bound) for bound in domain["bounds"])
             multiples = multiples_of(domain, (low, high))
-            grid = NumberCells(low=low, high=high, cells=int(domain["cells"]), multiples=multiples)
+            grid = EqualCells(low=low, high=high, cells=int(domain["cells"]), multiples=multiples)
             ends, middles = grid.edges, grid.middles
             shown = np.unique(filled_numbers(after))[:_FINE]  # more of them than there are middles inform as much
             away = np.abs(shown[:, None] - middles).min(axis=1)

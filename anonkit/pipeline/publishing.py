@@ -275,7 +275,7 @@ def with_copy(work: VerifiedDraft, engine: Engine, private: Path) -> VerifiedDra
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Prepared:
+class StagedRelease:
     """The staging folder of a release's files."""
 
     target: Place
@@ -284,7 +284,7 @@ class Prepared:
 
 
 @contextmanager
-def prepared(place: Place | None) -> Iterator[Prepared]:
+def prepared(place: Place | None) -> Iterator[StagedRelease]:
     """Make the folder in which the files of a release will be prepared, and delete it in the end.
 
     Raises
@@ -297,7 +297,7 @@ def prepared(place: Place | None) -> Iterator[Prepared]:
         target = place if place is not None and place.store is None else _private(scratch, place)
         staging = Staging(target.folder, target.stem, private=target is not place, clears=False)
         try:
-            yield Prepared(target=target, staging=staging)
+            yield StagedRelease(target=target, staging=staging)
         finally:
             staging.discard()
 
@@ -306,7 +306,7 @@ def publish(
     work: VerifiedDraft,
     engine: Engine,
     publishing: Callable[[str], None],
-    into: Prepared,
+    into: StagedRelease,
     signer: Signer | None = None,
 ) -> Release:
     """Write all files together, after the data file has been read back and counted again.

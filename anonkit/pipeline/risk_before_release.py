@@ -41,7 +41,7 @@ from anonkit.estimators.population.population_uniques import (
 )
 from anonkit.k_anonymity.recoded_rows import count_usable_rows
 from anonkit.methods import make_method
-from anonkit.pipeline.coarsening_effects import Coarsening, CodedRows, coarsenings, levels_of
+from anonkit.pipeline.coarsening_effects import Coarsening, CodedQuasiIdentifiers, coarsenings, levels_of
 from anonkit.pipeline.declared_source import DeclaredSource, declared_source
 from anonkit.pipeline.population_file import refuse_other_kind, settled_population
 from anonkit.pipeline.release_request import ReleaseRequest
@@ -210,13 +210,13 @@ def _risk_of(table: DeclaredSource, against: AgainstPopulation, read: Any, progr
     )
 
 
-def _coded_rows(codes: Sequence[NDArray[np.int32]], people: NDArray[np.int32] | None) -> CodedRows:
+def _coded_rows(codes: Sequence[NDArray[np.int32]], people: NDArray[np.int32] | None) -> CodedQuasiIdentifiers:
     """Return rows that are equal, or equal rows of one person, once."""
     if people is None:
         columns, rows = distinct_rows(codes)
-        return CodedRows(columns=columns, rows=rows, people=None)
+        return CodedQuasiIdentifiers(columns=columns, rows=rows, people=None)
     (*columns, whose), rows = distinct_rows([*codes, people])
-    return CodedRows(columns=columns, rows=np.ones_like(rows), people=whose)
+    return CodedQuasiIdentifiers(columns=columns, rows=np.ones_like(rows), people=whose)
 
 
 # --- estimates -------------------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def _coded_rows(codes: Sequence[NDArray[np.int32]], people: NDArray[np.int32] | 
 def _estimates(
     sizes: NDArray[np.int64],
     fraction: float | None,
-    of_rows: tuple[Sequence[NDArray[np.int32]], CodedRows, NDArray[np.int64]] | None,
+    of_rows: tuple[Sequence[NDArray[np.int32]], CodedQuasiIdentifiers, NDArray[np.int64]] | None,
 ) -> dict[str, Any]:
     """Return the estimates under the assumption of a simple random sample; nulls where no fraction is known.
 
@@ -302,7 +302,7 @@ def _of_households(
 
 def _tau(
     codes: Sequence[NDArray[np.int32]],
-    coded: CodedRows,
+    coded: CodedQuasiIdentifiers,
     groups: NDArray[np.int64],
     sizes: NDArray[np.int64],
     fraction: float,
@@ -348,7 +348,9 @@ class _PopulationRows:
     """Rows of the whole file that are alone in their class."""
     columns: Sequence[NDArray[np.int32]]
 
-    def figures(self, sizes: NDArray[np.int64], groups: NDArray[np.int64], coded: CodedRows) -> dict[str, Any]:
+    def figures(
+        self, sizes: NDArray[np.int64], groups: NDArray[np.int64], coded: CodedQuasiIdentifiers
+    ) -> dict[str, Any]:
         """Return how the classes of the table match those of the file.
 
         Parameters

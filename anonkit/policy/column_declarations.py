@@ -24,7 +24,7 @@ from anonkit.policy.calendar_columns import Calendar, PublicBins, declared_calen
 from anonkit.policy.encodings import UTF8
 from anonkit.policy.generalization_trees import check_tree, declared_tree
 from anonkit.policy.places import KEYS as PLACE_KEYS
-from anonkit.policy.places import Place, declared_place
+from anonkit.policy.places import GeographicPlace, declared_place
 from anonkit.policy.reference_shares import KEY as REFERENCE_SHARES
 from anonkit.policy.survey_weights import ShownWeights, check_weights
 from anonkit.policy.toml_values import expect, member, numbers, optional_text, refuse_unknown, texts
@@ -156,7 +156,7 @@ class Column:
     made in Python without it has type alone, as one of a table that brings its own types."""
     number_form: NumberForm | None = None
     """Written form of numbers in text cells; None: plain, with the decimal mark of the table."""
-    place: Place | None = None
+    place: GeographicPlace | None = None
     """The columns of coordinates that it is made of; it is in no source."""
     together: tuple[str, ...] = ()
     """Columns whose cells name a person together: the unit that is made of them; it is in no source."""

@@ -14,7 +14,7 @@ from anonkit.domains.array_types import FloatArray
 from anonkit.domains.cell_keys import cell_numbers
 from anonkit.domains.grid_cells import cell_name, resolution_of
 from anonkit.policy.column_declarations import Outside
-from anonkit.policy.places import Place
+from anonkit.policy.places import GeographicPlace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class PlaceCells:
     """
 
     name: str
-    place: Place
+    place: GeographicPlace
     outside: Outside | None
     """Rule for what lies beyond the declared box; clamped when None."""
     binned: bool

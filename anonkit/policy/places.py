@@ -31,7 +31,7 @@ _NEARLY_NESTED = 1.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class GeographicPlace:
     """Two columns of coordinates, in degrees of WGS 84, that give one place.
 
     Raises
@@ -176,7 +176,7 @@ class Place:
         return {**self.to_params(), "resolutions": [*finest, *coarser], **kept}
 
     @classmethod
-    def from_params(cls, raw: Mapping[str, Any], where: str) -> Place:
+    def from_params(cls, raw: Mapping[str, Any], where: str) -> GeographicPlace:
         """Rebuild the declaration from `to_params()`.
 
         Raises
@@ -187,13 +187,13 @@ class Place:
         return declared_place(where, {key: raw[key] for key in KEYS if key in raw})
 
 
-def declared_place(where: str, spec: Mapping[str, Any]) -> Place:
+def declared_place(where: str, spec: Mapping[str, Any]) -> GeographicPlace:
     """Return a place of a policy.
 
     Raises
     ------
     PolicyError
-        It lacks a column of coordinates, or see `Place`.
+        It lacks a column of coordinates, or see `GeographicPlace`.
     """
     coordinates = [optional_text(where, key, spec) for key in ("latitude", "longitude")]
     if coordinates[0] is None or coordinates[1] is None:
@@ -205,7 +205,7 @@ def declared_place(where: str, spec: Mapping[str, Any]) -> Place:
         )
     if resolutions is not None and any(each != int(each) for each in resolutions):
         raise PolicyError(f"{where}: resolutions are whole numbers", "resolutions = [8, 7, 6, 5]")
-    return Place(
+    return GeographicPlace(
         latitude=coordinates[0],
         longitude=coordinates[1],
         resolutions=None if resolutions is None else tuple(int(each) for each in resolutions),

@@ -120,7 +120,7 @@ class Diversity:
         )
 
 
-class Measured(Protocol):
+class RecountResult(Protocol):
     """The result of an independent recount of the released table."""
 
     @property
@@ -405,7 +405,7 @@ class KAnonymity:
             )
         return tuple(out)
 
-    def verify(self, measured: Measured) -> list[Check]:
+    def verify(self, measured: RecountResult) -> list[Check]:
         """Compare the promise with an independent recount of the output."""
         checks = [Check(name="k_anonymity", passed=measured.k >= self.k, observed=measured.k, required=self.k)]
         if self.unit is not None:
@@ -460,7 +460,7 @@ class KAnonymity:
             checks.append(Check(name=f"recursive_c_l_diversity:{name}", passed=passed, observed=value, required=c))
         return checks
 
-    def counted(self, measured: Measured) -> KAnonymity:
+    def counted(self, measured: RecountResult) -> KAnonymity:
         """Return the promise with the fewest different values of each candidate, as they were counted."""
         candidates = (replace(one, values=measured.candidates.get(one.columns)) for one in self.candidates)
         return replace(self, candidates=tuple(candidates))

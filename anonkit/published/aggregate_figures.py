@@ -17,7 +17,7 @@ import numpy as np
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.rounding_grid import RoundingGrid
 from anonkit.errors import ReleaseFormatError
-from anonkit.published.aggregates import Aggregates, AggregateTable, Kind, Measurement, Statistic
+from anonkit.published.aggregates import Aggregates, AggregateTable, MeasuredQuantity, Measurement, Statistic
 from anonkit.published.noise_intervals import count_margin, margin, ratio_bounds, scale_of
 
 _GROWTH = 1.2
@@ -26,7 +26,7 @@ of two."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
+class AggregateFigure:
     """One line of a tidy table."""
 
     table: str
@@ -40,7 +40,7 @@ class Figure:
     high: float
 
 
-def figures(aggregates: Aggregates) -> Iterator[Figure]:
+def figures(aggregates: Aggregates) -> Iterator[AggregateFigure]:
     """Yield every line of the tables, group after group.
 
     Parameters
@@ -53,7 +53,7 @@ def figures(aggregates: Aggregates) -> Iterator[Figure]:
         lines = _lines_of(table, measured, draws, aggregates.confidence)
         for names, own in zip(aggregates.group_names(table), values, strict=True):
             for statistic, value, low, high in lines(own):
-                yield Figure(
+                yield AggregateFigure(
                     table=table.name,
                     groups=dict(zip(table.by, names, strict=True)),
                     of=table.of,
@@ -93,7 +93,7 @@ class _Counts(_Lines):
         yield "count", float(count), float(count - far), float(count + far)
 
 
-class _Sums(_Lines):
+class _SumLines(_Lines):
     def __call__(self, own: IntArray) -> Iterator[_Line]:
         (total,), far = own.tolist(), count_margin(self.measured.rate, self.draws, self.confidence)
         number = self.grid.number
@@ -178,10 +178,10 @@ def _nodes(places: int) -> list[int]:
 
 
 def _lines_of(table: AggregateTable, measured: Measurement, draws: int, confidence: float) -> _Lines:
-    kinds: dict[Kind, type[_Lines]] = {
-        Kind.COUNTS: _Counts,
-        Kind.SUM: _Sums,
-        Kind.HALVES: _Halves,
-        Kind.POINTS: _Points,
+    kinds: dict[MeasuredQuantity, type[_Lines]] = {
+        MeasuredQuantity.COUNTS: _Counts,
+        MeasuredQuantity.SUM: _SumLines,
+        MeasuredQuantity.HALVES: _Halves,
+        MeasuredQuantity.POINTS: _Points,
     }
     return kinds[measured.kind](table, measured, draws, confidence)

@@ -38,7 +38,7 @@ class Statistic(StrEnum):
     QUANTILE = "quantile"
 
 
-class Kind(StrEnum):
+class MeasuredQuantity(StrEnum):
     """The quantity that a measurement adds up over the rows of a cell."""
 
     COUNTS = "counts"
@@ -56,7 +56,7 @@ class Kind(StrEnum):
     @property
     def parts(self) -> int:
         """Numbers that a cell has, unless these are the places of a grid."""
-        return 2 if self is Kind.HALVES else 1
+        return 2 if self is MeasuredQuantity.HALVES else 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ class Measurement:
         The values do not fit the columns, or the rate is not positive.
     """
 
-    kind: Kind
+    kind: MeasuredQuantity
     by: tuple[GroupColumn, ...]
     of: str | None
     """The column that is added up or counted at its places; None for counts."""
@@ -168,9 +168,9 @@ class Measurement:
         }
 
 
-def parts_of(kind: Kind, grid: RoundingGrid | None) -> int:
+def parts_of(kind: MeasuredQuantity, grid: RoundingGrid | None) -> int:
     """Return how many numbers a cell of a measurement has."""
-    return grid.places if kind is Kind.POINTS and grid is not None else kind.parts
+    return grid.places if kind is MeasuredQuantity.POINTS and grid is not None else kind.parts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,7 +269,7 @@ class Aggregates:
 
 def _measurement(params: Mapping[str, Any], columns: Mapping[str, GroupColumn]) -> Measurement:
     return Measurement(
-        kind=Kind(params["kind"]),
+        kind=MeasuredQuantity(params["kind"]),
         by=tuple(columns[name] for name in params["by"]),
         of=params["of"],
         grid=None if params["grid"] is None else RoundingGrid.from_params(params["grid"]),

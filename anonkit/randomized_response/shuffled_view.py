@@ -5,7 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from anonkit.mechanisms.shuffle_amplification import MOST_LOSS, Answers, RowAnswers, default_delta, uniform_shares
+from anonkit.mechanisms.shuffle_amplification import (
+    MOST_LOSS,
+    ResponseRatios,
+    RowAnswers,
+    default_delta,
+    uniform_shares,
+)
 from anonkit.policy.declaration import Policy
 from anonkit.promises.pure_local_dp import FEWEST_SHUFFLED, SHUFFLE_ASSUMPTION, SHUFFLE_BOUND, shuffle_obstacle
 from anonkit.published.channels.response_channel import Channel
@@ -73,7 +79,7 @@ def _row_answers(table: PublishedTable) -> RowAnswers:
     return answer.compose(RowAnswers.every(label)) if label else answer
 
 
-def _answers(mechanism: object) -> Answers:
+def _answers(mechanism: object) -> ResponseRatios:
     assert isinstance(mechanism, Channel)  # noqa: S101 - `_obstacle` came first
     assert mechanism.ratio is not None  # noqa: S101
-    return Answers(ratio=mechanism.ratio, blanket=mechanism.blanket)
+    return ResponseRatios(ratio=mechanism.ratio, blanket=mechanism.blanket)

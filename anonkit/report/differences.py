@@ -17,7 +17,7 @@ _STRONGER |= {"epsilon": -1, "delta": -1}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
+class ReportDifference:
     """One figure or text that differs."""
 
     key: str
@@ -37,7 +37,7 @@ class ReportDiff:
 
     verdict: str
     """Comparison of the promises: same, stronger, weaker, or not comparable."""
-    differences: tuple[Difference, ...]
+    differences: tuple[ReportDifference, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison for JSON."""
@@ -63,7 +63,7 @@ def diff_reports(newer: Mapping[str, Any], older: Mapping[str, Any]) -> ReportDi
     except (KeyError, TypeError, AttributeError):
         raise ReleaseFormatError("one of the reports is damaged", "anonkit validate tells what was changed") from None
     keys = [key for key in [*after, *(key for key in before if key not in after)] if after.get(key) != before.get(key)]
-    differences = [Difference(key=key, before=before.get(key), after=after.get(key)) for key in keys]
+    differences = [ReportDifference(key=key, before=before.get(key), after=after.get(key)) for key in keys]
     return ReportDiff(verdict=verdict, differences=tuple(sorted(differences, key=lambda path: _rank(path.key))))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from anonkit.errors import in_python, on_command_line, option, spoken
 from anonkit.report.population_words import population_sentences
 from anonkit.report.promise_words import words_of
-from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, listed_with_and, named, plain
+from anonkit.report.promise_words.phrases import Json, Phrase, PromiseVerdict, listed_with_and, named, plain
 from anonkit.report.tabulation import measures
 from anonkit.report.wording import (
     bound,
@@ -329,16 +329,18 @@ def _promise(report: Json) -> Iterator[Sentence]:
         yield [Phrase(told[0], is_bad=True), Phrase(told[1])]
 
 
-def verdict(report: Json) -> Verdict:
+def verdict(report: Json) -> PromiseVerdict:
     """Return whether the promise was found to hold, the worst first: checks that failed, or that are not there."""
     promise, checks = report["guarantee"], report["verification"]["checks"]
     own, broken = words_of(promise), [check for check in checks if not check["passed"]]
     if broken:
         rest = f" {len(broken)} of {len(checks)} checks failed."
-        return Verdict(stressed="The promise does not hold:", rest=rest, is_good=False)
+        return PromiseVerdict(stressed="The promise does not hold:", rest=rest, is_good=False)
     if unchecked := own.unchecked(promise, {check["name"] for check in checks}):
         listed = ", ".join(check_words(name)[0] for name in unchecked)
-        return Verdict(stressed="Not all of the promise was checked:", rest=f" no check of {listed}.", is_good=False)
+        return PromiseVerdict(
+            stressed="Not all of the promise was checked:", rest=f" no check of {listed}.", is_good=False
+        )
     return own.verdict(promise, len(checks))
 
 

@@ -25,7 +25,7 @@ from anonkit.mechanisms.code_randomizers import KaryRandomizer, randomizer_of
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.policy.declaration import Policy
 from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.transformed_response import PUBLISHED, Draw, TransformedResponse
+from anonkit.published.channels.transformed_response import PUBLISHED, ContinuousDraw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomness import Randomness
 
@@ -143,7 +143,7 @@ def refusals() -> list[tuple[str, str]]:
         rows = {"x": shown, "y": np.array(CLASSES.values, dtype=object)[rng.integers(0, 2, 2_000)]}
         return _warned(lambda: NaiveBayes(estimator=estimator).fit(rows, described).predict({"x": np.array([165.0])}))  # type: ignore[arg-type]
 
-    still = Draw(mean=0, variance=1)
+    still = ContinuousDraw(mean=0, variance=1)
     cases: list[tuple[str, Callable[[], Any]]] = [
         ("variance not above 0, likelihood", lambda: drowned("likelihood")),
         ("variance not above 0, as published", lambda: drowned("published")),

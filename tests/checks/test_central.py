@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from anonkit.checks.central import domain_checks
 from anonkit.checks.central_account import published_account
 from anonkit.errors import ReleaseFormatError
-from anonkit.mechanisms.accounting import LAPLACE, Accounting, Bootstrap, Draw
+from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, Bootstrap
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE
 
 ONE = 1 << 52
-LEAF = Draw(purpose="leaf", mechanism=LAPLACE, rate=ONE // 4, sensitivity=1, times=2, level=1, ends_path=True)
+LEAF = AccountedDraw(purpose="leaf", mechanism=LAPLACE, rate=ONE // 4, sensitivity=1, times=2, level=1, ends_path=True)
 COLUMNS = [
     {"name": "age", "type": "number", "domain": {"bounds": [0, 10], "cells": 5, "has_missing": False}},
     {"name": "sex", "type": "category", "domain": {"categories": ["F", "M"], "has_missing": True}},
@@ -32,7 +32,7 @@ def params(**more: Any) -> dict[str, Any]:
 
 
 DRAWS = st.builds(
-    Draw,
+    AccountedDraw,
     purpose=st.just("p"),
     mechanism=st.just(LAPLACE),
     rate=st.integers(1, ONE),
@@ -50,10 +50,12 @@ DRAWS = st.builds(
     st.sampled_from([None, Bootstrap(trees=2, weights=(1 << 31, 1 << 30, 1 << 30))]),
 )
 def test_the_account_is_added_up_alike_by_two_codes(
-    draws: list[Draw], rows: int, adjacency: str, bootstrap: Bootstrap | None
+    draws: list[AccountedDraw], rows: int, adjacency: str, bootstrap: Bootstrap | None
 ) -> None:
     """The release and the check compute the same float, in any order of the paths."""
-    draws = [Draw(**{**vars(one), "rate": min(one.rate, ONE // (one.sensitivity * one.times) + 1)}) for one in draws]
+    draws = [
+        AccountedDraw(**{**vars(one), "rate": min(one.rate, ONE // (one.sensitivity * one.times) + 1)}) for one in draws
+    ]
     account = Accounting(draws=tuple(draws), rows_per_unit=rows, adjacency=adjacency, bootstrap=bootstrap)
     found = published_account(account.to_params())
     assert found.epsilon <= account.epsilon

@@ -15,7 +15,7 @@ import pytest
 
 import anonkit
 from anonkit.checks import aggregate_intervals
-from anonkit.checks.aggregate_intervals import Measured, NumberSteps, broken_lines
+from anonkit.checks.aggregate_intervals import NumberSteps, StatedMeasurement, broken_lines
 from anonkit.checks.central import central_checks, central_report_checks
 from anonkit.checks.number_cells import multiples_of
 from anonkit.domains.rounding_grid import RoundingGrid
@@ -281,7 +281,7 @@ def _halves(values: list[int], mean: tuple[float, float, float]) -> list[str]:
     """Return the failures for the mean of one group, at noise of scale 1,000 steps on a grid of 0 to 1,000,000."""
     grid = NumberSteps(1, 0, 0, 10**6)
     rate = int(2**52 / 1000)
-    own = Measured(kind="halves", by=(), sizes=(), steps=grid, rate=rate, values=np.array([values]))
+    own = StatedMeasurement(kind="halves", by=(), sizes=(), steps=grid, rate=rate, values=np.array([values]))
     total, count = float(values[0]), sum(values) / 10**6
     far = own.scale * noise_intervals.margin(((1.0, 1),), 0.05)
     wide = own.scale * noise_intervals.margin(((1.0, 2),), 0.05) / 10**6
@@ -304,7 +304,9 @@ def test_a_share_beyond_its_range_is_the_bound_itself() -> None:
 def test_margins_of_counts_are_the_smallest_that_hold(rate: float, draws: int) -> None:
     """Both codes give the same whole margin of a sum of draws, whether its law is tabulated or not."""
     units = int(rate * 2**52)
-    own = Measured(kind="counts", by=(), sizes=(), steps=None, rate=units, values=np.zeros((1, 1), dtype=np.int64))
+    own = StatedMeasurement(
+        kind="counts", by=(), sizes=(), steps=None, rate=units, values=np.zeros((1, 1), dtype=np.int64)
+    )
     far = noise_intervals.count_margin(units, draws, 0.95)
     assert list(broken_lines(own, np.array([7]), draws, (), {"count": (7.0, 7.0 - far, 7.0 + far)}, 0.95)) == []
     if rate < 20:

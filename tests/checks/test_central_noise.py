@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.checks.central_noise import Difference, _tail, _together, noise_checks
+from anonkit.checks.central_noise import CountDifference, _tail, _together, noise_checks
 from anonkit.checks.central_params import facts_of
 from anonkit.checks.noise_laws import Noise, far_tail, law_of_noise
 from anonkit.mechanisms.discrete_laplace import UniformStream, discrete_laplace, noisy_counts
@@ -50,14 +50,19 @@ def test_the_law_of_a_sum_is_its_convolution() -> None:
 def test_tails_are_chances(times: int, epsilon: float, value: int) -> None:
     """In (0, 1], and fall with the size of the difference."""
     parts = (Noise(int(epsilon * ONE), times),)
-    assert 0 < _tail(Difference(value=value + 1, parts=parts)) <= _tail(Difference(value=value, parts=parts)) <= 1
+    assert (
+        0
+        < _tail(CountDifference(value=value + 1, parts=parts))
+        <= _tail(CountDifference(value=value, parts=parts))
+        <= 1
+    )
 
 
 @pytest.mark.parametrize(("rate", "times"), [(0.1, 43), (2.0, 1), (1e-5, 2)])
 def test_one_impossible_difference_is_refused_however_many_likely_ones_are_beside_it(rate: float, times: int) -> None:
     """Far beyond the table of the law its chance decreases further, below what any product can outweigh."""
     parts = (Noise(int(rate * ONE), times),)
-    far = _tail(Difference(value=10**8, parts=parts))
+    far = _tail(CountDifference(value=10**8, parts=parts))
     assert 0 < far < 1e-200
     assert _together([far, *[1.0] * 50]) < 1e-6
 
@@ -66,7 +71,7 @@ def test_one_impossible_difference_is_refused_however_many_likely_ones_are_besid
 def test_the_bound_of_afar_tail_is_no_smaller_than_the_tail(size: int) -> None:
     """Of one draw, by the formula."""
     q = math.exp(-1.0)
-    found = _tail(Difference(value=size, parts=(Noise(ONE, 1),)))
+    found = _tail(CountDifference(value=size, parts=(Noise(ONE, 1),)))
     assert 2 * q**size / (1 + q) <= found < 1e-6
 
 
@@ -74,7 +79,7 @@ def test_a_noise_too_wide_for_a_table_is_bounded() -> None:
     """By Chebyshev's inequality."""
     parts = (Noise(1 << 20, 4),)
     assert law_of_noise(parts) is None
-    assert _tail(Difference(value=1 << 30, parts=parts)) == 1.0
+    assert _tail(CountDifference(value=1 << 30, parts=parts)) == 1.0
 
 
 def test_chances_are_put_together_as_fisher_does() -> None:

@@ -13,11 +13,11 @@ from anonkit.checks.central_pairs import LeadingGrid
 from anonkit.checks.central_params import CUT, ONE_VS_REST, PublicColumn, PublicDomain, PublicFacts
 from anonkit.dp_trees.additive_model.pair_interaction import Interaction
 from anonkit.dp_trees.pair_grid import PairGrid
-from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, Draw
+from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 from tests.dp_trees.tables import attribute, schema_of
 
-CHOICE = Draw(purpose="interacting pair", mechanism=PERMUTE_AND_FLIP, rate=1, sensitivity=2)
+CHOICE = AccountedDraw(purpose="interacting pair", mechanism=PERMUTE_AND_FLIP, rate=1, sensitivity=2)
 BINS = 64
 
 

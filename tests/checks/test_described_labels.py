@@ -24,7 +24,7 @@ from anonkit.published.recoding import (
     IntervalAxis,
     LocalRecoding,
     Recoding,
-    Split,
+    RecodingSplit,
     unique_labels,
 )
 
@@ -51,7 +51,13 @@ def recodings(draw: st.DrawFn) -> tuple[Recoding, IntervalAxis | CategoryAxis]:
         return GlobalRecoding(columns=(Grouping(axis=axis, labels=labels, coarser=coarser),)), axis
     first = tuple(at for at, group in enumerate(groups) if group == 0)
     second = tuple(at for at, group in enumerate(groups) if group == 1)
-    nodes = (Split(axis=0, left=first, children=(1, 2)), None, Split(axis=0, left=second, children=(3, 4)), None, None)
+    nodes = (
+        RecodingSplit(axis=0, left=first, children=(1, 2)),
+        None,
+        RecodingSplit(axis=0, left=second, children=(3, 4)),
+        None,
+        None,
+    )
     return LocalRecoding(axes=(axis,), nodes=nodes, merged=draw(st.booleans())), axis
 
 
@@ -97,7 +103,13 @@ def test_a_cell_that_one_interval_covers_is_under_its_label(
 def test_declared_groups_are_explained_by_all_they_hold() -> None:
     """A group of the policy is called by its name though a box holds a part of it; the explanation is the group's."""
     axis = IntervalAxis(name="age", cuts=(18, 30, 65), has_missing=False, named=(("adult", (1, 2)),))
-    nodes = (Split(axis=0, left=(0,), children=(1, 2)), None, Split(axis=0, left=(1,), children=(3, 4)), None, None)
+    nodes = (
+        RecodingSplit(axis=0, left=(0,), children=(1, 2)),
+        None,
+        RecodingSplit(axis=0, left=(1,), children=(3, 4)),
+        None,
+        None,
+    )
     params = {"recoding": LocalRecoding(axes=(axis,), nodes=nodes).to_dict(), "columns": [{"name": "age"}]}
     assert label_entries(params)["age"][0] == {"label": "adult", "low": 18, "high": 65}
     assert label_lists(params) == label_entries(params)
@@ -105,7 +117,7 @@ def test_declared_groups_are_explained_by_all_they_hold() -> None:
 
 def test_missing_cells_and_kept_columns_have_no_labels() -> None:
     """A box of missing cells alone shows an empty cell; a column that is kept shows its own values."""
-    nodes = (Split(axis=0, left=(4,), children=(1, 2)), None, None)
+    nodes = (RecodingSplit(axis=0, left=(4,), children=(1, 2)), None, None)
     boxes = {"recoding": LocalRecoding(axes=(AGES,), nodes=nodes).to_dict(), "columns": [{"name": "age"}]}
     assert [entry["label"] for entry in label_lists(boxes)["age"]] == ["*"]
     kept = {"recoding": {"kind": "global", "columns": [{"name": "job", "kind": "kept"}]}, "columns": [{"name": "job"}]}

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.checks.local_matrices import BlindAndNear, OwnMatrix, ResponseWords, loss_of, truth_or_blind
-from anonkit.checks.local_params import FORMAT, Answer, PublishedAnswers, read_answers
+from anonkit.checks.local_params import FORMAT, PublishedAnswers, RandomizedColumn, read_answers
 from anonkit.checks.local_promise import breach_of, published_loss
 from anonkit.checks.local_sets import BlindAndSets, set_or_blind
 from anonkit.domains.attribute_domains import Categories, Grid
@@ -27,13 +27,13 @@ from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.response_matrix import ResponseMatrix
 from anonkit.published.channels.set_response import SetResponse
-from anonkit.published.channels.transformed_response import Draw, TransformedResponse
+from anonkit.published.channels.transformed_response import ContinuousDraw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 
 ALL_WORDS = 1 << 16
 
 
-def parsed(channel: Channel, *, joint_classes: int = 1) -> Answer:
+def parsed(channel: Channel, *, joint_classes: int = 1) -> RandomizedColumn:
     """The first attribute of a table as the checks read it from the JSON of its params."""
     size = channel.n_inputs // joint_classes
     missing = bool(getattr(channel, "has_missing", False))
@@ -345,7 +345,9 @@ def in_sets(**change: Any) -> dict[str, Any]:
 
 def transformed(**change: Any) -> dict[str, Any]:
     """Params of a transformed number, changed."""
-    mechanism = TransformedResponse(multiplier=Draw(mean=1, variance=1), offset=Draw(mean=0, variance=1))
+    mechanism = TransformedResponse(
+        multiplier=ContinuousDraw(mean=1, variance=1), offset=ContinuousDraw(mean=0, variance=1)
+    )
     return {"name": "x", "type": "number", "domain": None, "mechanism": "trr", "epsilon": None,
             "joint_with_target": False, "parameters": {**mechanism.to_params(), **change}}  # fmt: skip
 

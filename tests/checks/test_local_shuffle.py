@@ -21,7 +21,7 @@ from anonkit.checks.local_params import PublishedAnswers, read_answers
 from anonkit.domains.attribute_domains import Categories
 from anonkit.errors import ReleaseFormatError
 from anonkit.mechanisms import shuffle_amplification
-from anonkit.mechanisms.shuffle_amplification import Answers, RowAnswers
+from anonkit.mechanisms.shuffle_amplification import ResponseRatios, RowAnswers
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 
@@ -66,7 +66,7 @@ def sampled(tmp_path_factory: pytest.TempPathFactory) -> Files:
 def test_two_ways_to_work_it_out_agree(strengths: list[tuple[int, float]], n: int) -> None:
     """The transform on a grid and the integral along the saddle point have the same epsilon within three hundredths."""
     channels = [RandomizedResponse.from_epsilon(k, epsilon) for k, epsilon in strengths]
-    row = RowAnswers.every([Answers(ratio=one.ratio, blanket=one.blanket) for one in channels])
+    row = RowAnswers.every([ResponseRatios(ratio=one.ratio, blanket=one.blanket) for one in channels])
     law = local_shuffle._Law(1.0, np.zeros((2, 1)), np.ones(1))
     for one in channels:
         law = law.times(*local_shuffle._ends(truth_or_blind(one.word_bits, one.truth_weight, one.blind_weights)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from anonkit.checks import noise_e_values
-from anonkit.checks.noise_e_values import Following, SameRows, chance_of_so_little
+from anonkit.checks.noise_e_values import EstimatedCount, SameRows, chance_of_so_little
 from anonkit.checks.noise_laws import Noise, kept_within, law_of_noise
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
@@ -90,7 +90,7 @@ def test_true_counts_are_refused_as_rarely_as_is_said(gaussian: bool) -> None:
         ]
         # an estimate that its own noise chose: the least of four
         after = [
-            Following(value=value, noise=parts[1], estimate=min(own), noise_before=parts[0])
+            EstimatedCount(value=value, noise=parts[1], estimate=min(own), noise_before=parts[0])
             for own, also in zip(one, other, strict=True)
             for value in also
         ]
@@ -108,7 +108,7 @@ def test_less_noise_than_stated_is_told(gaussian: bool) -> None:
     parts = (Noise(stated, 1, gaussian),)
     assert chance_of_so_little([SameRows(values=tuple(row), noise=(parts,) * 6) for row in values]) < 1e-6
     following = [
-        Following(value=value, noise=parts, estimate=row[0], noise_before=(Noise(100 * ONE, 1),))
+        EstimatedCount(value=value, noise=parts, estimate=row[0], noise_before=(Noise(100 * ONE, 1),))
         for row in values
         for value in row[1:]
     ]
@@ -129,7 +129,7 @@ def test_counts_that_do_not_agree_are_no_little_noise() -> None:
     parts = (Noise(ONE, 1),)
     for apart in (10**4, 10**9, 10**30):
         assert chance_of_so_little([SameRows(values=(0, apart, 0), noise=(parts,) * 3)]) == 1.0
-        assert chance_of_so_little([Following(value=0, noise=parts, estimate=apart, noise_before=parts)]) == 1.0
+        assert chance_of_so_little([EstimatedCount(value=0, noise=parts, estimate=apart, noise_before=parts)]) == 1.0
 
 
 def test_nothing_shown_is_nothing_told() -> None:
@@ -142,7 +142,7 @@ def test_nothing_shown_is_nothing_told() -> None:
 def test_bets_that_are_lost_are_no_evidence_however_many() -> None:
     """Six hundred counts far from each other: what is lost is beyond the range of an exponential."""
     parts = (Noise(ONE // 100, 1),)
-    lost = [Following(value=0, noise=parts, estimate=900, noise_before=parts)] * 600
+    lost = [EstimatedCount(value=0, noise=parts, estimate=900, noise_before=parts)] * 600
     assert chance_of_so_little(lost) == 1.0
 
 

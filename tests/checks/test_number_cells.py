@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
-from anonkit.checks.number_cells import NumberCells, fewest, is_as_written, multiples_of
+from anonkit.checks.number_cells import EqualCells, fewest, is_as_written, multiples_of
 from anonkit.domains.attribute_domains import Grid
 from anonkit.domains.whole_values import WholeValues
 from anonkit.errors import ReleaseFormatError
@@ -35,8 +35,8 @@ def test_cells_are_those_of_the_methods(values: WholeValues, cells: int, band: i
     grid = Grid.over(values.bounds, min(cells, values.size), has_missing=False, values=values)
     multiples = multiples_of(grid.to_params(), values.bounds)
     low, high = values.bounds
-    rebuilt = NumberCells(low=low, high=high, cells=grid.cells, multiples=multiples)
-    widened = NumberCells(low=low, high=high, cells=grid.cells, multiples=multiples, beyond=band - 1)
+    rebuilt = EqualCells(low=low, high=high, cells=grid.cells, multiples=multiples)
+    widened = EqualCells(low=low, high=high, cells=grid.cells, multiples=multiples, beyond=band - 1)
     divided = grid.finer(parts)
     assert divided.cells == rebuilt.divided(parts).cells
     for own, other in ((grid, rebuilt), (grid.widened(band), widened)):
@@ -68,7 +68,7 @@ def test_values_that_are_cells_of_their_own_are_so_in_both_codes(values: WholeVa
     assert Grid.from_params(grid.to_params()) == grid
     multiples = multiples_of(grid.to_params(), values.bounds)
     low, high = values.bounds
-    rebuilt = NumberCells(low=low, high=high, cells=grid.cells, multiples=multiples, bins=grid.bins)
+    rebuilt = EqualCells(low=low, high=high, cells=grid.cells, multiples=multiples, bins=grid.bins)
     assert fewest(grid.bins, multiples) == grid.cells
     own = np.array(values.own_cells)
     every = np.array([values.number(at) for at in range(values.low, values.high + 1)])
@@ -96,11 +96,11 @@ def test_spikes_that_no_method_writes_are_refused(spikes: Any) -> None:
 
 def test_what_is_no_multiple_has_no_cell() -> None:
     """A fraction, a number outside, an infinite one and a missing one; of any numbers equal cells and their middles."""
-    whole = NumberCells(low=0, high=9, cells=4, multiples=multiples_of({"step": 1}, (0, 9)))
+    whole = EqualCells(low=0, high=9, cells=4, multiples=multiples_of({"step": 1}, (0, 9)))
     odd = np.array([2.5, -1, 10, np.inf, np.nan])
     assert whole.codes_of_multiples(odd).tolist() == [-1] * 5
     assert whole.codes_of_shown(np.array([1.5, -4, 40, np.nan])).tolist() == [-1] * 4
-    plain = NumberCells(low=0, high=9, cells=3)
+    plain = EqualCells(low=0, high=9, cells=3)
     assert plain.edges.tolist() == [0, 3, 6, 9]
     assert plain.middles.tolist() == [1.5, 4.5, 7.5]
     assert plain.divided(16).cells == 48

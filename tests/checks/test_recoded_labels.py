@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonkit
-from anonkit.checks.recoded_labels import Parts, boxes_of, label_checks
+from anonkit.checks.recoded_labels import AxisParts, boxes_of, label_checks
 from anonkit.policy.declaration import Policy
 
 CODES = ["01067", "01069", "10115", "10117"]
@@ -88,12 +88,12 @@ def test_names_that_no_tree_can_give_are_refused(
 def test_what_is_no_axis_is_refused(axis: dict[str, Any]) -> None:
     """Neither yes nor no, a value or a cut twice, another kind, a label that missing does not have."""
     with pytest.raises(ValueError, match=r"no axis|neither yes nor no|a cut appears twice"):
-        Parts.of(axis)
+        AxisParts.of(axis)
 
 
 def test_intervals_are_named_by_their_ends() -> None:
     """Below the first cut, between cuts, from the last on; several of them and missing beside each other."""
-    parts = Parts.of(NUMBERS)
+    parts = AxisParts.of(NUMBERS)
     assert parts.size == 5
     assert [parts.label([part]) for part in range(4)] == ["< 10", "[10, 20)", "[20, 30)", ">= 30"]
     assert parts.label([0, 1]) == "< 20"
@@ -106,18 +106,18 @@ def test_intervals_are_named_by_their_ends() -> None:
 def test_declared_groups_are_named_by_the_first_that_holds_the_parts() -> None:
     """The smaller group first; what no group holds is everything."""
     groups = [{"label": "indoors", "parts": [0, 2]}, {"label": "anybody", "parts": [0, 1, 2]}]
-    parts = Parts.of({**JOBS, "groups": groups})
+    parts = AxisParts.of({**JOBS, "groups": groups})
     assert parts.label([0]) == "indoors"
     assert parts.label([0, 1]) == "anybody"
-    assert Parts.of({**JOBS, "groups": groups[:1]}).label([0, 1]) == "*"
+    assert AxisParts.of({**JOBS, "groups": groups[:1]}).label([0, 1]) == "*"
 
 
 def test_a_name_that_a_value_has_is_numbered() -> None:
     """A category may be called as missing is."""
     axis = {"kind": "categories", "values": ["missing", "missing (2)"], "missing": True}
-    assert Parts.of({**axis, "missing_label": "missing (3)"}).names == ("missing", "missing (2)", "missing (3)")
+    assert AxisParts.of({**axis, "missing_label": "missing (3)"}).names == ("missing", "missing (2)", "missing (3)")
     with pytest.raises(ValueError, match="no axis"):
-        Parts.of({**axis, "missing_label": "missing"})
+        AxisParts.of({**axis, "missing_label": "missing"})
 
 
 def test_boxes_that_no_row_can_be_in_show_nothing() -> None:

@@ -18,7 +18,7 @@ from scipy.special import chdtrc
 import anonkit
 from anonkit.checks.local_cells import count_answers
 from anonkit.checks.local_matrices import BlindAndNear, truth_or_blind
-from anonkit.checks.local_params import Listed, read_answers
+from anonkit.checks.local_params import ListedCategories, read_answers
 from anonkit.checks.local_sets import set_or_blind
 from anonkit.checks.response_rates import chi_square_tail, consistency, response_rate_checks
 from anonkit.datasets import bank_customers, bank_customers_policy
@@ -94,7 +94,7 @@ def test_a_column_without_blind_answers_fails(tmp_path: Path) -> None:
     )
     released = release.to_arrow()
     known = next(one.domain for one in read_answers(release.params).attributes if one.name == "education")
-    assert isinstance(known, Listed)
+    assert isinstance(known, ListedCategories)
     value = known.values[0]
     same = pa.array([value] * 3000)
     pq.write_table(released.set_column(released.column_names.index("education"), "education", same), output)

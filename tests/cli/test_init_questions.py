@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from anonkit.cli.init_questions import GivenAnswers
 from anonkit.cli.outcome import WrongUsage
-from anonkit.drafting.owner_answers import Answers, GuessedRoles
+from anonkit.drafting.owner_answers import GuessedRoles, OwnerAnswers
 from anonkit.errors import ChoiceError, PolicyError
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
@@ -34,7 +34,7 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def asked(typed: str, **given: Any) -> tuple[Answers, str]:
+def asked(typed: str, **given: Any) -> tuple[OwnerAnswers, str]:
     """Return the answers of somebody who types, and what was requested."""
     with CliRunner().isolation(input=typed) as streams:
         return GivenAnswers(**given).ask(GUESSED), streams[1].getvalue().decode()
@@ -45,7 +45,7 @@ def test_eight_questions_with_what_was_guessed_as_defaults() -> None:
     answers, shown = asked("\n" * 8)
 
     assert [f"{number}. " in shown for number in range(1, 9)] == [True] * 8
-    assert answers == Answers(identifiers=("name",), sensitive=("illness",), target="a,b")
+    assert answers == OwnerAnswers(identifiers=("name",), sensitive=("illness",), target="a,b")
 
 
 def test_a_wrong_answer_is_asked_again() -> None:
@@ -56,7 +56,7 @@ def test_a_wrong_answer_is_asked_again() -> None:
     assert "'ilnes' is not in the table" in shown
     assert "one column is predicted" in shown
     assert "is no share between 0 and 1" in shown
-    assert answers == Answers(
+    assert answers == OwnerAnswers(
         recipient="anyone",
         identifiers=("name",),
         sensitive=("illness",),

@@ -19,7 +19,7 @@ from postgresql import PASSWORD, QUOTED, Server
 import anonkit
 from anonkit.engines.snapshots import postgresql_tables
 from anonkit.ledger import Ledger
-from anonkit.ledger.standing import State
+from anonkit.ledger.standing import ReleaseState
 from anonkit.ledger.users_ledger import users_ledger
 from anonkit.policy.declaration import Policy
 
@@ -182,4 +182,4 @@ def test_nothing_is_spent_when_the_connection_is_lost(
     assert not list(Path().glob("dp.p*t")) + list(Path().glob("dp.*.json"))
     assert cli(*release, rows.format(600), bare, "dp.parquet").code == 0
     (entry,) = Ledger(users_ledger()).standing("people").entries
-    assert entry.state is State.COMMITTED
+    assert entry.state is ReleaseState.COMMITTED

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from anonkit.comparing.advice import MARGIN, advice, most_changed
-from anonkit.comparing.frontier_points import Point
+from anonkit.comparing.frontier_points import FrontierPoint
 from anonkit.comparing.paired_scores import RowShares, of_classes, of_numbers
 from anonkit.policy.target_task import Task
 
@@ -17,20 +17,20 @@ ROWS = 4_000
 NOISE = np.random.default_rng(1).normal(0, 0.3, ROWS)
 
 
-def _point(value: float, auc: float, *, method: str = "mondrian", spread: float = 0.02, **more: Any) -> Point:
+def _point(value: float, auc: float, *, method: str = "mondrian", spread: float = 0.02, **more: Any) -> FrontierPoint:
     own = np.random.default_rng(round(value) + len(method)).normal(0, spread, ROWS)
     by_row = RowShares(value=auc, influence=NOISE + own, freedom=ROWS - 1)
     parameter = "epsilon" if "epsilon" in more else "k"
     loss = {"epsilon": more.pop("epsilon")} if parameter == "epsilon" else {}
     guarantee, protection = {"parameters": loss}, more.pop("kind", "k-anonymity")
-    return Point(
+    return FrontierPoint(
         method=method, parameter=parameter, value=loss.get("epsilon", value), scores={"forest": {"auc": auc}},
         attacks={},
         guarantee=guarantee, protection=protection, by_row=by_row, **more,
     )  # fmt: skip
 
 
-def _advised(*points: Point, task: Task = Task.CLASSIFICATION) -> list[dict[str, Any]]:
+def _advised(*points: FrontierPoint, task: Task = Task.CLASSIFICATION) -> list[dict[str, Any]]:
     return advice(SimpleNamespace(points=points, raw={"forest": {"auc": 0.91}}, task=task))  # type: ignore[arg-type]
 
 

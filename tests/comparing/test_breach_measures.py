@@ -18,19 +18,19 @@ from hypothesis import strategies as st
 from sklearn.naive_bayes import CategoricalNB
 
 from anonkit.comparing.experiments.breach_measures import breach_coefficient, breach_width
-from anonkit.comparing.experiments.experiment_tables import TableSpec, Task, in_two
+from anonkit.comparing.experiments.experiment_tables import LearningTask, TableSpec, in_two
 from anonkit.comparing.experiments.unprotected_models import COMPARATORS, DTPD, PlainNaiveBayes
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.transformed_response import Draw, TransformedResponse
+from anonkit.published.channels.transformed_response import ContinuousDraw, TransformedResponse
 
 
-def task(rows: int = 600) -> Task:
+def task(rows: int = 600) -> LearningTask:
     """Simulated customers."""
     policy = bank_customers_policy()
     train, test = bank_customers(rows, seed=1), bank_customers(rows, seed=2)
-    return Task(train=train, test=test, policy=policy.resolve(train.column_names), target="customer_value")
+    return LearningTask(train=train, test=test, policy=policy.resolve(train.column_names), target="customer_value")
 
 
 @given(st.floats(0.01, 0.99), st.integers(2, 9))
@@ -69,7 +69,9 @@ def test_the_width_of_a_number_is_that_of_its_posterior(noise: float) -> None:
     """Normal number, normal noise: 3.92 s / √(s² + 1) deviations; without noise to see, 3.92, which is table 2."""
     draw = np.random.default_rng(0)
     true = draw.normal(100, 7, 5_000)
-    response = TransformedResponse(multiplier=Draw(mean=1, variance=0), offset=Draw(mean=0, variance=(7 * noise) ** 2))
+    response = TransformedResponse(
+        multiplier=ContinuousDraw(mean=1, variance=0), offset=ContinuousDraw(mean=0, variance=(7 * noise) ** 2)
+    )
 
     width = breach_width(response, true + draw.normal(0, 7 * noise, true.size), true)
     assert width == pytest.approx(3.92 * noise / math.sqrt(noise**2 + 1), rel=0.02)
@@ -79,8 +81,8 @@ def test_uniform_noise_rules_values_out() -> None:
     """Noise of ±0.1 deviations leaves 95 % of 0.2 of them."""
     draw = np.random.default_rng(1)
     true = draw.normal(0, 1, 5_000)
-    noise = Draw(mean=0, variance=0.1**2 / 3, shape="uniform")
-    response = TransformedResponse(multiplier=Draw(mean=1, variance=0), offset=noise)
+    noise = ContinuousDraw(mean=0, variance=0.1**2 / 3, shape="uniform")
+    response = TransformedResponse(multiplier=ContinuousDraw(mean=1, variance=0), offset=noise)
 
     assert breach_width(response, true + draw.uniform(-0.1, 0.1, true.size), true) == pytest.approx(0.19, abs=0.015)
 
@@ -90,7 +92,9 @@ def test_what_trr_shows_is_narrower_than_the_paper_says() -> None:
     draw = np.random.default_rng(2)
     for mean, low, high in ((0.0, 2.0, 3.6), (50.0, 3.85, 3.95)):
         true = draw.normal(mean, 1, 5_000)
-        response = TransformedResponse(multiplier=Draw(mean=1, variance=1), offset=Draw(mean=0, variance=1))
+        response = TransformedResponse(
+            multiplier=ContinuousDraw(mean=1, variance=1), offset=ContinuousDraw(mean=0, variance=1)
+        )
         shown = draw.normal(1, 1, true.size) * true + draw.normal(0, 1, true.size)
         assert low < breach_width(response, shown, true) < high
 

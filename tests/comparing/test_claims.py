@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.comparing.experiments.claims import HELD, NOT_HELD, OPEN, Claim, Measured, fits, interval
+from anonkit.comparing.experiments.claims import HELD, NOT_HELD, OPEN, MeasuredConfiguration, PaperClaim, fits, interval
 from anonkit.comparing.experiments.panels import Panel
 from anonkit.comparing.experiments.verdict_page import _spread
 
@@ -20,15 +20,15 @@ _scores = st.lists(st.floats(0, 1, width=16), min_size=1, max_size=4)
 _OF = {">=": lambda a, b: a >= b, ">": lambda a, b: a > b, "<=": lambda a, b: a <= b, "<": lambda a, b: a < b}
 
 
-def measured(system: str, k: int | None, scores: list[float], **more: Any) -> Measured:
+def measured(system: str, k: int | None, scores: list[float], **more: Any) -> MeasuredConfiguration:
     """A configuration with one score a repeat."""
     samples = {(repeat, 0): {"auc": score} for repeat, score in enumerate(scores)}
-    return Measured(data="a", system=system, point={} if k is None else {"k": k}, samples=samples, **more)
+    return MeasuredConfiguration(data="a", system=system, point={} if k is None else {"k": k}, samples=samples, **more)
 
 
-def claim(**more: Any) -> Claim:
+def claim(**more: Any) -> PaperClaim:
     """A claim about the AUC of system `ours`."""
-    return Claim.from_dict({"says": "…", "measure": "auc", "left": "ours", **more}, "claim")
+    return PaperClaim.from_dict({"says": "…", "measure": "auc", "left": "ours", **more}, "claim")
 
 
 @settings(max_examples=60)
@@ -87,10 +87,12 @@ def test_one_run_tells_nothing_unless_the_measure_is_exact() -> None:
     assert claim(**{"is": ">=", "right": "theirs"}).judged([ours, theirs]).word == OPEN
 
     exact = [
-        Measured(data="a", system=name, point={}, samples={(0, 0): {"breach": value}})
+        MeasuredConfiguration(data="a", system=name, point={}, samples={(0, 0): {"breach": value}})
         for name, value in (("ours", 0.2), ("theirs", 0.3))
     ]
-    less = Claim.from_dict({"says": "…", "measure": "breach", "left": "ours", "is": "<", "right": "theirs"}, "claim")
+    less = PaperClaim.from_dict(
+        {"says": "…", "measure": "breach", "left": "ours", "is": "<", "right": "theirs"}, "claim"
+    )
     assert less.judged(exact).word == HELD
 
 

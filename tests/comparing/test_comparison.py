@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import anonkit
-from anonkit.comparing.comparison import Comparison, Point
+from anonkit.comparing.comparison import Comparison, FrontierPoint
 from anonkit.comparing.frontier import frontier_page
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import BudgetError, ParameterError, PolicyError
@@ -158,7 +158,7 @@ def test_what_no_method_can_handle_is_an_error() -> None:
 def test_an_epsilon_of_one_answer_is_not_shown_as_that_of_a_row(loss: float | str, label: str) -> None:
     """Beside methods that protect whole rows it would look like the same promise."""
     promise = {"kind": "local-dp", "parameters": {"epsilon": loss}}
-    point = Point(method="m", parameter="epsilon", value=2.0, scores={}, attacks={}, guarantee=promise)
+    point = FrontierPoint(method="m", parameter="epsilon", value=2.0, scores={}, attacks={}, guarantee=promise)
     assert point.label == label
 
 

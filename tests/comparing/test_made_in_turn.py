@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import anonkit
-from anonkit.comparing.frontier_points import Point
+from anonkit.comparing.frontier_points import FrontierPoint
 from anonkit.comparing.made_in_turn import made_apart, made_in_turn
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import GuaranteeError
@@ -18,7 +18,7 @@ from anonkit.estimators.learning_process import Imports, done_here, learned, lea
 
 
 def _compared(seen: list[str]) -> dict[str, Any]:
-    def note(point: Point) -> None:
+    def note(point: FrontierPoint) -> None:
         seen.append(point.label)
 
     return anonkit.compare(

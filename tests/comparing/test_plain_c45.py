@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.comparing.experiments.experiment_tables import Task
+from anonkit.comparing.experiments.experiment_tables import LearningTask
 from anonkit.comparing.experiments.plain_c45 import GainRatioTree, gain_ratio
 from anonkit.comparing.experiments.unprotected_models import PlainC45
 from anonkit.errors import PolicyError
@@ -53,9 +53,9 @@ def test_the_comparator_takes_categories_alone() -> None:
     columns = {name: Column(name=name, categories=("0", "1", "2")) for name in "ab"}
     columns["y"] = Column(name="y", categories=("0", "1"), role=Role.TARGET)
     table = pa.table({name: [str(row[at]) for row in ROWS] for at, name in enumerate("aby")})
-    task = Task(train=table, test=table, policy=Policy(columns=columns), target="y")
+    task = LearningTask(train=table, test=table, policy=Policy(columns=columns), target="y")
     ((scores,), promise, epsilon) = PlainC45(min_rows=1).samples(task, 1)
     assert (scores["accuracy"], promise, epsilon) == (1.0, "none", None)
     numbers = Policy(columns={**columns, "b": Column(name="b", bounds=(0.0, 2.0))})
     with pytest.raises(PolicyError, match="categories"):
-        PlainC45().samples(Task(train=table, test=table, policy=numbers, target="y"), 1)
+        PlainC45().samples(LearningTask(train=table, test=table, policy=numbers, target="y"), 1)

@@ -14,7 +14,7 @@ from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.flipped_records import flip_records
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
-from anonkit.published.channels.transformed_response import PUBLISHED, Draw, TransformedResponse
+from anonkit.published.channels.transformed_response import PUBLISHED, ContinuousDraw, TransformedResponse
 
 KEY = bytes(range(32))
 N = 20_000
@@ -67,8 +67,8 @@ def test_a_noisy_distribution_is_reconstructed(shape: str) -> None:
     """Two clusters hidden by noise of the same size come back; the noisy values show one heap."""
     x, _ = numbers(0)
     noise = TransformedResponse(
-        multiplier=Draw(mean=1, variance=0),
-        offset=Draw(mean=0, variance=4, shape=shape),  # type: ignore[arg-type]
+        multiplier=ContinuousDraw(mean=1, variance=0),
+        offset=ContinuousDraw(mean=0, variance=4, shape=shape),  # type: ignore[arg-type]
     )
     grid = Grid(lower=0, upper=10, cells=20)
     noisy = NumberRandomizer(noise).randomize(x[:, 0], key=KEY, stream=0)
@@ -84,7 +84,9 @@ def test_a_tree_grows_on_corrected_numbers(by_class: bool) -> None:
     """Noise as wide as the clusters: the tree still distinguishes them, and without noise it is perfect."""
     (x, labels), (test, truth) = numbers(0), numbers(1)
     grids = [Grid(lower=0, upper=10, cells=20)] * 2
-    noise = [TransformedResponse(multiplier=Draw(mean=1, variance=0), offset=Draw(mean=0, variance=2.0))] * 2
+    noise = [
+        TransformedResponse(multiplier=ContinuousDraw(mean=1, variance=0), offset=ContinuousDraw(mean=0, variance=2.0))
+    ] * 2
     noisy = np.stack(
         [NumberRandomizer(each).randomize(x[:, at], key=KEY, stream=at) for at, each in enumerate(noise)], axis=1
     )

@@ -24,7 +24,7 @@ from anonkit.published.channels.band_response import BandResponse
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_matrix import ResponseMatrix
 from anonkit.published.channels.set_response import SetResponse
-from anonkit.published.channels.transformed_response import PUBLISHED, Draw, TransformedResponse
+from anonkit.published.channels.transformed_response import PUBLISHED, ContinuousDraw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
 from anonkit.randomized_response.answer_sets import flattest_set
 
@@ -423,7 +423,11 @@ def test_it_clones_and_pickles() -> None:
 
 def test_constant_noise_free_columns_do_not_fail() -> None:
     """A multiplier without variance is additive noise, and a constant attribute has no spread to estimate."""
-    described = table(height=TransformedResponse(multiplier=Draw(mean=1, variance=0), offset=Draw(mean=0, variance=1)))
+    described = table(
+        height=TransformedResponse(
+            multiplier=ContinuousDraw(mean=1, variance=0), offset=ContinuousDraw(mean=0, variance=1)
+        )
+    )
     truth = {**colours_by_class(3000, 1), "height": np.full(3000, 5.0)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ReconstructionWarning)

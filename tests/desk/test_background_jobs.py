@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from desk.visitor import wait_for
 
-from anonkit.desk.background_jobs import Job, Jobs, State
+from anonkit.desk.background_jobs import Job, Jobs, JobState
 from anonkit.errors import AnonkitError
 
 
@@ -34,20 +34,20 @@ def table(tmp_path: Path) -> str:
 
 def ended(job: Job) -> Job:
     """Wait for the end of a job."""
-    return wait_for(lambda: job if job.state is not State.AT_WORK else None)  # type: ignore[no-any-return]
+    return wait_for(lambda: job if job.state is not JobState.AT_WORK else None)  # type: ignore[no-any-return]
 
 
 def test_a_job_is_done_or_says_why_not(jobs: Jobs, table: str, capfd: pytest.CaptureFixture[str]) -> None:
     """A refusal is said in its words; of a defect the place alone, and nothing on the terminal."""
     done = ended(jobs.start("names", "one", {"source": table, "how": {}}))
-    assert (done.state, done.result) == (State.DONE, ["name", "age"])
+    assert (done.state, done.result) == (JobState.DONE, ["name", "age"])
     assert jobs.found("names", "one") is done
     assert jobs.found("names", "two") is None
     refused = ended(jobs.start("names", "two", {"source": f"{table}.no", "how": {}}))
-    assert refused.state is State.FAILED
+    assert refused.state is JobState.FAILED
     assert "in.csv.no" in refused.message
     broken = ended(jobs.start("columns", "", {"source": table, "how": {}, "policy": 3, "folder": "Ada"}))
-    assert broken.state is State.FAILED
+    assert broken.state is JobState.FAILED
     assert broken.message.startswith("internal error in anonkit.desk")
     assert "Ada" not in broken.message
     assert capfd.readouterr() == ("", "")
@@ -64,12 +64,12 @@ def test_a_killed_worker_has_failed(jobs: Jobs, tmp_path: Path, number: signal.S
     pid = jobs._processes[job.handle].pid
     os.kill(pid, number)
 
-    assert ended(job).state is State.FAILED
+    assert ended(job).state is JobState.FAILED
     assert "its process has ended" in job.message
     assert wait_for(lambda: job.handle not in jobs._processes)
     fifo.unlink()
     fifo.write_text("a,b\n1,2\n", encoding="utf-8")
-    assert ended(jobs.start("names", "", {"source": str(fifo), "how": {}})).state is State.DONE
+    assert ended(jobs.start("names", "", {"source": str(fifo), "how": {}})).state is JobState.DONE
 
 
 def test_a_job_is_cancelled_and_a_newer_one_takes_its_place(jobs: Jobs, table: str, tmp_path: Path) -> None:
@@ -79,13 +79,13 @@ def test_a_job_is_cancelled_and_a_newer_one_takes_its_place(jobs: Jobs, table: s
     first = jobs.start("names", "a", {"source": str(fifo), "how": {}})
     assert jobs.start("names", "a", {"source": str(fifo), "how": {}}) is first
     jobs.cancel("no such handle")
-    assert first.state is State.AT_WORK
+    assert first.state is JobState.AT_WORK
     second = jobs.start("names", "b", {"source": str(fifo), "how": {}})
-    assert first.state is State.CANCELLED
+    assert first.state is JobState.CANCELLED
     jobs.cancel(second.handle)
-    assert second.state is State.CANCELLED
-    assert ended(jobs.start("names", "c", {"source": table, "how": {}})).state is State.DONE
-    assert second.state is State.CANCELLED
+    assert second.state is JobState.CANCELLED
+    assert ended(jobs.start("names", "c", {"source": table, "how": {}})).state is JobState.DONE
+    assert second.state is JobState.CANCELLED
 
 
 def test_a_start_that_is_refused_changes_nothing(
@@ -107,7 +107,7 @@ def test_a_start_that_is_refused_changes_nothing(
     with pytest.raises(AnonkitError, match="no process"):
         jobs.start("names", "b", {"source": table, "how": {}})
     assert jobs.of_kind("names") is first
-    assert first.state is State.AT_WORK
+    assert first.state is JobState.AT_WORK
 
 
 def test_results_that_cannot_be_read_are_a_failure(jobs: Jobs, monkeypatch: pytest.MonkeyPatch, table: str) -> None:
@@ -118,7 +118,7 @@ def test_results_that_cannot_be_read_are_a_failure(jobs: Jobs, monkeypatch: pyte
 
     monkeypatch.setattr(Jobs, "_note", broken)
     job = ended(jobs.start("names", "", {"source": table, "how": {}}))
-    assert job.state is State.FAILED
+    assert job.state is JobState.FAILED
     assert "ValueError" in job.message
     assert "Ada" not in job.message
 
@@ -129,7 +129,7 @@ def test_changes_are_reported() -> None:
     jobs = Jobs(lambda: told.append(threading.current_thread().name))
     job = ended(jobs.start("names", "", {"source": "no.csv", "how": {}}))
     wait_for(lambda: len(told) >= 2)
-    assert job.state is State.FAILED
+    assert job.state is JobState.FAILED
     assert told[0] == "MainThread"
     assert "MainThread" not in told[1:]
     jobs.close()
@@ -149,11 +149,11 @@ def test_jobs_wait_for_the_first_process_and_nobody_else_does(
     monkeypatch.setattr(Jobs, "_start_ready", slowly)
     jobs.warm_up()
     first = jobs.start("names", "one", {"source": table, "how": {}})
-    assert (first.state, jobs.of_kind("names")) == (State.AT_WORK, first)
+    assert (first.state, jobs.of_kind("names")) == (JobState.AT_WORK, first)
     jobs.cancel(first.handle)
-    assert (first.state, first.message) == (State.CANCELLED, "cancelled; nothing was written")
+    assert (first.state, first.message) == (JobState.CANCELLED, "cancelled; nothing was written")
     second = jobs.start("names", "two", {"source": table, "how": {}})
-    assert second.state is State.AT_WORK
+    assert second.state is JobState.AT_WORK
     is_ready.set()
     assert ended(second).result == ["name", "age"]
-    assert first.state is State.CANCELLED
+    assert first.state is JobState.CANCELLED

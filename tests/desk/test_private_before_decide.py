@@ -11,7 +11,7 @@ from desk.conftest import MARKER
 from desk.visitor import Visitor
 from pyarrow import csv
 
-from anonkit.desk.background_jobs import State
+from anonkit.desk.background_jobs import JobState
 
 _BY_CHANCE = re.compile(r'name="form" value="[^"]*"|/cancel/[\w-]+|\d{4}-\d\d-\d\dT[\d:]+\+00:00')
 """Form tokens, handles of jobs and times."""
@@ -45,13 +45,13 @@ def _walked(sits_at: Callable[..., Visitor], table: Path, declared: Path, *, com
     for source in (table, changed(table)):
         folder = source.parent / "out"
         at = sits_at(source, folder, policy=declared, approach="noise")
-        assert at.wait("columns").state is State.DONE
+        assert at.wait("columns").state is JobState.DONE
         at.post("/roles", at="roles", role_1="sensitive")
         at.wait("columns")
         at.post("/promise", at="promise", receiver="anyone", by="answers")
         if compares:
             at.post("/start/compare", at="compare")
-            assert at.wait("compare").state is State.DONE, at.desk.jobs.of_kind("compare")
+            assert at.wait("compare").state is JobState.DONE, at.desk.jobs.of_kind("compare")
         both.append(pages(at, source.parent))
     return both
 

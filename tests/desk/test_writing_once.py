@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from desk.visitor import Visitor, files_below, wait_for
 
 import anonkit
-from anonkit.desk.background_jobs import Job, State
+from anonkit.desk.background_jobs import Job, JobState
 from anonkit.desk.decided_release import DecidedRelease, Decisions
 from anonkit.desk.release_desk import Desk
 from anonkit.desk.strip_view import spending
@@ -76,7 +76,7 @@ def test_a_form_that_is_sent_again_after_the_release_writes_nothing(desk: Any) -
     """Under noise a second draw would be charged; a page that was loaded since may request one."""
     turn = desk.turn
     desk.write(turn, replace=False)
-    desk.jobs.writes[0].state = State.DONE
+    desk.jobs.writes[0].state = JobState.DONE
     with pytest.raises(AnonkitError, match="older than the last release"):
         desk.write(turn, replace=True)
     assert len(desk.jobs.writes) == 1
@@ -219,7 +219,7 @@ def test_a_release_is_signed_through_the_page(
     at.post("/decide/write", at="decide", turn=turn)
     at.post("/decide/write", at="decide", turn=turn)
     job = at.wait("write")
-    assert job.state is State.DONE, job
+    assert job.state is JobState.DONE, job
     at.post("/decide/write", at="decide", turn=turn, replace="yes")
     assert at.status == 422
     made = tmp_path / "out" / "release.parquet"
@@ -244,12 +244,12 @@ def test_a_writer_that_is_killed_loses_and_charges_nothing_twice(
         job = at.desk.jobs.of_kind("write")
         assert job is not None
         share = moment / 10
-        wait_for(lambda job=job, share=share: job.share >= share or job.state is not State.AT_WORK)
+        wait_for(lambda job=job, share=share: job.share >= share or job.state is not JobState.AT_WORK)
         process = at.desk.jobs._processes.get(job.handle)
         if process is not None:
             os.kill(process.pid, signal.SIGKILL)
         at.wait("write")
-        assert job.state in (State.FAILED, State.DONE)
+        assert job.state in (JobState.FAILED, JobState.DONE)
         assert (len(at.desk.session.steps), at.get("/decide") != "") == (steps, True)
         made = tmp_path / "out" / "release.parquet"
         if made.exists():
@@ -257,7 +257,7 @@ def test_a_writer_that_is_killed_loses_and_charges_nothing_twice(
             break
     if not (tmp_path / "out" / "release.parquet").exists():
         at.post("/decide/write", at="decide", turn=at.desk.turn)
-        assert at.wait("write").state is State.DONE, at.desk.jobs.of_kind("write")
+        assert at.wait("write").state is JobState.DONE, at.desk.jobs.of_kind("write")
     at.post("/decide/write", at="decide", turn=at.desk.turn, replace="yes")  # a second draw, which no budget allows
     assert "average the noise away" in at.wait("write").message
     anonkit.validate(tmp_path / "out" / "release.parquet")

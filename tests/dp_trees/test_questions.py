@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from anonkit.dp_trees.questions import WITHOUT_ATTRIBUTE, BatchCounter, CodedBatch, Question, Routing, ask_for
-from anonkit.dp_trees.tree_rows import ROWS, Disjoint, Rows
+from anonkit.dp_trees.tree_rows import ROWS, Disjoint, TreeRows
 from anonkit.randomness import Randomness
 from tests.dp_trees.tables import MIXED, counter_of, table_of
 
@@ -24,7 +24,7 @@ def routing_of_one_split() -> Routing:
     return Routing(attribute=np.zeros(5, dtype=np.int64), child=child, depth=1)
 
 
-def question(rows: Rows) -> Question:
+def question(rows: TreeRows) -> Question:
     """Nodes 1 and 3, each by attributes of its own."""
     return ask_for(
         np.array([3, 1]),

@@ -9,7 +9,14 @@ import pytest
 from scipy.stats import chisquare
 
 from anonkit.dp_trees.scores import MAX_CLASS, noisy_information_gain, sulq_information
-from anonkit.dp_trees.split_selection import CutThenAttribute, JointSelection, NoisyCounts, Selection, Tables, Terms
+from anonkit.dp_trees.split_selection import (
+    CutThenAttribute,
+    JointSelection,
+    NoisyCounts,
+    SplitSelection,
+    Tables,
+    Terms,
+)
 from anonkit.mechanisms.accounting import EXPONENTIAL, PERMUTE_AND_FLIP
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.tree_attributes import Split
@@ -34,7 +41,7 @@ def tables(nodes: int, *, second: bool = True) -> Tables:
     return Tables(attributes=ATTRIBUTES, nodes=nodes, counts=counts)
 
 
-SELECTIONS: dict[str, Selection] = {
+SELECTIONS: dict[str, SplitSelection] = {
     "joint": JointSelection(score=MAX_CLASS),
     "cut first": CutThenAttribute(score=MAX_CLASS),
     "counts": NoisyCounts(measure=noisy_information_gain),

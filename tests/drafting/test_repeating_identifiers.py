@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from kinds_of_columns import ENGLISH
 
-from anonkit.drafting.identifying.kinds import Kind
+from anonkit.drafting.identifying.kinds import IdentifierKind
 from anonkit.drafting.repeating_identifiers import RepeatingIdentifier, repeating_identifiers
 from anonkit.drafting.undeclared import judge_undeclared, profiles_of
 from anonkit.engines import open_engine
@@ -47,8 +47,8 @@ def test_keys_addresses_and_names_with_a_birth_date_repeat(engine: Engine) -> No
     found = repeating_identifiers(judge_undeclared(source, table.column_names, engine).profiles.values())
 
     assert found == [
-        RepeatingIdentifier(columns=("contact",), kind=Kind.EMAIL),
-        RepeatingIdentifier(columns=("Vorname", "Nachname", "Geburtsdatum"), kind=Kind.PERSON_NAME),
+        RepeatingIdentifier(columns=("contact",), kind=IdentifierKind.EMAIL),
+        RepeatingIdentifier(columns=("Vorname", "Nachname", "Geburtsdatum"), kind=IdentifierKind.PERSON_NAME),
     ]
 
 
@@ -58,7 +58,7 @@ def test_a_declared_identifier_counts_by_its_name(engine: Engine) -> None:
     source = engine.scan(table, Policy())
     profiles = profiles_of(source, ["member"], engine)
 
-    assert [each.kind for each in repeating_identifiers(profiles, declared={"member"})] == [Kind.KEY]
+    assert [each.kind for each in repeating_identifiers(profiles, declared={"member"})] == [IdentifierKind.KEY]
 
 
 def test_what_occurs_in_one_row_each_does_not_repeat(engine: Engine) -> None:

@@ -17,7 +17,14 @@ from anonkit.checks.plain_bounds import bounds_of
 from anonkit.errors import GuaranteeError, ParameterError
 from anonkit.k_anonymity.label_bounds import bounds_of_labels
 from anonkit.pipeline.written_bounds import ShownAsBounds
-from anonkit.published.recoding import GlobalRecoding, Grouping, IntervalAxis, LocalRecoding, Split, unique_labels
+from anonkit.published.recoding import (
+    GlobalRecoding,
+    Grouping,
+    IntervalAxis,
+    LocalRecoding,
+    RecodingSplit,
+    unique_labels,
+)
 
 _REACH = 1000
 ROWS = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=20)
@@ -131,9 +138,14 @@ def test_what_two_labels_would_share_is_refused_where_rows_show_both() -> None:
     assert one(alone, shown={None}) == {None: (None, None)}
     assert one(alone, shown={"*"}) == one(alone, shown=set()) == {"*": (None, None)}
     y = IntervalAxis(name="y", cuts=(1,), has_missing=False)
-    nodes = (Split(axis=1, left=(0,), children=(1, 2)), Split(axis=0, left=(0,), children=(3, 4)), None, None)
-    boxes = LocalRecoding(axes=(axis(5, missing=True), y), nodes=(*nodes, Split(axis=0, left=(1,), children=(5, 6)),
-        None, None))  # fmt: skip
+    nodes = (
+        RecodingSplit(axis=1, left=(0,), children=(1, 2)),
+        RecodingSplit(axis=0, left=(0,), children=(3, 4)),
+        None,
+        None,
+    )
+    more = (RecodingSplit(axis=0, left=(1,), children=(5, 6)), None, None)
+    boxes = LocalRecoding(axes=(axis(5, missing=True), y), nodes=(*nodes, *more))
     params = params_of(boxes, x="int64", y="int64")
     both = {">= 5", ">= 5|missing"}
     with pytest.raises(ParameterError, match="with missing cells in one"):
@@ -150,7 +162,7 @@ def test_what_two_labels_would_share_is_refused_where_rows_show_both() -> None:
 def test_declared_groups_of_boxes_have_the_bounds_of_their_name() -> None:
     """A box inside a declared group shows the group's label, and the group's bounds; boxes above have theirs too."""
     named = axis(10, 20, 30, named=(("< 20", (0, 1)), (">= 20", (2, 3))))
-    recoding = LocalRecoding(axes=(named,), nodes=(Split(axis=0, left=(0,), children=(1, 2)), None, None))
+    recoding = LocalRecoding(axes=(named,), nodes=(RecodingSplit(axis=0, left=(0,), children=(1, 2)), None, None))
     found = bounds_of_labels(params_of(recoding, x="int32"), ["x"], lambda _: {"< 20", "*"})
     assert found["x"]["labels"] == [["*", None, None], ["< 20", None, 19]]
 

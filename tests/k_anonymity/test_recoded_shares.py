@@ -17,7 +17,7 @@ from anonkit.published.recoding import (
     IntervalAxis,
     KeptAxis,
     LocalRecoding,
-    Split,
+    RecodingSplit,
 )
 
 AGE = IntervalAxis(name="age", cuts=(10, 20), has_missing=True)
@@ -51,9 +51,9 @@ def test_overlapping_sets_count_evenly_over_their_parts() -> None:
     recoding = LocalRecoding(
         axes=(AGE, JOB),
         nodes=(
-            Split(axis=0, left=(0,), children=(1, 2)),
+            RecodingSplit(axis=0, left=(0,), children=(1, 2)),
             None,
-            Split(axis=1, left=(0,), children=(3, 4)),
+            RecodingSplit(axis=1, left=(0,), children=(3, 4)),
             None,
             None,
         ),

@@ -25,7 +25,7 @@ from anonkit.published.recoding import (
     IntervalAxis,
     KeptAxis,
     LocalRecoding,
-    Split,
+    RecodingSplit,
 )
 
 QUASI = ["age", "education", "occupation", "marital_status", "income"]
@@ -245,7 +245,9 @@ def test_an_opened_recoding_knows_every_value() -> None:
     assert recoded["x"].to_pylist() == ["< 4", ">= 4", ">= 4", None]
 
     with_missing = CategoryAxis(name="c", values=("a", "b"), has_other=False, has_missing=True)
-    local = LocalRecoding(axes=(with_missing, cut), nodes=(Split(axis=0, left=(0, 2), children=(1, 2)), None, None))
+    local = LocalRecoding(
+        axes=(with_missing, cut), nodes=(RecodingSplit(axis=0, left=(0, 2), children=(1, 2)), None, None)
+    )
     recoded, unknown = opened(local).apply(batch)
     assert not unknown.any()
     assert [cell is not None and "b" in cell for cell in recoded["c"].to_pylist()] == [False, True, True, False]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from anonkit.ledger.fingerprint import Fingerprint
-from anonkit.ledger.standing import Claim, Standing
+from anonkit.ledger.standing import DatasetState, PlannedSpending
 from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
 
 TESTS = Path(__file__).parents[1]
@@ -23,7 +23,7 @@ ledger = Ledger({where!r})
 """
 
 
-def claim(epsilon: float | None = 0.1, **more: object) -> Claim:
+def claim(epsilon: float | None = 0.1, **more: object) -> PlannedSpending:
     """Return a claim on dataset `d`."""
     given: dict[str, object] = {
         "dataset": "d",
@@ -39,10 +39,10 @@ def claim(epsilon: float | None = 0.1, **more: object) -> Claim:
         "fingerprint": Fingerprint(rows=3, exact=b"1" * 16, whole=b"2" * 16),
         **more,
     }
-    return Claim(**given)  # type: ignore[arg-type]
+    return PlannedSpending(**given)  # type: ignore[arg-type]
 
 
-def free(standing: Standing) -> None:
+def free(standing: DatasetState) -> None:
     """Refuse nothing."""
 
 

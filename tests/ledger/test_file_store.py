@@ -20,7 +20,7 @@ from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.overspending import refuse_overspent
 from anonkit.ledger.packed_params import digest_of_packed, pack
 from anonkit.ledger.private_key import key_file
-from anonkit.ledger.standing import NO_LIMIT, Allowance, Standing, State
+from anonkit.ledger.standing import NO_LIMIT, Allowance, DatasetState, ReleaseState
 from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
 
 
@@ -192,7 +192,7 @@ def test_a_budget_of_a_ledger_of_version_4_is_asked_for_anew(ledger: Ledger, whe
         connection.execute("PRAGMA user_version = 4")
     reopened, cost = Ledger(where), claim()
 
-    def check(standing: Standing) -> None:
+    def check(standing: DatasetState) -> None:
         refuse_overspent(standing, cost, NO_LIMIT)
 
     assert [one.to_dict()["neighbours"] for one in reopened.standing("d").totals] == ["unknown"]
@@ -236,7 +236,7 @@ def test_another_machine_s_process_counts(ledger: Ledger, where: Path) -> None:
     with sqlite3.connect(where) as connection:
         text = '{"machine": "elsewhere", "boot": "", "number": 1, "started": ""}'
         connection.execute("UPDATE release SET process = ? WHERE id = ?", (text, number))
-    assert ledger.standing("d").entries[0].state is State.RESERVED
+    assert ledger.standing("d").entries[0].state is ReleaseState.RESERVED
 
 
 def test_a_ledger_is_created_where_no_file_is(where: Path) -> None:

@@ -26,7 +26,7 @@ from anonkit.errors import BudgetError, LedgerError, MissingDependencyError, Par
 from anonkit.ledger import Ledger
 from anonkit.ledger.ledger_place import LedgerPlace
 from anonkit.ledger.private_key import FILE_VARIABLE, VARIABLE
-from anonkit.ledger.standing import Allowance, State
+from anonkit.ledger.standing import Allowance, ReleaseState
 from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
 
 ELSEWHERE = json.dumps({"machine": "elsewhere", "boot": "", "number": 1, "started": ""})
@@ -56,7 +56,7 @@ def end_sessions(server: Server) -> None:
             time.sleep(0.01)
 
 
-def states(where: str) -> list[State]:
+def states(where: str) -> list[ReleaseState]:
     """Return the states of all releases, as a reader with a connection of its own finds them."""
     return [entry.state for entry in Ledger(where).standing("d").entries]
 
@@ -223,9 +223,9 @@ def test_a_reservation_of_another_machine_ends_with_its_session(postgresql: Serv
     holder.reserve(claim(), free)
     with postgresql.connect(schema_of(where)) as owner:
         owner.execute("UPDATE release SET process = %s", (ELSEWHERE,))
-    assert states(where) == [State.RESERVED]
+    assert states(where) == [ReleaseState.RESERVED]
     end_sessions(postgresql)
-    assert states(where) == [State.ROLLED_BACK]
+    assert states(where) == [ReleaseState.ROLLED_BACK]
 
 
 def test_what_another_machine_was_publishing_counts(postgresql: Server, where: str, tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_what_another_machine_was_publishing_counts(postgresql: Server, where: s
     with postgresql.connect(schema_of(where)) as owner:
         owner.execute("UPDATE release SET process = %s", (ELSEWHERE,))
     end_sessions(postgresql)
-    assert states(where) == [State.PUBLISHING]
+    assert states(where) == [ReleaseState.PUBLISHING]
     assert Ledger(where).standing("d").epsilon == 0.1
 
 
@@ -251,11 +251,11 @@ def test_who_lost_its_connection_comes_back_unless_it_was_given_up(postgresql: S
     ledger.publishing(number, "digest")
     end_sessions(postgresql)
     ledger.commit(number)
-    assert states(where) == [State.COMMITTED]
+    assert states(where) == [ReleaseState.COMMITTED]
 
     number = ledger.reserve(claim(), free)
     end_sessions(postgresql)
-    assert states(where) == [State.COMMITTED, State.ROLLED_BACK]
+    assert states(where) == [ReleaseState.COMMITTED, ReleaseState.ROLLED_BACK]
     with pytest.raises(LedgerError, match="was given up"):
         ledger.publishing(number, "digest")
     assert Ledger(where).standing("d").epsilon == 0.1
@@ -273,7 +273,7 @@ def test_a_connection_that_is_lost_inside_a_transaction_leaves_nothing(postgresq
     assert refused.value.exit_code == 3
     assert states(where) == []
     ledger.reserve(claim(), free)
-    assert states(where) == [State.RESERVED]
+    assert states(where) == [ReleaseState.RESERVED]
 
 
 @contextmanager
@@ -300,11 +300,11 @@ def test_a_server_that_crashes_before_publishing_leaves_no_release(
     with stopped_before("publishing", postgresql, monkeypatch), pytest.raises(LedgerError, match="cannot be reached"):
         draw(where, tmp_path / "a.parquet", dataset="d")
     assert not list(tmp_path.glob("a.*"))
-    assert states(where) == [State.ROLLED_BACK, State.COMMITTED]
+    assert states(where) == [ReleaseState.ROLLED_BACK, ReleaseState.COMMITTED]
     with pytest.raises(BudgetError):
         draw(where, tmp_path / "a.parquet", dataset="d", budget=1.0)
     draw(where, tmp_path / "a.parquet", dataset="d", budget=2.0)
-    assert states(where) == [State.ROLLED_BACK, State.COMMITTED, State.COMMITTED]
+    assert states(where) == [ReleaseState.ROLLED_BACK, ReleaseState.COMMITTED, ReleaseState.COMMITTED]
 
 
 def test_a_server_that_crashes_after_publishing_has_counted_the_release(
@@ -316,7 +316,7 @@ def test_a_server_that_crashes_after_publishing_has_counted_the_release(
     assert refused.value.exit_code == 3
     assert "is in place and counts as spent" in refused.value.message
     assert anonkit.validate(tmp_path / "a.parquet").passed
-    assert states(where) == [State.COMMITTED]  # the next reader of this process settles the ledger
+    assert states(where) == [ReleaseState.COMMITTED]  # the next reader of this process settles the ledger
     assert Ledger(where).standing("d").epsilon > 0.99
     with pytest.raises(BudgetError):
         draw(where, tmp_path / "b.parquet", dataset="d")
@@ -336,7 +336,7 @@ def test_what_could_not_be_given_up_is_given_up_by_the_next_reader(
         with pytest.raises(anonkit.AnonkitError, match="No space left"):
             draw(where, tmp_path / "a.parquet", dataset="d")
     postgresql.resume()
-    assert states(where) == [State.ROLLED_BACK, State.COMMITTED]
+    assert states(where) == [ReleaseState.ROLLED_BACK, ReleaseState.COMMITTED]
     assert Ledger(where).standing("d").counted[0].data_sha256 is None
 
 
@@ -350,7 +350,7 @@ def test_a_release_is_handed_back_by_a_server_s_ledger_too(
     for _ in range(2):
         assert draw(where, tmp_path / "a.parquet", dataset="d").reused
     assert (tmp_path / "a.parquet").read_bytes() == before
-    assert states(where) == [State.COMMITTED]
+    assert states(where) == [ReleaseState.COMMITTED]
 
 
 def test_the_same_path_on_another_machine_is_another_place_for_another_dataset(
@@ -395,14 +395,14 @@ def test_roles_may_do_what_the_page_grants_them_and_no_more(
         for name, role in roles.items()
     }
     draw(seen_by["releasers"], tmp_path / "a.parquet", dataset="d", budget=2.0)
-    assert states(seen_by["auditors"]) == [State.COMMITTED]
+    assert states(seen_by["auditors"]) == [ReleaseState.COMMITTED]
     releaser = Ledger(seen_by["releasers"])
     assert releaser.give_up(releaser.reserve(claim(), free), charged=True)
-    assert states(seen_by["auditors"]) == [State.COMMITTED, State.ROLLED_BACK, State.COMMITTED]
+    assert states(seen_by["auditors"]) == [ReleaseState.COMMITTED, ReleaseState.ROLLED_BACK, ReleaseState.COMMITTED]
     lost = Ledger(where)
     lost.reserve(claim(), free)
     end_sessions(postgresql)
-    assert states(seen_by["auditors"])[3:] == [State.RESERVED]
+    assert states(seen_by["auditors"])[3:] == [ReleaseState.RESERVED]
     for name, match in (("auditors", "does not allow this"), ("strangers", "does not allow this")):
         with pytest.raises(LedgerError, match=match):
             draw(seen_by[name], dataset="d", budget=9.0)
@@ -436,7 +436,7 @@ def test_a_ledger_of_version_3_is_brought_to_this_one_by_its_owner(
     with pytest.raises(LedgerError, match="of version 3, and this is version 5") as refused:
         Ledger(seen)
     assert "in the role that made it" in str(refused.value.hint)
-    assert states(where) == [State.COMMITTED]
+    assert states(where) == [ReleaseState.COMMITTED]
     number = Ledger(seen).reserve(claim(), free, budget=Allowance(delta=1e-6))
     kind = Neighbours(adjacency=REPLACE)
     assert Ledger(where).standing("d").allowance == Allowance(epsilon=2.0, delta=1e-6, neighbours=kind)

@@ -19,7 +19,7 @@ from anonkit.cli.boundary import run
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.ledger import Ledger
 from anonkit.ledger.settling import at_work
-from anonkit.ledger.standing import Entry, State
+from anonkit.ledger.standing import Entry, ReleaseState
 
 ELSEWHERE = '{"machine": "elsewhere", "boot": "", "number": 1, "started": ""}'
 
@@ -31,7 +31,7 @@ def test_a_release_of_another_machine_is_believed_for_a_while(minutes: int, beli
     """And no longer where a clock was wrong: one that was ahead would take the place for ever."""
     created = (datetime.now(UTC) - timedelta(minutes=minutes)).isoformat()
     more = {**vars(claim(output="/x/out.parquet")), "number": 1, "created": created, "process": ELSEWHERE}
-    for state in (State.RESERVED, State.PUBLISHING):
+    for state in (ReleaseState.RESERVED, ReleaseState.PUBLISHING):
         found = at_work("/x/out.parquet", [Entry(**more, state=state)])
         assert (found is not None) == believed
 

@@ -19,7 +19,7 @@ from anonkit.errors import BudgetError, LedgerError, ParameterError
 from anonkit.ledger import NAME, Ledger
 from anonkit.ledger.account import Where
 from anonkit.ledger.ledger_pointer import POINTER
-from anonkit.ledger.standing import State
+from anonkit.ledger.standing import ReleaseState
 from anonkit.ledger.users_ledger import users_ledger
 from anonkit.policy.bookkeeping import Bookkeeping
 from anonkit.policy.declaration import Policy
@@ -262,7 +262,7 @@ def test_a_full_disk_is_charged(
         with pytest.raises(anonkit.AnonkitError, match="its privacy loss is booked"):
             draw(ten, tmp_path / "a.parquet", ledger=where)
     (spent,) = Ledger(where).standing("bank-customers").counted
-    assert (spent.state, spent.epsilon) == (State.COMMITTED, pytest.approx(1.0))
+    assert (spent.state, spent.epsilon) == (ReleaseState.COMMITTED, pytest.approx(1.0))
     assert (spent.output, spent.data_sha256, spent.request, spent.redrawn) == (None, None, None, False)
     draw(ten, tmp_path / "a.parquet", ledger=where)
     assert Ledger(where).standing("bank-customers").epsilon == pytest.approx(2.0)
@@ -286,7 +286,7 @@ def test_a_full_disk_is_charged_by_the_next_reader_where_the_ledger_cannot_be_to
             draw(ten, tmp_path / "a.parquet")
         assert "booked" not in str(raised.value)  # nobody knows yet
     standing = Ledger(users_ledger()).standing("bank-customers")
-    assert [entry.state for entry in standing.entries] == [State.ROLLED_BACK, State.COMMITTED]
+    assert [entry.state for entry in standing.entries] == [ReleaseState.ROLLED_BACK, ReleaseState.COMMITTED]
     assert standing.epsilon == pytest.approx(1.0)
 
 
@@ -363,7 +363,7 @@ def test_a_crash_at_any_step_neither_loses_nor_overspends(tmp_path: Path, where:
     assert published == (step in STEPS[3:] or (step == STEPS[2]))
     if published:
         assert anonkit.validate(tmp_path / "a.parquet").passed
-        assert [entry.state for entry in entries] == [State.COMMITTED]
+        assert [entry.state for entry in entries] == [ReleaseState.COMMITTED]
     else:
         assert [entry.state for entry in entries if entry.counts] == []
 

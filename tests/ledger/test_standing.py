@@ -16,7 +16,7 @@ from anonkit.cli import anonkit as commands
 from anonkit.cli.boundary import run
 from anonkit.ledger import Ledger
 from anonkit.ledger.fingerprint import Fingerprint
-from anonkit.ledger.standing import Allowance, Claim, Entry, Standing, State
+from anonkit.ledger.standing import Allowance, DatasetState, Entry, PlannedSpending, ReleaseState
 
 LOSSES = st.lists(st.floats(1e-9, 20) | st.just(math.inf), max_size=6)
 
@@ -26,7 +26,7 @@ def _entry(loss: float, number: int = 1, delta: float | None = None) -> Entry:
         dataset="d", method="rr", kind="local-dp", epsilon=loss, delta=delta, k=None, redrawn=True, output=None,
         params=None,
         fingerprint=Fingerprint(rows=3, exact=b"1" * 16, whole=b"2" * 16),
-        number=number, state=State.COMMITTED, created="2026-01-01T00:00", process="",
+        number=number, state=ReleaseState.COMMITTED, created="2026-01-01T00:00", process="",
     )  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def _entry(loss: float, number: int = 1, delta: float | None = None) -> Entry:
 def test_what_is_left_fits_into_the_budget(losses: list[float], budget: float) -> None:
     """The figure, as its digits say, is never more than the budget less the losses, and hardly less."""
     allowance = Allowance(epsilon=budget)
-    left = Standing(dataset="d", allowance=allowance, entries=[_entry(loss) for loss in losses]).left
+    left = DatasetState(dataset="d", allowance=allowance, entries=[_entry(loss) for loss in losses]).left
     assert left is not None
     if math.isinf(budget):
         assert left == math.inf
@@ -52,16 +52,16 @@ def test_what_is_left_fits_into_the_budget(losses: list[float], budget: float) -
 
 def test_without_a_budget_nothing_is_said_to_be_left() -> None:
     """None, and not zero."""
-    standing = Standing(dataset="d", entries=[_entry(1.0, delta=1e-6)])
+    standing = DatasetState(dataset="d", entries=[_entry(1.0, delta=1e-6)])
     assert (standing.left, standing.left_delta) == (None, None)
 
 
 def test_what_is_left_of_delta_is_what_its_own_budget_leaves() -> None:
     """Releases without a delta take nothing of it; the figures are exact, as the digits say."""
     entries = [_entry(1.0, delta=1e-6), _entry(1.0, delta=2e-6), _entry(math.inf)]
-    standing = Standing(dataset="d", allowance=Allowance(delta=1e-5), entries=entries)
+    standing = DatasetState(dataset="d", allowance=Allowance(delta=1e-5), entries=entries)
     assert (standing.delta, standing.left_delta, standing.left) == (3e-6, 7e-6, None)
-    assert Standing(dataset="d", allowance=Allowance(delta=2e-6), entries=entries).left_delta == 0
+    assert DatasetState(dataset="d", allowance=Allowance(delta=2e-6), entries=entries).left_delta == 0
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,9 @@ def test_the_ledger_says_the_same_to_people_and_machines(
     """Spent, budget and left in the text are those of --json; it was .0001 beside 2.05e-08."""
     path = tmp_path / "l.sqlite"
     ledger = Ledger(path)
-    claim = Claim(**{field: getattr(_entry(spent, delta=spent / 100), field) for field in Claim.__dataclass_fields__})
+    claim = PlannedSpending(
+        **{field: getattr(_entry(spent, delta=spent / 100), field) for field in PlannedSpending.__dataclass_fields__}
+    )
     number = ledger.reserve(claim, lambda standing: None, budget=Allowance(epsilon=budget, delta=budget / 100))
     ledger.commit(number)
     told = []

@@ -14,7 +14,7 @@ from ledger.claims import TESTS, claim, die, environment, free
 from anonkit.errors import BudgetError, LedgerError
 from anonkit.ledger import Ledger
 from anonkit.ledger.neighbour_totals import total
-from anonkit.ledger.standing import Allowance, Standing, State
+from anonkit.ledger.standing import Allowance, DatasetState, ReleaseState
 from anonkit.promises.neighbouring_tables import REPLACE, Neighbours
 
 
@@ -29,13 +29,13 @@ def test_a_release_counts_from_its_reservation(ledger: Ledger) -> None:
     ledger.give_up(other)
 
     assert ledger.standing("d").epsilon == 0.1
-    assert [entry.state for entry in ledger.standing("d").entries] == [State.COMMITTED, State.ROLLED_BACK]
+    assert [entry.state for entry in ledger.standing("d").entries] == [ReleaseState.COMMITTED, ReleaseState.ROLLED_BACK]
 
 
 def test_a_refused_reservation_leaves_nothing(ledger: Ledger) -> None:
     """Neither an entry nor a budget nor a dataset."""
 
-    def refuse(standing: Standing) -> None:
+    def refuse(standing: DatasetState) -> None:
         assert (standing.budget, standing.budget_delta) == (1, 1e-6)
         raise BudgetError("no")
 
@@ -56,14 +56,14 @@ def test_a_reservation_of_a_dead_process_never_reached_its_place(ledger: Ledger,
     """Killed before `publishing`: rolled back by the next reader."""
     die(where, tmp_path / "out.parquet")
     assert ledger.standing("d").epsilon == 0
-    assert ledger.standing("d").entries[0].state is State.ROLLED_BACK
+    assert ledger.standing("d").entries[0].state is ReleaseState.ROLLED_BACK
 
 
 def test_what_was_publishing_counts_when_nobody_can_tell(ledger: Ledger, where: str, tmp_path: Path) -> None:
     """Killed after `publishing`, no file there: it may have been there and carried away, so it counts."""
     die(where, tmp_path / "out.parquet", 'ledger.publishing(number, "digest")')
     assert ledger.standing("d").epsilon == 0.1
-    assert ledger.standing("d").entries[0].state is State.PUBLISHING
+    assert ledger.standing("d").entries[0].state is ReleaseState.PUBLISHING
 
 
 def test_what_was_published_is_committed(ledger: Ledger, where: str, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_what_was_published_is_committed(ledger: Ledger, where: str, tmp_path: P
 
     (tmp_path / "out.parquet").write_bytes(b"the release")
     die(where, tmp_path / "out.parquet", f"ledger.publishing(number, {sha256(b'the release')!r})")
-    assert ledger.standing("d").entries[0].state is State.COMMITTED
+    assert ledger.standing("d").entries[0].state is ReleaseState.COMMITTED
 
 
 def test_another_release_in_the_same_place_proves_nothing(ledger: Ledger, where: str, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_living_process_is_left_alone(ledger: Ledger, where: str) -> None:
     """A reservation of a process that runs is not settled by others."""
     ledger.reserve(claim(), free)
     other = Ledger(where)
-    assert other.standing("d").entries[0].state is State.RESERVED
+    assert other.standing("d").entries[0].state is ReleaseState.RESERVED
 
 
 def test_a_process_of_the_same_number_is_another(ledger: Ledger) -> None:
@@ -169,7 +169,7 @@ def test_forty_writers_never_overspend_one_budget(where: str, processes: int, th
     assert sum(spent) == 20
     for standing in Ledger(where).datasets():
         assert (standing.epsilon, standing.delta) == (1.0, 1e-5)
-        assert [entry.state for entry in standing.entries] == [State.COMMITTED] * 10
+        assert [entry.state for entry in standing.entries] == [ReleaseState.COMMITTED] * 10
 
 
 def test_who_was_taken_for_gone_publishes_nothing(ledger: Ledger) -> None:
@@ -218,7 +218,7 @@ def test_threads_that_share_a_ledger_do_not_share_transactions(ledger: Ledger) -
     """For any action of one thread during another's reservation, the charges of each thread are booked."""
     inside, booked = Event(), []
 
-    def slow(standing: Standing) -> None:
+    def slow(standing: DatasetState) -> None:
         inside.set()
         other.join(timeout=0.5)  # it waits for its turn: were it let in, it would be done by now
 

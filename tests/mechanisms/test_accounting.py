@@ -16,9 +16,9 @@ from anonkit.errors import BudgetError, ParameterError
 from anonkit.mechanisms.accounting import (
     LAPLACE,
     PERMUTE_AND_FLIP,
+    AccountedDraw,
     Accounting,
     Bootstrap,
-    Draw,
     PathAccount,
     rate_within,
     rounded_up,
@@ -28,8 +28,8 @@ from anonkit.mechanisms.accounting import (
 from anonkit.promises.neighbouring_tables import REPLACE
 
 ONE = 1 << 52
-SPLIT = Draw(purpose="split", mechanism=PERMUTE_AND_FLIP, rate=ONE // 8, sensitivity=2, level=0)
-EARLY = Draw(purpose="leaf", mechanism=LAPLACE, rate=ONE // 2, sensitivity=1, level=0, ends_path=True)
+SPLIT = AccountedDraw(purpose="split", mechanism=PERMUTE_AND_FLIP, rate=ONE // 8, sensitivity=2, level=0)
+EARLY = AccountedDraw(purpose="leaf", mechanism=LAPLACE, rate=ONE // 2, sensitivity=1, level=0, ends_path=True)
 LATE = replace(EARLY, level=1)
 
 
@@ -125,7 +125,7 @@ def test_what_is_written_of_an_account_is_the_account(levels: list[int], bootstr
     composition = params["composition"]
     bootstrap = composition.pop("bootstrap")
     again = Accounting(
-        draws=tuple(Draw(**line) for line in params["accounting"]),
+        draws=tuple(AccountedDraw(**line) for line in params["accounting"]),
         bootstrap=bootstrap and Bootstrap(**{**bootstrap, "weights": tuple(bootstrap["weights"])}),
         **composition,
     )

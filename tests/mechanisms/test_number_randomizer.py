@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.number_randomizer import NumberRandomizer, drawn
 from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.transformed_response import PUBLISHED, Draw, TransformedResponse
+from anonkit.published.channels.transformed_response import PUBLISHED, ContinuousDraw, TransformedResponse
 from anonkit.randomness import Randomness
 
 KEY = bytes(range(32))
@@ -42,7 +42,9 @@ def test_one_value_is_published_with_the_distribution_of_a_x_plus_b(shapes: tupl
     """For any number of draws: against as many sums of separate draws, by the Kolmogorov-Smirnov test."""
     from scipy.stats import ks_2samp
 
-    a, b = (Draw(mean=mean, variance=2.0, shape=shape) for mean, shape in zip((1.5, 0.0), shapes, strict=True))  # type: ignore[arg-type]
+    a, b = (
+        ContinuousDraw(mean=mean, variance=2.0, shape=shape) for mean, shape in zip((1.5, 0.0), shapes, strict=True)
+    )  # type: ignore[arg-type]
     mechanism = TransformedResponse(multiplier=a, offset=b, centre=2.0, scale=3.0)
     shown = NumberRandomizer(mechanism).randomize(np.full(20_000, value), key=KEY, stream=0)
     words = Randomness.seeded(7).words(40_000)
@@ -53,7 +55,7 @@ def test_one_value_is_published_with_the_distribution_of_a_x_plus_b(shapes: tupl
 @pytest.mark.parametrize("shape", ["normal", "uniform"])
 def test_draws_have_their_mean_and_variance(shape: str) -> None:
     """Both families, within 5 standard errors; uniform ones stay within their support."""
-    draw = Draw(mean=2.0, variance=9.0, shape=shape)  # type: ignore[arg-type]
+    draw = ContinuousDraw(mean=2.0, variance=9.0, shape=shape)  # type: ignore[arg-type]
     values = drawn(draw, Randomness.seeded(3).words(200_000))
     assert values.mean() == pytest.approx(2.0, abs=5 * 3 / math.sqrt(200_000))
     assert values.var() == pytest.approx(9.0, rel=0.03)
@@ -64,7 +66,7 @@ def test_draws_have_their_mean_and_variance(shape: str) -> None:
 def test_extreme_words_give_finite_draws() -> None:
     """The smallest and the largest word are no infinity."""
     words = np.array([0, 2**64 - 1], dtype=np.uint64)
-    assert np.all(np.isfinite(drawn(Draw(mean=0, variance=1), words)))
+    assert np.all(np.isfinite(drawn(ContinuousDraw(mean=0, variance=1), words)))
 
 
 def test_published_numbers_lie_on_the_grid() -> None:
@@ -106,7 +108,7 @@ def test_a_draw_without_variance_is_its_mean() -> None:
     """Every random word gives the constant factor or the constant shift."""
     words = np.array([0, 1, 2**63, 2**64 - 1], dtype=np.uint64)
     for shape in ("normal", "uniform"):
-        draw = Draw(mean=2.5, variance=0, shape=shape)  # type: ignore[arg-type]
+        draw = ContinuousDraw(mean=2.5, variance=0, shape=shape)  # type: ignore[arg-type]
         assert drawn(draw, words).tolist() == [2.5] * 4
 
 

@@ -17,7 +17,7 @@ from anonkit.errors import ParameterError
 from anonkit.mechanisms import shuffle_amplification
 from anonkit.mechanisms.asked_attributes import asked_attribute
 from anonkit.mechanisms.shuffle_amplification import (
-    Answers,
+    ResponseRatios,
     RowAnswers,
     default_delta,
     uniform_shares,
@@ -70,7 +70,7 @@ def probabilities(matrix: Sequence[Sequence[int]]) -> Matrix:
 @given(matrix=weights(), n=st.integers(1, 4), share=st.floats(0, 1))
 def test_the_bound_is_not_below_the_enumerated_law(matrix: list[list[int]], n: int, share: float) -> None:
     """For any channel, any two rows, any values of the others: the true delta is at most the stated one."""
-    row = RowAnswers.every([Answers.of(matrix)])
+    row = RowAnswers.every([ResponseRatios.of(matrix)])
     epsilon = share * row.epsilon
     assert exact_delta(probabilities(matrix), n, epsilon) <= row.delta(epsilon, n) + 1e-12
 
@@ -86,7 +86,7 @@ def test_the_bound_holds_for_rows_that_answer_everything(
         [one * other for one, other in itertools.product(left, right)]
         for left, right in itertools.product(probabilities(first), probabilities(second))
     ]
-    row = RowAnswers.every([Answers.of(first), Answers.of(second)])
+    row = RowAnswers.every([ResponseRatios.of(first), ResponseRatios.of(second)])
     epsilon = share * row.epsilon
     assert exact_delta(product, n, epsilon) <= row.delta(epsilon, n) + 1e-12
 
@@ -102,7 +102,7 @@ def test_the_bound_holds_for_rows_that_answer_one_attribute(
         [*(shares[0] * one for one in left), *(shares[1] * one for one in right)]
         for left, right in itertools.product(probabilities(first), probabilities(second))
     ]
-    row = RowAnswers.one_of([Answers.of(first), Answers.of(second)], shares)
+    row = RowAnswers.one_of([ResponseRatios.of(first), ResponseRatios.of(second)], shares)
     epsilon = share * row.epsilon
     assert exact_delta(mixture, n, epsilon) <= row.delta(epsilon, n) + 1e-12
 
@@ -112,7 +112,7 @@ def test_the_bound_holds_for_rows_that_answer_one_attribute(
 def test_the_transform_equals_the_sum_over_all_counts(n: int, share: float) -> None:
     """For 3-ary randomized response the expectation is summed over all multinomial counts, exactly."""
     matrix = [[5, 1, 1], [1, 5, 1], [1, 1, 5]]
-    row = RowAnswers.every([Answers.of(matrix)])
+    row = RowAnswers.every([ResponseRatios.of(matrix)])
     epsilon, gamma = share * row.epsilon, 3 / 7
     values = [gamma * (5 - math.exp(epsilon)), gamma * (1 - 5 * math.exp(epsilon)), gamma * (1 - math.exp(epsilon)), 0]
     chances = [gamma / 3, gamma / 3, gamma / 3, 1 - gamma]
@@ -140,7 +140,7 @@ def closed_form(epsilon: float, delta: float, n_rows: int) -> float:
 @pytest.mark.parametrize("n", [20_000])
 def test_the_bound_is_below_the_closed_form_of_2021(epsilon: float, n: int) -> None:
     """The closed form knows only epsilon; the blanket of randomized response says at least half as much again."""
-    row = RowAnswers.every([Answers.of(RandomizedResponse.from_epsilon(2, epsilon).weights())])
+    row = RowAnswers.every([ResponseRatios.of(RandomizedResponse.from_epsilon(2, epsilon).weights())])
     assert row.amplified(1e-6, n) < closed_form(epsilon, 1e-6, n) / 1.5
 
 
@@ -153,7 +153,7 @@ def test_the_bound_is_below_the_closed_form_of_2021(epsilon: float, n: int) -> N
 )
 def test_the_stated_epsilon_meets_its_delta(k: int, epsilon: float, n: int, exponent: float) -> None:
     """It is at most the row's, its delta is at most the one requested, and a little less would not do."""
-    row = RowAnswers.every([Answers.of(RandomizedResponse.from_epsilon(k, epsilon).weights())])
+    row = RowAnswers.every([ResponseRatios.of(RandomizedResponse.from_epsilon(k, epsilon).weights())])
     delta = 10**-exponent
     stated = row.amplified(delta, n)
     assert stated <= row.epsilon
@@ -163,7 +163,9 @@ def test_the_stated_epsilon_meets_its_delta(k: int, epsilon: float, n: int, expo
 
 def test_more_rows_and_larger_domains_hide_better() -> None:
     """Epsilon falls with the number of rows and with the number of categories."""
-    rows = [RowAnswers.every([Answers.of(RandomizedResponse.from_epsilon(k, 2.0).weights())]) for k in (2, 5, 20)]
+    rows = [
+        RowAnswers.every([ResponseRatios.of(RandomizedResponse.from_epsilon(k, 2.0).weights())]) for k in (2, 5, 20)
+    ]
     by_domain = [row.amplified(1e-6, 5_000) for row in rows]
     by_rows = [rows[0].amplified(1e-6, n) for n in (500, 5_000, 50_000)]
     assert by_domain == sorted(by_domain, reverse=True)
@@ -172,7 +174,7 @@ def test_more_rows_and_larger_domains_hide_better() -> None:
 
 def test_a_grid_of_ratios_costs_little_and_never_too_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Different channels have many kinds of draws; put on a grid, their epsilon rises by a few hundredths at most."""
-    channels = [Answers.of(RandomizedResponse.from_epsilon(3, 0.4 + 0.05 * at).weights()) for at in range(5)]
+    channels = [ResponseRatios.of(RandomizedResponse.from_epsilon(3, 0.4 + 0.05 * at).weights()) for at in range(5)]
     exact = RowAnswers.every(channels)
     monkeypatch.setattr(shuffle_amplification, "_MOST_KINDS", 50)
     grid = RowAnswers.every(channels)
@@ -184,13 +186,13 @@ def test_a_grid_of_ratios_costs_little_and_never_too_little(monkeypatch: pytest.
 def test_an_answer_that_rules_an_input_out_is_refused() -> None:
     """Nothing hides a row that is betrayed for certain; an answer nobody gives says nothing."""
     with pytest.raises(ParameterError, match="rules an input out"):
-        Answers.of([[4, 0], [2, 2]])
-    assert Answers.of([[3, 1, 0], [1, 3, 0]]).ratio == 3
+        ResponseRatios.of([[4, 0], [2, 2]])
+    assert ResponseRatios.of([[3, 1, 0], [1, 3, 0]]).ratio == 3
 
 
 def test_one_row_is_not_hidden() -> None:
     """Alone in its file a row keeps the loss of its randomizer."""
-    row = RowAnswers.every([Answers.of(RandomizedResponse.from_epsilon(2, 1.0).weights())])
+    row = RowAnswers.every([ResponseRatios.of(RandomizedResponse.from_epsilon(2, 1.0).weights())])
     assert row.amplified(1e-6, 1) == row.epsilon
 
 
@@ -230,13 +232,13 @@ def of_rows(log_u: list[float], log_v: list[float], chance: list[float], blanket
 def test_numbers_of_no_channel_are_refused(ratio: Fraction, blanket: Fraction) -> None:
     """A ratio below 1; a blanket of 0, above 1, or below what its ratio leaves."""
     with pytest.raises(ParameterError, match="channel"):
-        Answers(ratio=ratio, blanket=blanket)
+        ResponseRatios(ratio=ratio, blanket=blanket)
 
 
 @given(st.lists(st.floats(0.2, 3), min_size=2, max_size=4), st.integers(2, 200))
 def test_rows_that_answer_one_way_beside_another_answer_both(epsilons: list[float], n: int) -> None:
     """Channel beside channel is the row that answers every channel."""
-    channels = [Answers.of(RandomizedResponse.from_epsilon(3, epsilon).weights()) for epsilon in epsilons]
+    channels = [ResponseRatios.of(RandomizedResponse.from_epsilon(3, epsilon).weights()) for epsilon in epsilons]
     row = RowAnswers.every(channels[:1])
     for channel in channels[1:]:
         row = row.compose(RowAnswers.every([channel]))
@@ -248,10 +250,10 @@ def test_rows_that_answer_one_way_beside_another_answer_both(epsilons: list[floa
 
 def test_rows_that_hide_each_other_completely_lose_nothing() -> None:
     """A delta that is met at epsilon 0 needs no epsilon; one answer for all inputs has none to lose."""
-    row = RowAnswers.every([Answers.of(RandomizedResponse.from_epsilon(2, 0.01).weights())])
+    row = RowAnswers.every([ResponseRatios.of(RandomizedResponse.from_epsilon(2, 0.01).weights())])
     assert row.delta(0.0, 10**6) < 0.01
     assert row.amplified(0.01, 10**6) == 0.0
-    assert RowAnswers.every([Answers(ratio=Fraction(1), blanket=Fraction(1))]).amplified(1e-6, 10) == 0.0
+    assert RowAnswers.every([ResponseRatios(ratio=Fraction(1), blanket=Fraction(1))]).amplified(1e-6, 10) == 0.0
 
 
 @pytest.mark.parametrize("n", [1, 2, 10, 1_000])

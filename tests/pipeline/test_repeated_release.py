@@ -31,7 +31,7 @@ from anonkit.ledger import NAME, Ledger, fingerprint, repeated_requests
 from anonkit.ledger.ledger_pointer import POINTER
 from anonkit.ledger.private_key import key_file
 from anonkit.ledger.settling import PlaceTakenError
-from anonkit.ledger.standing import Entry, State
+from anonkit.ledger.standing import Entry, ReleaseState
 from anonkit.pipeline import repeated_release
 from anonkit.pipeline.recipe import Recipe
 from anonkit.policy import Policy
@@ -189,7 +189,7 @@ def test_a_release_whose_files_are_gone_is_not_drawn_anew(output: Path) -> None:
             ask(output, dry_run=dry_run, budget=9)
     assert seen(output.parent) == {}
     assert not ask(output, force=True, budget=9).reused
-    assert [entry.state for entry in booked(output.parent)] == [State.COMMITTED] * 2
+    assert [entry.state for entry in booked(output.parent)] == [ReleaseState.COMMITTED] * 2
 
 
 def test_an_edited_copy_elsewhere_is_not_drawn_anew(output: Path) -> None:
@@ -445,7 +445,7 @@ def test_processes_at_once_draw_once(tmp_path: Path, budget: float) -> None:
     refused = [err for out, err in said if not out.strip()]
     assert told.count("False") == 1, said
     assert all("BudgetError" in err for err in refused), said
-    assert [entry.state for entry in booked(tmp_path)] == [State.COMMITTED]
+    assert [entry.state for entry in booked(tmp_path)] == [ReleaseState.COMMITTED]
     assert anonkit.validate(tmp_path / "out.parquet").passed
 
 
@@ -520,7 +520,7 @@ def test_what_a_killed_process_left_is_kept_until_the_ledger_is_settled(tmp_path
     with pytest.raises(ReleaseFormatError):
         anonkit.load(output)
     assert not ask(output, budget=2.0).reused
-    assert [entry.state for entry in booked(tmp_path)] == [State.COMMITTED]
+    assert [entry.state for entry in booked(tmp_path)] == [ReleaseState.COMMITTED]
     assert [path.name for path in tmp_path.iterdir() if ".anonkit-" in path.name and NAME not in path.name] == []
 
 

@@ -15,7 +15,7 @@ from anonkit.domains.grid_cells import cell_name
 from anonkit.errors import MissingDependencyError, PolicyError
 from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import place_cells, settling
-from anonkit.policy.places import Place, outlines
+from anonkit.policy.places import GeographicPlace, outlines
 from anonkit.policy.public_domains import public_attribute
 
 LATITUDES, LONGITUDES = st.floats(-90, 90), st.floats(-180, 180)
@@ -124,7 +124,7 @@ def test_the_outline_of_a_cell_holds_every_place_that_is_told_by_it(
 ) -> None:
     """Also a place that lies beyond the corner of its ancestor: children reach a little beyond their parent."""
     coarser = min(coarser, finest)
-    place = Place(**ONE)
+    place = GeographicPlace(**ONE)
     (code,) = place.codes(np.array([latitude]), np.array([longitude]), finest).tolist()
     name = cell_name(code // 7 ** (finest - coarser), coarser)
     south, west, north, east = outlines([name])[name]["bounds"]
@@ -162,5 +162,5 @@ def test_a_place_comes_back_from_the_params() -> None:
     """`anonkit apply` reads the next batch by what the params say."""
     place = policy(box=[47, 5, 55, 15], resolutions=[6, 4]).column("home").place
     assert place is not None
-    assert Place.from_params(place.to_params(), "place 'home'") == place
+    assert GeographicPlace.from_params(place.to_params(), "place 'home'") == place
     assert place_cells(policy(), ["lat"]) == ()

@@ -146,7 +146,8 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.release.declared_schema:CentralMethod._claim",
         old="self._row_units * self", new="self._row_units // 2 * self", method="dp-forest"),
     "a line states half of its rate": Mutant(
-        where="anonkit.mechanisms.accounting:Draw.to_params", old='"rate": self.rate', new='"rate": self.rate // 2',
+        where="anonkit.mechanisms.accounting:AccountedDraw.to_params",
+        old='"rate": self.rate', new='"rate": self.rate // 2',
         method="dp-nb"),
     "one draw is left out of the account": Mutant(
         where="anonkit.mechanisms.accounting:Accounting.to_params", old="for draw in self.draws]",

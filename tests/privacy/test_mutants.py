@@ -370,7 +370,7 @@ COUNTING: dict[str, Mutant] = {
         refused_by="release", check=_COUNTED, run="rfka",
     ),
     "k off by one in boxes": Mutant(
-        where="k_anonymity.search.box_growth:Growth.__init__", old="(r.k for r", new="(r.k - 1 for r",
+        where="k_anonymity.search.box_growth:BoxGrowth.__init__", old="(r.k for r", new="(r.k - 1 for r",
         refused_by="release", check=_COUNTED, run="mondrian",
     ),
     "suppression skipped": Mutant(

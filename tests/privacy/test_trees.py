@@ -26,7 +26,7 @@ from anonkit.dp_trees.plan import Plan
 from anonkit.dp_trees.release.tree_releases import TreeMethod
 from anonkit.dp_trees.scores import SCORES
 from anonkit.dp_trees.taxonomy_specialization import specialize
-from anonkit.dp_trees.tree_rows import Rows
+from anonkit.dp_trees.tree_rows import TreeRows
 from anonkit.mechanisms.accounting import Bootstrap
 from anonkit.methods import make_method
 from anonkit.policy.column_declarations import Column, Missing, Role
@@ -88,7 +88,7 @@ class Replicas:
     """Many forests at once: copy r of the table is given to trees r * t, r * t + 1, ... as the method's rows say."""
 
     kind: ClassVar[str] = "replicas"
-    base: Rows
+    base: TreeRows
     forests: int
     n_rows: int
 

@@ -20,7 +20,7 @@ from anonkit.published.recoding import (
     IntervalAxis,
     KeptAxis,
     LocalRecoding,
-    Split,
+    RecodingSplit,
     recoding_from_dict,
     unique_labels,
     with_levels,
@@ -94,9 +94,9 @@ def _local() -> LocalRecoding:
     return LocalRecoding(
         axes=(AGE, SEX),
         nodes=(
-            Split(axis=0, left=(0, 3), children=(1, 2)),
+            RecodingSplit(axis=0, left=(0, 3), children=(1, 2)),
             None,
-            Split(axis=1, left=(0,), children=(3, 4)),
+            RecodingSplit(axis=1, left=(0,), children=(3, 4)),
             None,
             None,
         ),
@@ -144,12 +144,12 @@ def test_each_set_of_parts_is_named_once_however_many_batches_there_are(monkeypa
 def test_all_rows_at_once_end_where_each_ends_by_itself(seed: int, n_splits: int) -> None:
     """On random trees every row is in the leaf that its own walk reaches, and in the region of no other."""
     draw = np.random.default_rng(seed)
-    nodes: list[Split | None] = [None]
+    nodes: list[RecodingSplit | None] = [None]
     for _ in range(n_splits):
         at = int(draw.choice([number for number, node in enumerate(nodes) if node is None]))
         axis = int(draw.integers(2))
         left = tuple(np.flatnonzero(draw.random((AGE, SEX)[axis].size) < 0.5).tolist())
-        nodes[at] = Split(axis=axis, left=left, children=(len(nodes), len(nodes) + 1))
+        nodes[at] = RecodingSplit(axis=axis, left=left, children=(len(nodes), len(nodes) + 1))
         nodes += [None, None]
     recoding = LocalRecoding(axes=(AGE, SEX), nodes=tuple(nodes))
     points = [(age, sex) for age in range(AGE.size) for sex in range(SEX.size)]
@@ -166,12 +166,14 @@ def test_all_rows_at_once_end_where_each_ends_by_itself(seed: int, n_splits: int
 
 def test_a_part_that_its_axis_has_not_is_refused() -> None:
     """It must not be taken for a part of another node: neither read back, nor applied, nor written."""
-    recoding = LocalRecoding(axes=(AGE,), nodes=(Split(axis=0, left=(AGE.size,), children=(1, 2)), None, None))
+    recoding = LocalRecoding(axes=(AGE,), nodes=(RecodingSplit(axis=0, left=(AGE.size,), children=(1, 2)), None, None))
     with pytest.raises(IndexError):
         recoding.leaves([np.array([0])])
     with pytest.raises(IndexError):
         recoding.to_dict()
-    written = LocalRecoding(axes=(AGE,), nodes=(Split(axis=0, left=(0,), children=(1, 2)), None, None)).to_dict()
+    written = LocalRecoding(
+        axes=(AGE,), nodes=(RecodingSplit(axis=0, left=(0,), children=(1, 2)), None, None)
+    ).to_dict()
     assert recoding_from_dict(written).to_dict() == written
     written["nodes"][0]["left"] = [AGE.size]
     with pytest.raises(ReleaseFormatError):

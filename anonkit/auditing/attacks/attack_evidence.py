@@ -59,7 +59,7 @@ class Values:
         return np.bincount(self.codes, minlength=len(self.values)).astype(np.int64)
 
 
-class Column(Protocol):
+class AttackColumn(Protocol):
     """One released column, as evidence."""
 
     def scores(self, value: int) -> FloatArray:
@@ -144,7 +144,7 @@ def columns_of(
     original: Mapping[str, Values],
     randomized: PublishedTable | None,
     readings: Readings | None = None,
-) -> dict[str, Column]:
+) -> dict[str, AttackColumn]:
     """Return the released columns as evidence about the original ones of the same name.
 
     Parameters
@@ -159,7 +159,7 @@ def columns_of(
     """
     readings = {} if readings is None else readings
     known = {} if randomized is None else {attribute.name: attribute for attribute in randomized.attributes}
-    out: dict[str, Column] = {}
+    out: dict[str, AttackColumn] = {}
     for name in released.column_names:
         if name not in original or (randomized is not None and name == randomized.asked_column):
             continue
@@ -178,7 +178,7 @@ def columns_of(
     return out
 
 
-def _recoded(name: str, released: Values, original: Values, readings: Readings) -> Column:
+def _recoded(name: str, released: Values, original: Values, readings: Readings) -> AttackColumn:
     frequency = np.log(np.maximum(released.counts, 1) / max(released.codes.size, 1))
     if len(released.values) * len(original.values) > _MATRIX:
         return _equal(released, original, frequency)
@@ -199,7 +199,7 @@ def _read(name: str, labels: Sequence[Any], values: Sequence[Any], readings: Rea
     return fits[[places[label] for label in labels]] if labels else fits
 
 
-def _equal(released: Values, original: Values, frequency: NDArray[np.float64]) -> Column:
+def _equal(released: Values, original: Values, frequency: NDArray[np.float64]) -> AttackColumn:
     at = {None if label is None else text_of(label): code for code, label in enumerate(released.values)}
     texts = [None if value is None else text_of(value) for value in original.values]
     label_of = np.array([at.get(text, -1) for text in texts], dtype=np.int64)
@@ -224,7 +224,7 @@ def _by_frequency(released: Values, original: Values) -> NDArray[np.bool_]:
 
 def _randomized(
     cells: pa.ChunkedArray, original: Values, attribute: PublishedAttribute, table: PublishedTable | None
-) -> Column | None:
+) -> AttackColumn | None:
     if isinstance(attribute.mechanism, TransformedResponse):
         released = np.asarray(pc.fill_null(cells.cast(pa.float64()), np.nan).to_numpy())
         truth = np.array([np.nan if value is None else float(value) for value in original.values])
@@ -245,7 +245,7 @@ def _answers(
     answers: Categories | Grid | None = None,
     *,
     silent: bool = False,
-) -> Column:
+) -> AttackColumn:
     released = codes_in(Values.of(cells), answers or domain)
     if silent:
         released = np.where(cells.is_null().to_numpy(), -1, released)
@@ -286,7 +286,7 @@ def _log_density(released: NDArray[np.float64]) -> FloatArray:
     return np.asarray(density[at], dtype=np.float32)
 
 
-def evidence_for(columns: Mapping[str, Column], names: Sequence[str], values: Mapping[str, int]) -> FloatArray:
+def evidence_for(columns: Mapping[str, AttackColumn], names: Sequence[str], values: Mapping[str, int]) -> FloatArray:
     """Add up what the named columns say about one person, whose values are given by their codes; a score a row."""
     parts = [columns[name].scores(values[name]) for name in names if name in columns]
     return np.sum(parts, axis=0, dtype=np.float32) if parts else np.zeros(0, dtype=np.float32)

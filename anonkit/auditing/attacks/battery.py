@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.auditing.attacks.aligned import Aligned, align, identity
-from anonkit.auditing.attacks.attack_evidence import Column, Readings, Values, columns_of, evidence_for
+from anonkit.auditing.attacks.attack_evidence import AttackColumn, Readings, Values, columns_of, evidence_for
 from anonkit.auditing.attacks.guessed_secrets import HeldValue, Secret, right_about
 from anonkit.auditing.attacks.inference import Ballot, Votes, votes_for
 from anonkit.auditing.attacks.linkage import Linkage, link
@@ -83,10 +83,10 @@ class Audit:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Scene:
+class _AttackedRelease:
     """A release, or a control, as one attacker sees it."""
 
-    columns: Mapping[str, Column]
+    columns: Mapping[str, AttackColumn]
     position: np.ndarray[Any, np.dtype[np.int64]] | None
 
 
@@ -194,14 +194,14 @@ class _Auditor:
         self._readings: Readings = {}
         self._release = self._scene(released, aligned, self._randomized)
         self._descriptions = PREDICATES if ceilings else min(PREDICATES, 2 * attacks)
-        self._ceilings: dict[str, _Scene] = {}
+        self._ceilings: dict[str, _AttackedRelease] = {}
         if ceilings:
             renamed = _renamed(self._source)
             self._ceilings["identity"] = self._scene(self._source, identity(self._source), None)
             self._ceilings["renamed"] = self._scene(renamed, identity(renamed), None)
         mixed = self._shuffled(released if aligned is None else aligned.table)
         position = None if aligned is None else aligned.position
-        self._mixed = _Scene(columns=self._columns_of(mixed), position=position)
+        self._mixed = _AttackedRelease(columns=self._columns_of(mixed), position=position)
 
     def _drawn(self, n_rows: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the rows in random order; where people are known, one row of each person."""
@@ -212,12 +212,14 @@ class _Auditor:
         first = np.unique(self._people_of_rows[rows], return_index=True)[1]
         return rows[np.sort(first)]
 
-    def _scene(self, released: pa.Table, aligned: Aligned | None, randomized: PublishedTable | None) -> _Scene:
+    def _scene(
+        self, released: pa.Table, aligned: Aligned | None, randomized: PublishedTable | None
+    ) -> _AttackedRelease:
         table = released if aligned is None else aligned.table
         columns = columns_of(table, self._values, randomized, self._readings)
-        return _Scene(columns=columns, position=None if aligned is None else aligned.position)
+        return _AttackedRelease(columns=columns, position=None if aligned is None else aligned.position)
 
-    def _columns_of(self, table: pa.Table) -> dict[str, Column]:
+    def _columns_of(self, table: pa.Table) -> dict[str, AttackColumn]:
         """Return the columns of the release, in another order of its rows, as evidence."""
         return columns_of(table, self._values, self._randomized, self._readings)
 
@@ -235,7 +237,7 @@ class _Auditor:
             for name, column in self._values.items()
         }
 
-        def rates(columns: Mapping[str, Column]) -> tuple[Rate, Rate]:
+        def rates(columns: Mapping[str, AttackColumn]) -> tuple[Rate, Rate]:
             descriptions = predicates(columns, self._values, self._descriptions, self._random)
             people = self._people_of_rows
             return singled_out(descriptions, self._values, people), singled_out(descriptions, chance, people)
@@ -244,7 +246,7 @@ class _Auditor:
         shuffled = None
         if self._ceilings:
             mixed = self._columns_of(self._shuffled(self._released))
-            shuffled = _Scene(columns=mixed, position=None)
+            shuffled = _AttackedRelease(columns=mixed, position=None)
         return Attack(
             name="singling_out",
             attack=attack,
@@ -253,13 +255,13 @@ class _Auditor:
             shuffled=None if shuffled is None else rates(shuffled.columns)[0],
         )
 
-    def _at_most(self, rate: Callable[[_Scene], Rate]) -> dict[str, Any]:
+    def _at_most(self, rate: Callable[[_AttackedRelease], Rate]) -> dict[str, Any]:
         """Return the finding of an attack in rows as they are and in renamed ones; None where it is not computed."""
         return {
             name: rate(self._ceilings[name]) if name in self._ceilings else None for name in ("identity", "renamed")
         }
 
-    def _link(self, scene: _Scene, names: Sequence[str]) -> Linkage:
+    def _link(self, scene: _AttackedRelease, names: Sequence[str]) -> Linkage:
         return link(scene.columns, names, self._values, self._targets, scene.position, self._people_of_rows)
 
     def linkability(self) -> Attack:
@@ -321,7 +323,7 @@ class _Auditor:
         return replace(worst, details={**worst.details, "secrets": shown})
 
     def _votes(
-        self, scene: _Scene, secrets: Sequence[Secret], people: Sequence[Mapping[str, int]]
+        self, scene: _AttackedRelease, secrets: Sequence[Secret], people: Sequence[Mapping[str, int]]
     ) -> dict[str, list[Votes]]:
         return votes_for(scene.columns, self.known, secrets, people)
 
@@ -368,7 +370,7 @@ class _Auditor:
         return sorted(found, key=lambda entry: -float(entry["risk"]))
 
     @property
-    def _told(self) -> dict[str, _Scene]:
+    def _told(self) -> dict[str, _AttackedRelease]:
         return {"release": self._release, "mixed": self._mixed}
 
     def _of_value(
@@ -380,7 +382,7 @@ class _Auditor:
     ) -> dict[str, Any]:
         """Return the attack on holders of a value, beside as many people who do not hold it."""
 
-        def rate(scene: _Scene, mine: list[Votes], told: str, people: Sequence[Mapping[str, int]]) -> Rate:
+        def rate(scene: _AttackedRelease, mine: list[Votes], told: str, people: Sequence[Mapping[str, int]]) -> Rate:
             ballot = Ballot.of(scene.columns[secret.name], secret)
             assert ballot is not None  # noqa: S101 - else nobody has voted
             truth = [person[secret.name] for person in people]
@@ -420,7 +422,7 @@ class _Auditor:
         if not self._others:
             return []
 
-        def fit(scene: _Scene, people: Sequence[Mapping[str, int]]) -> np.ndarray[Any, Any]:
+        def fit(scene: _AttackedRelease, people: Sequence[Mapping[str, int]]) -> np.ndarray[Any, Any]:
             return np.array([evidence_for(scene.columns, self.names, person).max(initial=0.0) for person in people])
 
         result = membership(fit(self._release, self._people), fit(self._release, self._others))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.auditing.attacks.attack_evidence import IMPOSSIBLE, Column, Equal, Values, Weighed, evidence_for
+from anonkit.auditing.attacks.attack_evidence import IMPOSSIBLE, AttackColumn, Equal, Values, Weighed, evidence_for
 from anonkit.auditing.attacks.guessed_secrets import Secret
 from anonkit.domains.array_types import IntArray
 
@@ -20,7 +20,7 @@ _DENSE = 1_000_000
 
 
 def votes_for(
-    columns: Mapping[str, Column],
+    columns: Mapping[str, AttackColumn],
     known: Sequence[str],
     secrets: Sequence[Secret],
     people: Sequence[Mapping[str, int]],
@@ -77,7 +77,7 @@ class Ballot:
     n_values: int
 
     @classmethod
-    def of(cls, held: Column | None, secret: Secret) -> Ballot | None:
+    def of(cls, held: AttackColumn | None, secret: Secret) -> Ballot | None:
         """Read a released column; None where its cells are no labels."""
         original, n_values = secret.values, len(secret.values.values)
         if isinstance(held, Weighed | Equal) and (nearest := secret.nearest(held.shown)) is not None:

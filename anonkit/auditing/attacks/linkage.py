@@ -10,7 +10,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.auditing.attacks.attack_evidence import IMPOSSIBLE, Column, FloatArray, Values, evidence_for
+from anonkit.auditing.attacks.attack_evidence import IMPOSSIBLE, AttackColumn, FloatArray, Values, evidence_for
 from anonkit.auditing.attacks.rates import Rate
 
 _SAME = 1e-4
@@ -27,7 +27,7 @@ class Linkage:
 
 
 def link(
-    columns: Mapping[str, Column],
+    columns: Mapping[str, AttackColumn],
     names: Sequence[str],
     original: Mapping[str, Values],
     targets: Sequence[int],
@@ -112,7 +112,7 @@ def _alike(original: Mapping[str, Values], names: Sequence[str], target: int, pe
     return int(same.sum())
 
 
-def _complete(columns: Mapping[str, Column], names: Sequence[str], values: Mapping[str, int]) -> int:
+def _complete(columns: Mapping[str, AttackColumn], names: Sequence[str], values: Mapping[str, int]) -> int:
     """Count the rows in which every known cell fits."""
     parts = [columns[name].scores(values[name]) > IMPOSSIBLE / 2 for name in names if name in columns]
     return int(np.logical_and.reduce(parts).sum()) if parts else 0

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.auditing.attacks.attack_evidence import IMPOSSIBLE, Column, Equal, Transformed, Values, Weighed
+from anonkit.auditing.attacks.attack_evidence import IMPOSSIBLE, AttackColumn, Equal, Transformed, Values, Weighed
 from anonkit.auditing.attacks.rates import Rate
 
 MOST_COLUMNS = 5
@@ -19,7 +19,7 @@ Predicate = dict[str, NDArray[np.bool_]]
 
 
 def predicates(
-    columns: Mapping[str, Column], original: Mapping[str, Values], n_predicates: int, random: np.random.Generator
+    columns: Mapping[str, AttackColumn], original: Mapping[str, Values], n_predicates: int, random: np.random.Generator
 ) -> list[Predicate]:
     """Draw descriptions: some cells of a released row, read as sets of original values; no two alike.
 
@@ -66,18 +66,18 @@ def singled_out(
     return Rate(successes=float(hits), attacks=len(descriptions))
 
 
-def _codes(column: Column) -> NDArray[np.int64]:
+def _codes(column: AttackColumn) -> NDArray[np.int64]:
     assert isinstance(column, Weighed | Equal)  # noqa: S101 - others are left out above
     return column.codes
 
 
-def _rarity(column: Column) -> NDArray[np.float64]:
+def _rarity(column: AttackColumn) -> NDArray[np.float64]:
     codes = _codes(column)
     counts = np.bincount(codes - codes.min(initial=0))
     return np.asarray(1 / counts[codes - codes.min(initial=0)])
 
 
-def _fitting(column: Column, row: int, n_values: int) -> NDArray[np.bool_]:
+def _fitting(column: AttackColumn, row: int, n_values: int) -> NDArray[np.bool_]:
     """Return the values that a cell most probably generalizes."""
     if isinstance(column, Equal):
         return np.asarray(column.label_of == column.codes[row])

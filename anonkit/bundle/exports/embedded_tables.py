@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from anonkit.bundle.atomic import Staging, finish, reason_of
 from anonkit.bundle.exports.column_types import DUCKDB, SQLITE, sql_type
 from anonkit.bundle.exports.export_targets import SIDECAR_TABLE, Target
-from anonkit.bundle.exports.exported_form import BATCH_ROWS, Rows
+from anonkit.bundle.exports.exported_form import BATCH_ROWS, ExportedRows
 from anonkit.bundle.exports.held_names import RULES, refuse_column_names
 from anonkit.bundle.release_names import BESIDE_SQLITE
 from anonkit.bundle.sql_names import in_quotes
@@ -57,7 +57,7 @@ class EmbeddedTable(ABC):
         """Return the names of tables and views in the target's schema."""
 
     @abstractmethod
-    def insert(self, rows: Rows) -> None:
+    def insert(self, rows: ExportedRows) -> None:
         """Insert all rows."""
 
     @abstractmethod
@@ -111,7 +111,7 @@ class EmbeddedTable(ABC):
                 raise ReleaseFormatError(f"{self.target.named!r} has no table {self.target.table!r}")
         return self._connection
 
-    def write(self, rows: Rows, sidecars: Mapping[str, bytes]) -> None:
+    def write(self, rows: ExportedRows, sidecars: Mapping[str, bytes]) -> None:
         """Write the table, and one with its sidecars, in a transaction that is open until `commit`.
 
         Raises
@@ -207,7 +207,7 @@ class EmbeddedTable(ABC):
             raise EngineError(f"cannot write {self.target.named!r}: {reason_of(error)}") from None
 
 
-class SqliteTable(EmbeddedTable):
+class SqliteExport(EmbeddedTable):
     """A strict table of SQLite: truth values are 0 and 1, dates and times are strings as in ISO 8601."""
 
     types: ClassVar[Mapping[str, str]] = SQLITE
@@ -240,7 +240,7 @@ class SqliteTable(EmbeddedTable):
             self._connection.execute("BEGIN")
         super().commit()
 
-    def insert(self, rows: Rows) -> None:
+    def insert(self, rows: ExportedRows) -> None:
         """Insert all rows, batch by batch."""
         marks = ", ".join("?" for _ in rows.schema)
         for batch in rows.batches():
@@ -262,7 +262,7 @@ class SqliteTable(EmbeddedTable):
                 yield pa.RecordBatch.from_arrays([_as_array(cells) for cells in zip(*rows, strict=True)], names=names)
 
 
-class SqliteCopy(SqliteTable):
+class SqliteCopy(SqliteExport):
     """The rows of a release as the only table of an SQLite file, `released`, among the release's files.
 
     The file comes from others when it is read: it is opened as one that nobody changes, so that nothing is made beside
@@ -282,7 +282,7 @@ class SqliteCopy(SqliteTable):
             return super().connect(path, read_only=False)
         return sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
 
-    def write_table(self, rows: Rows, path: Path) -> None:
+    def write_table(self, rows: ExportedRows, path: Path) -> None:
         """Write the rows into a file that is not there yet."""
         self.refuse_unheld(rows.schema.names, {})
         with self.saying_what_failed():
@@ -344,7 +344,7 @@ def _as_array(cells: Sequence[Any]) -> pa.Array:
         return pa.array([None if cell is None else f"{type(cell).__name__}\x00{cell}" for cell in cells], pa.string())
 
 
-class DuckdbTable(EmbeddedTable):
+class DuckdbExport(EmbeddedTable):
     """A table of DuckDB."""
 
     kept_beside: ClassVar[tuple[str, ...]] = (".wal",)
@@ -383,7 +383,7 @@ class DuckdbTable(EmbeddedTable):
     def erase_what_is_dropped(self) -> None:
         """Do nothing: DuckDB writes over free blocks when it needs them."""
 
-    def insert(self, rows: Rows) -> None:
+    def insert(self, rows: ExportedRows) -> None:
         """Insert all rows from a stream of batches."""
         import duckdb
 

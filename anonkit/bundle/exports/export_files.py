@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from anonkit.bundle.atomic import Staging, finish, reason_of
 from anonkit.bundle.exports.export_targets import Target
-from anonkit.bundle.exports.exported_form import Rows
+from anonkit.bundle.exports.exported_form import ExportedRows
 from anonkit.errors import EngineError, ReleaseFormatError
 from anonkit.report.descriptor import MEDIA_TYPES
 
@@ -51,7 +51,7 @@ class ExportFile(ABC):
         """Refuse nothing: the form holds any number of rows."""
 
     @abstractmethod
-    def write_table(self, rows: Rows, path: Path) -> None:
+    def write_table(self, rows: ExportedRows, path: Path) -> None:
         """Write the rows into a file."""
 
     def exists(self) -> bool:
@@ -60,7 +60,7 @@ class ExportFile(ABC):
             finish(self.path.parent, self.path.name)
         return self.path.exists()
 
-    def write(self, rows: Rows, sidecars: Mapping[str, bytes]) -> None:
+    def write(self, rows: ExportedRows, sidecars: Mapping[str, bytes]) -> None:
         """Write the file and its sidecars into a hidden folder beside its place.
 
         Raises

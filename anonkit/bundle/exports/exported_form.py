@@ -15,7 +15,7 @@ BATCH_ROWS = 1 << 15
 """Rows in memory at a time."""
 
 
-class Rows(Protocol):
+class ExportedRows(Protocol):
     """The rows of a release."""
 
     @property
@@ -57,7 +57,7 @@ class ExportedForm(Protocol):
         """Return whether the target exists."""
         ...
 
-    def write(self, rows: Rows, sidecars: Mapping[str, bytes]) -> None:
+    def write(self, rows: ExportedRows, sidecars: Mapping[str, bytes]) -> None:
         """Write rows and sidecars aside, or within a transaction."""
         ...
 
@@ -110,6 +110,6 @@ class CopyForm(ExportedForm, Protocol):
         """
         ...
 
-    def write_table(self, rows: Rows, path: Path) -> None:
+    def write_table(self, rows: ExportedRows, path: Path) -> None:
         """Write the rows into a file that is not there yet."""
         ...

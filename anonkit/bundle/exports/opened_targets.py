@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from anonkit.bundle.atomic import reason_of
 from anonkit.bundle.data_files import count_rows, iter_batches, read_schema
 from anonkit.bundle.exports.column_types import exported_type
-from anonkit.bundle.exports.embedded_tables import DuckdbTable, SqliteCopy, SqliteTable
+from anonkit.bundle.exports.embedded_tables import DuckdbExport, SqliteCopy, SqliteExport
 from anonkit.bundle.exports.export_targets import Target
 from anonkit.bundle.exports.exported_form import BATCH_ROWS, CopyForm, ExportedForm
 from anonkit.bundle.exports.server_tables import ServerTable
@@ -32,8 +32,8 @@ _FORMS: dict[str, type[ExportedForm]] = {
     "sav": SpssTable,
     "dta": StataTable,
     "arrow": ArrowTable,
-    "sqlite": SqliteTable,
-    "duckdb": DuckdbTable,
+    "sqlite": SqliteExport,
+    "duckdb": DuckdbExport,
     "postgresql": ServerTable,
 }
 _COPIES: dict[str, Callable[[Target], CopyForm]] = {

@@ -15,7 +15,7 @@ import pyarrow.csv as pc_csv
 
 from anonkit.bundle.exports.column_types import POSTGRESQL, sql_type
 from anonkit.bundle.exports.export_targets import SIDECAR_TABLE, Target
-from anonkit.bundle.exports.exported_form import Rows
+from anonkit.bundle.exports.exported_form import ExportedRows
 from anonkit.bundle.exports.held_names import refuse_column_names
 from anonkit.errors import EngineError, MissingDependencyError, ParameterError, ReleaseFormatError
 
@@ -55,7 +55,7 @@ class ServerTable:
             ).fetchone()
             return bool(found[0])
 
-    def write(self, rows: Rows, sidecars: Mapping[str, bytes]) -> None:
+    def write(self, rows: ExportedRows, sidecars: Mapping[str, bytes]) -> None:
         """Write the table, and one with its sidecars, in the transaction of this connection.
 
         Raises
@@ -119,7 +119,7 @@ class ServerTable:
         statement = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT (FORMAT csv)").format(listed, self._name())
         names = [str(at) for at in range(len(self.columns()))]
         with self._saying_what_failed(), self._connection.cursor().copy(statement) as copy:
-            stream = _Stream(copy)
+            stream = _ServerBytes(copy)
             try:
                 reader = pc_csv.open_csv(
                     pa.PythonFile(stream, mode="r"),
@@ -183,7 +183,7 @@ class ServerTable:
             ) from None
 
 
-class _Stream(io.RawIOBase):
+class _ServerBytes(io.RawIOBase):
     """Bytes that a server sends, as a file to read from."""
 
     def __init__(self, copy: Any) -> None:

@@ -18,7 +18,7 @@ from zipfile import ZipFile
 import pyarrow as pa
 
 from anonkit.bundle.exports.export_files import ExportFile
-from anonkit.bundle.exports.exported_form import BATCH_ROWS, Rows
+from anonkit.bundle.exports.exported_form import BATCH_ROWS, ExportedRows
 from anonkit.bundle.unpacked_sizes import refuse_unpacked
 from anonkit.errors import MissingDependencyError, ParameterError
 
@@ -68,7 +68,7 @@ class Sheet(ExportFile):
                 f"the release has {n_rows} rows, a sheet of Excel holds {MOST_ROWS - 1} and a header", _CSV_INSTEAD
             )
 
-    def write_table(self, rows: Rows, path: Path) -> None:
+    def write_table(self, rows: ExportedRows, path: Path) -> None:
         """Write the rows, holding one at a time.
 
         Raises

@@ -26,7 +26,7 @@ from anonkit.errors import EngineError, MissingDependencyError, ParameterError, 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from anonkit.bundle.exports.exported_form import Rows
+    from anonkit.bundle.exports.exported_form import ExportedRows
 
 _Read = TypeVar("_Read")
 
@@ -153,7 +153,7 @@ class StatisticsTable(ExportFile):
         for name, found in texts.items():
             self._refuse_texts(name, pa.array(found, pa.string()))
 
-    def write_table(self, rows: Rows, path: Path) -> None:
+    def write_table(self, rows: ExportedRows, path: Path) -> None:
         """Write the rows.
 
         Raises
@@ -189,7 +189,7 @@ class StatisticsTable(ExportFile):
     def _read(self, library: Any, **how: Any) -> Any:
         """Return the frame and its meta data by the library's function for the form."""
 
-    def _stored(self, name: str, cells: pa.ChunkedArray, rows: Rows) -> _Stored:
+    def _stored(self, name: str, cells: pa.ChunkedArray, rows: ExportedRows) -> _Stored:
         """Return a column as the file holds it."""
         kind, rules = cells.type, self.rules
         if pa.types.is_boolean(kind):
@@ -235,7 +235,7 @@ class StatisticsTable(ExportFile):
             )
         return _Stored(cells=_floats(cells) if largest > _LONG else _longs(cells))
 
-    def _texts(self, name: str, texts: pa.ChunkedArray, rows: Rows) -> _Stored:
+    def _texts(self, name: str, texts: pa.ChunkedArray, rows: ExportedRows) -> _Stored:
         """Return strings as codes with labels, or unchanged where they are many or long; an empty string is missing."""
         texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
         self._refuse_texts(name, texts)

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pc_csv
 
 from anonkit.bundle.exports.export_files import ExportFile
-from anonkit.bundle.exports.exported_form import BATCH_ROWS, Rows
+from anonkit.bundle.exports.exported_form import BATCH_ROWS, ExportedRows
 
 FORMULA = "(^|[;,|\t\r\n])([\"']*[=+\\-@\t\r＝＋－＠])"
 """Begins of a cell for a spreadsheet, and signs that it takes for a formula there, after quotes or apostrophes."""
@@ -31,7 +31,7 @@ class TextTable(ExportFile):
     escapes_formulas: ClassVar[bool] = True
     delimiter: ClassVar[str] = ","
 
-    def write_table(self, rows: Rows, path: Path) -> None:
+    def write_table(self, rows: ExportedRows, path: Path) -> None:
         """Write the rows."""
         names = [_guarded(pa.array([name])).to_pylist()[0] for name in rows.schema.names]
         schema = pa.schema([(name, field.type) for name, field in zip(names, rows.schema, strict=True)])
@@ -86,7 +86,7 @@ def _guarded(texts: pa.Array) -> pa.Array:
 class ArrowTable(ExportFile):
     """A release as an Arrow IPC file (Feather version 2)."""
 
-    def write_table(self, rows: Rows, path: Path) -> None:
+    def write_table(self, rows: ExportedRows, path: Path) -> None:
         """Write the rows."""
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, rows.schema) as writer:
             for batch in rows.batches():

@@ -47,7 +47,7 @@ _Series: TypeAlias = Sequence[tuple[Value, _Side]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeasuredConfiguration:
     """One configuration, with what its runs gave."""
 
     data: str
@@ -72,7 +72,7 @@ class Measured:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class ClaimedDifference:
     """One difference that a claim is about."""
 
     label: str
@@ -90,12 +90,12 @@ class Point:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class ClaimVerdict:
     """The finding on a claim."""
 
-    claim: Claim
+    claim: PaperClaim
     word: str
-    points: tuple[Point, ...]
+    points: tuple[ClaimedDifference, ...]
 
     @property
     def seen(self) -> str:
@@ -116,7 +116,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class PaperClaim:
     """One sentence of a paper, as a relation between measured means."""
 
     says: str
@@ -139,7 +139,7 @@ class Claim:
     """Remark on the claim whatever is measured, such as that it compares unequal losses."""
 
     @classmethod
-    def from_dict(cls, raw: object, where: str) -> Claim:
+    def from_dict(cls, raw: object, where: str) -> PaperClaim:
         """Read a claim of a recipe.
 
         Raises
@@ -197,7 +197,7 @@ class Claim:
             if name not in columns:
                 raise PolicyError(f"{where}: there is no axis {name!r}", did_you_mean(name, columns))
 
-    def judged(self, measured: Sequence[Measured]) -> Verdict:
+    def judged(self, measured: Sequence[MeasuredConfiguration]) -> ClaimVerdict:
         """Compare what was measured with what is claimed."""
         left = [one for one in measured if one.system == self.left and chosen(one, self.where, self.left_where)]
         if self.relation in ALONG:
@@ -206,14 +206,16 @@ class Claim:
         sides = list(self._pairs(left, right) if isinstance(self.right, str) else self._sides(left))
         found = [self._point(label, ours, theirs, len(sides)) for label, ours, theirs in sides]
         points = tuple(point for point in found if point is not None)
-        return Verdict(claim=self, word=_worst([point.verdict for point in points]), points=points)
+        return ClaimVerdict(claim=self, word=_worst([point.verdict for point in points]), points=points)
 
-    def _sides(self, left: Sequence[Measured]) -> Iterable[tuple[str, _Side, _Side]]:
+    def _sides(self, left: Sequence[MeasuredConfiguration]) -> Iterable[tuple[str, _Side, _Side]]:
         """Yield the left side at every point; the right one is a number."""
         for key, members in _groups(left, {*self.mean_over, *self.left_where}).items():
             yield _label(key), _mean(members, self.measure), {}
 
-    def _pairs(self, left: Sequence[Measured], right: Sequence[Measured]) -> Iterable[tuple[str, _Side, _Side]]:
+    def _pairs(
+        self, left: Sequence[MeasuredConfiguration], right: Sequence[MeasuredConfiguration]
+    ) -> Iterable[tuple[str, _Side, _Side]]:
         """Yield both sides at every point; a system that does not vary along an axis is the same all along it."""
         hidden = {*self.mean_over, *self.left_where, *self.right_where}
         of_left, of_right = _groups(left, hidden), _groups(right, hidden)
@@ -223,7 +225,7 @@ class Claim:
                     key = max(key_left, key_right, key=len)
                     yield _label(key), _mean(ours, self.measure), _mean(theirs, self.measure)
 
-    def _steps(self, left: Sequence[Measured]) -> Iterable[tuple[str, _Series]]:
+    def _steps(self, left: Sequence[MeasuredConfiguration]) -> Iterable[tuple[str, _Series]]:
         """Yield what is measured along the axis, for every value of the others."""
         along = str(self.along)
         for key, members in _groups(left, {along, *self.mean_over, *self.left_where}).items():
@@ -231,7 +233,7 @@ class Claim:
             of_value = {value: [one for one in members if one.point.get(along) == value] for value in values}
             yield _label(key), [(value, _mean(ones, self.measure)) for value, ones in of_value.items()]
 
-    def _along(self, series: Sequence[tuple[str, _Series]]) -> Verdict:
+    def _along(self, series: Sequence[tuple[str, _Series]]) -> ClaimVerdict:
         """Judge a claim along an axis: every step, and the whole way."""
         sign = 1 if self.relation == "rises" else -1
         number = sum(len(values) for _, values in series)  # the steps, and the whole way
@@ -252,7 +254,7 @@ class Claim:
             else:
                 steady = all(sign * point.difference >= -self.tolerance for point in found)
                 words.append(HELD if steady and whole.verdict == HELD else OPEN)
-        return Verdict(claim=self, word=_worst(words), points=tuple(points))
+        return ClaimVerdict(claim=self, word=_worst(words), points=tuple(points))
 
     def _point(
         self,
@@ -263,7 +265,7 @@ class Claim:
         *,
         sign: int = 1,
         strict: bool | None = None,
-    ) -> Point | None:
+    ) -> ClaimedDifference | None:
         """Return one difference with its verdict; None where a side has no sample."""
         constant = isinstance(self.right, float)
         common = [sample for sample in left if constant or sample in right]
@@ -276,7 +278,7 @@ class Claim:
         relation = self.relation
         if relation in ALONG:
             relation = {(1, True): ">", (-1, True): "<"}.get((sign, bool(strict)), ">=" if sign == 1 else "<=")
-        return Point(
+        return ClaimedDifference(
             label=label,
             left=float(ours.mean()),
             right=float(theirs.mean()),
@@ -313,7 +315,7 @@ def interval(differences: np.ndarray[Any, Any], overlap: float, number: int, *, 
     return mean - half, mean + half
 
 
-def chosen(one: Measured, *conditions: Mapping[str, Any]) -> bool:
+def chosen(one: MeasuredConfiguration, *conditions: Mapping[str, Any]) -> bool:
     """Return whether a configuration is among those that conditions choose; an axis it does not have chooses it."""
     named = one.named
     return all(
@@ -329,16 +331,18 @@ def fits(value: Value, wanted: object) -> bool:
     return value in wanted if isinstance(wanted, list) else value == wanted
 
 
-def _groups(ones: Iterable[Measured], hidden: Collection[str]) -> dict[tuple[tuple[str, Value], ...], list[Measured]]:
+def _groups(
+    ones: Iterable[MeasuredConfiguration], hidden: Collection[str]
+) -> dict[tuple[tuple[str, Value], ...], list[MeasuredConfiguration]]:
     """Return the configurations that differ in hidden axes alone, by what they have in common."""
-    groups: dict[tuple[tuple[str, Value], ...], list[Measured]] = {}
+    groups: dict[tuple[tuple[str, Value], ...], list[MeasuredConfiguration]] = {}
     for one in ones:
         key = tuple((name, value) for name, value in one.named.items() if name != "system" and name not in hidden)
         groups.setdefault(key, []).append(one)
     return groups
 
 
-def _mean(members: Sequence[Measured], measure: str) -> _Side:
+def _mean(members: Sequence[MeasuredConfiguration], measure: str) -> _Side:
     """Return the mean over configurations, sample by sample, of the samples that all of them have."""
     values = [one.values(measure) for one in members]
     common = [sample for sample in values[0] if all(sample in other for other in values)] if values else []

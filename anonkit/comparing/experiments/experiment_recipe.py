@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from anonkit.comparing.experiments.claims import Claim
+from anonkit.comparing.experiments.claims import PaperClaim
 from anonkit.comparing.experiments.experiment_tables import TableSpec
 from anonkit.comparing.experiments.panels import Panel
 from anonkit.comparing.experiments.systems import MEASURES, System, Value, axis_values
@@ -55,7 +55,7 @@ class Experiment:
     data: Mapping[str, TableSpec]
     systems: Mapping[str, System]
     grid: Mapping[str, tuple[Value, ...]]
-    claims: tuple[Claim, ...]
+    claims: tuple[PaperClaim, ...]
     panels: tuple[Panel, ...]
     quick: bool
     axes: tuple[str, ...] = field(default=())
@@ -86,7 +86,7 @@ class Experiment:
             if "quick" not in raw:
                 raise PolicyError(f"{where} has no quick form", "[quick.experiment] repeats = 1")
             raw = _over(raw, expect(where, "quick", raw["quick"], dict))
-        return _Reader(path, raw).experiment(quick)
+        return _RecipeReader(path, raw).experiment(quick)
 
     @property
     def configurations(self) -> tuple[Configuration, ...]:
@@ -135,7 +135,7 @@ def _over(raw: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-class _Reader:
+class _RecipeReader:
     """Turns the TOML of one recipe into values; every refusal names the recipe."""
 
     def __init__(self, path: Path, raw: Mapping[str, Any]) -> None:
@@ -168,7 +168,7 @@ class _Reader:
             data=data,
             systems=systems,
             grid=self._grid(),
-            claims=tuple(Claim.from_dict(one, f"{self.where}, claim {at}") for at, one in self._list("claim")),
+            claims=tuple(PaperClaim.from_dict(one, f"{self.where}, claim {at}") for at, one in self._list("claim")),
             panels=tuple(Panel.from_dict(one, f"{self.where}, panel {at}") for at, one in self._list("panel")),
             quick=quick,
         )

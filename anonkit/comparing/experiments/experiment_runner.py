@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anonkit
-from anonkit.comparing.experiments.claims import Measured, Sample, Verdict
+from anonkit.comparing.experiments.claims import ClaimVerdict, MeasuredConfiguration, Sample
 from anonkit.comparing.experiments.experiment_recipe import Configuration, Experiment
-from anonkit.comparing.experiments.experiment_tables import Task
+from anonkit.comparing.experiments.experiment_tables import LearningTask
 from anonkit.comparing.experiments.kept_runs import KeptRuns, run_key
 from anonkit.comparing.experiments.panels import refuse_without_matplotlib
 from anonkit.comparing.experiments.result_files import write_results
@@ -25,8 +25,8 @@ class ExperimentReport:
     """The result of an experiment."""
 
     experiment: Experiment
-    measured: tuple[Measured, ...]
-    verdicts: tuple[Verdict, ...]
+    measured: tuple[MeasuredConfiguration, ...]
+    verdicts: tuple[ClaimVerdict, ...]
     files: tuple[Path, ...]
     runs: int
     """Runs of the experiment."""
@@ -165,14 +165,14 @@ class _Work:
             if key not in self.kept:
                 yield key, one
 
-    def _outcome(self, one: Configuration, task: Task, key: str) -> RunOutcome:
+    def _outcome(self, one: Configuration, task: LearningTask, key: str) -> RunOutcome:
         return self.experiment.systems[one.system].run(task, one.point, self._seeds[key], self.account)
 
-    def measured(self) -> tuple[Measured, ...]:
+    def measured(self) -> tuple[MeasuredConfiguration, ...]:
         """Return every configuration with what its runs gave."""
         return tuple(self._measured(number, one) for number, one in enumerate(self.experiment.configurations))
 
-    def _measured(self, number: int, one: Configuration) -> Measured:
+    def _measured(self, number: int, one: Configuration) -> MeasuredConfiguration:
         experiment, spec = self.experiment, self.experiment.data[one.data]
         samples: dict[Sample, dict[str, float]] = {}
         outcomes = []
@@ -186,7 +186,7 @@ class _Work:
         losses = [outcome.epsilon for outcome in outcomes if outcome.epsilon is not None]
         refused = next((outcome.refused for outcome in outcomes if outcome.refused is not None), None)
         promises = [outcome.promise for outcome in outcomes if outcome.refused is None]
-        return Measured(
+        return MeasuredConfiguration(
             data=one.data,
             system=one.system,
             point=one.point,

@@ -62,7 +62,7 @@ class TableFile:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Task:
+class LearningTask:
     """Rows to learn from, rows to predict, and what is declared about them."""
 
     train: pa.Table
@@ -155,7 +155,7 @@ class TableSpec:
         drawn_anew = self.rows is not None or self.balanced
         return 1 / (folds - 1) / (repeats if drawn_anew else 1) if folds else 0.0
 
-    def tasks(self, folder: Path, repeat: int, seed: int) -> Iterator[tuple[int, Task]]:
+    def tasks(self, folder: Path, repeat: int, seed: int) -> Iterator[tuple[int, LearningTask]]:
         """Yield the tasks of one repeat, each with the number of its fold.
 
         Parameters
@@ -174,9 +174,9 @@ class TableSpec:
         train = self._drawn(train.select(names), target, self.rows, random)
         if test is not None:
             test = self._drawn(test.select(names), target, self.test_rows, random)
-            yield 0, self._cut(Task(train=train, test=test, policy=policy, target=target))
+            yield 0, self._cut(LearningTask(train=train, test=test, policy=policy, target=target))
         elif self.released_folds:
-            both = Task(train=train, test=train, policy=policy, target=target, inner_folds=self.released_folds)
+            both = LearningTask(train=train, test=train, policy=policy, target=target, inner_folds=self.released_folds)
             yield 0, self._cut(replace(both, fold_seed=int(random.integers(2**31))))
         else:
             from sklearn.model_selection import StratifiedKFold
@@ -184,7 +184,12 @@ class TableSpec:
             labels = train.column(target).cast(pa.string()).to_numpy()
             folds = StratifiedKFold(self.folds, shuffle=True, random_state=int(random.integers(2**31)))
             for fold, (kept, held) in enumerate(folds.split(labels, labels)):
-                yield fold, self._cut(Task(train=train.take(kept), test=train.take(held), policy=policy, target=target))
+                yield (
+                    fold,
+                    self._cut(
+                        LearningTask(train=train.take(kept), test=train.take(held), policy=policy, target=target)
+                    ),
+                )
 
     def _opened(self, folder: Path, repeat: int, seed: int) -> tuple[pa.Table, pa.Table | None]:
         if self.simulate is not None:
@@ -215,11 +220,11 @@ class TableSpec:
         kept = [random.choice(np.flatnonzero(labels == label), size, replace=False) for label, size in enumerate(sizes)]
         return table.take(np.sort(np.concatenate(kept)))
 
-    def _cut(self, task: Task) -> Task:
+    def _cut(self, task: LearningTask) -> LearningTask:
         return in_two(task) if self.yes_no else task
 
 
-def in_two(task: Task) -> Task:
+def in_two(task: LearningTask) -> LearningTask:
     """Return a task whose attributes are yes or no: above the median of the rows to learn from, or not.
 
     Of categories the place in the declared order counts. The cuts are read from the rows: what it would cost to

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.comparing.experiments.claims import Measured, chosen
+from anonkit.comparing.experiments.claims import MeasuredConfiguration, chosen
 from anonkit.comparing.experiments.systems import Value
 from anonkit.errors import MissingDependencyError, PolicyError, did_you_mean
 from anonkit.policy.toml_values import expect, optional_text, refuse_unknown, texts
@@ -93,7 +93,7 @@ class Panel:
         if self.measure not in measures:
             raise PolicyError(f"{where}: {self.measure!r} is not measured", did_you_mean(self.measure, measures))
 
-    def lines(self, measured: Sequence[Measured], titles: Mapping[str, str]) -> list[Line]:
+    def lines(self, measured: Sequence[MeasuredConfiguration], titles: Mapping[str, str]) -> list[Line]:
         """Return the lines of the panel."""
         shown = [one for one in measured if chosen(one, self.where) and one.values(self.measure)]
         if self.systems:
@@ -102,7 +102,7 @@ class Panel:
         varied = [name for name in _names(shown) if name not in (self.x, "system") and name not in own]
         varied = [name for name in varied if len({one.named.get(name) for one in shown if name in one.named}) > 1]
         base = self._base(shown)
-        groups: dict[tuple[str, str], list[Measured]] = {}
+        groups: dict[tuple[str, str], list[MeasuredConfiguration]] = {}
         for one in shown:
             extra = ", ".join(f"{name} {one.named[name]}" for name in varied if name in one.named)
             groups.setdefault((one.system, extra), []).append(one)
@@ -115,13 +115,15 @@ class Panel:
             out.append(Line(system=system, label=label, points=points))
         return [line for line in out if line.points]
 
-    def _base(self, shown: Sequence[Measured]) -> dict[Value | None, float] | None:
+    def _base(self, shown: Sequence[MeasuredConfiguration]) -> dict[Value | None, float] | None:
         if self.ratio_to is None:
             return None
         ours = [one for one in shown if one.system == self.ratio_to]
         return {one.point.get(self.x): float(np.mean(list(one.values(self.measure).values()))) for one in ours}
 
-    def _height(self, one: Measured, base: Mapping[Value | None, float] | None) -> tuple[float, float] | None:
+    def _height(
+        self, one: MeasuredConfiguration, base: Mapping[Value | None, float] | None
+    ) -> tuple[float, float] | None:
         """Return mean and standard deviation as they are drawn; None where there is nothing to divide by."""
         values = np.array(list(one.values(self.measure).values()))
         divisor = 1.0
@@ -157,7 +159,10 @@ def refuse_without_matplotlib() -> None:
 
 
 def plot_svg(
-    panels: Sequence[Panel], measured: Sequence[Measured], titles: Mapping[str, str], names: Mapping[str, str]
+    panels: Sequence[Panel],
+    measured: Sequence[MeasuredConfiguration],
+    titles: Mapping[str, str],
+    names: Mapping[str, str],
 ) -> str:
     """Return the plot as SVG, the same text for the same figures.
 
@@ -259,5 +264,5 @@ def _looks(labels: Iterator[str]) -> dict[str, tuple[str, str, Any]]:
     }
 
 
-def _names(shown: Sequence[Measured]) -> list[str]:
+def _names(shown: Sequence[MeasuredConfiguration]) -> list[str]:
     return list(dict.fromkeys(name for one in shown for name in one.named))

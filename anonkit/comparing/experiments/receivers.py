@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.checks.class_scores import class_scores
-from anonkit.comparing.experiments.experiment_tables import Task
+from anonkit.comparing.experiments.experiment_tables import LearningTask
 from anonkit.consumers.columns import Columns
 from anonkit.domains.attribute_domains import UNKNOWN
 from anonkit.errors import ParameterError
@@ -24,7 +24,7 @@ _STAR = "*"
 
 
 def samples_of_release(
-    params: Mapping[str, Any], released: pa.Table, task: Task, model: str, settings: Mapping[str, Any]
+    params: Mapping[str, Any], released: pa.Table, task: LearningTask, model: str, settings: Mapping[str, Any]
 ) -> list[dict[str, float]]:
     """Score what a receiver makes of a release.
 
@@ -71,7 +71,7 @@ def samples_of_release(
     return [class_scores(shares, np.where(truth == UNKNOWN, shares.shape[1], truth))]
 
 
-def svm_samples(rows: pa.Table, task: Task, **settings: Any) -> list[dict[str, float]]:
+def svm_samples(rows: pa.Table, task: LearningTask, **settings: Any) -> list[dict[str, float]]:
     """Return the scores of an RBF support vector machine, scikit-learn's default, on folds of the rows.
 
     Every value is a yes/no feature; `*`, a suppressed value, is none. Numbers that have no

@@ -11,14 +11,19 @@ from pathlib import Path
 import numpy as np
 
 from anonkit.bundle.atomic import Staging
-from anonkit.comparing.experiments.claims import Measured, Verdict
+from anonkit.comparing.experiments.claims import ClaimVerdict, MeasuredConfiguration
 from anonkit.comparing.experiments.experiment_recipe import Experiment
 from anonkit.comparing.experiments.panels import plot_svg
 from anonkit.comparing.experiments.verdict_page import verdict_markdown, verdict_page
 
 
 def write_results(
-    experiment: Experiment, measured: Sequence[Measured], verdicts: Sequence[Verdict], folder: Path, *, plot: bool
+    experiment: Experiment,
+    measured: Sequence[MeasuredConfiguration],
+    verdicts: Sequence[ClaimVerdict],
+    folder: Path,
+    *,
+    plot: bool,
 ) -> tuple[Path, ...]:
     """Write all files of an experiment: `NAME.csv`, `NAME.svg`, `NAME.md` and `NAME.html`.
 
@@ -48,7 +53,7 @@ def write_results(
     return tuple(folder / file for file in contents)
 
 
-def table_csv(experiment: Experiment, measured: Sequence[Measured]) -> str:
+def table_csv(experiment: Experiment, measured: Sequence[MeasuredConfiguration]) -> str:
     """Return the tidy table: one line a configuration, mean, standard deviation and number of every measure.
 
     A cell is empty where there is nothing: an axis along which a system does not vary, a measure it does not have.

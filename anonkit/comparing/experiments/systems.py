@@ -11,7 +11,7 @@ from keyword import iskeyword
 from typing import Any
 
 from anonkit.comparing.experiments.breach_measures import breaches_of
-from anonkit.comparing.experiments.experiment_tables import Task
+from anonkit.comparing.experiments.experiment_tables import LearningTask
 from anonkit.comparing.experiments.receivers import MODELS, samples_of_release
 from anonkit.comparing.experiments.unprotected_models import COMPARATORS
 from anonkit.engines.engine_choice import EngineChoice, Local, Spark, engine_choice
@@ -234,7 +234,7 @@ class System:
         use = {"model": self.model if self.method else None, "settings": settings, "engine": self.engine_name}
         return {"what": self.method or self.comparator, "parameters": repr(made)}, use
 
-    def run(self, task: Task, point: Mapping[str, Value], seed: int, account: Account) -> RunOutcome:
+    def run(self, task: LearningTask, point: Mapping[str, Value], seed: int, account: Account) -> RunOutcome:
         """Run one configuration once.
 
         Parameters
@@ -258,7 +258,9 @@ class System:
                 return _timed(samples, seconds, seconds, promise, epsilon)
             return self._released(made, settings, task, seed, account)
 
-    def _released(self, made: Any, settings: Mapping[str, Any], task: Task, seed: int, account: Account) -> RunOutcome:
+    def _released(
+        self, made: Any, settings: Mapping[str, Any], task: LearningTask, seed: int, account: Account
+    ) -> RunOutcome:
         request = ReleaseRequest(
             method=made,
             preset=self.preset,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from anonkit.checks.class_scores import class_scores
 from anonkit.comparing.experiments.breach_measures import breach_width
-from anonkit.comparing.experiments.experiment_tables import Task
+from anonkit.comparing.experiments.experiment_tables import LearningTask
 from anonkit.comparing.experiments.receivers import svm_samples
 from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError, PolicyError
@@ -29,7 +29,7 @@ from anonkit.methods import make_method
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.public_domains import public_domains
 from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.transformed_response import Draw, TransformedResponse
+from anonkit.published.channels.transformed_response import ContinuousDraw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
 
 Scored = tuple[list[dict[str, float]], str, float | None]
@@ -41,7 +41,7 @@ NO_PROMISE = "none"
 class Commonest:
     """The commonest class, whatever a row holds: what needs no model."""
 
-    def samples(self, task: Task, seed: int) -> Scored:
+    def samples(self, task: LearningTask, seed: int) -> Scored:
         """Score the commonest class of the rows to learn from."""
         classes, codes, truth = _labels(task)
         shares = np.bincount(codes, minlength=classes.size) / codes.size
@@ -65,7 +65,7 @@ def unprotected(table: PublishedTable) -> PublishedTable:
 class PlainNaiveBayes:
     """Naive Bayes on the rows as they are: shares of categories, normal numbers, as in the paper of PPNB."""
 
-    def samples(self, task: Task, seed: int) -> Scored:
+    def samples(self, task: LearningTask, seed: int) -> Scored:
         """Score the model that PPNB reconstructs, without anything to reconstruct."""
         from anonkit.consumers.naive_bayes import NaiveBayes
 
@@ -85,7 +85,7 @@ class PlainForest:
     min_rows: int = 1
     """Rows in the smallest leaf."""
 
-    def samples(self, task: Task, seed: int) -> Scored:
+    def samples(self, task: LearningTask, seed: int) -> Scored:
         """Train and score the forest."""
         from sklearn.ensemble import RandomForestClassifier
 
@@ -103,7 +103,7 @@ class PlainTree:
     min_rows: int = 1
     """Rows in the smallest leaf."""
 
-    def samples(self, task: Task, seed: int) -> Scored:
+    def samples(self, task: LearningTask, seed: int) -> Scored:
         """Train and score the tree."""
         from sklearn.tree import DecisionTreeClassifier
 
@@ -121,7 +121,7 @@ class PlainC45:
     min_rows: int = 2
     """Rows of a node below which it is a leaf."""
 
-    def samples(self, task: Task, seed: int) -> Scored:
+    def samples(self, task: LearningTask, seed: int) -> Scored:
         """Grow and score the tree."""
         from anonkit.comparing.experiments.plain_c45 import GainRatioTree
 
@@ -143,7 +143,7 @@ class PlainC45:
 class PlainSVM:
     """scikit-learn's RBF support vector machine on one yes/no feature a value, five bins a number."""
 
-    def samples(self, task: Task, seed: int) -> Scored:
+    def samples(self, task: LearningTask, seed: int) -> Scored:
         """Train and score on folds of the rows as they are."""
         rows = task.train.select([*_attributes(task), task.target])
         return svm_samples(rows, task), NO_PROMISE, None
@@ -176,7 +176,7 @@ class DTPD:
         """The paper's coefficient: kept and known to be kept, or inverted, known to be, and turned back (6.1)."""
         return self.truth**2 + (1 - self.truth) ** 2
 
-    def samples(self, task: Task, seed: int) -> Scored:
+    def samples(self, task: LearningTask, seed: int) -> Scored:
         """Flip the records, grow the tree on reconstructed counts, and score it on true records."""
         from anonkit.consumers.comparators.dtpd import WarnerDecisionTree
         from anonkit.consumers.comparators.record_flip import RecordFlip
@@ -211,7 +211,7 @@ class DTCRD:
         if self.shape not in ("normal", "uniform"):
             raise ParameterError(f"shape ({self.shape}) must be one of normal, uniform")
 
-    def samples(self, task: Task, seed: int) -> Scored:
+    def samples(self, task: LearningTask, seed: int) -> Scored:
         """Add the noise, reconstruct, grow the tree, and score it on true numbers."""
         from anonkit.consumers.comparators.dtcrd import AdditiveNoiseDecisionTree
 
@@ -239,8 +239,8 @@ class DTCRD:
         # 95 % of a normal lie within 3.92 standard deviations, 95 % of a uniform within .95 of its width
         sd = self.width * span / (2 * float(ndtri(0.975)) if self.shape == "normal" else 0.95 * math.sqrt(12))
         return TransformedResponse(
-            multiplier=Draw(mean=1, variance=0),
-            offset=Draw(mean=0, variance=sd**2, shape=self.shape),  # type: ignore[arg-type]
+            multiplier=ContinuousDraw(mean=1, variance=0),
+            offset=ContinuousDraw(mean=0, variance=sd**2, shape=self.shape),  # type: ignore[arg-type]
         )
 
 
@@ -257,7 +257,7 @@ COMPARATORS: dict[str, Any] = {
 """Comparators by the name that recipes give them."""
 
 
-def _plain(model: Any, task: Task) -> Scored:
+def _plain(model: Any, task: LearningTask) -> Scored:
     """Train and score a model of scikit-learn on the rows as they are."""
     import pandas as pd
 
@@ -270,12 +270,12 @@ def _plain(model: Any, task: Task) -> Scored:
     return [class_scores(model.predict_proba(known[codes.size :]), truth)], NO_PROMISE, None
 
 
-def _attributes(task: Task) -> list[str]:
+def _attributes(task: LearningTask) -> list[str]:
     apart = (Role.TARGET, Role.IDENTIFIER, Role.INSENSITIVE, Role.UNIT, Role.HOUSEHOLD, Role.WEIGHT)
     return [name for name, column in task.policy.columns.items() if column.role not in apart]
 
 
-def _labels(task: Task) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+def _labels(task: LearningTask) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
     """Return the classes of the rows to learn from, their codes, and those of the rows to predict."""
     classes, codes = np.unique(task.train.column(task.target).cast(pa.string()).to_numpy(), return_inverse=True)
     return classes, codes, _codes(task.test, task.target, classes.tolist())
@@ -287,7 +287,7 @@ def _codes(table: pa.Table, target: str, classes: Sequence[str]) -> NDArray[np.i
     return np.array([place.get(str(one), len(classes)) for one in table.column(target).to_pylist()], dtype=np.int64)
 
 
-def _yes(task: Task, table: pa.Table) -> NDArray[np.bool_]:
+def _yes(task: LearningTask, table: pa.Table) -> NDArray[np.bool_]:
     """Return yes/no columns, shape (n_rows, n_attributes)."""
     names = _attributes(task)
     if any(task.policy.column(name).categories != ("no", "yes") for name in names):
@@ -299,14 +299,14 @@ def _matrix(table: pa.Table, names: Sequence[str]) -> NDArray[np.float64]:
     return np.stack([np.asarray(table.column(name).cast(pa.float64()).to_numpy()) for name in names], axis=1)
 
 
-def _method_table(task: Task) -> PublishedTable:
+def _method_table(task: LearningTask) -> PublishedTable:
     """Return what PPNB would do to each column, for its domains."""
     made: Any = make_method("ppnb", {"p_keep": 0.5, "center": False})
     table: PublishedTable = made.published(task.policy)
     return table
 
 
-def _as_text(table: pa.Table, task: Task) -> pa.Table:
+def _as_text(table: pa.Table, task: LearningTask) -> pa.Table:
     """Return the rows in the form of a release: categories as strings, numbers as numbers."""
     numbers = public_domains(task.policy).bounds
     names = [*_attributes(task), task.target]

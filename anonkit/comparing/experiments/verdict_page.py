@@ -10,7 +10,7 @@ from html import escape
 
 import numpy as np
 
-from anonkit.comparing.experiments.claims import Measured, Verdict
+from anonkit.comparing.experiments.claims import ClaimVerdict, MeasuredConfiguration
 from anonkit.comparing.experiments.experiment_recipe import Experiment
 from anonkit.report.charts import safe_text
 
@@ -59,7 +59,11 @@ thead th { font-weight: 600; vertical-align: bottom; }
 
 
 def verdict_markdown(
-    experiment: Experiment, measured: Sequence[Measured], verdicts: Sequence[Verdict], *, plotted: bool
+    experiment: Experiment,
+    measured: Sequence[MeasuredConfiguration],
+    verdicts: Sequence[ClaimVerdict],
+    *,
+    plotted: bool,
 ) -> str:
     """Return the verdict as Markdown."""
     lines = [f"# {experiment.title}", "", experiment.paper, "", *_form(experiment)]
@@ -81,7 +85,10 @@ def verdict_markdown(
 
 
 def verdict_page(
-    experiment: Experiment, measured: Sequence[Measured], verdicts: Sequence[Verdict], drawing: str | None
+    experiment: Experiment,
+    measured: Sequence[MeasuredConfiguration],
+    verdicts: Sequence[ClaimVerdict],
+    drawing: str | None,
 ) -> str:
     """Return the verdict as one HTML page without scripts or outside references."""
     body = [f"<h1>{_text(experiment.title)}</h1>", f'<p class="quiet">{_text(experiment.paper)}</p>']
@@ -113,11 +120,11 @@ def _form(experiment: Experiment) -> list[str]:
     return [f"{repeats}{quick if experiment.quick else ''}"]
 
 
-def _seen(one: Verdict) -> str:
+def _seen(one: ClaimVerdict) -> str:
     return f"{one.seen}. {one.claim.answer}".strip() if one.claim.answer else f"{one.seen}."
 
 
-def _claim(one: Verdict) -> Iterator[str]:
+def _claim(one: ClaimVerdict) -> Iterator[str]:
     yield f'<div class="claim {_CLASSES[one.word]}"><p>{_text(one.claim.says)}</p>'
     yield f"<p><strong>{_MARKS[one.word]} {one.word}</strong> {_text(_seen(one))}</p>"
     if one.points:
@@ -137,12 +144,12 @@ def _claim(one: Verdict) -> Iterator[str]:
     yield "</div>"
 
 
-def _right(one: Verdict) -> str:
+def _right(one: ClaimVerdict) -> str:
     right = one.claim.right
     return "before" if right is None else right if isinstance(right, str) else "the paper"
 
 
-def _accounts(experiment: Experiment, measured: Sequence[Measured]) -> list[list[str]]:
+def _accounts(experiment: Experiment, measured: Sequence[MeasuredConfiguration]) -> list[list[str]]:
     """Return one row a system: promise, claimed loss, true loss, and a remark."""
     rows = []
     for name, system in experiment.systems.items():
@@ -158,7 +165,7 @@ def _accounts(experiment: Experiment, measured: Sequence[Measured]) -> list[list
     return rows
 
 
-def _true(ours: Sequence[Measured]) -> str:
+def _true(ours: Sequence[MeasuredConfiguration]) -> str:
     """Return what the releases of a system cost; without a promise there is no bound."""
     unbounded = all(one.promise == "none" and one.epsilon is None for one in ours)
     return "no bound" if unbounded else _range([one.epsilon for one in ours])
@@ -176,7 +183,7 @@ def _loss(loss: float) -> str:
     return "∞" if math.isinf(loss) else f"{loss:.4g}"
 
 
-def _figures(experiment: Experiment, measured: Sequence[Measured]) -> tuple[list[str], list[list[str]]]:
+def _figures(experiment: Experiment, measured: Sequence[MeasuredConfiguration]) -> tuple[list[str], list[list[str]]]:
     """Return the table of all configurations: mean ± standard deviation of every measure."""
     measures = [name for name in experiment.measures if name != "epsilon" and any(one.values(name) for one in measured)]
     head = ["data", "system", *experiment.axes, *(name.replace("_", " ") for name in measures), "true ε", "n"]

@@ -12,19 +12,19 @@ from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Node:
+class GrownNode:
     """A node of a grown tree: a leaf when it has no attribute to ask."""
 
     counts: FloatArray
     """Estimated rows per class, not negative, shape (n_classes,)."""
     attribute: int | None = None
     """Split attribute of this node."""
-    no: Node | None = None
-    yes: Node | None = None
+    no: GrownNode | None = None
+    yes: GrownNode | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Growth:
+class StoppingRule:
     """When to stop."""
 
     max_depth: int = 6
@@ -32,7 +32,7 @@ class Growth:
     """A node estimated to hold fewer rows is a leaf."""
 
 
-def grow(records: BoolArray, classes: IntArray, n_classes: int, flip: RecordFlip, growth: Growth) -> Node:
+def grow(records: BoolArray, classes: IntArray, n_classes: int, flip: RecordFlip, growth: StoppingRule) -> GrownNode:
     """Grow a tree on published records with clear classes.
 
     A condition on a path is counted directly and inverted (every answer the other way round); the mechanism turns the
@@ -50,28 +50,30 @@ def grow(records: BoolArray, classes: IntArray, n_classes: int, flip: RecordFlip
     growth : Growth
     """
     everything = np.arange(len(records))
-    return _Grower(records, classes, n_classes, flip, growth).node(everything, everything, (), 0)
+    return _TreeGrower(records, classes, n_classes, flip, growth).node(everything, everything, (), 0)
 
 
-class _Grower:
-    def __init__(self, records: BoolArray, classes: IntArray, n_classes: int, flip: RecordFlip, growth: Growth) -> None:
+class _TreeGrower:
+    def __init__(
+        self, records: BoolArray, classes: IntArray, n_classes: int, flip: RecordFlip, growth: StoppingRule
+    ) -> None:
         self.records = records
         self.classes = classes
         self.n_classes = n_classes
         self.flip = flip
         self.growth = growth
 
-    def node(self, direct: IntArray, inverted: IntArray, used: tuple[int, ...], depth: int) -> Node:
+    def node(self, direct: IntArray, inverted: IntArray, used: tuple[int, ...], depth: int) -> GrownNode:
         """Grow below the rows that match the path, and those that match its inverse."""
         counts = self._estimate(self._per_class(direct), self._per_class(inverted))
         if depth >= self.growth.max_depth or counts.sum() < self.growth.min_rows or np.count_nonzero(counts) < 2:
-            return Node(counts=counts)
+            return GrownNode(counts=counts)
         attribute = self._best(direct, inverted, counts, used)
         if attribute is None:
-            return Node(counts=counts)
+            return GrownNode(counts=counts)
         answers, opposite = self.records[direct, attribute], self.records[inverted, attribute]
         used = (*used, attribute)
-        return Node(
+        return GrownNode(
             counts=counts,
             attribute=attribute,
             no=self.node(direct[~answers], inverted[opposite], used, depth + 1),
@@ -112,14 +114,14 @@ def _entropy(counts: FloatArray) -> FloatArray:
     return np.asarray(-(shares * np.log2(np.where(shares > 0, shares, 1.0))).sum(axis=-1))
 
 
-def leaf_shares(node: Node, records: BoolArray) -> FloatArray:
+def leaf_shares(node: GrownNode, records: BoolArray) -> FloatArray:
     """Return the share of each class in the leaf each true record falls into, shape (n, n_classes)."""
     out = np.empty((len(records), len(node.counts)))
     _fill(node, records, np.arange(len(records)), node.counts / max(node.counts.sum(), 1.0), out)
     return out
 
 
-def _fill(node: Node, records: BoolArray, rows: IntArray, above: FloatArray, out: FloatArray) -> None:
+def _fill(node: GrownNode, records: BoolArray, rows: IntArray, above: FloatArray, out: FloatArray) -> None:
     size = node.counts.sum()
     shares = node.counts / size if size > 0 else above  # an empty leaf answers as its parent
     if node.attribute is None or node.no is None or node.yes is None:

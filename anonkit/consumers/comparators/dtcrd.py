@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anonkit.consumers.comparators.decision_tree import Growth, grow, leaf_shares
+from anonkit.consumers.comparators.decision_tree import StoppingRule, grow, leaf_shares
 from anonkit.consumers.comparators.record_flip import RecordFlip
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import Grid
@@ -69,7 +69,7 @@ class AdditiveNoiseDecisionTree(ClassifierMixin, BaseEstimator):  # type: ignore
             _corrected(noisy[:, column], groups, noise, grid)
             for column, (noise, grid) in enumerate(zip(self.noise, self.grids, strict=True))
         ]
-        growth = Growth(max_depth=self.max_depth, min_rows=self.min_rows)
+        growth = StoppingRule(max_depth=self.max_depth, min_rows=self.min_rows)
         self.tree_ = grow(self._cuts(cells), codes, len(self.classes_), RecordFlip(p_truth=1.0), growth)
         return self
 

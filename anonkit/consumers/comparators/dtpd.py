@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anonkit.consumers.comparators.decision_tree import Growth, grow, leaf_shares
+from anonkit.consumers.comparators.decision_tree import StoppingRule, grow, leaf_shares
 from anonkit.consumers.comparators.record_flip import RecordFlip
 from anonkit.domains.array_types import FloatArray
 
@@ -43,7 +43,7 @@ class WarnerDecisionTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: NDArray[np.bool_], y: NDArray[Any]) -> Self:
         """Learn from published records, shape (n, n_attributes), and clear labels, shape (n,)."""
         self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
-        growth = Growth(max_depth=self.max_depth, min_rows=self.min_rows)
+        growth = StoppingRule(max_depth=self.max_depth, min_rows=self.min_rows)
         records = np.asarray(X, dtype=bool)
         self.tree_ = grow(records, codes, len(self.classes_), RecordFlip(p_truth=self.p_truth), growth)
         return self

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.dp_trees.additive_model.weighting import FEATURE_UNIT, PROBABILITY_UNIT, Features, probabilities
-from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within
+from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 
 CALIBRATION_BOUND = FEATURE_UNIT * PROBABILITY_UNIT // 2
@@ -68,9 +68,9 @@ class CalibrationStep:
     units: int
 
     @property
-    def draw(self) -> Draw:
+    def draw(self) -> AccountedDraw:
         """The line of the account."""
-        return Draw(
+        return AccountedDraw(
             purpose="gradient of the calibration",
             mechanism=LAPLACE,
             rate=rate_within(self.units, CALIBRATION_BOUND),

@@ -19,7 +19,7 @@ from anonkit.dp_trees.marginals.column_layout import Pair
 from anonkit.dp_trees.marginals.dependency_tree import STEPS
 from anonkit.dp_trees.marginals.exact_tables import error_of_independence
 from anonkit.dp_trees.marginals.noisy_readings import Reading, reading_draw
-from anonkit.mechanisms.accounting import Draw
+from anonkit.mechanisms.accounting import AccountedDraw
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.randomness import Randomness
 
@@ -45,7 +45,7 @@ class ClassDependence(ClassPairs):
         """By how many rows one row moves what is read, at most."""
         return 2 * max(1.0, self._summed / _MANY)
 
-    def draw(self, units: int) -> Draw:
+    def draw(self, units: int) -> AccountedDraw:
         """Return the line of the account, for so many units of 2**-52 of epsilon: two steps more, for rounding."""
         return reading_draw(PURPOSE, units, math.ceil(self.moved * STEPS) + 2)
 
@@ -69,6 +69,6 @@ class ClassDependence(ClassPairs):
         largest = sorted(distances, reverse=True)
         return max(largest[0], math.fsum(largest[: self._summed]) / _MANY)
 
-    def read(self, draw: Draw, tables: Mapping[Pair, IntArray], randomness: Randomness) -> Reading:
+    def read(self, draw: AccountedDraw, tables: Mapping[Pair, IntArray], randomness: Randomness) -> Reading:
         """Return the distance with the noise of a draw."""
         return Reading.of(draw, self.distance(tables), UniformStream(randomness.child(PURPOSE)))

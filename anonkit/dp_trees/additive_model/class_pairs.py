@@ -15,7 +15,7 @@ import numpy as np
 from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Grid
 from anonkit.dp_trees.counted_once import refuse_other_totals
-from anonkit.dp_trees.marginals.column_layout import Layout, Pair
+from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Pair
 from anonkit.dp_trees.marginals.table_counts import PairCounts
 from anonkit.dp_trees.questions import Counter
 from anonkit.published.marginal_tables import MarginalSchema
@@ -69,7 +69,7 @@ class ClassPairs:
         schema = MarginalSchema(
             attributes=self.schema.attributes, target=self.schema.target, classes=self.schema.classes
         )
-        counts = PairCounts(layout=Layout(schema=schema, anchored=True), groups=self.groups, pairs=self.pairs)
+        counts = PairCounts(layout=ColumnLayout(schema=schema, anchored=True), groups=self.groups, pairs=self.pairs)
         tables = counts.split(counter.sum_up(counts))
         for table in tables.values():
             refuse_other_totals("table of a pair", int(table.sum()), counter.n_rows)

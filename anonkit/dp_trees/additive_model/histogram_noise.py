@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from anonkit.domains.array_types import IntArray
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
-from anonkit.mechanisms.accounting import Draw
+from anonkit.mechanisms.accounting import AccountedDraw
 from anonkit.mechanisms.approximate_accounting import GaussianDraw
 from anonkit.mechanisms.discrete_gaussian import LEAST_RATE, gaussian_counts
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
@@ -30,7 +30,7 @@ _MORE = 2
 class HistogramNoise:
     """Independent noise of one law for every cell of the histograms."""
 
-    draw: Draw | GaussianDraw
+    draw: AccountedDraw | GaussianDraw
 
     @property
     def scale(self) -> float:

@@ -22,7 +22,7 @@ from anonkit.dp_trees.additive_model.budget_rule import least_gain
 from anonkit.dp_trees.additive_model.class_pairs import MOST_CELLS, ClassPairs, groups_of
 from anonkit.dp_trees.marginals.column_layout import Pair
 from anonkit.dp_trees.pair_grid import PairGrid, steps_to_one
-from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, Draw, rate_within
+from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
 from anonkit.published.tree_attributes import MOST_ROUTES, TreeSchema
@@ -59,12 +59,12 @@ class PairInteraction(ClassPairs):
             and _is_small(steps[first] + steps[second], cells // classes, self.schema)
         )
 
-    def draw(self, units: int) -> Draw:
+    def draw(self, units: int) -> AccountedDraw:
         """Return the line of the account, for so many units of 2**-52 of epsilon."""
         rate = rate_within(units, WIDTH)
-        return Draw(purpose=PURPOSE, mechanism=PERMUTE_AND_FLIP, rate=rate, sensitivity=WIDTH)
+        return AccountedDraw(purpose=PURPOSE, mechanism=PERMUTE_AND_FLIP, rate=rate, sensitivity=WIDTH)
 
-    def least_gain(self, draw: Draw) -> int:
+    def least_gain(self, draw: AccountedDraw) -> int:
         """Return the gain from which on a pair leads the tree, in rows: the score of no pair, a public number."""
         share = least_gain(epsilon=draw.epsilon, rows=self.rows, pairs=len(self.candidates))
         return math.floor(share * self.rows)
@@ -93,7 +93,7 @@ class PairInteraction(ClassPairs):
             found.append(int(table.max(axis=0).sum()) - alone - math.floor(self.chance(pair)))
         return np.array(found, dtype=np.int64)
 
-    def choose(self, draw: Draw, tables: Mapping[Pair, IntArray], randomness: Randomness) -> Interaction:
+    def choose(self, draw: AccountedDraw, tables: Mapping[Pair, IntArray], randomness: Randomness) -> Interaction:
         """Choose by permute-and-flip, at the rate of a draw, among no pair and the candidates."""
         words, scores = UniformStream(randomness.child(PURPOSE)), np.append(self.least_gain(draw), self.gains(tables))
         (at,) = permute_and_flip(scores[np.newaxis], draw.rate, words).tolist()
@@ -104,7 +104,7 @@ class PairInteraction(ClassPairs):
 class Interaction:
     """The result of the choice, and its line of the account."""
 
-    draw: Draw
+    draw: AccountedDraw
     pair: Pair | None
     """Numbers of two attributes; None where no pair was chosen."""
 

@@ -19,7 +19,7 @@ from anonkit.dp_trees.additive_model.pair_interaction import Interaction, PairIn
 from anonkit.dp_trees.marginals.noisy_readings import Reading
 from anonkit.dp_trees.pair_grid import PairGrid
 from anonkit.dp_trees.questions import Counter
-from anonkit.mechanisms.accounting import Draw
+from anonkit.mechanisms.accounting import AccountedDraw
 from anonkit.published.tree_attributes import TreeSchema
 from anonkit.randomness import Randomness
 
@@ -34,7 +34,7 @@ class PairFindings:
     """The pair that leads the tree, if any; None where the rule makes no choice."""
 
     @property
-    def draws(self) -> tuple[Draw, ...]:
+    def draws(self) -> tuple[AccountedDraw, ...]:
         """Lines of the account."""
         return tuple(one.draw for one in (self.dependence, self.interaction) if one is not None)
 

@@ -30,7 +30,7 @@ from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise, gaus
 from anonkit.dp_trees.additive_model.optimism import optimism_of
 from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings
 from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
-from anonkit.dp_trees.additive_model.weighting import NoisyStep, Step, added_curvature, added_gradient
+from anonkit.dp_trees.additive_model.weighting import NoisyStep, WeightingStep, added_curvature, added_gradient
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.grower import Watch, grow
 from anonkit.dp_trees.leaves import LEAF_COUNTS, NoisyClassCounts
@@ -40,7 +40,7 @@ from anonkit.dp_trees.plan import Choices, Plan
 from anonkit.dp_trees.questions import CodedBatch, Counter
 from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
-from anonkit.mechanisms.accounting import LAPLACE, Accounting, Draw, rounded_up, shares, units_of
+from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, rounded_up, shares, units_of
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, GaussianDraw
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, changed_rows
@@ -74,7 +74,7 @@ class StackedPlan:
     adjacency: str = ADD_OR_REMOVE
     rows: int = 0
     """The public or noisy number of rows that the rule has read."""
-    counted: tuple[Draw, ...] = ()
+    counted: tuple[AccountedDraw, ...] = ()
     """Earlier draws: the number of rows, where it is not public; the histogram of a numeric target."""
     found: PairFindings = field(default_factory=PairFindings)
     """Results of the private pre-queries on pairs of attributes."""
@@ -147,7 +147,7 @@ class StackedPlan:
         return GAUSSIAN if self.delta else LAPLACE
 
     @cached_property
-    def histogram_draw(self) -> Draw | GaussianDraw:
+    def histogram_draw(self) -> AccountedDraw | GaussianDraw:
         """One line: each row is in one cell of the histogram of every attribute."""
         times = max(1, self.rule.asked)
         left, law = self.histogram_loss, self.noise_law
@@ -202,7 +202,7 @@ class StackedPlan:
         trees = self.trees_plan.accounting
         first, histograms = (*self.counted, *self.found.draws), self.histogram_draw
         before = (*first, *trees.draws)
-        if isinstance(histograms, Draw):
+        if isinstance(histograms, AccountedDraw):
             return replace(trees, draws=(*before, histograms, *learned))
         spent = sum(draw.units for draw in first) * changed_rows(self.rows_per_unit, self.adjacency)
         return ApproximateAccounting(
@@ -301,7 +301,7 @@ def learn(plan: StackedPlan, counter: Counter, randomness: Randomness, watch: Wa
         combination = combination.calibrated(world, randomness.child("rows of the world"), optimism, overlap)
     step = None
     if plan.weight_units >= _FEWEST_UNITS:
-        planned = Step(units=plan.weight_units, bounds=combination.bounds, features=combination.size)
+        planned = WeightingStep(units=plan.weight_units, bounds=combination.bounds, features=combination.size)
         step_sums = StepSums(combination=combination, step=planned)
         step = planned.noisy(*step_sums.tables(counter.sum_up(step_sums)), words)
         combination = combination.reweighted(step)
@@ -400,7 +400,7 @@ class StepSums:
     """Exact gradient and curvature of a Newton step: to be noised before anything else."""
 
     combination: Combination
-    step: Step
+    step: WeightingStep
 
     @property
     def size(self) -> int:

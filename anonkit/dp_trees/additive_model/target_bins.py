@@ -20,7 +20,7 @@ from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.domains.attribute_domains import Grid
 from anonkit.domains.number_bins import NumberBins
 from anonkit.dp_trees.questions import CodedBatch
-from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within
+from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.noisy_tables import noise_variance
 from anonkit.published.tree_attributes import TreeSchema
@@ -58,10 +58,10 @@ def bins_for(epsilon: float, rows: float) -> int:
     return next((bins for limit, bins in _BINS if strength < limit), _MOST_BINS)
 
 
-def histogram_draw(row_units: int) -> Draw:
+def histogram_draw(row_units: int) -> AccountedDraw:
     """Return the draw of the histogram, of what one row may cost in all: a row is in one of its cells."""
     rate = rate_within(int(row_units * TARGET_SHARE), 1)
-    return Draw(purpose="values of the target", mechanism=LAPLACE, rate=rate, sensitivity=1)
+    return AccountedDraw(purpose="values of the target", mechanism=LAPLACE, rate=rate, sensitivity=1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,7 +71,7 @@ class TargetHistogram:
     grid: Grid
     counts: IntArray
     """Noisy rows by cell, missing, where it can occur, the last, shape (grid.size,)."""
-    draw: Draw
+    draw: AccountedDraw
     bins: int
     """Bins that are wanted; cells with many rows can leave fewer."""
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within
+from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 
 FEATURE_UNIT = 64
@@ -129,7 +129,7 @@ def added_curvature(features: Features, bound: int) -> IntArray:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class WeightingStep:
     """The two noisy draws of a step, planned within units of 2**-52 of epsilon."""
 
     units: int
@@ -137,7 +137,7 @@ class Step:
     features: int
 
     @property
-    def draws(self) -> tuple[Draw, Draw]:
+    def draws(self) -> tuple[AccountedDraw, AccountedDraw]:
         """Return the two lines of the account: gradient and curvature."""
         curvature = math.floor(self.units * CURVATURE_SHARE)
         return (
@@ -156,16 +156,16 @@ class Step:
         return NoisyStep(step=self, gradient=noisy_counts(gradient, first.rate, words), curvature=square)
 
 
-def _line(purpose: str, units: int, sensitivity: int) -> Draw:
+def _line(purpose: str, units: int, sensitivity: int) -> AccountedDraw:
     rate = rate_within(units, sensitivity)
-    return Draw(purpose=purpose, mechanism=LAPLACE, rate=rate, sensitivity=sensitivity)
+    return AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate, sensitivity=sensitivity)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoisyStep:
     """The noisy sums: published, and the weights follow from them."""
 
-    step: Step
+    step: WeightingStep
     gradient: IntArray
     curvature: IntArray
 

@@ -17,21 +17,29 @@ from fractions import Fraction
 from anonkit.domains.rounding_grid import RoundingGrid
 from anonkit.dp_trees.aggregates.aggregate_requests import Request
 from anonkit.errors import ParameterError, PolicyError, did_you_mean
-from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within, shares
+from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within, shares
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import NumericAttribute, PublicAttribute, public_attribute
-from anonkit.published.aggregates import OTHER, AddedColumn, AggregateTable, GroupColumn, Kind, Statistic, parts_of
+from anonkit.published.aggregates import (
+    OTHER,
+    AddedColumn,
+    AggregateTable,
+    GroupColumn,
+    MeasuredQuantity,
+    Statistic,
+    parts_of,
+)
 
 MOST_CELLS = 1 << 22
 """Numbers of all measurements together."""
 FIXED = ("table", "of", "statistic", "value", "low", "high")
 """Columns that every tidy table has; a column by which tables are divided has another name."""
 _KINDS = {
-    Statistic.COUNT: Kind.COUNTS,
-    Statistic.SUM: Kind.SUM,
-    Statistic.MEAN: Kind.HALVES,
-    Statistic.QUANTILE: Kind.POINTS,
+    Statistic.COUNT: MeasuredQuantity.COUNTS,
+    Statistic.SUM: MeasuredQuantity.SUM,
+    Statistic.MEAN: MeasuredQuantity.HALVES,
+    Statistic.QUANTILE: MeasuredQuantity.POINTS,
 }
 
 
@@ -39,7 +47,7 @@ _KINDS = {
 class Planned:
     """A measurement that is going to be made."""
 
-    kind: Kind
+    kind: MeasuredQuantity
     by: tuple[GroupColumn, ...]
     of: NumericAttribute | None
     grid: RoundingGrid | None
@@ -58,9 +66,9 @@ class Planned:
     @property
     def sensitivity(self) -> int:
         """Sensitivity: the most that one row changes all values by, in sum."""
-        if self.grid is None or self.kind is Kind.POINTS:
+        if self.grid is None or self.kind is MeasuredQuantity.POINTS:
             return 1
-        return self.grid.steps if self.kind is Kind.HALVES else self.grid.largest
+        return self.grid.steps if self.kind is MeasuredQuantity.HALVES else self.grid.largest
 
     @property
     def share(self) -> Fraction:
@@ -70,7 +78,12 @@ class Planned:
     @property
     def purpose(self) -> str:
         """Purpose of the draw, in words."""
-        what = {Kind.COUNTS: "counts", Kind.SUM: "sum", Kind.HALVES: "sum and count", Kind.POINTS: "histogram"}
+        what = {
+            MeasuredQuantity.COUNTS: "counts",
+            MeasuredQuantity.SUM: "sum",
+            MeasuredQuantity.HALVES: "sum and count",
+            MeasuredQuantity.POINTS: "histogram",
+        }
         of = "" if self.of is None else f" of {self.of.name}"
         by = "".join(f"{' by' if at == 0 else ' x'} {column.name}" for at, column in enumerate(self.by))
         return f"{what[self.kind]}{of}{by}"
@@ -108,11 +121,11 @@ class AggregatePlan:
         """All columns that are read, sorted by name."""
         return tuple(sorted({column.name for column in self.columns} | {column.name for column in self.numbers}))
 
-    def draws(self, units: int) -> tuple[Draw, ...]:
+    def draws(self, units: int) -> tuple[AccountedDraw, ...]:
         """Return the lines of the account for a row that may lose so many units of 2**-52."""
         parts = shares(units, [planned.share for planned in self.measurements])
         return tuple(
-            Draw(
+            AccountedDraw(
                 purpose=planned.purpose,
                 mechanism=LAPLACE,
                 rate=rate_within(part, planned.sensitivity),
@@ -224,7 +237,7 @@ def _wanted(
             f"column {of.name!r} is no number with public bounds: it has no {request.statistic}",
             "bounds = [low, high] in the policy, or count it",
         )
-    is_points = kind is Kind.POINTS
+    is_points = kind is MeasuredQuantity.POINTS
     grid = RoundingGrid.of_points(*of.bounds, points, of.values) if is_points else RoundingGrid.fine(*of.bounds)
     return Planned(kind=kind, by=by, of=of, grid=grid, weight=request.weight)
 
@@ -246,17 +259,17 @@ def _shared(wanted: Sequence[Planned]) -> tuple[list[Planned], list[int]]:
     return measured, [hosts[each] for each in own]
 
 
-_Wanted = tuple[Kind, str | None, frozenset[str]]
+_Wanted = tuple[MeasuredQuantity, str | None, frozenset[str]]
 
 
 def _names(planned: Planned) -> tuple[str | None, frozenset[str]]:
     return None if planned.of is None else planned.of.name, frozenset(column.name for column in planned.by)
 
 
-def _held_by(kind: Kind, of: str | None, names: frozenset[str]) -> Iterator[_Wanted]:
+def _held_by(kind: MeasuredQuantity, of: str | None, names: frozenset[str]) -> Iterator[_Wanted]:
     """Yield all that can be added up from a measurement, itself included: sums from the halves of a mean, too."""
     for size in range(len(names) + 1):
         for some in itertools.combinations(sorted(names), size):
             yield kind, of, frozenset(some)
-            if kind is Kind.HALVES:
-                yield Kind.SUM, of, frozenset(some)
+            if kind is MeasuredQuantity.HALVES:
+                yield MeasuredQuantity.SUM, of, frozenset(some)

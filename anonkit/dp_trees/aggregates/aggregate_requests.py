@@ -79,7 +79,7 @@ def requests_of(lines: Sequence[str]) -> tuple[Request, ...]:
     ParameterError
         One cannot be read, or two tables have one name.
     """
-    requests = tuple(_Line(line).request() for line in lines)
+    requests = tuple(_RequestLine(line).request() for line in lines)
     names = [request.table for request in requests]
     for name in names:
         if names.count(name) > 1:
@@ -87,7 +87,7 @@ def requests_of(lines: Sequence[str]) -> tuple[Request, ...]:
     return requests
 
 
-class _Line:
+class _RequestLine:
     """A line, token by token."""
 
     def __init__(self, text: object) -> None:

@@ -16,7 +16,7 @@ from anonkit.dp_trees.aggregates.aggregate_plan import AggregatePlan, Planned
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.policy.public_domains import NumericAttribute
 from anonkit.protocols import Engine, Source, is_too_large
-from anonkit.published.aggregates import Kind, parts_of
+from anonkit.published.aggregates import MeasuredQuantity, parts_of
 
 
 def cell_sums(source: Source, engine: Engine, plan: AggregatePlan, keep: NDArray[np.bool_] | None) -> list[IntArray]:
@@ -57,11 +57,11 @@ def cell_sums(source: Source, engine: Engine, plan: AggregatePlan, keep: NDArray
 
 def _not_too_many(sums: IntArray, measured: Planned, n_rows: int) -> IntArray:
     """Return sums; refuse those that more rows went into than there are, or that a row went into in parts."""
-    if measured.kind is Kind.COUNTS:
+    if measured.kind is MeasuredQuantity.COUNTS:
         refuse_other_totals(measured.purpose, int(sums.sum()), n_rows)
-    if measured.kind is Kind.POINTS:
+    if measured.kind is MeasuredQuantity.POINTS:
         refuse_other_totals(measured.purpose, min(int(sums.sum()), n_rows), int(sums.sum()))
-    if measured.kind is Kind.HALVES and measured.grid is not None:
+    if measured.kind is MeasuredQuantity.HALVES and measured.grid is not None:
         whole, rest = divmod(int(sums.sum()), measured.grid.steps)
         refuse_other_totals(measured.purpose, rest + max(whole - n_rows, 0), 0)
     return sums
@@ -127,10 +127,10 @@ def _sums(measured: Planned, cells: Codes, numbers: FloatArray | None) -> IntArr
         return np.bincount(cells, minlength=measured.cells).astype(np.int64)
     present: BoolArray = ~np.isnan(numbers)
     at, steps = cells[present], grid.rounded(numbers[present])
-    if measured.kind is Kind.POINTS:
+    if measured.kind is MeasuredQuantity.POINTS:
         places = at * grid.places + steps - grid.low
         return np.bincount(places, minlength=measured.numbers).astype(np.int64)
-    if measured.kind is Kind.SUM:
+    if measured.kind is MeasuredQuantity.SUM:
         return _added(measured.cells, at, steps)
     halves: list[Any] = [_added(measured.cells, at, part) for part in (steps - grid.low, grid.high - steps)]
     return np.stack(halves, axis=1).reshape(-1)

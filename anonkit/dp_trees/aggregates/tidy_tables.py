@@ -12,7 +12,7 @@ import pyarrow as pa
 from anonkit.dp_trees.aggregates.aggregate_plan import FIXED
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
-from anonkit.published.aggregate_figures import Figure
+from anonkit.published.aggregate_figures import AggregateFigure
 from anonkit.published.aggregates import Aggregates
 from anonkit.report.blocks import ReportColumn
 
@@ -26,7 +26,7 @@ _MEANING = {
 }
 
 
-def tidy_table(aggregates: Aggregates, lines: Sequence[Figure]) -> pa.Table:
+def tidy_table(aggregates: Aggregates, lines: Sequence[AggregateFigure]) -> pa.Table:
     """Return the lines as a table; a column by which a table is not divided is empty in its lines."""
     groups: dict[str, dict[int, str]] = {column.name: {} for column in aggregates.columns}
     for at, line in enumerate(lines):

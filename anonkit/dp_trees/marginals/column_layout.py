@@ -20,7 +20,7 @@ Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class ColumnLayout:
     """Columns by number, and the anchor: the target, whose classes split every table.
 
     Without an anchor a target is one more column, the last, and there is one class, of all rows.

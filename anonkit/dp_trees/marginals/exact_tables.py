@@ -13,7 +13,7 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.dp_trees.counted_once import refuse_other_totals
-from anonkit.dp_trees.marginals.column_layout import Layout, Pair
+from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Pair
 from anonkit.dp_trees.marginals.table_counts import OneWayCounts, PairCounts
 from anonkit.dp_trees.questions import Counter
 
@@ -27,14 +27,14 @@ class ExactTables:
     Private: each table is moved by one row in one cell, and is used under noise, or in a private choice, alone.
     """
 
-    layout: Layout
+    layout: ColumnLayout
     columns: tuple[IntArray, ...]
     """Of each column, shape (classes, values)."""
     pairs: Mapping[Pair, IntArray]
     """Of each pair that may be measured, shape (classes, values, values)."""
 
     @classmethod
-    def counted(cls, layout: Layout, pairs: Sequence[Pair], counter: Counter) -> ExactTables:
+    def counted(cls, layout: ColumnLayout, pairs: Sequence[Pair], counter: Counter) -> ExactTables:
         """Count all tables of a view.
 
         Raises

@@ -14,12 +14,12 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.dp_trees.marginals import marginal_rule as rule
-from anonkit.dp_trees.marginals.column_layout import Layout, Pair
+from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Pair
 from anonkit.dp_trees.marginals.dependency_tree import STEPS, error_steps, forest_of, private_best, private_tree
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
 from anonkit.dp_trees.marginals.measured_tables import (
     Margins,
-    Measured,
+    MeasuredTable,
     margins_of,
     rare_together,
     refined,
@@ -35,7 +35,7 @@ from anonkit.dp_trees.marginals.table_plan import TableDraw, TablePlan, candidat
 from anonkit.dp_trees.marginals.tree_pairs import order_of, rows_of_tree
 from anonkit.dp_trees.marginals.view_choice import ViewChoice, chosen_view, forecast_of
 from anonkit.dp_trees.questions import Counter
-from anonkit.mechanisms.accounting import Draw
+from anonkit.mechanisms.accounting import AccountedDraw
 from anonkit.mechanisms.approximate_accounting import ConcentratedChoice, GaussianDraw
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
@@ -59,14 +59,14 @@ class LearnedMarginals:
     mixtures: ProductMixtures
 
     @property
-    def draws(self) -> tuple[Draw | GaussianDraw | ConcentratedChoice, ...]:
+    def draws(self) -> tuple[AccountedDraw | GaussianDraw | ConcentratedChoice, ...]:
         """All lines of the account but that of the number of rows."""
         return (*(reading.draw for reading in self.choice.readings), *self.plan.draws)
 
 
 @one_thread()
 def learn(
-    layout: Layout, counter: Counter, rows: float, left: RemainingBudget, whole: int, randomness: Randomness
+    layout: ColumnLayout, counter: Counter, rows: float, left: RemainingBudget, whole: int, randomness: Randomness
 ) -> LearnedMarginals:
     """Count, choose, add noise, and fit the mixture.
 
@@ -99,7 +99,7 @@ def learn(
 
 
 def planned(
-    layout: Layout, counter: Counter, rows: float, left: RemainingBudget, whole: int, randomness: Randomness
+    layout: ColumnLayout, counter: Counter, rows: float, left: RemainingBudget, whole: int, randomness: Randomness
 ) -> tuple[TablePlan, ViewChoice, ExactTables]:
     """Count all tables, choose the view, and plan the draws of tables and pairs; parameters are those of `learn`."""
     exact = ExactTables.counted(layout, candidate_pairs(layout), counter)
@@ -132,7 +132,7 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
         for table in one_ways
     ]
     margins = margins_of(one_ways, groups, layout.bins)
-    known: dict[Pair, Measured] = {}
+    known: dict[Pair, MeasuredTable] = {}
     edges: list[Pair] = []
     if plan.edges is not None and plan.tree is not None:
         grouped = {pair: exact.grouped(pair, groups) for pair in plan.candidates}
@@ -190,10 +190,10 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
     )
 
 
-def _noisy(counts: IntArray, draw: TableDraw, randomness: Randomness, law: str) -> Measured:
+def _noisy(counts: IntArray, draw: TableDraw, randomness: Randomness, law: str) -> MeasuredTable:
     noised = noisy_counts if law == LAPLACE else gaussian_counts
     noisy = noised(counts, draw.rate, UniformStream(randomness))
-    return Measured(counts=noisy, variance=noise_variance(draw.rate, law), rate=draw.rate)
+    return MeasuredTable(counts=noisy, variance=noise_variance(draw.rate, law), rate=draw.rate)
 
 
 def _scores(
@@ -230,7 +230,7 @@ def _explained(sizes: Mapping[Pair, FloatArray], draw: TableDraw, law: str) -> d
     }
 
 
-def _completion(layout: Layout, margins: Margins, known: Mapping[Pair, Measured]) -> Completion:
+def _completion(layout: ColumnLayout, margins: Margins, known: Mapping[Pair, MeasuredTable]) -> Completion:
     """Return all pairs as they follow from those that were measured."""
     completion = Completion(layout, margins)
     for pair, table in known.items():
@@ -238,17 +238,17 @@ def _completion(layout: Layout, margins: Margins, known: Mapping[Pair, Measured]
     return completion
 
 
-def _learn(completion: Completion, pair: Pair, table: Measured) -> None:
+def _learn(completion: Completion, pair: Pair, table: MeasuredTable) -> None:
     margins = completion.margins
     squares = expected_squares(table.counts[0].size, table.variance, margins.totals)
     completion.learn(pair, consistent_pair(pair, table, margins), squares)
 
 
 def _mixtures(
-    layout: Layout,
+    layout: ColumnLayout,
     margins: Margins,
-    one_ways: Sequence[Measured],
-    known: Mapping[Pair, Measured],
+    one_ways: Sequence[MeasuredTable],
+    known: Mapping[Pair, MeasuredTable],
     class_rows: FloatArray,
 ) -> tuple[ClassMixture, ...]:
     """Return the mixture of each class; of one component where no pair was measured."""
@@ -278,7 +278,10 @@ def _mixtures(
 
 
 def _faint(
-    layout: Layout, one_ways: Sequence[Measured], groups: Sequence[IntArray], known: Mapping[Pair, Measured]
+    layout: ColumnLayout,
+    one_ways: Sequence[MeasuredTable],
+    groups: Sequence[IntArray],
+    known: Mapping[Pair, MeasuredTable],
 ) -> IntArray:
     """Return the values of missing, among those of all columns, whose counts do not exceed their noise.
 
@@ -301,7 +304,7 @@ def _faint(
     return np.array(found, dtype=np.int64)
 
 
-def _between_columns(layout: Layout) -> FloatArray:
+def _between_columns(layout: ColumnLayout) -> FloatArray:
     """Return 1 for each pair of values of two columns, 0 within one."""
     column = np.repeat(np.arange(len(layout.sizes)), layout.sizes)
     return np.asarray(column[:, np.newaxis] != column, dtype=np.float64)

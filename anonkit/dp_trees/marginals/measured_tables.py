@@ -22,7 +22,7 @@ _FEWEST_ROWS = 1.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Measured:
+class MeasuredTable:
     """A noisy table."""
 
     counts: IntArray
@@ -69,7 +69,7 @@ class Margins:
         return np.asarray(self.totals[:, np.newaxis, np.newaxis] * first[:, :, np.newaxis] * second[:, np.newaxis, :])
 
 
-def rare_together(table: Measured, deviations: float) -> IntArray:
+def rare_together(table: MeasuredTable, deviations: float) -> IntArray:
     """Return the group of each value: one of its own for a frequent value; two or more others share the last.
 
     Parameters
@@ -91,7 +91,7 @@ def rare_together(table: Measured, deviations: float) -> IntArray:
     return np.where(rare, int((~rare).sum()), groups).astype(np.int64)
 
 
-def margins_of(one_ways: Sequence[Measured], groups: Sequence[IntArray], bins: Sequence[int]) -> Margins:
+def margins_of(one_ways: Sequence[MeasuredTable], groups: Sequence[IntArray], bins: Sequence[int]) -> Margins:
     """Return what the tables of single columns say: totals by precision, and the nearest shares.
 
     Parameters
@@ -111,7 +111,7 @@ def margins_of(one_ways: Sequence[Measured], groups: Sequence[IntArray], bins: S
     )
 
 
-def refined(margins: Margins, one_ways: Sequence[Measured], pairs: Mapping[Pair, Measured]) -> Margins:
+def refined(margins: Margins, one_ways: Sequence[MeasuredTable], pairs: Mapping[Pair, MeasuredTable]) -> Margins:
     """Return what the tables of columns and of pairs say: every table has something to say of its own margins.
 
     Parameters
@@ -200,18 +200,18 @@ def nearest_shares(counts: FloatArray | IntArray, totals: FloatArray) -> FloatAr
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
-def rows_per_class(tables: Sequence[Measured]) -> FloatArray:
+def rows_per_class(tables: Sequence[MeasuredTable]) -> FloatArray:
     """Return the rows of each class by all tables together, weighted by precision, shape (classes,); maybe below 0."""
     weights = np.array([1 / (table.variance * table.counts[0].size) for table in tables])
     sums = np.stack([table.counts.reshape(len(table.counts), -1).sum(axis=1) for table in tables])
     return np.asarray(weights @ sums / weights.sum())
 
 
-def _even(table: Measured) -> FloatArray:
+def _even(table: MeasuredTable) -> FloatArray:
     return np.full(table.counts.shape[1], table.variance)
 
 
-def _smooth_bins(table: Measured, bins: int) -> tuple[FloatArray, FloatArray]:
+def _smooth_bins(table: MeasuredTable, bins: int) -> tuple[FloatArray, FloatArray]:
     """Return the counts of a column, of which the first ones are bins, and the variance of the noise of each."""
     counts, noise = table.counts.astype(np.float64), _even(table)
     if bins:
@@ -219,11 +219,11 @@ def _smooth_bins(table: Measured, bins: int) -> tuple[FloatArray, FloatArray]:
     return counts, noise
 
 
-def _totals(tables: Sequence[Measured]) -> FloatArray:
+def _totals(tables: Sequence[MeasuredTable]) -> FloatArray:
     return np.maximum(rows_per_class(tables), _FEWEST_ROWS)
 
 
-def _base(table: Measured, groups: IntArray) -> list[tuple[FloatArray, FloatArray]]:
+def _base(table: MeasuredTable, groups: IntArray) -> list[tuple[FloatArray, FloatArray]]:
     """Return the rows of the groups by the column's own table, and the variance of each."""
     noise: FloatArray = np.bincount(groups).astype(np.float64) * table.variance
     return [(_in_groups(table.counts.astype(np.float64), groups), noise)]

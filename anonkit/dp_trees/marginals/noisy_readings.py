@@ -12,14 +12,14 @@ from typing import Any, Self
 import numpy as np
 
 from anonkit.dp_trees.marginals.dependency_tree import STEPS
-from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within
+from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 
 DEPENDENCE_WIDTH = 2 * STEPS + 2
 """Steps by which one row moves the reading of a dependence: 2 rows, and rounding."""
 
 
-def reading_draw(purpose: str, units: int, width: int) -> Draw:
+def reading_draw(purpose: str, units: int, width: int) -> AccountedDraw:
     """Return the line of the account of a reading that one row moves by so many steps.
 
     Parameters
@@ -29,19 +29,19 @@ def reading_draw(purpose: str, units: int, width: int) -> Draw:
         What a row may lose by it, in units of 2**-52 of epsilon.
     width : int
     """
-    return Draw(purpose=purpose, mechanism=LAPLACE, rate=rate_within(units, width), sensitivity=width)
+    return AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate_within(units, width), sensitivity=width)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
     """A noisy reading, and its line of the account."""
 
-    draw: Draw
+    draw: AccountedDraw
     steps: int
     """Value of the reading, in steps."""
 
     @classmethod
-    def of(cls, draw: Draw, value: float, words: UniformStream) -> Self:
+    def of(cls, draw: AccountedDraw, value: float, words: UniformStream) -> Self:
         """Read a number of rows, which one row moves by the sensitivity of the draw at most, less the rounding."""
         exactly = np.array([round(value * STEPS)], dtype=np.int64)
         return cls(draw=draw, steps=int(noisy_counts(exactly, draw.rate, words)[0]))

@@ -15,7 +15,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.dp_trees.marginals.column_layout import Layout, Pair
+from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Pair
 from anonkit.dp_trees.marginals.measured_tables import Margins
 
 _LEAST_SHARE = 1e-9
@@ -30,7 +30,7 @@ _MOST_TAKEN = 0.999
 class Completion:
     """Pairs that are known, and all others as they follow, within the classes that split the tables."""
 
-    def __init__(self, layout: Layout, margins: Margins) -> None:
+    def __init__(self, layout: ColumnLayout, margins: Margins) -> None:
         self.layout = layout
         self.margins = margins
         tops = [int(shares.sum(axis=0).argmax()) for shares in margins.values]

@@ -10,14 +10,14 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray
 from anonkit.dp_trees.marginals.column_layout import Pair
-from anonkit.dp_trees.marginals.measured_tables import Margins, Measured, nearest_shares
+from anonkit.dp_trees.marginals.measured_tables import Margins, MeasuredTable, nearest_shares
 
 _ROUNDS = 20
 _FAINT = 1e-9
 """Share of independence that is mixed in, so that fitting to margins can reach them from a table of zeros."""
 
 
-def consistent_pair(pair: Pair, table: Measured, margins: Margins) -> FloatArray:
+def consistent_pair(pair: Pair, table: MeasuredTable, margins: Margins) -> FloatArray:
     """Return the shares of a pair of columns, by value.
 
     Parameters

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from anonkit.mechanisms.accounting import Draw, rate_within
+from anonkit.mechanisms.accounting import AccountedDraw, rate_within
 from anonkit.mechanisms.approximate_accounting import ConcentratedChoice, GaussianDraw
 from anonkit.mechanisms.concentrated_loss import changed_squared, rho_units_within
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, REPLACE, changed_rows
@@ -69,11 +69,11 @@ class RemainingBudget:
         """Return what the stages share: units of epsilon of a row, or of rho of the unit of privacy."""
         return self.units if law == LAPLACE else self.rho_units
 
-    def table(self, law: str, purpose: str, units: int, times: int = 1) -> Draw | GaussianDraw:
+    def table(self, law: str, purpose: str, units: int, times: int = 1) -> AccountedDraw | GaussianDraw:
         """Return the draw of the noise of so many tables, for a part of `whole`."""
         if law == LAPLACE:
             rate = rate_within(units // times, 1)
-            return Draw(purpose=purpose, mechanism=LAPLACE, rate=rate, sensitivity=1, times=times)
+            return AccountedDraw(purpose=purpose, mechanism=LAPLACE, rate=rate, sensitivity=1, times=times)
         return GaussianDraw(purpose=purpose, rate=units // self.squared // times, times=times)
 
     def choice(self, purpose: str, units: int, width: int, times: int) -> ConcentratedChoice:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from anonkit.domains.array_types import IntArray
-from anonkit.dp_trees.marginals.column_layout import Layout, Pair
+from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Pair
 from anonkit.dp_trees.questions import CodedBatch
 
 
@@ -25,7 +25,7 @@ class OneWayCounts:
     A row is in one cell of each table: it changes each by 1 in all (sensitivity 1).
     """
 
-    layout: Layout
+    layout: ColumnLayout
 
     @property
     def size(self) -> int:
@@ -59,7 +59,7 @@ class PairCounts:
     A row is in one cell of the table of each pair: it changes each by 1 in all (sensitivity 1).
     """
 
-    layout: Layout
+    layout: ColumnLayout
     groups: Sequence[IntArray] = field(repr=False)
     """For each column the group of each of its values, shape (values,)."""
     pairs: Sequence[Pair] = field(repr=False)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.dp_trees.marginals.column_layout import Layout, Pair
-from anonkit.dp_trees.marginals.measured_tables import Margins, Measured
+from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Pair
+from anonkit.dp_trees.marginals.measured_tables import Margins, MeasuredTable
 from anonkit.dp_trees.marginals.pair_completion import group_matrix
 from anonkit.dp_trees.marginals.product_mixture import Mixture, shares_of_columns
 
@@ -52,10 +52,10 @@ class WantedTables:
 
 
 def wanted_tables(
-    layout: Layout,
+    layout: ColumnLayout,
     margins: Margins,
-    one_ways: Sequence[Measured],
-    known: Mapping[Pair, Measured],
+    one_ways: Sequence[MeasuredTable],
+    known: Mapping[Pair, MeasuredTable],
     completed: FloatArray,
     unmeasured: float,
 ) -> WantedTables:

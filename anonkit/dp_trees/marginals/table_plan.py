@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from anonkit.dp_trees.marginals import marginal_rule as rule
-from anonkit.dp_trees.marginals.column_layout import Layout, Pair
+from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Pair
 from anonkit.dp_trees.marginals.dependency_tree import WIDTH
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
-from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, Draw, rate_within, shares
+from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within, shares
 from anonkit.mechanisms.approximate_accounting import ConcentratedChoice, GaussianDraw
 from anonkit.published.noisy_tables import LAPLACE
 
-TableDraw = Draw | GaussianDraw
+TableDraw = AccountedDraw | GaussianDraw
 """Noise on tables, paid in epsilon or in rho."""
-ChoiceDraw = Draw | ConcentratedChoice
+ChoiceDraw = AccountedDraw | ConcentratedChoice
 """Choices of pairs: permute-and-flip, paid in epsilon, or the exponential mechanism, paid in rho."""
 
 
@@ -25,7 +25,7 @@ ChoiceDraw = Draw | ConcentratedChoice
 class TablePlan:
     """The draws of tables and pairs; a row pays for each of them."""
 
-    layout: Layout
+    layout: ColumnLayout
     candidates: tuple[Pair, ...]
     """Pairs that may be measured."""
     law: str
@@ -44,14 +44,14 @@ class TablePlan:
     """Their tables."""
 
     @property
-    def draws(self) -> tuple[Draw | GaussianDraw | ConcentratedChoice, ...]:
+    def draws(self) -> tuple[AccountedDraw | GaussianDraw | ConcentratedChoice, ...]:
         """All lines, in the order in which they are drawn."""
         later = (self.edges, self.tree, self.choices, self.pairs)
         return (*self.one_ways, *(draw for draw in later if draw is not None))
 
 
 def plan_of(
-    layout: Layout,
+    layout: ColumnLayout,
     candidates: Sequence[Pair],
     edges: int,
     further: int,
@@ -104,12 +104,12 @@ def plan_of(
     )
 
 
-def candidate_pairs(layout: Layout) -> tuple[Pair, ...]:
+def candidate_pairs(layout: ColumnLayout) -> tuple[Pair, ...]:
     """Return the pairs that may be measured: all of them, or none where there are too many values for memory."""
     return layout.pairs if can_hold(layout) else ()
 
 
-def can_hold(layout: Layout) -> bool:
+def can_hold(layout: ColumnLayout) -> bool:
     """Return whether the tables of all pairs of columns fit into memory, for every class."""
     return layout.classes * int(layout.offsets[-1]) ** 2 <= rule.MOST_VALUE_PAIRS
 
@@ -118,9 +118,9 @@ def _choice(left: RemainingBudget, law: str, purpose: str, units: int, times: in
     if law != LAPLACE:
         return left.choice(purpose, units, WIDTH, times)
     rate = rate_within(units // times, WIDTH)
-    return Draw(purpose=purpose, mechanism=PERMUTE_AND_FLIP, rate=rate, sensitivity=WIDTH, times=times)
+    return AccountedDraw(purpose=purpose, mechanism=PERMUTE_AND_FLIP, rate=rate, sensitivity=WIDTH, times=times)
 
 
-def names_of(layout: Layout, pair: Pair) -> tuple[str, str]:
+def names_of(layout: ColumnLayout, pair: Pair) -> tuple[str, str]:
     """Return the names of the columns of a pair."""
     return layout.names[pair[0]], layout.names[pair[1]]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.dp_trees.marginals.column_layout import Layout, Pair
+from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Pair
 from anonkit.dp_trees.marginals.measured_tables import Margins
 from anonkit.randomness import keyed_words
 
@@ -24,7 +24,7 @@ _WORD_BITS = 32
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class TreeStep:
     """A column in an order in which its parent comes before it."""
 
     column: int
@@ -32,30 +32,30 @@ class Step:
     """None for the first column of a part of the tree."""
 
 
-def order_of(edges: Sequence[Pair], n_columns: int) -> list[Step]:
+def order_of(edges: Sequence[Pair], n_columns: int) -> list[TreeStep]:
     """Return all columns, each after its parent; a column without an edge is a root."""
     beside: list[list[int]] = [[] for _ in range(n_columns)]
     for first, second in edges:
         beside[first].append(second)
         beside[second].append(first)
-    steps: list[Step] = []
+    steps: list[TreeStep] = []
     seen: set[int] = set()
     for root in range(n_columns):
         if root in seen:
             continue
         seen.add(root)
-        waiting = [Step(column=root, parent=None)]
+        waiting = [TreeStep(column=root, parent=None)]
         while waiting:
             step = waiting.pop(0)
             steps.append(step)
             for near in beside[step.column]:
                 if near not in seen:
                     seen.add(near)
-                    waiting.append(Step(column=near, parent=step.column))
+                    waiting.append(TreeStep(column=near, parent=step.column))
     return steps
 
 
-def conditional(tables: Mapping[Pair, FloatArray], step: Step, margins: Margins) -> FloatArray:
+def conditional(tables: Mapping[Pair, FloatArray], step: TreeStep, margins: Margins) -> FloatArray:
     """Return the shares of a column's values given its parent's, shape (classes, values of the parent, values)."""
     parent, column = step.parent, step.column
     if parent is None:
@@ -67,7 +67,7 @@ def conditional(tables: Mapping[Pair, FloatArray], step: Step, margins: Margins)
 
 
 def rows_of_tree(
-    layout: Layout, steps: Sequence[Step], tables: Mapping[Pair, FloatArray], margins: Margins, number: int
+    layout: ColumnLayout, steps: Sequence[TreeStep], tables: Mapping[Pair, FloatArray], margins: Margins, number: int
 ) -> IntArray:
     """Return rows of each class that represent the tree, shape (classes, number, n_columns).
 

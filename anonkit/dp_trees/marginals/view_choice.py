@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from anonkit.dp_trees.marginals import marginal_rule as rule
-from anonkit.dp_trees.marginals.column_layout import Layout, Pair
+from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Pair
 from anonkit.dp_trees.marginals.dependency_tree import STEPS, spanning_edges
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
 from anonkit.dp_trees.marginals.marginal_rule import Forecast
@@ -83,7 +83,7 @@ def chosen_view(
     """
     pooled = _Seen.of(exact.pooled(), max(rows, 1.0))
     noise = pooled.quiet_distance(0, left)
-    reader = _Reader(whole=whole, noise=noise, randomness=randomness, left=left)
+    reader = _ReadingTaker(whole=whole, noise=noise, randomness=randomness, left=left)
     if not pooled.exact.pairs or noise > rule.MOST_NOISE:
         return reader.chosen(pooled, _NO_GAIN)
     view, asked, speaks = pooled, 0, False
@@ -111,7 +111,9 @@ def _asks_for_one_tree(pooled: _Seen, divided: _Seen, left: RemainingBudget) -> 
     return law == GAUSSIAN and divided.quiet_distance(divided.spanning, left) > rule.GAUSSIAN_SPLIT_NOISE
 
 
-def _split_pays(pooled: _Seen, divided: _Seen, left: RemainingBudget, reader: _Reader) -> tuple[bool, float, bool]:
+def _split_pays(
+    pooled: _Seen, divided: _Seen, left: RemainingBudget, reader: _ReadingTaker
+) -> tuple[bool, float, bool]:
     """Return whether the target shall split the tables, what that was read to gain, and whether columns speak of it.
 
     Where nothing was read it gains 0, and they do not.
@@ -174,7 +176,7 @@ class _Gain:
 _NO_GAIN = _Gain(distance=0.0, edges=0)
 
 
-class _Reader:
+class _ReadingTaker:
     """Takes readings, and keeps what is left after them."""
 
     def __init__(self, *, whole: int, noise: float, randomness: Randomness, left: RemainingBudget) -> None:
@@ -236,7 +238,7 @@ class _Reader:
         )
 
 
-def delta_may_pay(layout: Layout, pairs: tuple[Pair, ...], left: RemainingBudget) -> bool:
+def delta_may_pay(layout: ColumnLayout, pairs: tuple[Pair, ...], left: RemainingBudget) -> bool:
     """Return whether Gaussian noise is the less of both on the largest tree that there could be, were rows without end.
 
     A function of public facts alone: where it is not, no delta is spent, and none is promised.
@@ -245,6 +247,6 @@ def delta_may_pay(layout: Layout, pairs: tuple[Pair, ...], left: RemainingBudget
     return forecast.quietest(spanning_edges(pairs, len(layout.sizes)), left.amounts).law == GAUSSIAN
 
 
-def forecast_of(layout: Layout, pairs: tuple[Pair, ...], rows: float) -> Forecast:
+def forecast_of(layout: ColumnLayout, pairs: tuple[Pair, ...], rows: float) -> Forecast:
     """Return the forecast of a view."""
     return Forecast(sizes=layout.sizes, classes=layout.classes, pairs=pairs, rows=rows, targets=layout.anchored)

@@ -25,7 +25,7 @@ from anonkit.published.released_cells import cells_of_codes
 from anonkit.randomness import Randomness
 
 
-class CellRows(Protocol):
+class SyntheticRowsOfCells(Protocol):
     """Picklable function that draws the synthetic rows of cells in a task."""
 
     def __call__(self, numbers: IntArray, randomness: Randomness) -> Sequence[IntArray]:
@@ -42,7 +42,7 @@ class DrawnPiece:
     Post-processing of noisy counts: no privacy loss. The randomness is secret all the same, and never shown.
     """
 
-    rows: CellRows
+    rows: SyntheticRowsOfCells
     numbers: IntArray
     """Rows of each cell."""
     domains: Mapping[str, Categories | Grid]

@@ -42,7 +42,7 @@ from anonkit.dp_trees.release.stacked_rows import check_shown_rules, microdata_o
 from anonkit.dp_trees.release.synthesized import column_entries
 from anonkit.dp_trees.release.tree_releases import generalized, per_level
 from anonkit.dp_trees.scores import LARGEST_TABLE
-from anonkit.mechanisms.accounting import LAPLACE, Draw, rate_within
+from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_integer, parameter
 from anonkit.policy.declaration import Policy
@@ -122,12 +122,12 @@ class StackedMethod(CellMethod, DeltaMethod):
         return public_domains(policy, target_required=True, ruled=self.keeps_rules)
 
     @property
-    def _counting(self) -> Draw | None:
+    def _counting(self) -> AccountedDraw | None:
         """The draw of the number of rows, where it is not public."""
         if self.n_rows:
             return None
         rate = rate_within(int(self._row_units * ROWS_SHARE), 1)
-        return Draw(purpose="number of rows", mechanism=LAPLACE, rate=rate, sensitivity=1)
+        return AccountedDraw(purpose="number of rows", mechanism=LAPLACE, rate=rate, sensitivity=1)
 
     def guarantee(self, policy: Policy) -> Guarantee:
         """State the promise: epsilon, in whole units, whatever the rule divides it into."""
@@ -160,7 +160,7 @@ class StackedMethod(CellMethod, DeltaMethod):
         self,
         policy: Policy,
         rows: float,
-        counting: Draw | None,
+        counting: AccountedDraw | None,
         numbers: TargetHistogram | None = None,
         found: PairFindings | None = None,
     ) -> StackedPlan:

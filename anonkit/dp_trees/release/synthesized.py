@@ -8,7 +8,7 @@ from typing import Any
 
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.found_domains import FindingLine
-from anonkit.mechanisms.accounting import Draw
+from anonkit.mechanisms.accounting import AccountedDraw
 from anonkit.mechanisms.approximate_accounting import ConcentratedChoice, GaussianDraw
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
@@ -55,7 +55,7 @@ def column_entries(policy: Policy, sizes: Mapping[str, int], released: list[str]
     return out
 
 
-def expense(name: str, draw: Draw | GaussianDraw | ConcentratedChoice) -> Expense:
+def expense(name: str, draw: AccountedDraw | GaussianDraw | ConcentratedChoice) -> Expense:
     """Return the line of a budget for a draw: epsilon, or rho, which is converted in sum."""
     if isinstance(draw, GaussianDraw | ConcentratedChoice):
         return {"name": name, "rho": draw.rho}

@@ -18,8 +18,8 @@ from anonkit.dp_trees.questions import Counter
 from anonkit.dp_trees.release.declared_schema import bins_parameter
 from anonkit.dp_trees.release.tree_releases import GrownTrees
 from anonkit.dp_trees.scores import LARGEST_TABLE, SCORES, Score, noisy_gain_ratio
-from anonkit.dp_trees.split_selection import NoisyCounts, Selection
-from anonkit.dp_trees.tree_rows import Disjoint, Rows
+from anonkit.dp_trees.split_selection import NoisyCounts, SplitSelection
+from anonkit.dp_trees.tree_rows import Disjoint, TreeRows
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.protocols import Progress
 from anonkit.published.tree_attributes import Split, TreeSchema
@@ -122,7 +122,7 @@ class StoppingTree(GrownTrees):
         """Levels of a tree, the leaves' included."""
         return self.depth + 1
 
-    def drawn_rows(self) -> Rows:
+    def drawn_rows(self) -> TreeRows:
         """Return which rows each tree sees: one tree sees all."""
         return Disjoint(trees=1)
 
@@ -135,7 +135,7 @@ class StoppingTree(GrownTrees):
         return [Fraction(1, 2)] * self.levels
 
     @abstractmethod
-    def selection(self) -> Selection:
+    def selection(self) -> SplitSelection:
         """Return how splits are chosen."""
 
     @property
@@ -237,7 +237,7 @@ class CountingTree(StoppingTree):
 
     bins: int = bins_parameter(8)
 
-    def selection(self) -> Selection:
+    def selection(self) -> SplitSelection:
         """Return the measure of noisy counts."""
         return self.counted
 
@@ -289,7 +289,7 @@ class NoisyC45(CountingTree, PrunedTree):
         check_choice("choice", self.choice, CHOICES)
         check_integer("min_rows", self.min_rows, 0, 1_000_000)
 
-    def selection(self) -> Selection:
+    def selection(self) -> SplitSelection:
         """Return the gain ratio of noisy counts, with the paper's two choices about it."""
         return NoisyCounts(
             measure=noisy_gain_ratio,

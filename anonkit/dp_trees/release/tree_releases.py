@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from anonkit.domains.attribute_domains import Categories
 from anonkit.domains.number_bins import named_classes, notes_on_bins
 from anonkit.dp_trees.grower import grow
-from anonkit.dp_trees.leaf_cells import Cells, cells_of, label_of
+from anonkit.dp_trees.leaf_cells import LeafCells, cells_of, label_of
 from anonkit.dp_trees.microdata import UniformRows, rows_by_cell
 from anonkit.dp_trees.plan import Choices, Plan
 from anonkit.dp_trees.questions import Counter
@@ -25,7 +25,7 @@ from anonkit.dp_trees.release.declared_schema import CellMethod, bins_parameter,
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
 from anonkit.dp_trees.release.synthesized import COUNT_COLUMN, column_entries, described
 from anonkit.errors import PolicyError
-from anonkit.mechanisms.accounting import Accounting, Draw
+from anonkit.mechanisms.accounting import AccountedDraw, Accounting
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.parameters import check_integer
@@ -251,7 +251,7 @@ def per_level(accounting: Accounting | ApproximateAccounting) -> list[Expense]:
     lines: dict[tuple[int | None, bool], float] = {}
     concentrated: list[Expense] = []
     for draw in accounting.draws:
-        if not isinstance(draw, Draw):
+        if not isinstance(draw, AccountedDraw):
             concentrated.append({"level": None, "part": "split", "rho": draw.rho})
             continue
         key = (draw.level, draw.ends_path)
@@ -263,7 +263,7 @@ def per_level(accounting: Accounting | ApproximateAccounting) -> list[Expense]:
     return [*pure, *concentrated]
 
 
-def _microdata(forest: PublishedForest, cells: Cells, policy: Policy, rng: Randomness) -> DrawnPiece:
+def _microdata(forest: PublishedForest, cells: LeafCells, policy: Policy, rng: Randomness) -> DrawnPiece:
     """Return the source of the rows that the cells represent."""
     schema, rng = forest.schema, rng.child("rows of cells")
     attributes = zip(schema.attributes, cells.allowed, strict=True)
@@ -290,7 +290,7 @@ def _without_missing(attribute: Attribute, allowed: NDArray[np.bool_]) -> NDArra
     return drawn
 
 
-def generalized(cells: Cells, policy: Policy) -> tuple[pa.Table, list[dict[str, Any]]]:
+def generalized(cells: LeafCells, policy: Policy) -> tuple[pa.Table, list[dict[str, Any]]]:
     """Return one row per leaf and class: the cell in words, and its noisy count unchanged.
 
     Negative counts stay: clipping would bias the sums of a consumer. A leaf that publishes only its label has one row,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from anonkit.drafting.identifying import check_digits
-from anonkit.drafting.identifying.kinds import Kind
+from anonkit.drafting.identifying.kinds import IdentifierKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class Shape:
     """Key of the rule in a report."""
     words: str
     """Appearance of the cells, in words for the owner."""
-    kind: Kind
+    kind: IdentifierKind
     """Kind of identifier."""
     matches: Callable[[str], bool]
     """Of the text of a cell without blanks at the ends."""
@@ -135,7 +135,7 @@ def _national(matches: Callable[[str], bool], *, share: float = _CHECKED, values
     return Shape(
         rule=_NATIONAL,
         words="numbers of persons",
-        kind=Kind.NATIONAL_NUMBER,
+        kind=IdentifierKind.NATIONAL_NUMBER,
         matches=matches,
         share=share,
         values=values,
@@ -146,37 +146,37 @@ SHAPES: Sequence[Shape] = (
     Shape(
         rule="email",
         words="e-mail addresses",
-        kind=Kind.EMAIL,
+        kind=IdentifierKind.EMAIL,
         matches=lambda text: bool(_EMAIL.search(text)),
         share=0.2,
     ),
     Shape(
         rule="url",
         words="addresses on the web",
-        kind=Kind.OTHER,
+        kind=IdentifierKind.OTHER,
         matches=lambda text: bool(_URL.match(text)),
         share=0.5,
         even_few=False,
     ),
-    Shape(rule="iban", words="bank accounts", kind=Kind.KEY, matches=_is_iban, share=0.2),
+    Shape(rule="iban", words="bank accounts", kind=IdentifierKind.KEY, matches=_is_iban, share=0.2),
     Shape(
         rule="uuid",
         words="identifiers of machines (UUID)",
-        kind=Kind.KEY,
+        kind=IdentifierKind.KEY,
         matches=lambda t: bool(_UUID.fullmatch(t)),
         share=0.5,
     ),
     Shape(
         rule="mac_address",
         words="addresses of devices",
-        kind=Kind.KEY,
+        kind=IdentifierKind.KEY,
         matches=lambda t: bool(_MAC.fullmatch(t)),
         share=0.5,
     ),
     Shape(
         rule="ip_address",
         words="addresses of computers",
-        kind=Kind.KEY,
+        kind=IdentifierKind.KEY,
         matches=lambda text: bool(_IP4.fullmatch(text) or _IP6.fullmatch(text)),
         share=_IP_SHARE,
         values=3,
@@ -185,7 +185,7 @@ SHAPES: Sequence[Shape] = (
     Shape(
         rule="hash",
         words="hashes",
-        kind=Kind.KEY,
+        kind=IdentifierKind.KEY,
         matches=lambda t: bool(_HASH.fullmatch(t) or _BASE64.fullmatch(t)),
         share=0.9,
         values=3,
@@ -194,7 +194,7 @@ SHAPES: Sequence[Shape] = (
     Shape(
         rule="phone",
         words="phone numbers",
-        kind=Kind.PHONE,
+        kind=IdentifierKind.PHONE,
         matches=_is_phone,
         share=0.8,
         values=5,
@@ -221,7 +221,7 @@ SHAPES: Sequence[Shape] = (
     Shape(
         rule=_CARD,
         words="numbers of cards",
-        kind=Kind.KEY,
+        kind=IdentifierKind.KEY,
         matches=_numbered(check_digits.payment_card),
         share=0.9,
         values=_ENOUGH,
@@ -229,7 +229,7 @@ SHAPES: Sequence[Shape] = (
     Shape(
         rule="device",
         words="numbers of devices",
-        kind=Kind.KEY,
+        kind=IdentifierKind.KEY,
         matches=_numbered(check_digits.device, 15),
         share=_CHECKED,
         values=8,

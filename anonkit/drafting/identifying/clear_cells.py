@@ -17,14 +17,14 @@ import pyarrow as pa
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.arrow_values import category_value, is_ordered
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.drafting.identifying.kinds import Kind
-from anonkit.drafting.identifying.verdicts import Evidence, Verdict, evidence_of, judged_by_cells
+from anonkit.drafting.identifying.kinds import IdentifierKind
+from anonkit.drafting.identifying.verdicts import ColumnEvidence, IdentifierVerdict, evidence_of, judged_by_cells
 from anonkit.errors import option
 
 ROWS_COMPARED = 20_000
 """Rows in which columns are compared, at most."""
 
-_NUMBERED = Verdict(rule="row_numbers", reason="its whole numbers number the rows", kind=Kind.KEY)
+_NUMBERED = IdentifierVerdict(rule="row_numbers", reason="its whole numbers number the rows", kind=IdentifierKind.KEY)
 _FEWEST = 10
 _FEWEST_NUMBERED = 20  # below, different integers that lie close together are nothing unusual
 _GAPS = 1.5  # numbers a row: rows may have been left out after they were numbered
@@ -34,14 +34,14 @@ _ROWS_A_VALUE = 5
 _IN_LINE = 0.99  # correlation of two measures that are functions of each other
 
 
-def evidence_of_times(name: str, *, filled: int, distinct: int) -> Evidence:
+def evidence_of_times(name: str, *, filled: int, distinct: int) -> ColumnEvidence:
     """Return what is known of dates, moments or times: they need not fit into Python's, and are not spelled."""
-    return Evidence(name=name, filled=filled, distinct=distinct, texts=(), numbers=None, quantity=True)
+    return ColumnEvidence(name=name, filled=filled, distinct=distinct, texts=(), numbers=None, quantity=True)
 
 
 def evidence_of_values(
     name: str, values: pa.ChunkedArray, *, filled: int, distinct: int, ends: tuple[Any, Any]
-) -> Evidence:
+) -> ColumnEvidence:
     """Return what is known of a column by some of its different values, in ascending order.
 
     Parameters
@@ -59,7 +59,7 @@ def evidence_of_values(
     return replace(evidence, filled=filled, distinct=distinct, numbers=numbers)
 
 
-def evidence_of_cells(column: pa.ChunkedArray, name: str) -> Evidence:
+def evidence_of_cells(column: pa.ChunkedArray, name: str) -> ColumnEvidence:
     """Return what is known of a column of a table: numbers or strings, no times and no nested cells."""
     return evidence_of(_coded(column, name))
 
@@ -99,7 +99,7 @@ def _coded(column: pa.ChunkedArray, name: str) -> CodedColumn:
     return CodedColumn(name=name, codes=codes, values=[*values, *missing], ordered=ordered)
 
 
-def found_in(evidence: Evidence, *, rows_a_row: float = 1.0) -> Verdict | None:
+def found_in(evidence: ColumnEvidence, *, rows_a_row: float = 1.0) -> IdentifierVerdict | None:
     """Return what the cells of a column are that must not be released as they are; None where they may.
 
     Parameters
@@ -166,7 +166,7 @@ def follows_note(name: str, known: str) -> str:
     )
 
 
-def refused_note(name: str, verdict: Verdict) -> str:
+def refused_note(name: str, verdict: IdentifierVerdict) -> str:
     """Return the message that a column's cells must not be released unchanged, unless the owner declares so."""
     return (
         f"{opening(name)}, and {verdict.reason}: leave it out, or say that it may be handed out, "
@@ -174,6 +174,6 @@ def refused_note(name: str, verdict: Verdict) -> str:
     )
 
 
-def allowed_note(name: str, verdict: Verdict) -> str:
+def allowed_note(name: str, verdict: IdentifierVerdict) -> str:
     """Return the note that a column is released although its cells look like identifiers."""
     return f"{opening(name)} on the owner's word ({option('release_as_is', [name])}), although {verdict.reason}."

@@ -7,7 +7,7 @@ import re
 from enum import Enum
 from itertools import pairwise
 
-from anonkit.drafting.identifying.kinds import Kind
+from anonkit.drafting.identifying.kinds import IdentifierKind
 
 
 def vocabulary(words: str) -> frozenset[str]:
@@ -82,22 +82,22 @@ _MEASURE_WORDS = vocabulary(
 
 
 _KINDS_NAMED = {
-    Kind.EMAIL: vocabulary("email mail correo courriel 邮箱"),
-    Kind.PHONE: vocabulary(
+    IdentifierKind.EMAIL: vocabulary("email mail correo courriel 邮箱"),
+    IdentifierKind.PHONE: vocabulary(
         "phone telephone tel mobile cell fax msisdn telefon handy telefono teléfono móvil movil téléphone telefoon "
         "手机 手机号 电话 rufnummer telefonnummer handynummer mobilnummer"
     ),
-    Kind.NATIONAL_NUMBER: vocabulary(
+    IdentifierKind.NATIONAL_NUMBER: vocabulary(
         "ssn nin sin nif nie dni nino pesel cpf bsn nhs passport codicefiscale steuernummer cpr hetu egn cnp oib jmbg "
         "emso amka curp cuit aadhaar nric hkid fodselsnummer fødselsnummer personnummer kennitala svnr tckn kimlik "
         "ppsn snils 身份证 身份证号"
     ),
-    Kind.ADDRESS: vocabulary("address street anschrift adresse strasse straße indirizzo endereço"),
-    Kind.FAMILY_NAME: vocabulary(
+    IdentifierKind.ADDRESS: vocabulary("address street anschrift adresse strasse straße indirizzo endereço"),
+    IdentifierKind.FAMILY_NAME: vocabulary(
         "surname lastname nachname apellido apellidos cognome sobrenome achternaam nazwisko familyname"
     ),
-    Kind.GIVEN_NAME: vocabulary("firstname givenname forename vorname prénom prenom voornaam imię imie"),
-    Kind.PERSON_NAME: vocabulary("name names fullname nom nombre nome naam 姓名 名字 氏名"),
+    IdentifierKind.GIVEN_NAME: vocabulary("firstname givenname forename vorname prénom prenom voornaam imię imie"),
+    IdentifierKind.PERSON_NAME: vocabulary("name names fullname nom nombre nome naam 姓名 名字 氏名"),
 }
 """Words of a column's name, by the kind of identifier that they name; the first kind with such a word counts."""
 _BIRTH_WORDS = vocabulary(
@@ -135,13 +135,13 @@ def header_kind(name: str) -> HeaderKind:
     return HeaderKind.BARE_PERSON if bare else HeaderKind.OTHER
 
 
-def kind_named(name: str) -> Kind:
+def kind_named(name: str) -> IdentifierKind:
     """Return the kind of identifier that the name of a column says; a key where it says no other."""
     words = words_of(name)
     joined = {*words, *map("".join, pairwise(words))}  # first_name, e-mail
     if {"username", "nickname"} & joined:
-        return Kind.KEY
-    return next((kind for kind, listed in _KINDS_NAMED.items() if not listed.isdisjoint(joined)), Kind.KEY)
+        return IdentifierKind.KEY
+    return next((kind for kind, listed in _KINDS_NAMED.items() if not listed.isdisjoint(joined)), IdentifierKind.KEY)
 
 
 def names_birth(name: str) -> bool:

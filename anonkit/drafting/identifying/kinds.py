@@ -6,7 +6,7 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Kind(Enum):
+class IdentifierKind(Enum):
     """The kind of identifier in a column."""
 
     KEY = "keys"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from anonkit.drafting.identifying.header_words import vocabulary
-from anonkit.drafting.identifying.kinds import Kind
+from anonkit.drafting.identifying.kinds import IdentifierKind
 
 GIVEN_NAMES = vocabulary(
     """
@@ -237,7 +237,7 @@ _DIFFERENT_VALUES = 50
 _FAMILY_ALONE = 0.5
 
 
-def kind_of_names(texts: Sequence[str], *, named: bool = False) -> Kind | None:
+def kind_of_names(texts: Sequence[str], *, named: bool = False) -> IdentifierKind | None:
     """Return which part of a person's name distinct strings are; None when they are no names.
 
     Parameters
@@ -264,21 +264,21 @@ def kind_of_names(texts: Sequence[str], *, named: bool = False) -> Kind | None:
             bool(_CHINESE.fullmatch(text) or _JAPANESE.fullmatch(text) or _KOREAN.fullmatch(text)) for text in short
         )
         if east_asian >= _EAST_ASIAN_SHARE * len(texts):
-            return Kind.PERSON_NAME
+            return IdentifierKind.PERSON_NAME
     words = [text.lower().replace(",", " ").replace(".", " ").split() for text in short]
     if sum(not _OF_NO_PERSON.isdisjoint(each) for each in words) >= _OF_NO_PERSON_SHARE * len(texts):
         return None
     single = sum(bool(_WORD.fullmatch(text)) and is_given(text) for text in short)
     if single >= _SINGLE_SHARE * len(texts):
-        return Kind.GIVEN_NAME
+        return IdentifierKind.GIVEN_NAME
     full = [text for text in short if _FULL_NAME.fullmatch(text)]
     known = sum(_begins_with_given(text) for text in full)
     mixed = single + known >= _SINGLE_SHARE * len(texts)
     most = mixed or (len(full) >= _FULL_SHAPE * len(texts) and known >= _FULL_SHARE * len(texts))
     if len(texts) >= _FULL_VALUES and (most or _have_a_second_sign(texts, short, named=named)):
-        return Kind.PERSON_NAME
+        return IdentifierKind.PERSON_NAME
     families = sum(len(each) == 1 and each[0] in FAMILY_NAMES for each in words)
-    return Kind.FAMILY_NAME if len(texts) >= _SIGN_VALUES and families >= _FAMILY_ALONE * len(texts) else None
+    return IdentifierKind.FAMILY_NAME if len(texts) >= _SIGN_VALUES and families >= _FAMILY_ALONE * len(texts) else None
 
 
 def _have_a_second_sign(texts: Sequence[str], short: Sequence[str], *, named: bool) -> bool:

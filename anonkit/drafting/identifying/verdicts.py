@@ -3,7 +3,7 @@
 
 ``judged`` answers for a column that nobody declared: name and cells speak. ``judged_by_cells`` answers for any column,
 also one whose role is declared: do its cells have the form of identifiers, or number the rows? Its name plays no part.
-A verdict has a `Kind`: what kind of identifier it is (a key, an e-mail address, a person's name, …).
+A verdict has a `IdentifierKind`: what kind of identifier it is (a key, an e-mail address, a person's name, …).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from anonkit.drafting.identifying.header_words import (
     names_things,
 )
 from anonkit.drafting.identifying.issued_numbers import are_issued_numbers, are_phones
-from anonkit.drafting.identifying.kinds import Kind
+from anonkit.drafting.identifying.kinds import IdentifierKind
 from anonkit.drafting.identifying.licence_plates import are_licence_plates
 from anonkit.drafting.identifying.person_names import kind_of_names
 from anonkit.drafting.identifying.street_addresses import are_street_addresses
@@ -52,29 +52,33 @@ _FREE_TEXT_LETTERS = 80
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class IdentifierVerdict:
     """Why a column is taken for an identifier."""
 
     rule: str
     """Key of the rule, for reports."""
     reason: str
     """The rule in words; no value of the column."""
-    kind: Kind = Kind.OTHER
+    kind: IdentifierKind = IdentifierKind.OTHER
     """Kind of identifier of its cells."""
 
 
-NOTHING_COMMON = Verdict(rule="no_common_value", reason="no value of it is common enough to be listed")
-_BY_NUMBERING = Verdict(
-    rule="numbering", reason="its name is that of a numbering, and it has many values", kind=Kind.KEY
+NOTHING_COMMON = IdentifierVerdict(rule="no_common_value", reason="no value of it is common enough to be listed")
+_BY_NUMBERING = IdentifierVerdict(
+    rule="numbering", reason="its name is that of a numbering, and it has many values", kind=IdentifierKind.KEY
 )
-_UNIQUE_TEXT = Verdict(rule="unique_text", reason="nearly every row has a value of its own")
-_GIVEN_OUT = Verdict(rule="unique_numbers", reason="whole numbers that nearly every row has for itself", kind=Kind.KEY)
-_ROW_NUMBERS = Verdict(rule="row_numbers", reason="whole numbers without a gap, each in one row", kind=Kind.KEY)
-_FREE_TEXT = Verdict(rule="free_text", reason="its cells are free text", kind=Kind.FREE_TEXT)
+_UNIQUE_TEXT = IdentifierVerdict(rule="unique_text", reason="nearly every row has a value of its own")
+_GIVEN_OUT = IdentifierVerdict(
+    rule="unique_numbers", reason="whole numbers that nearly every row has for itself", kind=IdentifierKind.KEY
+)
+_ROW_NUMBERS = IdentifierVerdict(
+    rule="row_numbers", reason="whole numbers without a gap, each in one row", kind=IdentifierKind.KEY
+)
+_FREE_TEXT = IdentifierVerdict(rule="free_text", reason="its cells are free text", kind=IdentifierKind.FREE_TEXT)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Evidence:
+class ColumnEvidence:
     """The evidence on a column's cells: some of the distinct values as strings, and how often values repeat."""
 
     name: str
@@ -99,7 +103,7 @@ class Evidence:
         return 0 < self.distinct <= _FEW_VALUES and self.filled >= _ROWS_A_VALUE * self.distinct
 
 
-def evidence_of(column: CodedColumn) -> Evidence:
+def evidence_of(column: CodedColumn) -> ColumnEvidence:
     """Gather what is known of a column that an engine has coded."""
     filled = len(column.codes) - (
         0 if column.missing is None else int(np.count_nonzero(column.codes == column.missing))
@@ -117,7 +121,7 @@ def evidence_of(column: CodedColumn) -> Evidence:
     elif values and all(isinstance(value, int | float) and value == value // 1 for value in _spaced(values)):
         texts = [str(int(value)) for value in _spaced(values)]  # type: ignore[call-overload]
         numbers = (int(values[0]), int(values[-1]))  # type: ignore[call-overload]
-    return Evidence(
+    return ColumnEvidence(
         name=column.name, filled=filled, distinct=len(values), texts=texts, numbers=numbers, quantity=quantity
     )
 
@@ -129,7 +133,7 @@ def _spaced(values: Sequence[object]) -> Sequence[object]:
     return [values[at] for at in np.linspace(0, len(values) - 1, _LOOKED_AT).astype(np.int64).tolist()]
 
 
-def verdict_of(column: CodedColumn) -> Verdict | None:
+def verdict_of(column: CodedColumn) -> IdentifierVerdict | None:
     """Return why a column is taken for an identifier, None when it is not.
 
     Parameters
@@ -146,12 +150,12 @@ def verdict_of(column: CodedColumn) -> Verdict | None:
     return judged(evidence_of(column))
 
 
-def judged(evidence: Evidence) -> Verdict | None:
+def judged(evidence: ColumnEvidence) -> IdentifierVerdict | None:
     """Return the verdict on what is known of a column."""
     return _by_form(evidence) or _by_name(evidence) or _by_repetition(evidence)
 
 
-def judged_by_cells(evidence: Evidence) -> Verdict | None:
+def judged_by_cells(evidence: ColumnEvidence) -> IdentifierVerdict | None:
     """Return the verdict on the cells of a column, whatever its name and its declared role.
 
     Cells that have the form of identifiers, strings that are nearly all different, and integers that run without a
@@ -168,19 +172,19 @@ def judged_by_cells(evidence: Evidence) -> Verdict | None:
     return _UNIQUE_TEXT if _is_unique_text(evidence) else None
 
 
-def is_nearly_unique(evidence: Evidence) -> bool:
+def is_nearly_unique(evidence: ColumnEvidence) -> bool:
     """Return whether a column is a measured quantity that nearly identifies rows."""
     enough = evidence.filled >= _ENOUGH_ROWS and evidence.share >= _MOSTLY
     return evidence.quantity and (enough or (evidence.filled >= _MANY_ROWS and evidence.share >= 0.5))
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Form:
+class _CellForm:
     """A form that all cells of a column together have; one cell alone is weak evidence."""
 
     rule: str
     words: str
-    kind: Kind
+    kind: IdentifierKind
     tells: Callable[[Sequence[str]], bool]
     also_things: bool = False
     """True when codes of things have such a form, too: not where the name of the column says that it holds things."""
@@ -188,35 +192,41 @@ class _Form:
     """True when quantities have such a form, too, such as intervals."""
 
 
-_FORMS: Sequence[_Form] = (
-    _Form(rule="licence_plate", words="licence plates", kind=Kind.KEY, tells=are_licence_plates, also_things=True),
-    _Form(
+_FORMS: Sequence[_CellForm] = (
+    _CellForm(
+        rule="licence_plate",
+        words="licence plates",
+        kind=IdentifierKind.KEY,
+        tells=are_licence_plates,
+        also_things=True,
+    ),
+    _CellForm(
         rule="birthday_code",
         words="initials with a birthday",
-        kind=Kind.KEY,
+        kind=IdentifierKind.KEY,
         tells=are_initials_with_birthday,
     ),
-    _Form(
+    _CellForm(
         rule="national_id",
         words="numbers of persons that begin with a date of birth",
-        kind=Kind.NATIONAL_NUMBER,
+        kind=IdentifierKind.NATIONAL_NUMBER,
         tells=begin_with_birth,
     ),
-    _Form(rule="phone", words="phone numbers", kind=Kind.PHONE, tells=are_phones, also_things=True),
-    _Form(rule="street_address", words="street addresses", kind=Kind.ADDRESS, tells=are_street_addresses),
-    _Form(
+    _CellForm(rule="phone", words="phone numbers", kind=IdentifierKind.PHONE, tells=are_phones, also_things=True),
+    _CellForm(rule="street_address", words="street addresses", kind=IdentifierKind.ADDRESS, tells=are_street_addresses),
+    _CellForm(
         rule="issued_number",
         words="numbers of accounts, policies or contracts",
-        kind=Kind.KEY,
+        kind=IdentifierKind.KEY,
         tells=are_issued_numbers,
         also_things=True,
         also_quantities=True,
     ),
-    _Form(rule="user_name", words="user names", kind=Kind.KEY, tells=are_user_names, also_things=True),
+    _CellForm(rule="user_name", words="user names", kind=IdentifierKind.KEY, tells=are_user_names, also_things=True),
 )
 
 
-def _by_form(evidence: Evidence) -> Verdict | None:
+def _by_form(evidence: ColumnEvidence) -> IdentifierVerdict | None:
     """Judge the form of the cells; a name that says what they are acquits, or lets the shape of names suffice."""
     of_things = names_things(evidence.name)
     return (
@@ -226,7 +236,7 @@ def _by_form(evidence: Evidence) -> Verdict | None:
     )
 
 
-def _by_shape(evidence: Evidence, *, of_things: bool) -> Verdict | None:
+def _by_shape(evidence: ColumnEvidence, *, of_things: bool) -> IdentifierVerdict | None:
     texts = evidence.texts
     first = texts[:: max(1, len(texts) // _FIRST_LOOK)]
     for shape in SHAPES:
@@ -240,11 +250,11 @@ def _by_shape(evidence: Evidence, *, of_things: bool) -> Verdict | None:
             continue
         enough = max(shape.share * len(texts), shape.values * min(shape.share, 1))
         if sum(map(shape.matches, texts)) >= enough and shape.of_all(texts):
-            return Verdict(rule=shape.rule, reason=f"its cells look like {shape.words}", kind=shape.kind)
+            return IdentifierVerdict(rule=shape.rule, reason=f"its cells look like {shape.words}", kind=shape.kind)
     return None
 
 
-def _by_common_form(evidence: Evidence, *, of_things: bool) -> Verdict | None:
+def _by_common_form(evidence: ColumnEvidence, *, of_things: bool) -> IdentifierVerdict | None:
     if evidence.is_coarse or (evidence.numbers is not None and is_measure(evidence.name)) or is_postal(evidence.name):
         return None
     is_written_quantity = evidence.quantity and evidence.numbers is None
@@ -252,20 +262,20 @@ def _by_common_form(evidence: Evidence, *, of_things: bool) -> Verdict | None:
         if (of_things and form.also_things) or (is_written_quantity and form.also_quantities):
             continue
         if form.tells(evidence.texts):
-            return Verdict(rule=form.rule, reason=f"its cells look like {form.words}", kind=form.kind)
+            return IdentifierVerdict(rule=form.rule, reason=f"its cells look like {form.words}", kind=form.kind)
     return None
 
 
-def _by_words(evidence: Evidence, *, of_things: bool) -> Verdict | None:
+def _by_words(evidence: ColumnEvidence, *, of_things: bool) -> IdentifierVerdict | None:
     if evidence.numbers is not None or evidence.quantity:
         return None
     named = names_persons(evidence.name)
     if not of_things and (kind := kind_of_names(evidence.texts, named=named)) is not None:
-        return Verdict(rule="personal_name", reason="its cells look like names of persons", kind=kind)
+        return IdentifierVerdict(rule="personal_name", reason="its cells look like names of persons", kind=kind)
     return _FREE_TEXT if _is_free_text(evidence) or mention_persons(evidence.texts) else None
 
 
-def _is_free_text(evidence: Evidence) -> bool:
+def _is_free_text(evidence: ColumnEvidence) -> bool:
     texts = evidence.texts
     if evidence.distinct < _ENOUGH_ROWS or evidence.share < 0.5 or evidence.quantity:
         return False
@@ -277,7 +287,7 @@ def _count_words(text: str) -> int:
     return len(text.split())
 
 
-def _by_name(evidence: Evidence) -> Verdict | None:
+def _by_name(evidence: ColumnEvidence) -> IdentifierVerdict | None:
     is_number = evidence.quantity and evidence.numbers is None
     if is_number and evidence.filled:
         return None  # measured: what identifies is a text or an integer
@@ -285,13 +295,13 @@ def _by_name(evidence: Evidence) -> Verdict | None:
     bare = kind is HeaderKind.BARE_PERSON and evidence.numbers is not None and evidence.distinct >= _ENOUGH_NUMBERS
     identifies = kind is HeaderKind.IDENTIFIER and not evidence.is_coarse
     if kind is HeaderKind.PERSON_NUMBER or bare or identifies:
-        return Verdict(rule="column_name", reason="its name says so", kind=kind_named(evidence.name))
+        return IdentifierVerdict(rule="column_name", reason="its name says so", kind=kind_named(evidence.name))
     if evidence.filled >= _ENOUGH_ROWS and evidence.share >= 0.5 and is_numbering(evidence.name):
         return _BY_NUMBERING
     return None
 
 
-def _by_repetition(evidence: Evidence) -> Verdict | None:
+def _by_repetition(evidence: ColumnEvidence) -> IdentifierVerdict | None:
     if evidence.filled < _ENOUGH_ROWS or evidence.share < _MOSTLY:
         return None
     if evidence.numbers is not None:
@@ -300,14 +310,14 @@ def _by_repetition(evidence: Evidence) -> Verdict | None:
     return _UNIQUE_TEXT if _is_unique_text(evidence) else None
 
 
-def _is_unique_text(evidence: Evidence) -> bool:
+def _is_unique_text(evidence: ColumnEvidence) -> bool:
     """Return whether nearly every row has a string of its own, codes of things, of places and of classes apart."""
     if evidence.quantity or evidence.share < _MOSTLY or is_postal(evidence.name):
         return False
     return not (names_things(evidence.name) or are_codes_of_things(evidence.texts))
 
 
-def _are_numbered(evidence: Evidence, low: int, high: int) -> bool:
+def _are_numbered(evidence: ColumnEvidence, low: int, high: int) -> bool:
     """Return whether numbers were given out, not measured.
 
     Given out: they repeat far less than even uniform draws from their range would (the birthday problem), or all have

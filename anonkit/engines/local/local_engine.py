@@ -22,7 +22,7 @@ from anonkit.domains.coded_columns import CodedColumn
 from anonkit.engines.local.counting import count_classes, count_combinations, people_of_combinations, small_combinations
 from anonkit.engines.local.spilling_counts import SpillingCounter
 from anonkit.engines.reading.batches import drained, gather, grouped
-from anonkit.engines.reading.categories import Categories, CategoryColumns
+from anonkit.engines.reading.categories import CategoryColumns, CategoryNumbering
 from anonkit.engines.reading.coded_tables import coded
 from anonkit.engines.reading.encoding import Encoded, coded_column, encode
 from anonkit.engines.reading.listed_missing import listed_missing, listed_texts
@@ -138,7 +138,7 @@ class LocalEngine:
     def _spilled(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema, folder: Path) -> LocalSource:
         """Write canonical rows into a private folder, categories as strings."""
         path = folder / "rows.parquet"
-        categories = {column.name: Categories() for column in schema if pa.types.is_dictionary(column.type)}
+        categories = {column.name: CategoryNumbering() for column in schema if pa.types.is_dictionary(column.type)}
         stored = pa.schema([(c.name, pa.string() if c.name in categories else c.type) for c in schema])
 
         def as_texts() -> Iterator[pa.RecordBatch]:

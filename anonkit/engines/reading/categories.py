@@ -21,7 +21,7 @@ MISSING = -1
 """Number of a missing cell."""
 
 
-class Categories:
+class CategoryNumbering:
     """Numbers the categories of a column by first sight, and orders them when all batches were seen.
 
     Every batch brings a dictionary of its own. The common order keeps the order of each of them; when they
@@ -109,7 +109,7 @@ class CategoryColumns:
 
     def __init__(self, schema: pa.Schema, moved: pa.Schema | None = None) -> None:
         self._moved = moved or schema
-        self._of = {at: Categories() for at, column in enumerate(schema) if pa.types.is_dictionary(column.type)}
+        self._of = {at: CategoryNumbering() for at, column in enumerate(schema) if pa.types.is_dictionary(column.type)}
         self.stored_schema = self._moved
         """Names and types while categories are numbers, of the largest type they may have."""
         for at in self._of:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from anonkit.engines.reading.failures import shielded, shielded_iterator
 from anonkit.engines.reading.names import check_names
-from anonkit.engines.reading.preambles import QUOTES, GivenLayout, Layout, layout_of
+from anonkit.engines.reading.preambles import QUOTES, GivenLayout, TextLayout, layout_of
 from anonkit.engines.reading.text_cells import TextCells
 from anonkit.engines.reading.text_files import TextFile
 from anonkit.engines.reading.untyped import Untyped
@@ -133,7 +133,7 @@ def first_rows(
     return names, [pa.array([], pa.string()) for _ in names], layout.notes
 
 
-def _escaping(layout: Layout) -> dict[str, Any]:
+def _escaping(layout: TextLayout) -> dict[str, Any]:
     return {"escape_char": "\\", "double_quote": False} if layout.escape else {}
 
 
@@ -158,7 +158,7 @@ def numbered_names(given: Sequence[str] | None, n_columns: int) -> list[str]:
 class _Delimited:
     file: TextFile
     names: Sequence[str]
-    layout: Layout
+    layout: TextLayout
     missing_values: Sequence[str]
     has_rows: bool
     has_header: bool

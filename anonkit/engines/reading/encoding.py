@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from anonkit.domains.arrow_values import category_value, is_ordered
 from anonkit.domains.cell_keys import cell_texts
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.engines.reading.categories import MISSING, Categories
+from anonkit.engines.reading.categories import MISSING, CategoryNumbering
 from anonkit.engines.reading.failures import shielded
 from anonkit.errors import SourceError
 
@@ -68,7 +68,7 @@ class _CategoryEncoder:
     """Codes a dictionary column in the order of its categories."""
 
     def __init__(self) -> None:
-        self._categories = Categories()
+        self._categories = CategoryNumbering()
         self._numbers: list[NDArray[np.int32]] = []
 
     def look(self, array: pa.DictionaryArray) -> None:

@@ -23,7 +23,7 @@ from anonkit.engines.reading.listed_missing import listed_texts, without_listed
 from anonkit.engines.reading.many_digits import as_decimals, has_many_digits
 from anonkit.engines.reading.text_cells import TextCells
 from anonkit.engines.reading.text_files import TextFile
-from anonkit.engines.reading.untyped import Cells, Untyped
+from anonkit.engines.reading.untyped import Untyped, UntypedCells
 from anonkit.errors import SourceError
 from anonkit.policy.declaration import Policy
 
@@ -54,7 +54,7 @@ def open_json_lines(file: TextFile, policy: Policy) -> Untyped:
         raise SourceError(f"{file} is empty", "a table needs at least one line")
     spelled = {name for name, column in policy.columns.items() if policy.cell_by_cell or column.is_read_by_cell}
 
-    def cells_of(name: str) -> Cells:
+    def cells_of(name: str) -> UntypedCells:
         if name in spelled:
             return TextCells.of(policy.column(name), cell_by_cell=policy.cell_by_cell)
         return _JsonCells(name, listed_texts(policy))
@@ -73,7 +73,7 @@ class _JsonCells:
     """Strings that are missing: a part of the file that holds no others in a column gives no evidence of its type."""
 
     def fit(self, array: pa.Array, kind: pa.DataType | None) -> tuple[pa.DataType | None, pa.Array]:
-        """Type some cells. See `anonkit.engines.reading.untyped.Cells.fit`."""
+        """Type some cells. See `anonkit.engines.reading.untyped.UntypedCells.fit`."""
         given = canonical_type(self.name, array.type)
         if self.listed and pa.types.is_string(given) and kind != given:
             hidden = without_listed(array, self.listed)

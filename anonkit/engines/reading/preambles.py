@@ -51,7 +51,7 @@ class GivenLayout:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class TextLayout:
     """The header line of a delimited text, and the delimiter of its cells."""
 
     delimiter: str
@@ -82,7 +82,7 @@ class _Row:
         return sum(bool(cell.strip()) for cell in self.cells)
 
 
-def layout_of(head: str, usual: str, given: GivenLayout, *, whole: bool, shown: str) -> Layout:
+def layout_of(head: str, usual: str, given: GivenLayout, *, whole: bool, shown: str) -> TextLayout:
     """Return the layout of a text.
 
     Parameters
@@ -134,7 +134,7 @@ def layout_of(head: str, usual: str, given: GivenLayout, *, whole: bool, shown: 
         if _is_header(above_it, rows, given, shown, first):
             cells, at, end, renamed = above_it, first - 1, first, True
     passed = at - (1 if said else 0)
-    return Layout(
+    return TextLayout(
         delimiter=delimiter,
         cells=list(cells),
         above=at,

@@ -28,7 +28,7 @@ Numbered = tuple[pa.RecordBatch, int]
 """A batch, and the number of its first row."""
 
 
-class Splits(Protocol):
+class TableSplits(Protocol):
     """A table in pieces, numbered from 0; it can be pickled."""
 
     @property
@@ -147,7 +147,7 @@ class DrawnSplits:
         return LocalSource(self.schema, all_of(self), at_most=n_rows, n_rows=n_rows)
 
 
-def all_of(splits: Splits) -> Callable[[Sequence[str] | None], Iterator[pa.RecordBatch]]:
+def all_of(splits: TableSplits) -> Callable[[Sequence[str] | None], Iterator[pa.RecordBatch]]:
     """Return what reads all pieces, one after another."""
 
     def read(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:

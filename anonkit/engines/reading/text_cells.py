@@ -82,7 +82,7 @@ class TextCells:
         return cls(ColumnType.STRING, _GUESSES)
 
     def fit(self, array: pa.Array, kind: pa.DataType | None) -> tuple[pa.DataType | None, pa.Array]:
-        """Type some strings. See `anonkit.engines.reading.untyped.Cells.fit`."""
+        """Type some strings. See `anonkit.engines.reading.untyped.UntypedCells.fit`."""
         scale = kind.scale if kind is not None and pa.types.is_decimal(kind) else None
         narrowest = kind if scale is None else pa.float64()
         start = next((at for at, (known, _) in enumerate(self.parsers) if known == narrowest), 0)

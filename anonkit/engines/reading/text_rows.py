@@ -22,7 +22,7 @@ from anonkit.engines.reading.file_tables import FileTable
 from anonkit.engines.reading.names import check_names
 from anonkit.engines.reading.sources import spill_is_gone
 from anonkit.engines.reading.text_cells import TextCells
-from anonkit.engines.reading.untyped import Cells, Untyped
+from anonkit.engines.reading.untyped import Untyped, UntypedCells
 from anonkit.policy.declaration import Policy
 from anonkit.policy.encodings import COMMA
 
@@ -45,7 +45,7 @@ def open_text_rows(table: FileTable, policy: Policy) -> Untyped:
     kinds = {field.name: canonical_type(field.name, field.type) for field in stored if field.name not in texts}
     comma = policy.decimal == COMMA and not table.points
     listed = pa.array(policy.missing_values, pa.string())
-    cells: dict[str, Cells] = {
+    cells: dict[str, UntypedCells] = {
         name: _TypedCells(name, safe=not policy.cell_by_cell)
         if name in kinds
         else TextCells.of(policy.column(name), cell_by_cell=policy.cell_by_cell, comma=comma)
@@ -72,7 +72,7 @@ class _TypedCells:
     safe: bool
 
     def fit(self, array: pa.Array, kind: pa.DataType | None) -> tuple[pa.DataType | None, pa.Array]:
-        """Return the cells in canonical form. See `anonkit.engines.reading.untyped.Cells.fit`."""
+        """Return the cells in canonical form. See `anonkit.engines.reading.untyped.UntypedCells.fit`."""
         kind = kind or canonical_type(self.name, array.type)
         return kind, canonical_array(self.name, array, kind, safe=self.safe)
 

@@ -28,7 +28,7 @@ class NotOfType(Exception):  # noqa: N818 - it never leaves the engine
         self.wanted = wanted
 
 
-class Cells(Protocol):
+class UntypedCells(Protocol):
     """The typing of the cells of one untyped column. The type of a column only ever widens."""
 
     def fit(self, array: pa.Array, kind: pa.DataType | None) -> tuple[pa.DataType | None, pa.Array]:
@@ -52,7 +52,7 @@ class Untyped:
     """The columns known beforehand, in order."""
     open: Callable[[], Iterator[pa.RecordBatch]]
     """Reads the file from the start; a batch may lack columns (their cells are missing) or bring new ones."""
-    cells_of: Callable[[str], Cells]
+    cells_of: Callable[[str], UntypedCells]
     """Typing of the cells of a column."""
     kinds: Mapping[str, pa.DataType] = field(default_factory=dict)
     """Canonical types of the columns that brought one; no cell changes it."""
@@ -78,7 +78,7 @@ def type_table(batches: list[pa.RecordBatch], table: Untyped, kinds: Kinds) -> p
 
 
 def _type_column(
-    name: str, chunks: Sequence[pa.Array], cells: Cells, kind: pa.DataType | None
+    name: str, chunks: Sequence[pa.Array], cells: UntypedCells, kind: pa.DataType | None
 ) -> tuple[pa.DataType | None, list[pa.Array]]:
     while True:
         typed = []
@@ -121,7 +121,7 @@ def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
 
 
 def fit_column(
-    name: str, cells: Cells, array: pa.Array, kind: pa.DataType | None, row: int
+    name: str, cells: UntypedCells, array: pa.Array, kind: pa.DataType | None, row: int
 ) -> tuple[pa.DataType | None, pa.Array]:
     """Type the cells of a column from row number `row` on; see `Cells.fit`.
 

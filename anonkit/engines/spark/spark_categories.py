@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from anonkit.engines.reading.categories import Categories
+from anonkit.engines.reading.categories import CategoryNumbering
 from anonkit.engines.reading.splits import ParquetSplits
 from anonkit.engines.spark.spark_columns import spark_schema
 from anonkit.engines.spark.spark_sessions import during
@@ -26,7 +26,7 @@ def categories_in(splits: ParquetSplits, session: SparkSession) -> Mapping[str, 
         return {}
     work = Dictionaries(splits=splits, columns=names)
     distinct = during("looking for categories", lambda: _distinct(work, session).toArrow())
-    seen = [Categories() for _ in names]
+    seen = [CategoryNumbering() for _ in names]
     for row in distinct.sort_by("seen").to_pylist():
         seen[row["column"]].know(texts_of(row["texts"]))
     return {name: pa.array(order.values, pa.string()) for name, order in zip(names, seen, strict=True)}

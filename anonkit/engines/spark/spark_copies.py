@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 
 from anonkit.engines.reading.batches import grouped
 from anonkit.engines.reading.carriers import carrier_schema, to_carrier
-from anonkit.engines.reading.categories import Categories
+from anonkit.engines.reading.categories import CategoryNumbering
 from anonkit.engines.reading.names import check_names
 from anonkit.engines.reading.parquet_tables import open_parquet
 from anonkit.engines.reading.sources import LocalSource, ParquetRows
@@ -108,7 +108,7 @@ def converted(source: LocalSource, folder: Path) -> Copy:
     names = [f"c{at}" for at in range(len(source.schema))]
     stored = pa.schema(list(zip(names, carrier_schema(source.schema).types, strict=True)))
     path = folder / "rows.parquet"
-    seen = {column.name: Categories() for column in source.schema if pa.types.is_dictionary(column.type)}
+    seen = {column.name: CategoryNumbering() for column in source.schema if pa.types.is_dictionary(column.type)}
 
     def carriers() -> Iterator[pa.RecordBatch]:
         for batch in source.batches():

@@ -26,7 +26,7 @@ from anonkit.engines.reading.lake_folders import refuse_lake_place
 from anonkit.engines.reading.listed_missing import HideListed, listed_missing, listed_texts
 from anonkit.engines.reading.parquet_tables import open_parquet
 from anonkit.engines.reading.sources import LocalSource, ParquetRows, restored, table_source
-from anonkit.engines.reading.splits import SPLIT_ROWS, DrawnSplits, ParquetSplits, Splits, all_of
+from anonkit.engines.reading.splits import SPLIT_ROWS, DrawnSplits, ParquetSplits, TableSplits, all_of
 from anonkit.engines.reading.written_columns import ReadForms, reading_forms
 from anonkit.engines.spark.spark_beside import BesideSearch
 from anonkit.engines.spark.spark_categories import categories_in
@@ -181,7 +181,7 @@ class SparkEngine:
         return self._of(splits, splits.schema, sum(part.n_rows for part in splits.files.parts), splits.categories)
 
     def _of(
-        self, splits: Splits, schema: pa.Schema, n_rows: int, categories: Mapping[str, pa.Array] | None = None
+        self, splits: TableSplits, schema: pa.Schema, n_rows: int, categories: Mapping[str, pa.Array] | None = None
     ) -> SparkSource:
         return SparkSource(
             session=self._session,
@@ -381,7 +381,7 @@ class SparkEngine:
         return written_files(files, metadata, self._new_folder(), path)
 
 
-def _by_file(splits: Splits, part_rows: int) -> Splits:
+def _by_file(splits: TableSplits, part_rows: int) -> TableSplits:
     """Return a table in pieces that are its files, where none of them is much larger than a part shall be."""
     if not isinstance(splits, ParquetSplits) or any(part.n_rows > 2 * part_rows for part in splits.files.parts):
         return splits

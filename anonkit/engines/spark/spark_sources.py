@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from anonkit.engines.reading.sources import LocalSource
-from anonkit.engines.reading.splits import Splits, all_of
+from anonkit.engines.reading.splits import TableSplits, all_of
 from anonkit.engines.spark.spark_columns import spark_schema
 from anonkit.engines.spark.spark_sessions import during
-from anonkit.engines.writing.row_maps import COUNTED, Counted, Finish, MappedRows, RowMap, RowSum, Step, out_schema
+from anonkit.engines.writing.row_maps import COUNTED, Counted, Finish, MappedRows, MapStep, RowMap, RowSum, out_schema
 from anonkit.protocols import BatchCount
 
 ROW = "row"
@@ -30,7 +30,7 @@ class SparkSource:
     """A table of the Spark engine: nothing is computed before a verb asks for it."""
 
     session: SparkSession
-    splits: Splits
+    splits: TableSplits
     """Pieces that tasks read, one each; the same in every action, and so are the numbers of the rows."""
     base: pa.Schema
     """Names and canonical types of the pieces."""
@@ -38,9 +38,9 @@ class SparkSource:
     """Categories of the pieces' dictionary columns."""
     at_most: int
     """Rows of the pieces."""
-    stored: Callable[[SparkSource], Splits]
+    stored: Callable[[SparkSource], TableSplits]
     """Lets the executors write mapped rows where this machine reads them, in the order of their numbers."""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[MapStep, ...] = ()
     """Batch functions to apply."""
 
     def __repr__(self) -> str:
@@ -74,7 +74,7 @@ class SparkSource:
         splits = self.stored(self) if self.steps else self.splits
         return LocalSource(self.schema, all_of(splits), at_most=self.at_most)
 
-    def mapped(self, step: Step) -> SparkSource:
+    def mapped(self, step: MapStep) -> SparkSource:
         """Return the table with one more function to apply."""
         return replace(self, steps=(*self.steps, step))
 

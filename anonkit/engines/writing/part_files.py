@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from anonkit.bundle.data_files import part_name
 from anonkit.engines.reading.batches import grouped
 from anonkit.engines.reading.failures import shielded
-from anonkit.engines.reading.splits import Numbered, Splits
+from anonkit.engines.reading.splits import Numbered, TableSplits
 from anonkit.engines.writing.ordered_parts import WRITTEN
 from anonkit.engines.writing.parquet_writer import cannot_write, write_parquet
 from anonkit.engines.writing.row_maps import MappedRows, in_our_words, split_numbers
@@ -69,7 +69,7 @@ def _parted(pieces: Iterable[pa.Table], rows_each: int) -> Iterator[Iterator[pa.
 class JoinedSplits:
     """Pieces that follow each other, some of them taken as one."""
 
-    splits: Splits
+    splits: TableSplits
     each: int
 
     @property

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from anonkit import errors
 from anonkit.engines.reading.carriers import carrier_schema, to_carrier
-from anonkit.engines.reading.splits import Splits
+from anonkit.engines.reading.splits import TableSplits
 from anonkit.engines.writing.shuffling import row_words
 from anonkit.errors import AnonkitError, EngineError
 from anonkit.protocols import BatchCount, BatchMap
@@ -32,7 +32,7 @@ Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Step:
+class MapStep:
     """One batch function with what it returns."""
 
     function: BatchMap
@@ -60,7 +60,7 @@ class Step:
         return out
 
 
-def step(function: BatchMap, given: pa.Schema, categories: Mapping[str, pa.Array], schema: pa.Schema) -> Step:
+def step(function: BatchMap, given: pa.Schema, categories: Mapping[str, pa.Array], schema: pa.Schema) -> MapStep:
     """Ask a batch function for its categories, on an empty batch with the categories it is given."""
     nothing = [
         pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), categories[field.name], ordered=field.type.ordered)
@@ -73,7 +73,7 @@ def step(function: BatchMap, given: pa.Schema, categories: Mapping[str, pa.Array
     if not out.schema.equals(schema):
         raise EngineError("a batch function returned other columns or types than it declared")
     names = [field.name for field in schema if pa.types.is_dictionary(field.type)]
-    return Step(function=function, schema=schema, categories={name: out.column(name).dictionary for name in names})
+    return MapStep(function=function, schema=schema, categories={name: out.column(name).dictionary for name in names})
 
 
 class Finish(Protocol):
@@ -145,8 +145,8 @@ def words_of(key: bytes, rows: Rows) -> NDArray[np.uint64]:
 class MappedRows:
     """Pieces of a table with functions to apply."""
 
-    splits: Splits
-    steps: Sequence[Step] = ()
+    splits: TableSplits
+    steps: Sequence[MapStep] = ()
     columns: Sequence[str] | None = None
     """Columns that are read, when no function is applied; all when None."""
 
@@ -219,7 +219,7 @@ COUNTED = pa.schema([("at", pa.int64()), ("n", pa.int64())])
 class Dictionaries:
     """Hands out the dictionaries of some columns: (place of the column, number by first sight, Arrow message)."""
 
-    splits: Splits
+    splits: TableSplits
     columns: Sequence[str]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

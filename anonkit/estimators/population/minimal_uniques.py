@@ -123,7 +123,7 @@ def minimal_sample_uniques(
     A row that is alone by some columns is alone by more of them, and no other row is counted with it there. Such rows
     are left out where larger sets are counted, and a set is not counted at all where every row has been left out.
     """
-    search = _Search(columns=columns, rows=rows, people=people)
+    search = _UniqueRows(columns=columns, rows=rows, people=people)
     number = len(columns)
     sizes = range(1, min(largest, number) + 1)
     total, done = sum(math.comb(number, size) for size in sizes), 0
@@ -164,7 +164,7 @@ class _Looked:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Search:
+class _UniqueRows:
     """Rows, and how many of them are alone by some columns."""
 
     columns: Sequence[NDArray[np.int32]]

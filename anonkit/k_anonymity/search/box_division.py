@@ -16,7 +16,7 @@ from anonkit.k_anonymity.search.hierarchy_levels import Groups
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Division:
+class BestDivision:
     """The best division of each of m boxes along the hierarchy of one column."""
 
     score: FloatArray
@@ -39,7 +39,7 @@ def divide(
     levels: Sequence[Groups],
     floor: FloatArray,
     worth: tuple[float, float],
-) -> Division:
+) -> BestDivision:
     """Divide every box at the coarsest level that separates its rows.
 
     Nodes with fewer than `floor` rows stay together; where they are fewer than `floor` rows together, the smallest
@@ -78,7 +78,7 @@ def divide(
     left = np.bincount(of_box[~heavy], size[~heavy], minlength=m)
     possible = (n_nodes >= 1) & (n_nodes + (left > 0) >= 2)
     score = np.where(possible, _score(box, part, rows, guiding, guide, m, worth), 0.0)
-    return Division(score=score, part=part, level=level_of, n_nodes=n_nodes)
+    return BestDivision(score=score, part=part, level=level_of, n_nodes=n_nodes)
 
 
 def _told(of_box: IntArray, size: FloatArray, floor: FloatArray) -> BoolArray:

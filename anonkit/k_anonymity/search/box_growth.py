@@ -25,7 +25,7 @@ _BALANCE = 1.25  # after a cut that broke a requirement, the smaller side must g
 _POWER_STEPS = 4
 
 
-class Splits:
+class BoxNodes:
     """The nodes of a growing tree of boxes, as parallel arrays of shape (n_nodes,).
 
     `column` is the column that divides a node, -1 for a leaf; `left` is its left child, the right one is `left` + 1;
@@ -68,7 +68,7 @@ class Splits:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Groups:
+class _BoxGroups:
     """The rows of each open box that share one code of a column, by box and code."""
 
     box: IntArray
@@ -162,7 +162,7 @@ class _View:
 
     column: int
     """Number of the column."""
-    order: Callable[[_Groups], IntArray] | None
+    order: Callable[[_BoxGroups], IntArray] | None
     """Orders the groups of the column, box by box; None for a column that is divided along a hierarchy."""
 
 
@@ -179,15 +179,15 @@ def _views(columns: Sequence[CodedColumn], constrained: bool, declared: Mapping[
             views.append(_View(column=number, order=None))
             continue
         if column.ordered or constrained:
-            views.append(_View(column=number, order=_Groups.by_code))
+            views.append(_View(column=number, order=_BoxGroups.by_code))
         if not column.ordered:
-            views.append(_View(column=number, order=_Groups.by_guide))
+            views.append(_View(column=number, order=_BoxGroups.by_guide))
         elif missing is not None:
-            views.append(_View(column=number, order=partial(_Groups.missing_first, missing=missing)))
+            views.append(_View(column=number, order=partial(_BoxGroups.missing_first, missing=missing)))
     return views
 
 
-class Growth:
+class BoxGrowth:
     """The boxes as they are cut, all open boxes at once.
 
     Parameters
@@ -220,7 +220,7 @@ class Growth:
         guiding: FloatArray | None = None,
     ) -> None:
         self._weight = [detail_weights.get(column.name, 1.0) for column in columns]
-        self.splits = Splits()
+        self.splits = BoxNodes()
         self.node = whole.classes.copy()
         self._columns = columns
         self._weights = np.ones(self.node.size, dtype=np.int64) if whole.weights is None else whole.weights
@@ -427,13 +427,13 @@ class Growth:
         swapped = listed & (chosen >= 0) & (2 * left > np.bincount(box, self._rows[here], minlength=m))
         return chosen, np.where(swapped[box], 1 - part, part), level, n_nodes
 
-    def _groups(self, number: int, here: IntArray, box: IntArray) -> tuple[IntArray, _Groups]:
+    def _groups(self, number: int, here: IntArray, box: IntArray) -> tuple[IntArray, _BoxGroups]:
         """Group entries by box and code of a column; return the group of each, and the groups."""
         code = self._columns[number].codes[here].astype(np.int64)
         group, n_groups = densify(box * self._columns[number].size + code)
         member = np.empty(n_groups, dtype=np.int64)
         member[group] = np.arange(group.size)
-        return group, _Groups(
+        return group, _BoxGroups(
             box=box[member],
             code=code[member],
             rows=np.bincount(group, self._rows[here], minlength=n_groups).astype(np.float64),

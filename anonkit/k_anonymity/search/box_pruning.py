@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
-from anonkit.k_anonymity.search.box_growth import Splits
+from anonkit.k_anonymity.search.box_growth import BoxNodes
 from anonkit.k_anonymity.search.soft_labels import FOLDS, GRID, Predicted
 
 _COSTS = 2.0 ** (np.arange(-14, 21) / 2)
@@ -53,7 +53,7 @@ class _Cuts:
         return float((2.0 * self.right - self.told)[cuts].sum())
 
 
-def with_a_cut_of(splits: Splits, kept: BoolArray, number: int) -> BoolArray:
+def with_a_cut_of(splits: BoxNodes, kept: BoolArray, number: int) -> BoolArray:
     """Return the cuts that stay with one by a column among them, the one that brings fewest others back.
 
     Parameters
@@ -82,7 +82,7 @@ def with_a_cut_of(splits: Splits, kept: BoolArray, number: int) -> BoolArray:
     return back
 
 
-def telling_cuts(splits: Splits, node: IntArray, rows: FloatArray, told: Predicted) -> BoolArray:
+def telling_cuts(splits: BoxNodes, node: IntArray, rows: FloatArray, told: Predicted) -> BoolArray:
     """Return which cuts of a division stay.
 
     Parameters
@@ -160,7 +160,7 @@ class _Forests:
         return bool(self.right < _TOLD * error and 2.0 * self.right - self.square < -2.0 * error)
 
 
-def _generations(splits: Splits) -> list[IntArray]:
+def _generations(splits: BoxNodes) -> list[IntArray]:
     """Return the nodes that are cut, the root first, then its children, then theirs."""
     generations, here = [], np.zeros(1, dtype=np.int64)
     while (here := here[splits.column[here] >= 0]).size:
@@ -169,7 +169,7 @@ def _generations(splits: Splits) -> list[IntArray]:
     return generations
 
 
-def _judged(splits: Splits, generations: list[IntArray], node: IntArray, rows: FloatArray, told: Predicted) -> _Cuts:
+def _judged(splits: BoxNodes, generations: list[IntArray], node: IntArray, rows: FloatArray, told: Predicted) -> _Cuts:
     """Sum up what each cut does, guide by guide."""
     n_nodes = splits.column.size
     key = node[told.entry] * FOLDS + told.fold
@@ -189,7 +189,7 @@ def _judged(splits: Splits, generations: list[IntArray], node: IntArray, rows: F
     return _Cuts(kept=_between(splits, kept), right=_between(splits, right), told=_between(splits, square))
 
 
-def _upwards(splits: Splits, generations: list[IntArray], leaves: NDArray[Any]) -> FloatArray:
+def _upwards(splits: BoxNodes, generations: list[IntArray], leaves: NDArray[Any]) -> FloatArray:
     """Add what the leaves hold to all nodes above them."""
     sums = leaves.astype(np.float64)
     for nodes in reversed(generations):
@@ -197,7 +197,7 @@ def _upwards(splits: Splits, generations: list[IntArray], leaves: NDArray[Any]) 
     return sums
 
 
-def _between(splits: Splits, squares: FloatArray) -> FloatArray:
+def _between(splits: BoxNodes, squares: FloatArray) -> FloatArray:
     """Return by how much the two sides of each cut have more than the whole, shape (n_nodes,)."""
     nodes = np.flatnonzero(splits.column >= 0)
     gained = np.zeros(squares.size)
@@ -206,7 +206,7 @@ def _between(splits: Splits, squares: FloatArray) -> FloatArray:
     return gained
 
 
-def _cheapest(splits: Splits, generations: list[IntArray], kept: FloatArray, cost: float) -> BoolArray:
+def _cheapest(splits: BoxNodes, generations: list[IntArray], kept: FloatArray, cost: float) -> BoolArray:
     """Return the cuts of the division that keeps most after paying for each of its boxes, shape (n_nodes,)."""
     worth, stays = np.zeros(kept.size), np.zeros(kept.size, dtype=bool)
     for nodes in reversed(generations):

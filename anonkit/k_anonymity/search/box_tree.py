@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.domains.coded_columns import CodedColumn, densify
 from anonkit.errors import GuaranteeError, ParameterError
-from anonkit.k_anonymity.search.box_growth import LISTED, Growth, Splits
+from anonkit.k_anonymity.search.box_growth import LISTED, BoxGrowth, BoxNodes
 from anonkit.k_anonymity.search.box_pruning import telling_cuts, with_a_cut_of
 from anonkit.k_anonymity.search.distinct_rows import NumberedRows
 from anonkit.k_anonymity.search.equivalence import Partition, Requirement
@@ -267,7 +267,7 @@ def grow_boxes(
         )
         guide = told.sums
     begun = partial(
-        Growth, rows.columns, rows.whole, guide, rows.requirements, declared, detail_weights, guiding=guiding
+        BoxGrowth, rows.columns, rows.whole, guide, rows.requirements, declared, detail_weights, guiding=guiding
     )
     growth = begun()
     growth.grow()
@@ -294,7 +294,7 @@ def _of_all_columns(rows: NumberedRows) -> FloatArray:
     return np.rint(GRID * joint_guide(rows.columns, rows.weights) * rows.weights[:, None])
 
 
-def _tree(columns: Sequence[CodedColumn], grown: Sequence[CodedColumn], splits: Splits) -> BoxTree:
+def _tree(columns: Sequence[CodedColumn], grown: Sequence[CodedColumn], splits: BoxNodes) -> BoxTree:
     """Return the tree with its columns numbered as given; `grown` holds them in the order they were grown in."""
     number_of = {column.name: number for number, column in enumerate(columns)}
     number = np.array([*(number_of[column.name] for column in grown), -1])

@@ -37,7 +37,7 @@ class Decision:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Selection:
+class FeatureSelection:
     """Result of a greedy selection: the features kept, each at one level, as a recoding of the columns."""
 
     decisions: tuple[Decision, ...]
@@ -62,7 +62,7 @@ def select_features(
     ladders: Mapping[str, Ladder] | None = None,
     *,
     kept: Collection[str] = (),
-) -> Selection:
+) -> FeatureSelection:
     """Keep features in the order of the ranking as long as the requirements hold.
 
     Requirements only get harder as classes are refined, so a feature that was dropped could not be added to the
@@ -87,7 +87,7 @@ def select_features(
 
     Returns
     -------
-    Selection
+    FeatureSelection
         The same for any order of rows and columns.
 
     Privacy
@@ -120,7 +120,9 @@ def select_features(
             has_one.add(name)
     groups = {name: _groups(column, ladders, decisions) for name, column in by_name.items()}
     released = released_partition(columns, groups)
-    return Selection(decisions=tuple(decisions), groups=groups, suppressed=suppressed_rows(released, requirements))
+    return FeatureSelection(
+        decisions=tuple(decisions), groups=groups, suppressed=suppressed_rows(released, requirements)
+    )
 
 
 def _decide(

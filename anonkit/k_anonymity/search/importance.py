@@ -20,7 +20,7 @@ from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, combine, dens
 from anonkit.estimators.learning_process import learned
 from anonkit.k_anonymity.search.features import Feature, column_features
 from anonkit.k_anonymity.search.out_of_bag import ForestSize, Matrix
-from anonkit.k_anonymity.search.random_forest import Forest
+from anonkit.k_anonymity.search.random_forest import ClassifyingForest
 from anonkit.k_anonymity.search.regression_forest import RegressionForest
 
 _CELLS = 100_000_000  # cells of the matrix a forest is grown on, unless all rows are used
@@ -70,7 +70,7 @@ class ForestEvidence:
     @classmethod
     def of_classes(cls, rows: Matrix, labels: IntArray, size: ForestSize, seed: int) -> ForestEvidence:
         """Grow a forest that classifies, and return its evidence."""
-        forest = Forest.grow(rows, labels, size, seed)
+        forest = ClassifyingForest.grow(rows, labels, size, seed)
         return cls._of(forest, forest.class_probabilities())
 
     @classmethod
@@ -80,7 +80,7 @@ class ForestEvidence:
         return cls._of(forest, forest.means()[:, None])
 
     @classmethod
-    def _of(cls, forest: Forest | RegressionForest, predictions: FloatArray) -> ForestEvidence:
+    def _of(cls, forest: ClassifyingForest | RegressionForest, predictions: FloatArray) -> ForestEvidence:
         return cls(
             n_trees=forest.n_trees,
             predictions=predictions,
@@ -89,7 +89,7 @@ class ForestEvidence:
         )
 
 
-class Evidence:
+class LabelledRows:
     """The labelled rows of a table in canonical order, and the forest grown on them at its first use.
 
     Parameters
@@ -210,12 +210,12 @@ def _on_unit_interval(numbers: FloatArray) -> FloatArray:
 class ImportanceStrategy(Protocol):
     """A strategy that scores features on labelled rows."""
 
-    def score(self, evidence: Evidence) -> Importance:
+    def score(self, evidence: LabelledRows) -> Importance:
         """Judge every feature of the evidence; with fewer than two classes all are 0."""
         ...
 
 
-def _nothing(evidence: Evidence) -> Importance:
+def _nothing(evidence: LabelledRows) -> Importance:
     return Importance(features=evidence.features, values=np.zeros(len(evidence.features)))
 
 
@@ -227,7 +227,7 @@ class PermutationImportance:
     among these rows. Where the target is a number, the rise of the squared error replaces them.
     """
 
-    def score(self, evidence: Evidence) -> Importance:
+    def score(self, evidence: LabelledRows) -> Importance:
         """Judge by `permutation_importance` of the forest, in rows, or in rows of the target's variance."""
         if not evidence.is_informative:
             return _nothing(evidence)
@@ -242,7 +242,7 @@ class GiniImportance:
     Measured on the rows the trees were grown on, so it favours features with many values.
     """
 
-    def score(self, evidence: Evidence) -> Importance:
+    def score(self, evidence: LabelledRows) -> Importance:
         """Judge by scikit-learn's `feature_importances_`, in [0, 1]."""
         if not evidence.is_informative:
             return _nothing(evidence)
@@ -263,7 +263,7 @@ class HammingDistance:
     """Subtract the same share among pairs of one class: without it, even splits win whether or not they separate
     apart; with it, the criterion is stronger than the one compared with."""
 
-    def score(self, evidence: Evidence) -> Importance:
+    def score(self, evidence: LabelledRows) -> Importance:
         """Judge by the share of pairs of rows of different classes that differ, in [0, 1] (in [-1, 1] less within)."""
         if not evidence.is_informative:
             return _nothing(evidence)
@@ -288,7 +288,7 @@ class MutualInformation:
     is independent scores about 0 however many values it has.
     """
 
-    def score(self, evidence: Evidence) -> Importance:
+    def score(self, evidence: LabelledRows) -> Importance:
         """Judge by bias-corrected mutual information, in nats; may be below 0."""
         if not evidence.is_informative:
             return _nothing(evidence)

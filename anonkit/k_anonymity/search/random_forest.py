@@ -49,14 +49,14 @@ class _Classes(TreeTarget):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Forest(OutOfBagForest):
+class ClassifyingForest(OutOfBagForest):
     """A random forest that classifies."""
 
     labels: IntArray
     """Class of each training row, shape (n_rows,), dense in [0, n_classes)."""
 
     @classmethod
-    def grow(cls, rows: Matrix, labels: IntArray, size: ForestSize, seed: int) -> Forest:
+    def grow(cls, rows: Matrix, labels: IntArray, size: ForestSize, seed: int) -> ClassifyingForest:
         """Grow the forest: Gini splits, bootstrap samples, √n_features candidates a node.
 
         The same rows in the same order give the same forest, whatever the number of cores.

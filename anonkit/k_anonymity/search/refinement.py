@@ -100,7 +100,7 @@ class Prospects:
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
+class _ClassCells:
     """The entries of one class in one part of a column, for every class and part that occur, ascending."""
 
     cell: IntArray  # of each kept entry
@@ -110,7 +110,7 @@ class _Cells:
     guide: Guide
 
     @classmethod
-    def of(cls, state: Refinable, parts: IntArray, n_parts: int) -> _Cells:
+    def of(cls, state: Refinable, parts: IntArray, n_parts: int) -> _ClassCells:
         keys = state.partition.classes * n_parts + parts
         cell, n_cells = densify(keys)
         key = np.empty(n_cells, dtype=np.int64)
@@ -165,7 +165,7 @@ def cut_prospects(state: Refinable, position: IntArray, n_positions: int, chance
     Prospects
         Of the m - 1 cuts after position 0, 1, ….
     """
-    cells = _Cells.of(state, position, n_positions)
+    cells = _ClassCells.of(state, position, n_positions)
     inner = np.flatnonzero(~cells.last)
     start, stop = cells.parts[inner], cells.parts[inner + 1]  # the cuts with just the cells so far on the left
     left_bad, right_bad = _broken_sides(state, cells)
@@ -208,7 +208,7 @@ def split_prospects(
     Prospects
         Of the splits of group 0, 1, …, n_groups - 1.
     """
-    cells = _Cells.of(state, part, n_parts)
+    cells = _ClassCells.of(state, part, n_parts)
     finer = Partition(cells.cell, cells.rows.size, state.partition.weights)
     everything = np.ones(cells.cell.size, dtype=bool)
     bad = np.zeros(cells.rows.size, dtype=bool)
@@ -261,7 +261,7 @@ def _lost(pool: Guide, classes: Guide, rows: FloatArray, summed: Callable[[Float
     return np.asarray(np.maximum(summed(rows * (mean**2).sum(axis=0)) - together, 0.0))
 
 
-def _broken_sides(state: Refinable, cells: _Cells) -> tuple[BoolArray, BoolArray]:
+def _broken_sides(state: Refinable, cells: _ClassCells) -> tuple[BoolArray, BoolArray]:
     """Return for every cell whether its class breaks a requirement when cut after it: left part, right part.
 
     t-closeness is measured from the entries kept now; a requirement of another kind, or with too large a table of
@@ -286,12 +286,12 @@ def _broken_sides(state: Refinable, cells: _Cells) -> tuple[BoolArray, BoolArray
     return left, right
 
 
-def _counts(cells: _Cells) -> tuple[FloatArray, FloatArray]:
+def _counts(cells: _ClassCells) -> tuple[FloatArray, FloatArray]:
     near = cells.upto(cells.rows)
     return near, cells.in_class(cells.rows) - near
 
 
-def _people_on_sides(state: Refinable, cells: _Cells, requirement: AtLeastK) -> tuple[FloatArray, FloatArray]:
+def _people_on_sides(state: Refinable, cells: _ClassCells, requirement: AtLeastK) -> tuple[FloatArray, FloatArray]:
     """Count the rows, or people, of the class up to each cell, and after it."""
     if requirement.units is None:
         return _counts(cells)
@@ -302,7 +302,7 @@ def _people_on_sides(state: Refinable, cells: _Cells, requirement: AtLeastK) -> 
 
 
 def _distinct(
-    state: Refinable, cells: _Cells, values: IntArray, chosen: BoolArray | None = None
+    state: Refinable, cells: _ClassCells, values: IntArray, chosen: BoolArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Count the distinct values among the (chosen) entries of the class up to each cell, and after it."""
     pairs, cell = state.partition.classes * (int(values.max(initial=0)) + 1) + values, cells.cell
@@ -320,7 +320,7 @@ def _distinct(
 
 
 def _broken_histograms(
-    state: Refinable, cells: _Cells, requirement: HistogramRequirement
+    state: Refinable, cells: _ClassCells, requirement: HistogramRequirement
 ) -> tuple[BoolArray, BoolArray]:
     overall = requirement.overall(state.partition, np.ones(cells.cell.size, dtype=bool))
     keys = requirement.sensitive * cells.rows.size + cells.cell
@@ -347,7 +347,12 @@ def _broken_histograms(
 
 
 def _people(
-    state: Refinable, cells: _Cells, units: IntArray, values: IntArray, n_values: int, chosen: BoolArray | None = None
+    state: Refinable,
+    cells: _ClassCells,
+    units: IntArray,
+    values: IntArray,
+    n_values: int,
+    chosen: BoolArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Count the people with each value up to each cell of their class, and after it, shape (n_values, n_cells) each.
 

@@ -47,7 +47,7 @@ _NEGLIGIBLE = 1e-9  # share of the guide's variance
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class RefinementStep:
     """One accepted refinement."""
 
     column: str
@@ -91,7 +91,7 @@ class Specialization:
     """Group of every code of each column; None for a dropped column."""
     suppressed: BoolArray
     """Rows to leave out, shape (n_rows,); all of them if not even one class of all rows meets the requirements."""
-    steps: tuple[Step, ...]
+    steps: tuple[RefinementStep, ...]
     dropped: Mapping[str, Drop]
     """Why, for each column whose groups are None."""
     explained: float
@@ -213,7 +213,7 @@ class _Search:
         self.weights = {
             name: weight * detail_weights.get(name, 1.0) for name, weight in zip(self.columns, by_target, strict=True)
         }
-        self.steps: list[Step] = []
+        self.steps: list[RefinementStep] = []
         self.earlier: list[RefinableColumn] = []
         """For each step the column as it was before."""
 
@@ -329,7 +329,7 @@ class _Search:
         self.state = finer
         explained = finer.explained / self.total if self.total > 0 else 0.0
         self.steps.append(
-            Step(
+            RefinementStep(
                 column=column.name,
                 groups=column.n_groups,
                 explained=explained,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from anonkit.drafting.identifying.kinds import Kind
+from anonkit.drafting.identifying.kinds import IdentifierKind
 from anonkit.pipeline.profiles.profile import Item, Profile, figure, listed
 from anonkit.pipeline.profiles.promised_protection import (
     clear_item,
@@ -21,7 +21,7 @@ from anonkit.pipeline.profiles.promised_protection import (
 )
 from anonkit.pipeline.profiles.released_columns import ReleasedColumns
 
-_DIRECT = tuple(kind for kind in Kind if kind is not Kind.FREE_TEXT)
+_DIRECT = tuple(kind for kind in IdentifierKind if kind is not IdentifierKind.FREE_TEXT)
 
 
 def gdpr_research(report: Mapping[str, Any], released: ReleasedColumns) -> Profile:
@@ -91,7 +91,7 @@ def ehds(report: Mapping[str, Any], released: ReleasedColumns) -> Profile:
 
 def _direct(report: Mapping[str, Any], released: ReleasedColumns) -> Item:
     requirement = "No direct identifiers"
-    found, texts = released.looking_like(*_DIRECT), released.looking_like(Kind.FREE_TEXT)
+    found, texts = released.looking_like(*_DIRECT), released.looking_like(IdentifierKind.FREE_TEXT)
     if found:
         return Item.against(requirement, f"Cells of {listed(found)} look like identifiers.")
     if texts:

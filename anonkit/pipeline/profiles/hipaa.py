@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from anonkit.drafting.identifying.kinds import Kind
+from anonkit.drafting.identifying.kinds import IdentifierKind
 from anonkit.pipeline.profiles.profile import Item, Profile, figure, listed
 from anonkit.pipeline.profiles.promised_protection import (
     columns_left_out,
@@ -20,19 +20,23 @@ from anonkit.pipeline.profiles.released_columns import ReleasedColumns
 
 _ZIP_DIGITS = 3
 _KINDS = (
-    ("A. Names", (Kind.PERSON_NAME, Kind.GIVEN_NAME, Kind.FAMILY_NAME), "names of persons"),
-    ("D. Telephone numbers", (Kind.PHONE,), "phone numbers"),
-    ("E. Fax numbers", (Kind.PHONE,), "phone numbers"),
-    ("F. E-mail addresses", (Kind.EMAIL,), "e-mail addresses"),
-    ("G. Social security numbers", (Kind.NATIONAL_NUMBER,), "national numbers"),
-    ("H. Medical record numbers", (Kind.KEY,), "keys that were given out"),
-    ("I. Health plan beneficiary numbers", (Kind.KEY,), "keys that were given out"),
-    ("J. Account numbers", (Kind.KEY,), "keys that were given out"),
-    ("K. Certificate and licence numbers", (Kind.KEY,), "keys that were given out"),
-    ("L. Vehicle identifiers and licence plates", (Kind.KEY,), "keys that were given out"),
-    ("M. Device identifiers and serial numbers", (Kind.KEY,), "keys that were given out"),
-    ("N. Web addresses (URLs)", (Kind.OTHER,), "other identifiers, such as addresses on the web"),
-    ("O. IP addresses", (Kind.KEY,), "keys that were given out"),
+    (
+        "A. Names",
+        (IdentifierKind.PERSON_NAME, IdentifierKind.GIVEN_NAME, IdentifierKind.FAMILY_NAME),
+        "names of persons",
+    ),
+    ("D. Telephone numbers", (IdentifierKind.PHONE,), "phone numbers"),
+    ("E. Fax numbers", (IdentifierKind.PHONE,), "phone numbers"),
+    ("F. E-mail addresses", (IdentifierKind.EMAIL,), "e-mail addresses"),
+    ("G. Social security numbers", (IdentifierKind.NATIONAL_NUMBER,), "national numbers"),
+    ("H. Medical record numbers", (IdentifierKind.KEY,), "keys that were given out"),
+    ("I. Health plan beneficiary numbers", (IdentifierKind.KEY,), "keys that were given out"),
+    ("J. Account numbers", (IdentifierKind.KEY,), "keys that were given out"),
+    ("K. Certificate and licence numbers", (IdentifierKind.KEY,), "keys that were given out"),
+    ("L. Vehicle identifiers and licence plates", (IdentifierKind.KEY,), "keys that were given out"),
+    ("M. Device identifiers and serial numbers", (IdentifierKind.KEY,), "keys that were given out"),
+    ("N. Web addresses (URLs)", (IdentifierKind.OTHER,), "other identifiers, such as addresses on the web"),
+    ("O. IP addresses", (IdentifierKind.KEY,), "keys that were given out"),
 )
 
 
@@ -58,7 +62,7 @@ def _of_forms(released: ReleasedColumns) -> Iterator[Item]:
 
 def _of_places_and_dates(released: ReleasedColumns) -> Iterator[Item]:
     name = "B. Places smaller than a state"
-    homes, postal = released.looking_like(Kind.ADDRESS), [one for one in released.columns if one.is_postal]
+    homes, postal = released.looking_like(IdentifierKind.ADDRESS), [one for one in released.columns if one.is_postal]
     long = [one.name for one in postal if one.longest_postal_code > _ZIP_DIGITS]
     places = released.where("is_place")
     if homes or long:
@@ -95,7 +99,7 @@ def _of_the_rest(report: Mapping[str, Any], released: ReleasedColumns) -> Iterat
         else:
             yield Item.shown(requirement, "All cells are numbers, dates or strings: no pictures, no signals.")
     requirement = "R. Any other number, characteristic or code that is a person's alone"
-    texts = released.looking_like(Kind.FREE_TEXT, Kind.KEY, Kind.OTHER)
+    texts = released.looking_like(IdentifierKind.FREE_TEXT, IdentifierKind.KEY, IdentifierKind.OTHER)
     unique = released.where("nearly_unique")
     if texts:
         yield Item.against(requirement, f"Cells of {listed(texts)} look like keys, free text or other identifiers.")

@@ -13,7 +13,7 @@ from anonkit.errors import in_python
 NO_VERDICT = "It is evidence for a person who decides, and no verdict of law."
 
 
-class State(StrEnum):
+class EvidenceState(StrEnum):
     """The evidence of a release's files on a requirement."""
 
     EVIDENCE = "evidence"
@@ -29,24 +29,24 @@ class Item:
     """One requirement."""
 
     requirement: str
-    state: State
+    state: EvidenceState
     evidence: str
     """One or two sentences; names of columns and figures of the report, no cell."""
 
     @classmethod
     def shown(cls, requirement: str, evidence: str) -> Item:
         """Return a requirement that the files speak for."""
-        return cls(requirement=requirement, state=State.EVIDENCE, evidence=evidence)
+        return cls(requirement=requirement, state=EvidenceState.EVIDENCE, evidence=evidence)
 
     @classmethod
     def open(cls, requirement: str, evidence: str) -> Item:
         """Return a requirement that a person has to show."""
-        return cls(requirement=requirement, state=State.OPEN, evidence=evidence)
+        return cls(requirement=requirement, state=EvidenceState.OPEN, evidence=evidence)
 
     @classmethod
     def against(cls, requirement: str, evidence: str) -> Item:
         """Return a requirement that the files speak against."""
-        return cls(requirement=requirement, state=State.AGAINST, evidence=evidence)
+        return cls(requirement=requirement, state=EvidenceState.AGAINST, evidence=evidence)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class Profile:
     """The text that the requirements are from."""
     items: Sequence[Item]
 
-    def count(self, state: State) -> int:
+    def count(self, state: EvidenceState) -> int:
         """Return the number of requirements in a state."""
         return sum(item.state is state for item in self.items)
 
@@ -70,7 +70,7 @@ class Profile:
             "title": self.title,
             "source": self.source,
             "note": NO_VERDICT,
-            "counts": {state.value: self.count(state) for state in State},
+            "counts": {state.value: self.count(state) for state in EvidenceState},
             "items": [
                 {**asdict(item), "state": item.state.value, "evidence": spoken(item.evidence)} for item in self.items
             ],

@@ -22,7 +22,7 @@ from anonkit.bundle.release_names import DESCRIPTOR
 from anonkit.bundle.stored_release import Release
 from anonkit.drafting.identifying.clear_cells import evidence_of_cells
 from anonkit.drafting.identifying.header_words import is_postal, names_birth, words_of
-from anonkit.drafting.identifying.kinds import Kind
+from anonkit.drafting.identifying.kinds import IdentifierKind
 from anonkit.drafting.identifying.topic_words import is_place, is_time
 from anonkit.drafting.identifying.verdicts import is_nearly_unique, judged_by_cells
 
@@ -55,7 +55,7 @@ class ReleasedColumn:
     """Different cells, missing left out: all, or evenly spaced ones."""
     labels: Sequence[Mapping[str, Any]]
     """Form of its labels in the descriptor: `low`, `high`, or `values`."""
-    kind: Kind | None
+    kind: IdentifierKind | None
     """The identifier that the cells look like, if any."""
     nearly_unique: bool
     """True where nearly every row has a value of its own."""
@@ -153,7 +153,7 @@ class ReleasedColumns:
         """Names of all released columns."""
         return [column.name for column in self.columns]
 
-    def looking_like(self, *kinds: Kind) -> list[str]:
+    def looking_like(self, *kinds: IdentifierKind) -> list[str]:
         """Return the columns whose cells look like one of these kinds."""
         return [column.name for column in self.columns if column.kind in kinds]
 

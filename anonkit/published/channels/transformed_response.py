@@ -24,7 +24,7 @@ NO_GUARANTEE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draw:
+class ContinuousDraw:
     """A continuous distribution of which only mean and variance are published."""
 
     mean: float
@@ -63,9 +63,9 @@ class TransformedResponse:
 
     mechanism: ClassVar[str] = "trr"
 
-    multiplier: Draw
+    multiplier: ContinuousDraw
     """Distribution of a."""
-    offset: Draw
+    offset: ContinuousDraw
     """Distribution of b, in units of `scale`; its mean must be 0."""
     centre: float = 0.0
     """Public point that is mapped onto itself on average, in the unit of the attribute."""
@@ -92,7 +92,12 @@ class TransformedResponse:
 
     @classmethod
     def centred(
-        cls, multiplier: Draw, offset: Draw, bounds: tuple[float, float], *, presence: RandomizedResponse | None = None
+        cls,
+        multiplier: ContinuousDraw,
+        offset: ContinuousDraw,
+        bounds: tuple[float, float],
+        *,
+        presence: RandomizedResponse | None = None,
     ) -> Self:
         """Standardize by public bounds: centre in their middle, scale half their width, step below 0.1 % of it."""
         scale = (bounds[1] - bounds[0]) / 2
@@ -110,12 +115,14 @@ class TransformedResponse:
     @classmethod
     def clear(cls) -> Self:
         """Publish the number itself; a missing value shows as missing."""
-        return cls(multiplier=Draw(mean=1, variance=0), offset=Draw(mean=0, variance=0), step=2.0**-1074)
+        return cls(
+            multiplier=ContinuousDraw(mean=1, variance=0), offset=ContinuousDraw(mean=0, variance=0), step=2.0**-1074
+        )
 
     @property
     def is_unperturbed(self) -> bool:
         """True when the published number is the true one."""
-        return self.multiplier == Draw(mean=1, variance=0) and self.offset.variance == 0
+        return self.multiplier == ContinuousDraw(mean=1, variance=0) and self.offset.variance == 0
 
     @property
     def epsilon(self) -> float:
@@ -187,8 +194,8 @@ class TransformedResponse:
         with refusing_damage("trr: a parameter is missing or not a number"):
             bounds, presence = params["bounds"], params["presence"]
             return cls(
-                multiplier=Draw(**params["multiplier"]),
-                offset=Draw(**params["offset"]),
+                multiplier=ContinuousDraw(**params["multiplier"]),
+                offset=ContinuousDraw(**params["offset"]),
                 centre=float(params["centre"]),
                 scale=float(params["scale"]),
                 step=float(params["step"]),
@@ -198,8 +205,8 @@ class TransformedResponse:
 
 
 PUBLISHED = {
-    "N(1,1)": (Draw(mean=1, variance=1), Draw(mean=0, variance=1)),
-    "N(2,10)": (Draw(mean=2, variance=10), Draw(mean=0, variance=5)),
+    "N(1,1)": (ContinuousDraw(mean=1, variance=1), ContinuousDraw(mean=0, variance=1)),
+    "N(2,10)": (ContinuousDraw(mean=2, variance=10), ContinuousDraw(mean=0, variance=5)),
 }
 """The paper's two settings (§7.1) by the distribution of a: (a, b). The second parameter of N is a variance."""
 

@@ -22,7 +22,7 @@ from anonkit.published.recoding.axes import (
     unique_labels,
 )
 from anonkit.published.recoding.coarser import coarser_steps, with_levels
-from anonkit.published.recoding.recodings import GlobalRecoding, LocalRecoding, Recoding, Split
+from anonkit.published.recoding.recodings import GlobalRecoding, LocalRecoding, Recoding, RecodingSplit
 from anonkit.published.recoding.stored import recoding_from_dict
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
     "KeptAxis",
     "LocalRecoding",
     "Recoding",
-    "Split",
+    "RecodingSplit",
     "coarser_steps",
     "recoding_from_dict",
     "unique_labels",

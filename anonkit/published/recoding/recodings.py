@@ -56,7 +56,7 @@ class GlobalRecoding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Split:
+class RecodingSplit:
     """An inner node of a local recoding: rows whose part of a column is in `left` go left."""
 
     axis: int
@@ -70,7 +70,7 @@ class LocalRecoding:
     """A tree of splits; its leaves are boxes, and every row shows the label of its box in every column."""
 
     axes: tuple[IntervalAxis | CategoryAxis, ...]
-    nodes: tuple[Split | None, ...]
+    nodes: tuple[RecodingSplit | None, ...]
     """Node 0 is the root; None is a leaf."""
     merged: bool = False
     """True when rows of boxes that were too small show a box further up the tree."""
@@ -145,7 +145,7 @@ class LocalRecoding:
         return {"kind": "local", "axes": [axis.to_dict() for axis in self.axes], "nodes": nodes, **merged}
 
     @property
-    def _named_once(self) -> list[Split | None]:
+    def _named_once(self) -> list[RecodingSplit | None]:
         """The nodes with only those parts on the left that their box holds: what went elsewhere above is none."""
         found, nodes = self._routes.held_parts(inner=True), list(self.nodes)
         for number, held in zip(found.nodes, found.held, strict=True):

@@ -10,7 +10,7 @@ from anonkit.domains.interval_ends import point_from_text
 from anonkit.errors import ReleaseFormatError
 from anonkit.published.recoding.axes import CategoryAxis, Grouping, IntervalAxis, KeptAxis, Named
 from anonkit.published.recoding.box_routes import BoxRoutes
-from anonkit.published.recoding.recodings import GlobalRecoding, LocalRecoding, Recoding, Split
+from anonkit.published.recoding.recodings import GlobalRecoding, LocalRecoding, Recoding, RecodingSplit
 
 
 def recoding_from_dict(raw: Mapping[str, Any]) -> Recoding:
@@ -30,7 +30,7 @@ def recoding_from_dict(raw: Mapping[str, Any]) -> Recoding:
             nodes = tuple(
                 None
                 if node is None
-                else Split(
+                else RecodingSplit(
                     axis=node["axis"], left=tuple(node["left"]), children=(node["children"][0], node["children"][1])
                 )
                 for node in raw["nodes"]

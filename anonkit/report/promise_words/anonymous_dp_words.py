@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from anonkit.report.promise_words.approximate_dp_words import ApproximateDPWords
-from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, plain
+from anonkit.report.promise_words.phrases import Json, Phrase, PromiseVerdict, plain
 from anonkit.report.wording import number, one_in
 
 
@@ -26,13 +26,13 @@ class AnonymousDPWords(ApproximateDPWords):
             out.append((one_in(risk["prosecutor"]["max"]), "highest risk of re-identification"))
         return [*out, *super().figures(report)]
 
-    def verdict(self, promise: Json, n_checks: int) -> Verdict:
+    def verdict(self, promise: Json, n_checks: int) -> PromiseVerdict:
         """Return that classes were counted, and what follows from how rows were drawn."""
         loss = super().verdict(promise, n_checks)
         if not loss.is_good:
             return loss
         rest = f" the loss follows from how rows were drawn; {n_checks} of {n_checks} checks passed."
-        return Verdict(stressed="✓ Classes are counted on the released table;", rest=rest, is_good=True)
+        return PromiseVerdict(stressed="✓ Classes are counted on the released table;", rest=rest, is_good=True)
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
         """Ask about the loss, and that rows are true ones."""

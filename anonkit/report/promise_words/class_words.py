@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from anonkit.errors import spoken
-from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, named, plain
+from anonkit.report.promise_words.phrases import Json, Phrase, PromiseVerdict, named, plain
 from anonkit.report.wording import number, one_in, people_alike, percent
 
 _MODELS = ("l_diversity", "entropy_l_diversity", "recursive_c_l_diversity", "t_closeness", "alpha_k_anonymity")
@@ -52,10 +52,10 @@ class ClassWords:
                 out.append((one_in(1 / alike), f"highest risk {whole}"))
         return [*out, (number(report["rows"].get("out")), "rows released")]
 
-    def verdict(self, promise: Json, n_checks: int) -> Verdict:
+    def verdict(self, promise: Json, n_checks: int) -> PromiseVerdict:
         """Return that classes were counted on the released table."""
         rest = f" by an independent recount: {n_checks} of {n_checks} checks passed."
-        return Verdict(stressed="✓ Checked on the released table", rest=rest, is_good=True)
+        return PromiseVerdict(stressed="✓ Checked on the released table", rest=rest, is_good=True)
 
     def whose(self, promise: Json) -> Iterator[list[Phrase]]:
         """Yield who is hidden among others, and the candidates for the person where no unit is declared."""

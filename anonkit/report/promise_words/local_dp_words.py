@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from anonkit.report.promise_words.loss_words import LossWords, domains_question
-from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, passed_words, plain
+from anonkit.report.promise_words.phrases import Json, Phrase, PromiseVerdict, passed_words, plain
 
 
 class LocalDPWords(LossWords):
@@ -22,11 +22,11 @@ class LocalDPWords(LossWords):
             return Phrase(f"{self.name}, but no bound for a whole row", is_bad=True)
         return super().headline(promise)
 
-    def verdict(self, promise: Json, n_checks: int) -> Verdict:
+    def verdict(self, promise: Json, n_checks: int) -> PromiseVerdict:
         """Return that the bound follows from how the table was made, or that there is none."""
         if _is_boundless(promise):
             rest = passed_words(n_checks, "what can be read off the table")
-            return Verdict(stressed="Nothing is claimed for a whole row.", rest=rest, is_good=False)
+            return PromiseVerdict(stressed="Nothing is claimed for a whole row.", rest=rest, is_good=False)
         return super().verdict(promise, n_checks)
 
     def whose(self, promise: Json) -> Iterator[list[Phrase]]:

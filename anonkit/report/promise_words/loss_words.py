@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from anonkit.promises.neighbouring_tables import REPLACE
-from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, capital, named, passed_words, plain
+from anonkit.report.promise_words.phrases import Json, Phrase, PromiseVerdict, capital, named, passed_words, plain
 from anonkit.report.wording import bound, number
 
 _MOST_TOLD = 1_000_000
@@ -47,16 +47,16 @@ class LossWords:
             )
         return [*out, (number(report["rows"].get("out")), "rows released")]
 
-    def verdict(self, promise: Json, n_checks: int) -> Verdict:
+    def verdict(self, promise: Json, n_checks: int) -> PromiseVerdict:
         """Return that the bound follows from how the table was made, and on what condition."""
         read_off = passed_words(n_checks, "what can be read off it")
         if promise["parameters"].get("domains_from_data"):
-            return Verdict(
+            return PromiseVerdict(
                 stressed="Holds only if the domains that were read from the table are public knowledge.",
                 rest=f" Then it follows from how the table was made.{read_off}",
                 is_good=False,
             )
-        return Verdict(
+        return PromiseVerdict(
             stressed="✓ Holds by construction:",
             rest=f" it follows from how the table was made and cannot be read off the table.{read_off}",
             is_good=True,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from anonkit.report.promise_words.phrases import Json, Phrase, Verdict, passed_words, plain
+from anonkit.report.promise_words.phrases import Json, Phrase, PromiseVerdict, passed_words, plain
 
 
 class NoPromiseWords:
@@ -23,10 +23,10 @@ class NoPromiseWords:
         """Return no figure: any figure there would look like a bound."""
         return []
 
-    def verdict(self, promise: Json, n_checks: int) -> Verdict:
+    def verdict(self, promise: Json, n_checks: int) -> PromiseVerdict:
         """Return that nothing is claimed."""
         rest = passed_words(n_checks, "the table's form")
-        return Verdict(stressed="Nothing is claimed.", rest=rest, is_good=False)
+        return PromiseVerdict(stressed="Nothing is claimed.", rest=rest, is_good=False)
 
     def whose(self, promise: Json) -> Iterator[list[Phrase]]:
         """Yield that nobody is protected."""

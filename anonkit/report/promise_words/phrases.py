@@ -22,7 +22,7 @@ class Phrase:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class PromiseVerdict:
     """The verdict on the promise in one line: the stressed part, and the rest of the line."""
 
     stressed: str
@@ -45,7 +45,7 @@ class PromiseWords(Protocol):
         """Return the few figures beside the claim: (figure, what it is)."""
         ...
 
-    def verdict(self, promise: Json, n_checks: int) -> Verdict:
+    def verdict(self, promise: Json, n_checks: int) -> PromiseVerdict:
         """Return why the promise holds, when no check failed."""
         ...
 

@@ -23,7 +23,7 @@ from anonkit.dp_trees.additive_model.histogram_noise import (
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
-from anonkit.mechanisms.accounting import Accounting, Draw, units_of
+from anonkit.mechanisms.accounting import AccountedDraw, Accounting, units_of
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, GaussianDraw
 from anonkit.mechanisms.discrete_gaussian import LEAST_RATE
 from anonkit.mechanisms.discrete_laplace import UniformStream
@@ -79,7 +79,7 @@ def test_what_is_paid_in_epsilon_and_in_rho_comes_to_the_claim(
     account = plan.accounting(None)
     assert isinstance(account, ApproximateAccounting)
     assert sum(isinstance(draw, GaussianDraw) for draw in account.draws) == 1
-    pure = Accounting(draws=tuple(draw for draw in account.draws if isinstance(draw, Draw))).path_units
+    pure = Accounting(draws=tuple(draw for draw in account.draws if isinstance(draw, AccountedDraw))).path_units
     pure += plan.weight_units + plan.slope_units
     changed = unit * (2 if adjacency == REPLACE else 1)
     total = Fraction(pure * changed, ONE) + epsilon_of(account.rho, Fraction(delta))

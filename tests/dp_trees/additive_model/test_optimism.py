@@ -16,7 +16,7 @@ import anonkit
 from anonkit.consumers.forest import Forest
 from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise
 from anonkit.dp_trees.additive_model.optimism import optimism_of
-from anonkit.mechanisms.accounting import Draw
+from anonkit.mechanisms.accounting import AccountedDraw
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
@@ -24,7 +24,9 @@ from anonkit.randomness import Randomness
 
 RATE = 2**52 // 4
 """A noise of scale 4 rows."""
-NOISE = HistogramNoise(draw=Draw(purpose="histograms by class", mechanism="discrete-laplace", rate=RATE, sensitivity=1))
+NOISE = HistogramNoise(
+    draw=AccountedDraw(purpose="histograms by class", mechanism="discrete-laplace", rate=RATE, sensitivity=1)
+)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from anonkit.dp_trees.additive_model.weighting import (
     PROBABILITY_UNIT,
     Bounds,
     Features,
-    Step,
+    WeightingStep,
     added_curvature,
     added_gradient,
     probabilities,
@@ -72,7 +72,7 @@ def test_a_step_with_little_noise_finds_the_weights() -> None:
     labels = (draw.random(40_000) < 1 / (1 + np.exp(-odds))).astype(np.int64)
     values = np.rint(np.stack([-evidence / 2, evidence / 2], axis=1) * FEATURE_UNIT).astype(np.int64)
     features = Features(values=values, scores=np.rint(values.sum(axis=0) * 0.6).astype(np.int64))
-    step = Step(units=1 << 52, bounds=Bounds.of(np.full(3, 2.0)), features=3)
+    step = WeightingStep(units=1 << 52, bounds=Bounds.of(np.full(3, 2.0)), features=3)
     sums = added_gradient(features, labels, step.bounds.gradient), added_curvature(features, step.bounds.curvature)
     noisy = step.noisy(*sums, UniformStream(Randomness.seeded(1)))
     assert 0.6 + noisy.change(np.full(3, 0.5)) == pytest.approx([0.5, 1.0, 0.0], abs=0.12)
@@ -80,13 +80,13 @@ def test_a_step_with_little_noise_finds_the_weights() -> None:
 
 def test_the_account_of_a_step_stays_within_its_units() -> None:
     """Rates are rounded down."""
-    step = Step(units=12_345_678_901_234, bounds=Bounds(gradient=70_001, curvature=900_007), features=5)
+    step = WeightingStep(units=12_345_678_901_234, bounds=Bounds(gradient=70_001, curvature=900_007), features=5)
     assert 0.99 * step.units < sum(draw.units for draw in step.draws) <= step.units
 
 
 def test_an_audit_finds_most_of_what_a_step_spends_and_no_more() -> None:
     """Sums with and without a row at its bounds: epsilon is shown to be above 0.7 of the claim, never above it."""
-    step = Step(units=1 << 52, bounds=Bounds(gradient=1000, curvature=10**6), features=1)
+    step = WeightingStep(units=1 << 52, bounds=Bounds(gradient=1000, curvature=10**6), features=1)
     words = UniformStream(Randomness.seeded(7))
 
     def seen(*sums: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from anonkit.domains.attribute_domains import Categories
-from anonkit.dp_trees.marginals.column_layout import Layout
+from anonkit.dp_trees.marginals.column_layout import ColumnLayout
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn, measured
 from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
@@ -28,7 +28,7 @@ def categories(size: int) -> Categories:
     return Categories(values=tuple(map(str, range(size))))
 
 
-def layout_of(sizes: list[int], classes: int = 0, *, anchored: bool = True) -> Layout:
+def layout_of(sizes: list[int], classes: int = 0, *, anchored: bool = True) -> ColumnLayout:
     """Columns of these sizes, and a target with so many classes, if any."""
     schema = MarginalSchema(
         attributes=tuple(
@@ -37,7 +37,7 @@ def layout_of(sizes: list[int], classes: int = 0, *, anchored: bool = True) -> L
         target="t" if classes else None,
         classes=categories(classes) if classes else None,
     )
-    return Layout(schema=schema, anchored=bool(classes) and anchored)
+    return ColumnLayout(schema=schema, anchored=bool(classes) and anchored)
 
 
 def batch_of(codes: np.ndarray, labels: np.ndarray | None = None, first: int = 0) -> CodedBatch:
@@ -52,7 +52,7 @@ def left_of(epsilon: float, delta: float = 0.0) -> RemainingBudget:
 
 
 def learned(
-    layout: Layout, epsilon: float, rows: float, *batches: CodedBatch, seed: int = 1, delta: float = 0.0
+    layout: ColumnLayout, epsilon: float, rows: float, *batches: CodedBatch, seed: int = 1, delta: float = 0.0
 ) -> LearnedMarginals:
     """The publication of some batches, by the rule."""
     left = left_of(epsilon, delta)
@@ -60,7 +60,13 @@ def learned(
 
 
 def forced(
-    layout: Layout, edges: int, further: int, epsilon: float, *batches: CodedBatch, seed: int = 1, delta: float = 0.0
+    layout: ColumnLayout,
+    edges: int,
+    further: int,
+    epsilon: float,
+    *batches: CodedBatch,
+    seed: int = 1,
+    delta: float = 0.0,
 ) -> LearnedMarginals:
     """The publication with so many pairs, against any rule: Gaussian noise with a delta."""
     exact = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: batches))

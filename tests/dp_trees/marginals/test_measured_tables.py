@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from anonkit.dp_trees.marginals.measured_tables import (
-    Measured,
+    MeasuredTable,
     margins_of,
     rare_together,
     refined,
@@ -14,17 +14,17 @@ from anonkit.dp_trees.marginals.measured_tables import (
 )
 
 
-def noisy(counts: np.ndarray, deviation: float, seed: int) -> Measured:
+def noisy(counts: np.ndarray, deviation: float, seed: int) -> MeasuredTable:
     """Counts with rounded normal noise of a deviation."""
     noise = np.random.default_rng(seed).normal(0, deviation, counts.shape)
-    return Measured(counts=np.rint(counts + noise).astype(np.int64), variance=deviation**2)
+    return MeasuredTable(counts=np.rint(counts + noise).astype(np.int64), variance=deviation**2)
 
 
 def test_rare_values_are_counted_together_and_come_last() -> None:
     """A value stands out from four deviations of its noise on, over all classes."""
-    table = Measured(counts=np.array([[50, 1, 30, 0, 2], [50, 2, 31, 9, 0]]), variance=2.0)
+    table = MeasuredTable(counts=np.array([[50, 1, 30, 0, 2], [50, 2, 31, 9, 0]]), variance=2.0)
     assert rare_together(table, 4.0).tolist() == [0, 3, 1, 2, 3]  # 9 against 4 x sqrt(2 x 2) = 8
-    single = Measured(counts=np.array([[50, 1, 30]]), variance=2.0)
+    single = MeasuredTable(counts=np.array([[50, 1, 30]]), variance=2.0)
     assert rare_together(single, 4.0).tolist() == [0, 1, 2]  # one rare value alone is none to put together
     assert rare_together(table, 40.0).tolist() == [0, 1, 1, 1, 1]
     assert rare_together(table, 4000.0).tolist() == [0, 0, 0, 0, 0]
@@ -46,8 +46,8 @@ def test_shares_of_margins_add_up_whatever_the_noise() -> None:
 def test_rows_per_class_weigh_tables_by_their_noise() -> None:
     """A table of little noise and few cells is what is believed."""
     tables = [
-        Measured(counts=np.array([[60, 40], [10, 10]]), variance=0.01),
-        Measured(counts=np.array([[500, 0], [0, 0]]), variance=1e6),
+        MeasuredTable(counts=np.array([[60, 40], [10, 10]]), variance=0.01),
+        MeasuredTable(counts=np.array([[500, 0], [0, 0]]), variance=1e6),
     ]
     assert rows_per_class(tables) == pytest.approx([100, 20], abs=0.01)
 
@@ -87,8 +87,8 @@ def test_margins_of_pairs_bring_columns_nearer_to_the_truth() -> None:
 def test_groups_are_spread_over_their_values_as_the_column_says() -> None:
     """Within a group the column's own table decides; a group without rows is spread evenly."""
     tables = [
-        Measured(counts=np.array([[50, 30, 10, 0, 0]]), variance=1e-6),
-        Measured(counts=np.array([[60, 30]]), variance=1e-6),
+        MeasuredTable(counts=np.array([[50, 30, 10, 0, 0]]), variance=1e-6),
+        MeasuredTable(counts=np.array([[60, 30]]), variance=1e-6),
     ]
     margins = margins_of(tables, [np.array([0, 1, 1, 2, 2]), np.array([0, 1])], [0, 0])
     shares = np.array([[[0.3, 0.2], [0.2, 0.2], [0.08, 0.02]]])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.dp_trees.marginals.measured_tables import Measured, margins_of
+from anonkit.dp_trees.marginals.measured_tables import MeasuredTable, margins_of
 from anonkit.dp_trees.marginals.pair_consistency import consistent_pair, fitted_to_margins
 
 
@@ -16,10 +16,12 @@ from anonkit.dp_trees.marginals.pair_consistency import consistent_pair, fitted_
 def test_a_pair_is_a_distribution_with_the_margins_of_the_columns(seed: int, deviation: float) -> None:
     """None is negative, and the values of the second column add up to what that says: the first is fitted before."""
     draw = np.random.default_rng(seed)
-    one_ways = [Measured(counts=draw.integers(0, 60, (2, size)), variance=deviation**2) for size in (4, 3)]
+    one_ways = [MeasuredTable(counts=draw.integers(0, 60, (2, size)), variance=deviation**2) for size in (4, 3)]
     margins = margins_of(one_ways, [np.array([0, 1, 2, 2]), np.arange(3)], [0, 0])
     noise = np.rint(draw.normal(0, deviation, (2, 3, 3))).astype(np.int64)
-    found = consistent_pair((0, 1), Measured(counts=draw.integers(0, 30, (2, 3, 3)) + noise, variance=1.0), margins)
+    found = consistent_pair(
+        (0, 1), MeasuredTable(counts=draw.integers(0, 30, (2, 3, 3)) + noise, variance=1.0), margins
+    )
     assert found.min() >= 0
     assert found.sum(axis=(1, 2)) == pytest.approx(1)
     assert found.sum(axis=1) == pytest.approx(margins.values[1], abs=1e-6)

@@ -18,7 +18,7 @@ from anonkit.dp_trees.marginals.remaining_budget import Amount, RemainingBudget
 from anonkit.dp_trees.marginals.table_plan import plan_of
 from anonkit.dp_trees.marginals.view_choice import delta_may_pay
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.accounting import Draw, units_of
+from anonkit.mechanisms.accounting import AccountedDraw, units_of
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, ConcentratedChoice, GaussianDraw
 from anonkit.mechanisms.discrete_gaussian import gaussian_counts
 from anonkit.mechanisms.discrete_laplace import UniformStream
@@ -49,7 +49,7 @@ def test_a_plan_in_rho_comes_to_no_more_than_epsilon_and_delta(
         units=units_of(Fraction(epsilon) / changed), delta=Fraction(delta), rows_per_unit=rows, adjacency=adjacency
     )
     plan = plan_of(LAYOUT, LAYOUT.pairs, edges, 4 if edges == 13 else 0, left, GAUSSIAN)
-    assert not any(isinstance(draw, Draw) for draw in plan.draws)
+    assert not any(isinstance(draw, AccountedDraw) for draw in plan.draws)
     account = ApproximateAccounting(
         epsilon=epsilon, delta=delta, draws=plan.draws, rows_per_unit=rows, adjacency=adjacency
     )
@@ -119,7 +119,7 @@ def test_gaussian_noise_is_drawn_where_less_is_expected_of_it() -> None:
     assert near < 0.9 * far
     few = learned(layout_of(SIZES[:4]), 0.5, 20_000, batch_of(codes[:4]), delta=1e-9)
     assert few.plan.law == LAPLACE
-    assert all(isinstance(draw, Draw) for draw in few.draws)
+    assert all(isinstance(draw, AccountedDraw) for draw in few.draws)
 
 
 def test_the_gaussian_noise_of_a_tiny_table_has_the_planned_law() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.dp_trees.marginals.column_layout import Layout
+from anonkit.dp_trees.marginals.column_layout import ColumnLayout
 from anonkit.dp_trees.marginals.table_counts import OneWayCounts, PairCounts
 from tests.dp_trees.marginals.tables_of_pairs import batch_of, layout_of
 
@@ -26,7 +26,7 @@ def table(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return np.stack([draw.integers(0, size, n) for size in SIZES]), draw.integers(0, 2, n)
 
 
-def queries_of(layout: Layout) -> tuple[OneWayCounts, PairCounts]:
+def queries_of(layout: ColumnLayout) -> tuple[OneWayCounts, PairCounts]:
     """Both queries, of all columns and all pairs."""
     groups = GROUPS if len(layout.sizes) == len(SIZES) else [*GROUPS, np.array([0, 1])]
     return OneWayCounts(layout=layout), PairCounts(layout=layout, groups=groups, pairs=layout.pairs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonkit.dp_trees.marginals.measured_tables import Margins, Measured
+from anonkit.dp_trees.marginals.measured_tables import Margins, MeasuredTable
 from anonkit.dp_trees.marginals.product_mixture import Mixture
 from anonkit.dp_trees.marginals.table_fit import WantedTables, moved_nearer, wanted_tables
 from tests.dp_trees.marginals.tables_of_pairs import layout_of
@@ -29,8 +29,8 @@ def wanted(pair: np.ndarray, variance: float, completed: np.ndarray | None = Non
         values=(np.array([[0.5, 0.3, 0.2]]), np.array([[0.4, 0.6]])),
         groups=(np.array([0, 1, 1]), np.arange(2)),
     )
-    one_ways = [Measured(counts=np.array([own]), variance=2.0) for own in ([500, 300, 200], [400, 600])]
-    known = {(0, 1): Measured(counts=pair[np.newaxis], variance=variance)}
+    one_ways = [MeasuredTable(counts=np.array([own]), variance=2.0) for own in ([500, 300, 200], [400, 600])]
+    known = {(0, 1): MeasuredTable(counts=pair[np.newaxis], variance=variance)}
     full = np.zeros((1, 5, 5)) if completed is None else completed
     return wanted_tables(layout_of(SIZES), margins, one_ways, known, full, 1.0)
 

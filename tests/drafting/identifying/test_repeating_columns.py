@@ -10,7 +10,7 @@ import pytest
 from drafting.identifying import tables_to_choose, tables_to_report
 from drafting.identifying.repeating_columns import Draw, of_people, tables
 
-from anonkit.drafting.identifying.kinds import Kind
+from anonkit.drafting.identifying.kinds import IdentifierKind
 from anonkit.drafting.profiling import ColumnProfile
 from anonkit.drafting.undeclared import judge_undeclared
 from anonkit.engines import open_engine
@@ -86,13 +86,13 @@ def test_cells_alone_identify_all_but_bare_numbers(engine: Engine, generator: st
 def test_kinds_of_identifiers(engine: Engine, generator: str) -> None:
     """Keys, phones, national numbers and names identify a person; an address identifies a household."""
     expected = {
-        "full names": Kind.PERSON_NAME,
-        "names with initials": Kind.PERSON_NAME,
-        "street addresses": Kind.ADDRESS,
-        "local phones": Kind.PHONE,
-        "national numbers": Kind.NATIONAL_NUMBER,
-        "account numbers": Kind.KEY,
-        "free text with names": Kind.FREE_TEXT,
+        "full names": IdentifierKind.PERSON_NAME,
+        "names with initials": IdentifierKind.PERSON_NAME,
+        "street addresses": IdentifierKind.ADDRESS,
+        "local phones": IdentifierKind.PHONE,
+        "national numbers": IdentifierKind.NATIONAL_NUMBER,
+        "account numbers": IdentifierKind.KEY,
+        "free text with names": IdentifierKind.FREE_TEXT,
     }
     for kind, profile in judged(engine, GENERATORS[generator].IDENTIFYING, 3).items():
         if (start := kind.split(",")[0]) in expected and profile.verdict is not None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.k_anonymity.search.box_growth import LISTED, Growth
+from anonkit.k_anonymity.search.box_growth import LISTED, BoxGrowth
 from anonkit.k_anonymity.search.equivalence import (
     AlphaK,
     AtLeastK,
@@ -73,9 +73,9 @@ def _requirements(names: set[str], sensitive: np.ndarray) -> list[Requirement]:
 
 def _grown(
     table: tuple[list[CodedColumn], Partition, np.ndarray, np.ndarray], requirements: list[Requirement]
-) -> tuple[Growth, Partition]:
+) -> tuple[BoxGrowth, Partition]:
     found, whole, guide, _ = table
-    growth = Growth(found, whole, guide, requirements)
+    growth = BoxGrowth(found, whole, guide, requirements)
     growth.grow()
     leaves, classes = np.unique(growth.node, return_inverse=True)
     assert (leaves == np.flatnonzero(growth.splits.column < 0)).all()  # no leaf is empty
@@ -120,7 +120,7 @@ def test_the_first_cut_is_the_one_that_tells_most_of_the_target() -> None:
     deciding = _column("a", [0, 0, 1, 1] * 10, ordered=False)
     detailed = _column("b", [at % 8 for at in range(40)], ordered=True)
     guide = np.where(deciding.codes == 1, 100.0, 0.0)[:, None]
-    growth = Growth([detailed, deciding], Partition.whole(40), guide, [AtLeastK(5)])
+    growth = BoxGrowth([detailed, deciding], Partition.whole(40), guide, [AtLeastK(5)])
     growth.grow()
     assert growth.splits.column[0] == 1
 
@@ -128,7 +128,7 @@ def test_the_first_cut_is_the_one_that_tells_most_of_the_target() -> None:
 def test_cuts_that_tell_nothing_of_the_target_still_keep_detail() -> None:
     """Without a guide boxes are cut as finely as k allows, in the middle first."""
     column = _column("a", [at // 5 for at in range(40)], ordered=True)
-    growth = Growth([column], Partition.whole(40), np.empty((40, 0)), [AtLeastK(5)])
+    growth = BoxGrowth([column], Partition.whole(40), np.empty((40, 0)), [AtLeastK(5)])
     growth.grow()
     assert growth.splits.at_most[0] == 3
     assert (np.bincount(growth.node)[growth.splits.column < 0] == 5).all()
@@ -139,7 +139,7 @@ def test_missing_goes_to_the_side_it_is_like(like: int) -> None:
     """Missing, the last code of an ordered column, may join the low or the high end."""
     column = _column("a", [0, 1, 2, 3, 4] * 4, ordered=True, missing=True)
     guide = np.where((column.codes // 2 == like // 2) | (column.codes == 4), 100.0, 0.0)[:, None]
-    growth = Growth([column], Partition.whole(20), guide, [AtLeastK(8)])
+    growth = BoxGrowth([column], Partition.whole(20), guide, [AtLeastK(8)])
     growth.grow()
     assert growth.splits.at_most[0] == 1
     assert growth.splits.missing_left[0] == (like == 0)
@@ -148,7 +148,7 @@ def test_missing_goes_to_the_side_it_is_like(like: int) -> None:
 def test_numbers_that_nobody_has_are_shared_between_the_sides() -> None:
     """The cut is in the middle of the gap between two groups of rows."""
     column = _column("a", [0, 0, 9, 9], ordered=True, size=11)
-    growth = Growth([column], Partition.whole(4), np.empty((4, 0)), [AtLeastK(2)])
+    growth = BoxGrowth([column], Partition.whole(4), np.empty((4, 0)), [AtLeastK(2)])
     growth.grow()
     assert growth.splits.at_most[0] == 4
 
@@ -157,7 +157,7 @@ def test_numbers_that_nobody_has_are_shared_between_the_sides() -> None:
 def test_categories_that_nobody_has_go_with_the_larger_side(first: int, listed: int) -> None:
     """Only the codes of the smaller side are listed."""
     column = _column("a", [0] * first + [3] * (7 - first), ordered=False, size=6)
-    growth = Growth([column], Partition.whole(7), np.empty((7, 0)), [AtLeastK(2)])
+    growth = BoxGrowth([column], Partition.whole(7), np.empty((7, 0)), [AtLeastK(2)])
     growth.grow()
     codes, listed_from = growth.splits.listed()
     assert growth.splits.at_most[0] == LISTED
@@ -169,7 +169,7 @@ def test_three_classes_order_categories_by_where_they_differ_most() -> None:
     """Categories that speak for one class are cut from those that speak for two others alike."""
     codes = [0, 1, 2, 3] * 10
     speaks = np.array([[0.1, 0.45, 0.45], [0.9, 0.05, 0.05], [0.05, 0.5, 0.45], [0.95, 0.0, 0.05]])
-    growth = Growth(
+    growth = BoxGrowth(
         [_column("a", codes, ordered=False)], Partition.whole(40), np.rint(1000 * speaks[codes]), [AtLeastK(20)]
     )
     growth.grow()
@@ -183,7 +183,7 @@ def test_a_forbidden_cut_gives_way_to_an_allowed_one(n_columns: int) -> None:
     by_target = _column("a", [0, 1, 2, 3] * 10, ordered=False)
     across = _column("b", [0, 0, 0, 0, 1, 1, 1, 1] * 5, ordered=False)
     requirements: list[Requirement] = [AtLeastK(20), DistinctL(sensitive, 2)]
-    growth = Growth([by_target, across][:n_columns], Partition.whole(40), 100.0 * sensitive[:, None], requirements)
+    growth = BoxGrowth([by_target, across][:n_columns], Partition.whole(40), 100.0 * sensitive[:, None], requirements)
     growth.grow()
     sizes = np.bincount(growth.node)[growth.splits.column < 0]
     assert sizes.tolist() == [20, 20]

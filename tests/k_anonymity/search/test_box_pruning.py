@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from k_anonymity.search.coded_tables import coded
 
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.k_anonymity.search.box_growth import Growth, Splits
+from anonkit.k_anonymity.search.box_growth import BoxGrowth, BoxNodes
 from anonkit.k_anonymity.search.box_pruning import _between, _cheapest, _generations, telling_cuts, with_a_cut_of
 from anonkit.k_anonymity.search.box_tree import grow_boxes
 from anonkit.k_anonymity.search.distinct_rows import NumberedRows
@@ -89,7 +89,7 @@ def test_boxes_left_are_boxes_that_the_growth_went_through(seed: int, k: int) ->
     labels = (leaf // 3 + rng.integers(0, 3, n_rows)) // 3
     rows = NumberedRows.of(columns, asked)
     told = soft_labels(rows.columns, rows.entry, labels, 0)
-    growth = Growth(rows.columns, rows.whole, told.sums, rows.requirements, ladders)
+    growth = BoxGrowth(rows.columns, rows.whole, told.sums, rows.requirements, ladders)
     growth.grow()
     kept = telling_cuts(growth.splits, growth.node, rows.weights, told)
     children = np.append(growth.splits.left[kept], growth.splits.left[kept] + 1)
@@ -110,7 +110,7 @@ def test_a_cut_that_comes_back_brings_what_it_needs_and_no_more(seed: int, k: in
     asked = [AtLeastK(k)]
     rows = NumberedRows.of(columns, asked)
     guide = np.rint(rng.normal(size=(rows.weights.size, 1)) * 100)
-    growth = Growth(rows.columns, rows.whole, guide, rows.requirements, ladders)
+    growth = BoxGrowth(rows.columns, rows.whole, guide, rows.requirements, ladders)
     growth.grow()
     splits = growth.splits
     stays = np.zeros(splits.column.size, dtype=bool)
@@ -126,9 +126,9 @@ def test_a_cut_that_comes_back_brings_what_it_needs_and_no_more(seed: int, k: in
         stays = back
 
 
-def _random_splits(seed: int) -> Splits:
+def _random_splits(seed: int) -> BoxNodes:
     """Grow a small tree of any shape."""
-    rng, splits = np.random.default_rng(seed), Splits()
+    rng, splits = np.random.default_rng(seed), BoxNodes()
     for _ in range(4):
         leaves = np.flatnonzero(splits.column < 0)
         chosen = rng.choice(leaves, size=min(leaves.size, 2), replace=False)
@@ -157,7 +157,7 @@ def test_the_cheapest_division_is_the_best_of_all(seed: int, cost: float) -> Non
 
 def test_what_a_cut_adds_is_what_its_sides_have_more_than_the_whole() -> None:
     """Squares of sums by rows, over the two sides and the whole."""
-    splits = Splits()
+    splits = BoxNodes()
     splits.add(np.zeros(1, dtype=int), np.zeros(1, dtype=int))
     assert _between(splits, np.array([5.0, 4.0, 3.0])).tolist() == [2.0, 0.0, 0.0]
 
@@ -183,6 +183,6 @@ def test_rows_of_a_pruned_tree_are_where_those_of_the_whole_tree_were(seed: int)
 
 def test_nothing_told_keeps_every_cut() -> None:
     """Without a guide there is nothing to judge by."""
-    splits = Splits()
+    splits = BoxNodes()
     splits.add(np.zeros(1, dtype=int), np.zeros(1, dtype=int))
     assert telling_cuts(splits, np.array([1, 2]), np.ones(2), Predicted.nothing(2)).tolist() == [True, False, False]

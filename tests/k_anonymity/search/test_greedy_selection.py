@@ -12,7 +12,7 @@ from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.distinct_rows import DistinctRows, NumberedRows, released_partition
 from anonkit.k_anonymity.search.equivalence import AtLeastK, DistinctL, HistogramRequirement, Requirement, TCloseness
 from anonkit.k_anonymity.search.features import Feature, column_features, one_hot_features
-from anonkit.k_anonymity.search.greedy_selection import Selection, select_features
+from anonkit.k_anonymity.search.greedy_selection import FeatureSelection, select_features
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, automatic_ladder
 from anonkit.k_anonymity.search.suppression import n_suppressed, rows_violating, suppressed_rows
 from tests.k_anonymity.search.coded_tables import classes_of, coded, holds, of_people, requirements, tables
@@ -34,7 +34,7 @@ def _problems(draw: st.DrawFn) -> tuple[list[CodedColumn], list[Feature], list[R
     )
 
 
-def _released(table: list[CodedColumn], selection: Selection) -> list[np.ndarray]:
+def _released(table: list[CodedColumn], selection: FeatureSelection) -> list[np.ndarray]:
     groups = ((column, selection.groups[column.name]) for column in table)
     return [of_code[column.codes] for column, of_code in groups if of_code is not None]
 

@@ -14,8 +14,8 @@ from anonkit.domains.coded_columns import UNLABELLED, CodedColumn
 from anonkit.k_anonymity.search.features import Feature, column_features, one_hot_features
 from anonkit.k_anonymity.search.importance import (
     IMPORTANCE_STRATEGIES,
-    Evidence,
     HammingDistance,
+    LabelledRows,
     MutualInformation,
     PermutationImportance,
 )
@@ -53,9 +53,9 @@ def test_no_result_depends_on_the_order_of_rows_and_columns(name: str, features:
     columns, labels = _planted()
     random = np.random.default_rng(1)
     rows, order = random.permutation(labels.size), random.permutation(3).tolist()
-    straight = Evidence(columns, labels, features(columns), size=SMALL)
+    straight = LabelledRows(columns, labels, features(columns), size=SMALL)
     mixed_columns = _shuffled(columns, rows, order)
-    mixed = Evidence(mixed_columns, labels[rows], features(mixed_columns), size=SMALL)
+    mixed = LabelledRows(mixed_columns, labels[rows], features(mixed_columns), size=SMALL)
     strategy = IMPORTANCE_STRATEGIES[name]
     assert strategy.score(straight).features == strategy.score(mixed).features
     assert strategy.score(straight).values.tolist() == strategy.score(mixed).values.tolist()
@@ -78,7 +78,7 @@ def test_a_planted_feature_comes_first(name: str) -> None:
     `hamdist` counts pairs that differ, and prefers many values.
     """
     columns, labels = _planted()
-    ranking = IMPORTANCE_STRATEGIES[name].score(Evidence(columns, labels, size=ForestSize(trees=50))).ranking
+    ranking = IMPORTANCE_STRATEGIES[name].score(LabelledRows(columns, labels, size=ForestSize(trees=50))).ranking
     assert [feature.column for feature in ranking] == ["b", "c", "a"]
 
 
@@ -88,8 +88,8 @@ def test_unlabelled_rows_guide_nothing(name: str) -> None:
     columns, labels = _planted()
     masked = np.where(np.arange(labels.size) % 3 == 0, UNLABELLED, labels)
     kept = np.flatnonzero(masked != UNLABELLED)
-    all_rows = Evidence(columns, masked, size=SMALL)
-    labelled = Evidence(_shuffled(columns, kept, [0, 1, 2]), labels[kept], size=SMALL)
+    all_rows = LabelledRows(columns, masked, size=SMALL)
+    labelled = LabelledRows(_shuffled(columns, kept, [0, 1, 2]), labels[kept], size=SMALL)
     strategy = IMPORTANCE_STRATEGIES[name]
     assert strategy.score(all_rows).values.tolist() == strategy.score(labelled).values.tolist()
     probabilities = all_rows.class_probabilities()
@@ -101,7 +101,7 @@ def test_unlabelled_rows_guide_nothing(name: str) -> None:
 @pytest.mark.parametrize("name", IMPORTANCE_STRATEGIES)
 def test_without_two_classes_there_is_nothing_to_judge(name: str, labels: np.ndarray) -> None:
     """One class, no label, no row: all importances are 0 and there are no probabilities."""
-    evidence = Evidence([coded("a", [0, 1, 2, 3][: labels.size], size=4)], labels)
+    evidence = LabelledRows([coded("a", [0, 1, 2, 3][: labels.size], size=4)], labels)
     assert IMPORTANCE_STRATEGIES[name].score(evidence).values.tolist() == [0.0]
     assert evidence.class_probabilities().shape == (labels.size, 0)
 
@@ -113,7 +113,7 @@ LABELLED = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), min_size=2,
 def test_hamming_distance_counts_pairs(rows: list[tuple[int, int]]) -> None:
     """The share of pairs of different classes that differ, less that of pairs of one class on request."""
     labels, codes = np.array([label for label, _ in rows]), [code for _, code in rows]
-    evidence = Evidence([coded("a", codes, size=4)], labels)
+    evidence = LabelledRows([coded("a", codes, size=4)], labels)
     if not evidence.is_informative:
         return
     apart = [a[1] != b[1] for a, b in combinations(rows, 2) if a[0] != b[0]]
@@ -127,7 +127,7 @@ def test_hamming_distance_counts_pairs(rows: list[tuple[int, int]]) -> None:
 def test_mutual_information_is_the_textbook_sum_less_its_bias(rows: list[tuple[int, int]]) -> None:
     """Sum over pairs of p log(p / (p p)), less (values - 1)(classes - 1) / 2n."""
     labels, codes = np.array([label for label, _ in rows]), np.array([code for _, code in rows])
-    evidence = Evidence([coded("a", codes, size=4)], labels)
+    evidence = LabelledRows([coded("a", codes, size=4)], labels)
     if not evidence.is_informative:
         return
     total = 0.0
@@ -141,8 +141,8 @@ def test_mutual_information_is_the_textbook_sum_less_its_bias(rows: list[tuple[i
 def test_one_bit_is_permuted_alone_and_a_column_with_all_its_bits() -> None:
     """One-hot features are 0/1 columns of the forest; columns are one feature each, whatever their values."""
     columns, labels = _planted()
-    by_column = Evidence(columns, labels, size=SMALL)
-    by_bit = Evidence(columns, labels, one_hot_features(columns), size=SMALL)
+    by_column = LabelledRows(columns, labels, size=SMALL)
+    by_bit = LabelledRows(columns, labels, one_hot_features(columns), size=SMALL)
     assert by_column.matrix.shape == (300, 3)
     assert by_bit.matrix.shape == (300, 5 + 4 + 2)
     assert set(np.unique(by_bit.matrix).tolist()) == {0.0, 1.0}
@@ -155,7 +155,7 @@ def test_one_bit_is_permuted_alone_and_a_column_with_all_its_bits() -> None:
 def test_a_column_is_as_important_as_its_best_bit() -> None:
     """The importance of a column is the largest of its one-hot importances."""
     columns, labels = _planted()
-    importance = PermutationImportance().score(Evidence(columns, labels, one_hot_features(columns), size=SMALL))
+    importance = PermutationImportance().score(LabelledRows(columns, labels, one_hot_features(columns), size=SMALL))
     for column in columns:
         bits = [v for f, v in zip(importance.features, importance.values, strict=True) if f.column == column.name]
         assert importance.by_column[column.name] == max(bits)
@@ -164,7 +164,7 @@ def test_a_column_is_as_important_as_its_best_bit() -> None:
 def test_equals_are_ranked_by_name_and_code() -> None:
     """Ties do not depend on the order of the columns."""
     columns = [coded("b", [0, 0], size=1), coded("a", [0, 0], size=1)]
-    importance = PermutationImportance().score(Evidence(columns, np.array([0, 1]), size=SMALL))
+    importance = PermutationImportance().score(LabelledRows(columns, np.array([0, 1]), size=SMALL))
     assert importance.ranking == (Feature(column="a"), Feature(column="b"))
 
 
@@ -173,7 +173,7 @@ def test_equals_are_ranked_by_name_and_code() -> None:
 def test_a_sample_of_rows_is_spread_over_the_sorted_table(table: list[CodedColumn], limit: int) -> None:
     """At most `rows` labelled rows are used, in canonical order, none twice."""
     n_rows = table[0].codes.size
-    evidence = Evidence(table, np.zeros(n_rows, np.int64), size=ForestSize(rows=limit))
+    evidence = LabelledRows(table, np.zeros(n_rows, np.int64), size=ForestSize(rows=limit))
     assert evidence.rows.size == min(limit, n_rows)
     assert len(set(evidence.rows.tolist())) == evidence.rows.size
     keys = [tuple(int(column.codes[row]) for column in evidence.columns) for row in evidence.rows.tolist()]
@@ -184,5 +184,5 @@ def test_very_many_features_are_judged_by_fewer_rows(monkeypatch: pytest.MonkeyP
     """The matrix of the forest is bounded, unless all rows are requested."""
     monkeypatch.setattr("anonkit.k_anonymity.search.importance._CELLS", 30)
     columns, labels = _planted()
-    assert Evidence(columns, labels).rows.size == 10
-    assert Evidence(columns, labels, size=ForestSize(rows=None)).rows.size == 300
+    assert LabelledRows(columns, labels).rows.size == 10
+    assert LabelledRows(columns, labels, size=ForestSize(rows=None)).rows.size == 300

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anonkit.k_anonymity.search import out_of_bag
 from anonkit.k_anonymity.search.out_of_bag import ForestSize
-from anonkit.k_anonymity.search.random_forest import Forest
+from anonkit.k_anonymity.search.random_forest import ClassifyingForest
 from anonkit.k_anonymity.search.regression_forest import RegressionForest
 
 
@@ -28,7 +28,11 @@ def test_rows_whose_route_does_not_ask_are_not_predicted_anew(seed: int, of_numb
     rows, labels = _table(seed, 120)
     size = ForestSize(trees=3, oob_rows=oob_rows)
     numbers = labels + rows[:, 2] / 10.0
-    forest = RegressionForest.grow(rows, numbers, size, seed) if of_number else Forest.grow(rows, labels, size, seed)
+    forest = (
+        RegressionForest.grow(rows, numbers, size, seed)
+        if of_number
+        else ClassifyingForest.grow(rows, labels, size, seed)
+    )
     for number, tree in enumerate(forest.model.estimators_):
         oob = np.flatnonzero(forest.out_of_bag()[number])
         draw = np.random.default_rng((seed, number))
@@ -55,7 +59,7 @@ def test_a_forest_stops_when_it_is_settled_and_is_the_beginning_of_the_whole_one
     """Fewer trees than allowed, an integral number of batches, each of them as it is in the forest that goes on."""
     rows, labels = _table(1)
     target = labels.astype(np.float64) if of_number else labels
-    grow = RegressionForest.grow if of_number else Forest.grow
+    grow = RegressionForest.grow if of_number else ClassifyingForest.grow
     size = ForestSize(trees=600)
     stopped, whole = grow(rows, target, size, 5), grow(rows, target, replace(size, until_settled=False), 5)  # type: ignore[operator]
     assert 100 <= stopped.n_trees < 600
@@ -69,8 +73,8 @@ def test_what_a_settled_forest_tells_is_what_all_trees_tell() -> None:
     rows, labels = _table(2)
     size = ForestSize(trees=1000)
     stopped, whole = (
-        Forest.grow(rows, labels, size, 0),
-        Forest.grow(rows, labels, replace(size, until_settled=False), 0),
+        ClassifyingForest.grow(rows, labels, size, 0),
+        ClassifyingForest.grow(rows, labels, replace(size, until_settled=False), 0),
     )
     change = stopped.class_probabilities() - whole.class_probabilities()
     assert (change**2).sum(axis=1).mean() < 0.01 * 0.5  # of the variance of two even classes
@@ -82,18 +86,18 @@ def test_a_forest_on_noise_settles_too() -> None:
     """The bound is a share of the variance of the target, not of its explained part."""
     random = np.random.default_rng(3)
     rows, labels = random.integers(0, 6, (400, 4)).astype(np.float32), random.integers(0, 2, 400)
-    assert Forest.grow(rows, labels, replace(ForestSize(), trees=1000), 0).n_trees < 1000
+    assert ClassifyingForest.grow(rows, labels, replace(ForestSize(), trees=1000), 0).n_trees < 1000
 
 
 def test_a_rule_that_is_never_met_grows_all_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit holds, the last batch being smaller where it has to be."""
     monkeypatch.setattr(out_of_bag, "_MOVED", 0.0)
     rows, labels = _table(4, 100)
-    assert Forest.grow(rows, labels, ForestSize(trees=120), 0).n_trees == 120
+    assert ClassifyingForest.grow(rows, labels, ForestSize(trees=120), 0).n_trees == 120
 
 
 def test_half_of_a_small_table_is_drawn() -> None:
     """So that a row of it is out of bag for more than half of the trees."""
     rows, labels = _table(5, 100)
-    forest = Forest.grow(rows, labels, ForestSize(trees=2), 0)
+    forest = ClassifyingForest.grow(rows, labels, ForestSize(trees=2), 0)
     assert {drawn.size for drawn in forest.model.estimators_samples_} == {50}

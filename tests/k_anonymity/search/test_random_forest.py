@@ -9,7 +9,7 @@ import pytest
 
 from anonkit.errors import ParameterError
 from anonkit.k_anonymity.search.out_of_bag import PUBLISHED, ForestSize
-from anonkit.k_anonymity.search.random_forest import Forest
+from anonkit.k_anonymity.search.random_forest import ClassifyingForest
 
 N_ROWS = 60
 
@@ -20,8 +20,8 @@ def _table(seed: int = 0, n_rows: int = N_ROWS) -> tuple[np.ndarray, np.ndarray]
     return rows, ((rows[:, 0] + (random.random(n_rows) < 0.2) * 2) % 4 >= 2).astype(np.int64)
 
 
-def _grown(size: ForestSize, seed: int = 0) -> Forest:
-    return Forest.grow(*_table(), size, seed)
+def _grown(size: ForestSize, seed: int = 0) -> ClassifyingForest:
+    return ClassifyingForest.grow(*_table(), size, seed)
 
 
 def test_votes_come_only_from_trees_that_did_not_see_the_row() -> None:
@@ -42,7 +42,7 @@ def test_a_row_in_every_bag_gets_the_share_of_the_classes() -> None:
     assert forest.class_probabilities()[drawn] == pytest.approx(np.tile(shares, (drawn.sum(), 1)))
 
 
-def _expected_importance(forest: Forest) -> np.ndarray:
+def _expected_importance(forest: ClassifyingForest) -> np.ndarray:
     """Return the mean over trees of R_t - E[R_t^a]: a permuted value is any OOB row's, each as likely."""
     losses = []
     for tree, oob in zip(forest.model.estimators_, forest.out_of_bag(), strict=True):
@@ -70,7 +70,7 @@ def test_importance_counts_the_rows_lost_by_one_permutation() -> None:
     """With one tree the value is an integral number of rows, and 0 for a feature it does not use."""
     rows, labels = _table()
     rows[:, 2] = 0
-    forest = Forest.grow(rows, labels, ForestSize(trees=1, bootstrap_rows=None, oob_rows=None), 0)
+    forest = ClassifyingForest.grow(rows, labels, ForestSize(trees=1, bootstrap_rows=None, oob_rows=None), 0)
     values, errors = forest.permutation_importance()
     assert values.tolist() == np.rint(values).tolist()
     assert values[2] == 0

@@ -21,7 +21,7 @@ from anonkit.k_anonymity.search.equivalence import (
     TCloseness,
 )
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, automatic_ladder, full_detail, tree_ladder, width_ladder
-from anonkit.k_anonymity.search.importance import Evidence, PermutationImportance
+from anonkit.k_anonymity.search.importance import LabelledRows, PermutationImportance
 from anonkit.k_anonymity.search.out_of_bag import ForestSize
 from anonkit.k_anonymity.search.suppression import suppressed_rows
 from anonkit.k_anonymity.search.top_down_specialization import DropReason, Specialization, specialize
@@ -120,7 +120,7 @@ def test_groups_are_numbered_intervals_or_nodes(problem: Any) -> None:
 
 
 def _guided(columns: list[CodedColumn], labels: np.ndarray) -> tuple[np.ndarray, dict[str, float]]:
-    evidence = Evidence(columns, labels, size=ForestSize(trees=40))
+    evidence = LabelledRows(columns, labels, size=ForestSize(trees=40))
     return evidence.class_probabilities(), dict(PermutationImportance().score(evidence).by_column)
 
 
@@ -303,7 +303,7 @@ def test_utility_on_adult_under_the_held_out_protocol(adult: Any, names: Any, fl
     table = [pool_rare(column, 10) for column in engine.encode(engine.scan(adult, Policy()), names)]
     labels = np.array(adult.column("income").to_pylist()) == ">50K"
     half = np.random.default_rng(11).permutation(labels.size) < labels.size // 2
-    evidence = Evidence(table, np.where(half, labels, UNLABELLED))
+    evidence = LabelledRows(table, np.where(half, labels, UNLABELLED))
     guide = evidence.class_probabilities(), PermutationImportance().score(evidence).by_column
     for share, floor in zip((0.0, 0.01), floors, strict=True):
         result = specialize(table, *guide, [AtLeastK(10)], int(share * labels.size))

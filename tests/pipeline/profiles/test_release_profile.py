@@ -12,7 +12,7 @@ import pytest
 
 import anonkit
 from anonkit.errors import ParameterError
-from anonkit.pipeline.profiles.profile import Profile, State
+from anonkit.pipeline.profiles.profile import EvidenceState, Profile
 from anonkit.pipeline.profiles.release_profile import PROFILES, release_profile
 
 ROWS = 240
@@ -27,7 +27,7 @@ def _released(cells: Sequence[Any], name: str = "told", **more: Any) -> anonkit.
     return anonkit.release(table, method="mondrian", k=5, policy=policy, no_target=True, utility=False, **more)
 
 
-def _state(profile: Profile, letter: str) -> State:
+def _state(profile: Profile, letter: str) -> EvidenceState:
     (item,) = [item for item in profile.items if item.requirement.startswith(f"{letter}. ")]
     return item.state
 
@@ -51,8 +51,10 @@ def _state(profile: Profile, letter: str) -> State:
 def test_a_column_that_looks_like_an_identifier_speaks_against_its_kind(letters: str, cells: Sequence[str]) -> None:
     """Against its own kind of Safe Harbor, and not against the other kinds of forms."""
     profile = release_profile(_released(cells), HARBOR)
-    assert {letter for letter in "ABDEFG" if _state(profile, letter) is State.AGAINST} == set(letters) & set("ABDEFG")
-    assert all(_state(profile, letter) is State.AGAINST for letter in letters)
+    assert {letter for letter in "ABDEFG" if _state(profile, letter) is EvidenceState.AGAINST} == set(letters) & set(
+        "ABDEFG"
+    )
+    assert all(_state(profile, letter) is EvidenceState.AGAINST for letter in letters)
     assert not any(cell in json.dumps(profile.to_dict()) for cell in cells)
 
 
@@ -65,21 +67,21 @@ def test_days_and_months_speak_against_item_c_in_every_spelling(form: str) -> No
 
     days = [date(2019, 1, 9) + timedelta(days=3 * at) for at in range(ROWS)]
     cells = days if form == "date" else [day.strftime(form) for day in days]
-    assert _state(release_profile(_released(cells), HARBOR), "C") is State.AGAINST
+    assert _state(release_profile(_released(cells), HARBOR), "C") is EvidenceState.AGAINST
 
 
 @pytest.mark.parametrize(
     ("name", "cells", "state"),
     [
-        ("year", [1950 + at % 40 for at in range(ROWS)], State.EVIDENCE),
-        ("date_of_birth", [f"spring of {1950 + at % 4}" for at in range(ROWS)], State.OPEN),
-        ("sector", [f"sector {at % 12}" for at in range(ROWS)], State.EVIDENCE),
-        ("age", [18 + at % 70 for at in range(ROWS)], State.EVIDENCE),
-        ("age", [18 + at % 80 for at in range(ROWS)], State.AGAINST),
-        ("amount", [18 + at % 80 for at in range(ROWS)], State.EVIDENCE),
+        ("year", [1950 + at % 40 for at in range(ROWS)], EvidenceState.EVIDENCE),
+        ("date_of_birth", [f"spring of {1950 + at % 4}" for at in range(ROWS)], EvidenceState.OPEN),
+        ("sector", [f"sector {at % 12}" for at in range(ROWS)], EvidenceState.EVIDENCE),
+        ("age", [18 + at % 70 for at in range(ROWS)], EvidenceState.EVIDENCE),
+        ("age", [18 + at % 80 for at in range(ROWS)], EvidenceState.AGAINST),
+        ("amount", [18 + at % 80 for at in range(ROWS)], EvidenceState.EVIDENCE),
     ],
 )
-def test_years_and_ages_up_to_ninety_may_stay(name: str, cells: Sequence[Any], state: State) -> None:
+def test_years_and_ages_up_to_ninety_may_stay(name: str, cells: Sequence[Any], state: EvidenceState) -> None:
     """A column that has the name of a time, and cells of no known form, is for a person to look at."""
     assert _state(release_profile(_released(cells, name), HARBOR), "C") is state
 
@@ -87,13 +89,13 @@ def test_years_and_ages_up_to_ninety_may_stay(name: str, cells: Sequence[Any], s
 @pytest.mark.parametrize(
     ("name", "cells", "state"),
     [
-        ("zip", [f"{10000 + at % 9}" for at in range(ROWS)], State.AGAINST),
-        ("zip", [f"{100 + at % 9}" for at in range(ROWS)], State.OPEN),
-        ("city", ["Paris", "London", "Berlin", "Madrid"] * (ROWS // 4), State.OPEN),
-        ("colour", ["red", "blue", "green", "black"] * (ROWS // 4), State.EVIDENCE),
+        ("zip", [f"{10000 + at % 9}" for at in range(ROWS)], EvidenceState.AGAINST),
+        ("zip", [f"{100 + at % 9}" for at in range(ROWS)], EvidenceState.OPEN),
+        ("city", ["Paris", "London", "Berlin", "Madrid"] * (ROWS // 4), EvidenceState.OPEN),
+        ("colour", ["red", "blue", "green", "black"] * (ROWS // 4), EvidenceState.EVIDENCE),
     ],
 )
-def test_places_are_open_and_long_codes_are_against(name: str, cells: Sequence[str], state: State) -> None:
+def test_places_are_open_and_long_codes_are_against(name: str, cells: Sequence[str], state: EvidenceState) -> None:
     """Three digits of a postal code may stay where enough people live, which the files cannot show."""
     assert _state(release_profile(_released(cells, name), HARBOR), "B") is state
 
@@ -113,7 +115,7 @@ def test_labels_are_read_by_their_bounds(tmp_path: Path) -> None:
         output=tmp_path / "a.parquet",
         ledger=None,
     )
-    assert _state(release_profile(tmp_path / "a.parquet", HARBOR), "C") is State.EVIDENCE
+    assert _state(release_profile(tmp_path / "a.parquet", HARBOR), "C") is EvidenceState.EVIDENCE
     fine = anonkit.release(
         table,
         method="mondrian",
@@ -124,7 +126,7 @@ def test_labels_are_read_by_their_bounds(tmp_path: Path) -> None:
         output=tmp_path / "b.parquet",
         ledger=None,
     )
-    assert _state(release_profile(fine, HARBOR), "C") is State.AGAINST
+    assert _state(release_profile(fine, HARBOR), "C") is EvidenceState.AGAINST
     assert whole.report["method"] == {**fine.report["method"], "parameters": whole.report["method"]["parameters"]}
 
 
@@ -155,8 +157,8 @@ def test_every_profile_reads_every_kind_of_release(method: str, parameters: dict
         assert all(item["evidence"].endswith(".") and item["requirement"] for item in found["items"])
         assert "no verdict of law" in found["note"]
     pyramid = {item.requirement: item.state for item in release_profile(place, "nist-800-226").items}
-    assert pyramid["Epsilon"] is (State.AGAINST if method == "rfka" else State.EVIDENCE)
-    assert pyramid.get("Secure randomness") is (None if method == "rfka" else State.AGAINST)
+    assert pyramid["Epsilon"] is (EvidenceState.AGAINST if method == "rfka" else EvidenceState.EVIDENCE)
+    assert pyramid.get("Secure randomness") is (None if method == "rfka" else EvidenceState.AGAINST)
 
 
 def test_an_unknown_profile_is_refused_with_the_nearest() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from anonkit.errors import ParameterError, ReleaseFormatError
 from anonkit.published.channels.kary_response import RandomizedResponse
-from anonkit.published.channels.transformed_response import PUBLISHED, Draw, TransformedResponse, breach_width
+from anonkit.published.channels.transformed_response import PUBLISHED, ContinuousDraw, TransformedResponse, breach_width
 
 KEY = bytes(range(32))
 SETTINGS = st.sampled_from(sorted(PUBLISHED))
@@ -45,12 +45,12 @@ def test_breach_widths_are_those_of_the_table() -> None:
 def test_a_mean_of_zero_is_refused() -> None:
     """E[y] = E[b] whatever x: the mean cannot be identified."""
     with pytest.raises(ParameterError, match="mean of a"):
-        TransformedResponse(multiplier=Draw(mean=0, variance=1), offset=Draw(mean=0, variance=1))
+        TransformedResponse(multiplier=ContinuousDraw(mean=0, variance=1), offset=ContinuousDraw(mean=0, variance=1))
 
 
 @pytest.mark.parametrize(
     "change",
-    [{"offset": Draw(mean=1, variance=1)}, {"scale": 0.0}, {"step": -1.0}, {"bounds": (1.0, 1.0)}],
+    [{"offset": ContinuousDraw(mean=1, variance=1)}, {"scale": 0.0}, {"step": -1.0}, {"bounds": (1.0, 1.0)}],
 )
 def test_impossible_parameters_are_refused(change: dict[str, object]) -> None:
     """An offset with a mean, no scale, no step, bounds in the wrong order."""
@@ -58,9 +58,9 @@ def test_impossible_parameters_are_refused(change: dict[str, object]) -> None:
     with pytest.raises(ParameterError):
         TransformedResponse(**{"multiplier": multiplier, "offset": offset, **change})  # type: ignore[arg-type]
     with pytest.raises(ParameterError):
-        Draw(mean=math.nan, variance=1)
+        ContinuousDraw(mean=math.nan, variance=1)
     with pytest.raises(ParameterError, match="shape"):
-        Draw(mean=0, variance=1, shape="cauchy")  # type: ignore[arg-type]
+        ContinuousDraw(mean=0, variance=1, shape="cauchy")  # type: ignore[arg-type]
 
 
 def test_params_bring_the_mechanism_back() -> None:
