@@ -63,7 +63,8 @@ def test_nobody_is_in_both_halves_of_a_comparison(monkeypatch: pytest.MonkeyPatc
     """People are divided, not rows; the person's number is no feature of the models on the raw table."""
     seen: list[pa.Table] = []
 
-    def models(train: pa.Table, test: pa.Table, target: str, task: Task) -> dict[str, Any]:
+    def models(train: pa.Table, test: pa.Table, target: str, task: Task, weight: str | None) -> dict[str, Any]:
+        assert weight is None
         seen.extend([train, test])
         return {}
 

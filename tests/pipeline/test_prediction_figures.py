@@ -6,7 +6,7 @@ import jsonschema
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import anonkit
@@ -37,6 +37,7 @@ def _released(table: pa.Table, method: str, sensitive: tuple[str, ...] = ()) -> 
         ledger=None,
         seed=1,
         **settings_of,
+        **({"alpha": 1.0} if sensitive else {}),  # without its cap on confidence: that may take a coarser recoding
     )
 
 
@@ -46,6 +47,7 @@ def _released(table: pa.Table, method: str, sensitive: tuple[str, ...] = ()) -> 
     kind=st.sampled_from(["row number in order of the target", "copy of the target", "noise"]),
     is_sensitive=st.booleans(),
 )
+@example(seed=0, kind="row number in order of the target", is_sensitive=True)
 @settings(max_examples=2)
 def test_a_column_that_is_no_quasi_identifier_never_moves_a_figure(
     method: str, seed: int, kind: str, is_sensitive: bool
