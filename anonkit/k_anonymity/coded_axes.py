@@ -15,7 +15,7 @@ from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.interval_ends import Point, roundest_between
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping, declared_sides
 from anonkit.k_anonymity.found_detail import Pooled, Stretch, held_by
-from anonkit.k_anonymity.preparing import SearchInput
+from anonkit.k_anonymity.preparing import Prepared
 from anonkit.k_anonymity.search.box_tree import BoxTree
 from anonkit.published.recoding import (
     MASK,
@@ -92,7 +92,7 @@ def grouping_of(column: CodedColumn, groups: NDArray[np.integer[Any]], *, masked
     return Grouping(axis=coded.axis, labels=unique_labels(labels, group_of.tolist()))
 
 
-def global_recoding(prepared: SearchInput, groups: Mapping[str, NDArray[np.integer[Any]] | None]) -> GlobalRecoding:
+def global_recoding(prepared: Prepared, groups: Mapping[str, NDArray[np.integer[Any]] | None]) -> GlobalRecoding:
     """Return the recoding of a table from the groups of the codes of each column.
 
     Parameters

@@ -65,7 +65,7 @@ class Preparation:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SearchInput:
+class Prepared:
     """The input of a search: quasi-identifiers of the releasable rows as codes, and the conditions on classes.
 
     Columns, labels and units are aligned row by row. A search reads nothing else: it sees no cell values.
@@ -128,7 +128,7 @@ def prepare(
     preparation: Preparation,
     rules: Sequence[SensitiveRule],
     held_out: str | None = None,
-) -> SearchInput:
+) -> Prepared:
     """Code the quasi-identifiers of a table and turn the model into requirements.
 
     Parameters
@@ -179,7 +179,7 @@ def prepare(
         _free_codes(column, declaration, preparation, model.k, holders) if hierarchy is None else column
         for column, declaration, hierarchy in zip(coded, declared, levels, strict=True)
     ]
-    return SearchInput(
+    return Prepared(
         columns=columns,
         hierarchies={hierarchy.column.name: hierarchy for hierarchy in levels if hierarchy is not None},
         labels=guide.labels,

@@ -18,7 +18,7 @@ from typing import ClassVar
 from anonkit.errors import ChoiceError, GuaranteeError, PolicyError, option
 from anonkit.k_anonymity.contribution_bounds import bounded_contributions
 from anonkit.k_anonymity.held_out_labels import LEAST, held_out_labels, one_row_each
-from anonkit.k_anonymity.preparing import Preparation, SearchInput, prepare
+from anonkit.k_anonymity.preparing import Preparation, Prepared, prepare
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_draft import draft_recoded, unkept
 from anonkit.k_anonymity.recoded_rows import count_usable_rows
@@ -57,7 +57,7 @@ class RecodingMethod(AnonymityModel, ABC):
     -------
     k rows (people) share every released combination of quasi-identifiers, whatever the search returns: its recoding
     is applied to the table, and rows of smaller classes are left out, or the release is refused. What a recoding lists
-    and where it cuts is published, so a search must distinguish no more than `SearchInput` offers.
+    and where it cuts is published, so a search must distinguish no more than `Prepared` offers.
     """
 
     name: ClassVar[str]
@@ -94,7 +94,7 @@ class RecodingMethod(AnonymityModel, ABC):
         return Preparation()
 
     @abstractmethod
-    def find_recoding(self, prepared: SearchInput, *, rng: Randomness, progress: Progress) -> SearchResult:
+    def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
         """Find a recoding under which the classes of the prepared rows meet the requirements.
 
         Raises

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from anonkit.k_anonymity.coded_axes import global_recoding
-from anonkit.k_anonymity.preparing import Preparation, SearchInput
+from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult, refuse_too_many
 from anonkit.k_anonymity.search.full_domain import Lattice, datafly
 from anonkit.parameters import parameter
@@ -48,7 +48,7 @@ class Datafly(RecodingMethod):
         """Categories without a hierarchy are kept or dropped, not pooled."""
         return Preparation(pool=False, guided=False)
 
-    def find_recoding(self, prepared: SearchInput, *, rng: Randomness, progress: Progress) -> SearchResult:
+    def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
         """Climb the levels."""
         progress("generalizing", 0.0)
         limit = int(self.max_suppression * prepared.n_rows)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from anonkit.k_anonymity.held_out_labels import all_labels_parameter
-from anonkit.k_anonymity.preparing import Preparation, SearchInput
+from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult
 from anonkit.methods.rfka import RFKA
 from anonkit.parameters import parameter
@@ -56,6 +56,6 @@ class GreedyHamdist(RecodingMethod):
         """Numbers are cut into bins of about equal width."""
         return self._as_rfka().preparation
 
-    def find_recoding(self, prepared: SearchInput, *, rng: Randomness, progress: Progress) -> SearchResult:
+    def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
         """Select values by Hamming distance."""
         return self._as_rfka().find_recoding(prepared, rng=rng, progress=progress)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from anonkit.errors import ChoiceError, option
 from anonkit.k_anonymity.coded_axes import global_recoding
-from anonkit.k_anonymity.preparing import Preparation, SearchInput
+from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult, unreachable
 from anonkit.k_anonymity.search.full_domain import LOSSES, Lattice, incognito
 from anonkit.parameters import check_choice, parameter
@@ -59,7 +59,7 @@ class Incognito(RecodingMethod):
         """Categories without a hierarchy are kept or dropped, not pooled."""
         return Preparation(pool=False, guided=False)
 
-    def find_recoding(self, prepared: SearchInput, *, rng: Randomness, progress: Progress) -> SearchResult:
+    def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
         """Search the lattice of levels."""
         progress("searching the levels", 0.0)
         limit = int(self.max_suppression * prepared.n_rows)

@@ -11,7 +11,7 @@ import numpy as np
 
 from anonkit.k_anonymity.coded_axes import boxes_of
 from anonkit.k_anonymity.held_out_labels import all_labels_parameter
-from anonkit.k_anonymity.preparing import Preparation, SearchInput
+from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult
 from anonkit.k_anonymity.search.box_tree import grow_boxes
 from anonkit.policy.declaration import TargetUse
@@ -54,7 +54,7 @@ class Mondrian(RecodingMethod):
         """Dates are cut where a cut is worth most, at the roundest day there, unless their levels are declared."""
         return Preparation(calendar=False)
 
-    def find_recoding(self, prepared: SearchInput, *, rng: Randomness, progress: Progress) -> SearchResult:
+    def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
         """Cut the table into boxes."""
         progress("cutting boxes", 0.0)
         ladders = {name: hierarchy.ladder for name, hierarchy in prepared.hierarchies.items()}

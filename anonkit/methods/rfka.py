@@ -18,7 +18,7 @@ from anonkit.k_anonymity.coded_axes import global_recoding, grouping_of, one_hot
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping
 from anonkit.k_anonymity.found_detail import Pooled, Stretch, held_by
 from anonkit.k_anonymity.held_out_labels import all_labels_parameter
-from anonkit.k_anonymity.preparing import Preparation, SearchInput
+from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult, refuse_too_many
 from anonkit.k_anonymity.search.distinct_rows import released_partition
 from anonkit.k_anonymity.search.features import Feature, column_features, one_hot_features
@@ -178,7 +178,7 @@ class RFKA(RecodingMethod):
             bins=self.bins,
         )
 
-    def find_recoding(self, prepared: SearchInput, *, rng: Randomness, progress: Progress) -> SearchResult:
+    def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
         """Let a forest judge the columns, then choose the detail of each."""
         if prepared.jointly and (self.search != "specialization" or self.features != "columns"):
             raise ChoiceError(
@@ -212,7 +212,7 @@ class RFKA(RecodingMethod):
         columns: Sequence[CodedColumn],
         evidence: LabelledRows,
         importance: Importance,
-        prepared: SearchInput,
+        prepared: Prepared,
         limit: int,
     ) -> _Chosen:
         ladders = {column.name: levels for column in columns if (levels := self._levels(prepared, column)) is not None}
@@ -273,14 +273,14 @@ class RFKA(RecodingMethod):
         )
 
     def _publishable(
-        self, columns: Sequence[CodedColumn], ranking: Sequence[Feature], prepared: SearchInput
+        self, columns: Sequence[CodedColumn], ranking: Sequence[Feature], prepared: Prepared
     ) -> Sequence[Feature]:
         """Leave out the values that fewer than k rows (people) hold: a recoding that keeps one discloses them."""
         held = {column.name: held_by(column.codes, column.size, prepared.holders) for column in columns}
         return [feature for feature in ranking if feature.code is None or held[feature.column][feature.code] >= self.k]
 
     def _with_rest(
-        self, columns: Sequence[CodedColumn], selection: FeatureSelection, prepared: SearchInput
+        self, columns: Sequence[CodedColumn], selection: FeatureSelection, prepared: Prepared
     ) -> FeatureSelection:
         """Drop kept values of a column, the rarest first, until k rows hold the others, or none does."""
         groups, decisions = dict(selection.groups), list(selection.decisions)
@@ -302,7 +302,7 @@ class RFKA(RecodingMethod):
         suppressed = suppressed_rows(released_partition(columns, groups), prepared.requirements)
         return replace(selection, decisions=tuple(decisions), groups=groups, suppressed=suppressed)
 
-    def _levels(self, prepared: SearchInput, column: CodedColumn) -> Ladder | None:
+    def _levels(self, prepared: Prepared, column: CodedColumn) -> Ladder | None:
         """Return the levels of detail of a column, or None where the search is free to choose."""
         hierarchy = prepared.hierarchies.get(column.name)
         if self.ladder == "none" or (hierarchy is None and self.ladder == "declared"):
@@ -319,7 +319,7 @@ class RFKA(RecodingMethod):
             return "even split into two groups it would force out more rows than the limit still allows"
         return "what it tells about the target is not worth the rows it costs"
 
-    def _first_bins(self, prepared: SearchInput, column: CodedColumn) -> CodedColumn:
+    def _first_bins(self, prepared: Prepared, column: CodedColumn) -> CodedColumn:
         """Return what one-hot features are made of: of a column with a declared hierarchy, its first bins."""
         hierarchy = prepared.hierarchies.get(column.name)
         if self.features != "one-hot" or hierarchy is None or not hierarchy.widths:
@@ -329,7 +329,7 @@ class RFKA(RecodingMethod):
         values = [*range(n_bins - 1), None] if column.missing is not None else list(range(n_bins))
         return replace(column, codes=bins[column.codes], values=values)
 
-    def _recoding(self, prepared: SearchInput, chosen: _Chosen) -> GlobalRecoding:
+    def _recoding(self, prepared: Prepared, chosen: _Chosen) -> GlobalRecoding:
         """Return the recoding of the columns as they were before the first bins of a hierarchy."""
         if chosen.accepted is None:
             return global_recoding(prepared, chosen.groups)
@@ -352,7 +352,7 @@ def _weighted(importance: Importance, detail_weights: Mapping[str, float]) -> Im
     return replace(importance, values=np.where(values > 0, values * weights, values / weights))
 
 
-def _guide(columns: Sequence[CodedColumn], evidence: LabelledRows, prepared: SearchInput) -> FloatArray:
+def _guide(columns: Sequence[CodedColumn], evidence: LabelledRows, prepared: Prepared) -> FloatArray:
     """Return what guides the search: predictions of the target, or without one the columns themselves."""
     if not prepared.jointly:
         return evidence.class_probabilities()

@@ -18,7 +18,7 @@ UPDATE = "out of date: python tests/methods/test_pages.py"
 HEAD = """# Methods
 
 One page a method: its story, what it promises and what it does not, its parameters, when not to use it. Parameters and
-presets are also told by `anonkit methods NAME`. [`anonkit apply`](recoded.md) recodes the next batch of a table by a
+presets are also listed by `anonkit methods NAME`. [`anonkit apply`](recoded.md) recodes the next batch of a table by a
 k-anonymous release. This list is written by `python tests/methods/test_pages.py`.
 """
 

@@ -223,7 +223,7 @@ LOCAL: dict[str, Mutant] = {
         old="epsilon_ratio(check_epsilon(epsilon))", new="epsilon_ratio(2 * check_epsilon(epsilon))",
         refused_by="release", check="method_parameters", run="sets",
     ),
-    "twice the epsilon that is asked": Mutant(
+    "twice the requested epsilon": Mutant(
         where="published.channels.kary_response:RandomizedResponse.from_epsilon",
         old="epsilon_ratio(check_epsilon(epsilon))", new="epsilon_ratio(2 * check_epsilon(epsilon))",
         refused_by="release", check="method_parameters", run="split",
@@ -262,7 +262,7 @@ LOCAL: dict[str, Mutant] = {
         where="randomized_response.randomized_draft:local_promise", old="clear=tuple(clear)", new="clear=()",
         refused_by="release", check="answers_as_promised", run="ppnb",
     ),
-    "a wider domain told than was used": Mutant(
+    "a wider domain stated than was used": Mutant(
         where="domains.attribute_domains:Grid.to_params", old="self.upper]", new="self.upper + self.width]",
         refused_by="release", check="domain:", run="errph",
     ),
@@ -454,7 +454,7 @@ COUNTING: dict[str, Mutant] = {
         where="k_anonymity.sensitive_rules:_cap", old="count * _EXEMPT_OF[1] >", new="8 * count * _EXEMPT_OF[1] >",
         refused_by="validate", check="sensitive_values", run="cap",
     ),
-    "no cap where nothing is asked": Mutant(
+    "no cap without a requirement": Mutant(
         where="k_anonymity.privacy_model:AnonymityModel.guarantee", old="if not (whole_set or own.asked())",
         new="if not (True or own.asked())",
         refused_by="validate", check="sensitive_columns", run="cap",
@@ -558,7 +558,7 @@ def test_a_mutant_leaves_nothing_behind(tmp_path: Path) -> None:
     """A channel of twice the epsilon, remembered by its parameters, would be that of the sound package."""
     for folder in ("mutant", "sound"):
         (tmp_path / folder).mkdir()
-    assert refusal(MUTANTS["twice the epsilon that is asked"], RUNS, tmp_path / "mutant")
+    assert refusal(MUTANTS["twice the requested epsilon"], RUNS, tmp_path / "mutant")
     RUNS["split"](tmp_path / "sound" / "out.parquet")
 
 
