@@ -96,12 +96,12 @@ def test_classes_and_values_are_those_of_the_recount(unit: str | None, rows: pa.
     """Sizes of classes, l, entropy l and t as the independent recount has them, of rows and of people."""
     batch = InDuckDB(rows)
     own = measure(rows, COLUMNS, sensitive=["illness", "income"], missing_is_value=["income"], unit=unit)
-    assert counted("ClassSizes", batch, unit=unit) == list(own.sizes)
+    assert counted("BatchClassSizes", batch, unit=unit) == list(own.sizes)
     for name, is_value in (("illness", False), ("income", True)):
         found = counted("SensitivePairs", batch, sensitive=name, missing_is_value=is_value, unit=unit)
         told = own.sensitive[name]
         assert [found["l"], found["entropy_l"], found["t"]] == pytest.approx([told["l"], told["entropy_l"], told["t"]])
-    assert counted("Rows", batch) == 1000
+    assert counted("BatchRowCount", batch) == 1000
 
 
 @pytest.mark.parametrize(("missing_is_value", "different"), [(False, 2), (True, 3)])
@@ -141,8 +141,8 @@ def test_names_that_spark_takes_for_one_are_counted_each_by_itself() -> None:
     """Two values of `Age`, four of `age`; a person is an `AGE`."""
     cells = {"Age": [0, 1] * 4, "age": [0, 1, 2, 3] * 2, "AGE": list(range(8)), "{a`b}": [0] * 8}
     batch = InDuckDB(pa.table(cells))
-    assert counted("ClassSizes", batch, columns=["Age"]) == [(4, 2)]
-    assert counted("ClassSizes", batch, columns=["age", "{a`b}"], unit="AGE") == [(2, 4)]
+    assert counted("BatchClassSizes", batch, columns=["Age"]) == [(4, 2)]
+    assert counted("BatchClassSizes", batch, columns=["age", "{a`b}"], unit="AGE") == [(2, 4)]
     asked = {"columns": ["Age"], "sensitive": "age", "missing_is_value": False}
     assert counted("SensitivePairs", batch, **asked)["l"] == 2
     assert counted("SensitivePairs", batch, **asked, unit="AGE")["l"] == 2
@@ -150,7 +150,7 @@ def test_names_that_spark_takes_for_one_are_counted_each_by_itself() -> None:
 
 def test_a_column_that_is_not_there_is_counted_by_nothing(rows: pa.Table) -> None:
     """No size and no figure: the expectation says which column it is."""
-    assert counted("ClassSizes", InDuckDB(rows), columns=["nowhere"]) == []
+    assert counted("BatchClassSizes", InDuckDB(rows), columns=["nowhere"]) == []
     asked = {"sensitive": "nowhere", "missing_is_value": False}
     assert counted("SensitivePairs", InDuckDB(rows), **asked) == {}
 
@@ -160,4 +160,4 @@ def test_classes_are_told_apart_to_the_letter_whatever_the_collation() -> None:
     batch = InDuckDB(pa.table({"a town": ["Bern", "bern"]}), collated="a town")
     together = batch.sql('SELECT count(1) FROM {batch} GROUP BY "a town"', batch)
     assert together.collect() == [(2,)]
-    assert counted("ClassSizes", batch, columns=["a town"]) == [(1, 2)]
+    assert counted("BatchClassSizes", batch, columns=["a town"]) == [(1, 2)]
