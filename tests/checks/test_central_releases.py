@@ -89,7 +89,7 @@ def refused(name: str, seed: int, *, numbers: bool = False) -> list[str]:
         return [check.name for check in validate(output).checks if not check.passed]
 
 
-@pytest.mark.slow_cases("dp-marginals", "sulq-id3", "pinq-id3")
+@pytest.mark.slow_cases("sulq-id3", "pinq-id3")
 @pytest.mark.parametrize("name", METHODS)
 def test_a_true_release_is_not_refused(name: str) -> None:
     """By the release itself, or by validation, whatever the table, its domains and the parameters."""

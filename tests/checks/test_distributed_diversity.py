@@ -132,7 +132,7 @@ def test_the_figures_are_those_of_one_machine(seed: int, tmp_path: Path) -> None
     assert found == measure(drawn.table, drawn.names, recursive=(2, 3, 4), **drawn.asked)
 
 
-@pytest.mark.quick_cases("1", "2")
+@pytest.mark.quick_cases("1", "2", "5", "7")
 @pytest.mark.parametrize("seed", range(12))
 def test_people_are_those_of_one_machine(seed: int, tmp_path: Path) -> None:
     """By class and value, with rows of nobody too; the counts of people are compared with the same rows."""
@@ -240,7 +240,6 @@ class Answerless(Elsewhere):
         return [message for at, message in enumerate(made, first) if at != self.at]
 
 
-@pytest.mark.slow_cases("confidence", "people", "parts")
 @pytest.mark.parametrize("asked", ["values", "people", "sets", "confidence", "parts"])
 def test_whichever_answer_is_lost_is_noticed(asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of classes, of people, of values, of whole sets of rows: each in turn."""

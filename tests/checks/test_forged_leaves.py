@@ -80,7 +80,6 @@ def accepted(original: Files, document: str, path: Path_, value: Any) -> bool:
         return verdict(edit)[0] == 0
 
 
-@pytest.mark.slow_cases("rr", "dp-forest", "rfka")
 @pytest.mark.parametrize("method", SMALL)
 @settings(max_examples=12)
 @given(place=st.integers(0, 10**6), other=st.integers(0, 10**6))

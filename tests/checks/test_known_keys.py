@@ -12,6 +12,7 @@ from checks.forging import at
 
 from anonkit.checks.approximate_histogram import approximate_report_checks
 from anonkit.checks.central import central_report_checks
+from anonkit.checks.known_keys import key_checks
 from anonkit.checks.local_table import local_file_checks
 from anonkit.errors import ReleaseFormatError
 
@@ -48,3 +49,17 @@ def test_a_damaged_report_is_refused_as_such(small_releases: dict[str, Files]) -
             list(central_report_checks(params, report, is_promised=True))
     with pytest.raises(ReleaseFormatError):
         list(approximate_report_checks({}, {}))
+
+
+@pytest.mark.parametrize(("interval", "wrong"), [([0.4, 0.6], 0), ([0.6, 0.4], 1), ([0.4], 1), ("0.4 to 0.6", 1)])
+def test_an_interval_of_a_figure_is_two_numbers_in_order(
+    small_releases: dict[str, Files], interval: object, wrong: int
+) -> None:
+    """Anything else in its place is of another kind."""
+    true = small_releases["k-anonymous"]
+    report = deepcopy(true.report)
+    figure = {"model": "m", "protocol": "p", "auc": 0.5, "ci": {"auc": interval}}
+    report["utility"]["prediction_of_target"] = figure
+    (check,) = key_checks(true.params, report)
+
+    assert check.observed == wrong

@@ -29,7 +29,9 @@ def test_models_of_few_rows_work_in_one_thread(module: Any, monkeypatch: pytest.
     def noted() -> Any:
         model = make()
         fit = model.fit
-        monkeypatch.setattr(model, "fit", lambda *given: (seen.extend(threads()), fit(*given))[1], raising=False)
+        monkeypatch.setattr(
+            model, "fit", lambda *given, **weights: (seen.extend(threads()), fit(*given, **weights))[1], raising=False
+        )
         return model
 
     monkeypatch.setattr(module, "_boosted", noted)

@@ -12,6 +12,7 @@ import pytest
 import anonkit
 from anonkit.checks.recoded_labels import AxisParts, boxes_of, label_checks
 from anonkit.policy.declaration import Policy
+from anonkit.published.recoding import IntervalAxis, LocalRecoding
 
 CODES = ["01067", "01069", "10115", "10117"]
 TREE = [[code, f"{code[:3]}**", f"{code[:1]}****"] for code in CODES]
@@ -231,3 +232,13 @@ def test_a_recoding_of_another_kind_is_none(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": ["a"]}), tmp_path / "a.parquet")
     with pytest.raises(ValueError, match="no recoding"):
         list(label_checks(tmp_path / "a.parquet", ["x"], {"recoding": {"kind": "fuzzy"}}, {"columns": []}))
+
+
+def test_a_local_recoding_of_columns_that_are_not_there_has_no_boxes_to_compare(tmp_path: Path) -> None:
+    """Other checks state whether a column has to be released; of labels nothing is left to count."""
+    data = tmp_path / "out.parquet"
+    pq.write_table(pa.table({"other": [1, 2]}), data)
+    recoding = LocalRecoding(axes=(IntervalAxis(name="age", cuts=(30,), has_missing=False),), nodes=(None,)).to_dict()
+    found = list(label_checks(data, ["other"], {"recoding": recoding, "columns": []}, {"columns": []}))
+
+    assert [(check.name, check.passed) for check in found] == [("boxes", True)]

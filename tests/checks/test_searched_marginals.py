@@ -130,7 +130,6 @@ PURE_FORGERIES: dict[str, tuple[Edit, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.slow_cases("a search that was free")
 @pytest.mark.parametrize("forgery", PURE_FORGERIES)
 def test_a_forged_release_with_laplace_noise_is_refused(forgery: str, forms: dict[str, Files], tmp_path: Path) -> None:
     """Its tables are pure, and its search is not."""
@@ -159,7 +158,6 @@ MUTANTS = {
 }  # fmt: skip
 
 
-@pytest.mark.slow_cases("what was searched with is spent again", "delta is spent twice")
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_method_that_does_not_pay_for_its_search_releases_nothing(name: str, tmp_path: Path) -> None:
     """One line changed: the account that is added up again is not that of the promise, or not that of the rule."""

@@ -106,7 +106,6 @@ def test_rows_of_a_part_of_the_rows_or_of_one_cell_are_refused() -> None:
             read_statement(params)
 
 
-@pytest.mark.slow
 def test_more_cells_than_a_release_has_are_refused_before_they_are_read() -> None:
     """A forged size causes no allocation."""
     params = as_params(stating(drawing(Count(by=("age",))), drawing(Count(), name="rows")))
