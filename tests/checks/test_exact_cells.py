@@ -129,3 +129,10 @@ def test_a_release_counts_fine_sensitive_values(name: str, tmp_path: Path) -> No
     assert anonkit.validate(out).passed
     released = pq.read_table(out).column("s").cast(pa.string())
     assert set(released.to_pylist()) == set(table.column("s").cast(pa.string()).to_pylist())
+
+
+def test_many_digits_that_doubles_distinguish_are_counted_as_doubles(tmp_path: Path) -> None:
+    """Numbers of 18 digits that differ in the first are different values either way."""
+    path = tmp_path / "t.csv"
+    path.write_text("age,x\n" + "".join(f"{at // 10},0.{at % 5 + 1}23456789012345678\n" for at in range(ROWS)))
+    assert measure(path, ["age", "x"]).k == 2
