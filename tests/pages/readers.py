@@ -79,6 +79,8 @@ class Reader:
             "COLUMNS": "100",  # as pages show it, whatever the terminal of the tests, and of their workers, is
             "PYTHONPATH": str(REPOSITORY),
             "HOME": str(self._beside),
+            "XDG_CONFIG_HOME": str(self._beside / ".config"),
+            "XDG_DATA_HOME": str(self._beside / ".local" / "share"),
             "MPLBACKEND": "Agg",
             **environment,
         }
