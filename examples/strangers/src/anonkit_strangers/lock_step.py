@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from anonkit.k_anonymity.coded_axes import global_recoding
-from anonkit.k_anonymity.preparing import Preparation, SearchInput
+from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult, refuse_too_many
 from anonkit.k_anonymity.search.full_domain import Lattice
 from anonkit.parameters import parameter
@@ -30,7 +30,7 @@ class LockStep(RecodingMethod):
         """Categories without a hierarchy are kept or dropped; no forest is asked."""
         return Preparation(pool=False, guided=False)
 
-    def find_recoding(self, prepared: SearchInput, *, rng: Randomness, progress: Progress) -> SearchResult:
+    def find_recoding(self, prepared: Prepared, *, rng: Randomness, progress: Progress) -> SearchResult:
         """Climb until the rows of small classes are few enough."""
         limit = int(self.max_suppression * prepared.n_rows)
         lattice = Lattice(prepared.columns, prepared.full_domain_levels(), prepared.requirements, limit)
