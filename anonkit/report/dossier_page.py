@@ -43,6 +43,25 @@ _MOVED = 5
 _LEAST_MOVED = 0.0005
 """Share of the rows from which on a distribution has moved: less is 0.0 % in print."""
 _SIDES = ("from_source", "from_release")
+_TOPICS = {
+    "means": "Means of groups that are withheld, by column and rule",
+    "number_distances": "Distances of the shown numbers from those of the source",
+}
+_RULES = {
+    "classes": "Groups",
+    "few": "Fewer than k people have a number",
+    "p_percent": "The second largest could tell the largest within 10 % (p-% rule)",
+    "dominance": "One person makes up more than 80 % (dominance)",
+    "near_end": "All numbers would be known to lie at one end of the interval",
+}
+"""Figures of the owner on means, in words."""
+_DISTANCES = {
+    "columns": "Columns of numbers that are compared",
+    "il1s": "IL1s: sum of |x − x′| / (√2 s)",
+    "il1s_per_cell": "IL1s, mean of a cell",
+    "eigenvalues": "Eigenvalues of the correlations: sum of |λ − λ′| / λ",
+    "correlations": "Correlations: mean of |r − r′|",
+}
 _LOST = {"dropped": "Not released.", "randomized": "Released as random answers.", "synthesized": "Drawn from a model."}
 
 
@@ -129,7 +148,7 @@ def _view(
         "attacks": review.attack_rows(audit),
         "loss": review.loss_rows(audit),
         "publication": _publication(owner.get("publication") or {}),
-        "further": [(heading(key), _told(owner[key])) for key in owner if key not in told],
+        "further": [(_TOPICS.get(key) or heading(key), _further(key, owner[key])) for key in owner if key not in told and owner[key] != {}],
         "examples": None if examples is None else _examples(examples),
     }
 
@@ -401,6 +420,16 @@ def _share(value: float) -> str:
 
 
 # --- further figures -------------------------------------------------------------------------------------------------
+
+
+def _further(key: str, block: Any) -> dict[str, Any]:
+    """Return the figures of a block; those of means with their rules and measures in words."""
+    if key == "means":
+        rules = {words: {name: figures[rule] for name, figures in block.items()} for rule, words in _RULES.items()}
+        return {**_told(rules), "heads": [*rules]}
+    if key == "number_distances":
+        return _told({side: {_DISTANCES[name]: figure for name, figure in of.items()} for side, of in block.items()})
+    return _told(block)
 
 
 def _told(block: object) -> dict[str, Any]:

@@ -62,6 +62,19 @@ def _examples(text: str = "cell") -> dict[str, Any]:
     return {"corresponds": True, "before": [{"job": text, "age": None}] * 2, "after": [{"job": text}, None]}
 
 
+def test_rules_of_means_and_distances_are_in_words() -> None:
+    """Columns keep their names, also where a rule or a measure has the same."""
+    rules = {"classes": 90, "few": 7, "p_percent": 6, "dominance": 5, "near_end": 4}
+    figures = {"columns": 2, "il1s": 30.5, "il1s_per_cell": 0.25, "eigenvalues": 0.5, "correlations": 0.125}
+    means = {"loan": rules, "columns": {**rules, "few": 11}}
+    page = render_dossier(REPORTS["central-dp"](), _owner(means=means, number_distances={"means": figures}))
+    text = " ".join(_Page(page).text.split())
+    assert "loan 90 7 6 5 4 columns 90 11 6 5 4" in text
+    assert "One person makes up more than 80 %" in text
+    assert "Correlations: mean of |r − r′| 0.125" in text
+    assert not re.search("p_percent|near_end|il1s_per_cell|Loan", text)
+
+
 def test_pairs_of_columns_are_a_picture_and_figures() -> None:
     """Both sides of the diagonal, the mean, chance, and the pairs that differ most by name."""
     page = render_dossier(REPORTS["central-dp"](), _owner())

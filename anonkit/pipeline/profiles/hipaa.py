@@ -84,6 +84,12 @@ def _of_places_and_dates(released: ReleasedColumns) -> Iterator[Item]:
         found = [f"Days or months are shown by {listed(days)}"] if days else []
         found += [f"Ages above 90 are distinguished by {listed(old)}"] if old else []
         yield Item.against(name, f"{'. '.join(found)}.")
+    elif averages := released.where("averages_old_ages"):
+        yield Item.open(
+            name,
+            f"{listed(averages)} show one mean above 90, of several people and the age of none. All ages of 90 and "
+            "more may be one category; whether one that is called by its mean is such a category a person has to say.",
+        )
     elif times:
         yield Item.open(name, f"{listed(times)} have the names of times. Their cells are none that are known as dates.")
     else:

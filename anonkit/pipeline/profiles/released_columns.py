@@ -7,15 +7,17 @@ recognises none is evidence and no proof.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonkit.bundle.bound_columns import bound_columns
 from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.json_documents import parse_json
 from anonkit.bundle.release_names import DESCRIPTOR
@@ -43,7 +45,7 @@ _SPACED = 2_000
 """Different cells of a column that are looked at, evenly spaced in their order where there are more."""
 _MOSTLY = 0.5
 _OLDEST = 90
-"""Ages of 90 and more are one category under Safe Harbor."""
+"""Ages of 90 and more may be one category under Safe Harbor, and no more than one."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,6 +65,10 @@ class ReleasedColumn:
     """True where cells are bytes, such as pictures."""
     temporal: bool
     """True where cells are dates or times by their type."""
+    end: str | None = None
+    """Of the columns that show an interval as numbers: "low", "high" or "mean"."""
+    intervals: Sequence[tuple[Any, Any]] = ()
+    """The different intervals that its rows show in two columns; an end is None where it is open."""
 
     @property
     def is_place(self) -> bool:
@@ -117,8 +123,28 @@ class ReleasedColumn:
         return not _AGES.isdisjoint(words_of(self.name))
 
     @property
+    def _old(self) -> list[float]:
+        return [cell for cell in self.cells if _is_number(cell) and cell >= _OLDEST]
+
+    @property
+    def averages_old_ages(self) -> bool:
+        """True where one mean above 90 is shown: of several people, and the age of none."""
+        return self.end == "mean" and len(self._old) == 1 and self._old[0] > _OLDEST
+
+    @property
     def divides_old_ages(self) -> bool:
-        """True where ages above 90 are distinguished: by a cell, or by a bound of a label."""
+        """True where ages above 90 are distinguished: by a cell, by a bound of a label, or by two means.
+
+        Of an interval in two columns the lower end says it: an upper end that no other exceeds is that of the oldest.
+        """
+        if self.end == "mean":
+            return len(self._old) > 1 and max(self._old) > _OLDEST
+        if self.end is not None:
+            top = max((math.inf if high is None else high for _, high in self.intervals), default=math.inf)
+            return any(
+                low is not None and (low > _OLDEST or (low == _OLDEST and high is not None and high < top))
+                for low, high in self.intervals
+            )
         shown = {str(cell) for cell in self.cells}
         bounds = [(label.get("low"), label.get("high")) for label in self.labels if str(label.get("label")) in shown]
         return any(_is_number(value) and value > _OLDEST for value in self.shown_values) or any(
@@ -146,7 +172,9 @@ class ReleasedColumns:
             for field in (resource.get("schema") or {}).get("fields", ())
         }
         table = release.to_arrow()
-        return cls(columns=[_looked_at(name, table.column(name), fields.get(name, {})) for name in table.column_names])
+        columns = [_looked_at(name, table.column(name), fields.get(name, {})) for name in table.column_names]
+        ends = _ends(release, table)
+        return cls(columns=[replace(column, **ends.get(column.name, {})) for column in columns])
 
     @cached_property
     def names(self) -> list[str]:
@@ -160,6 +188,17 @@ class ReleasedColumns:
     def where(self, what: str) -> list[str]:
         """Return the columns of which a property holds."""
         return [column.name for column in self.columns if getattr(column, what)]
+
+
+def _ends(release: Release, table: pa.Table) -> dict[str, dict[str, Any]]:
+    """Return of each column that shows an end or the mean of intervals which it is, and the intervals shown."""
+    found: dict[str, dict[str, Any]] = {}
+    for column in bound_columns(release.params):
+        shown = table.group_by([column.low, column.high]).aggregate([])
+        pairs = list(zip(*(shown.column(name).to_pylist() for name in (column.low, column.high)), strict=True))
+        for name, end in zip(column.names, ("low", "high", "mean"), strict=False):
+            found[name] = {"end": end, "intervals": pairs}
+    return found
 
 
 def _looked_at(name: str, column: pa.ChunkedArray, field: Mapping[str, Any]) -> ReleasedColumn:

@@ -23,6 +23,13 @@ def test_a_small_table_by_hand() -> None:
     assert sample_unique_risk(expected, 1.0) == (8.0, 8.0)
 
 
+def test_the_figure_of_another_package_is_that_of_half_the_population() -> None:
+    """sdcMicro's `modRisk` gives .553 of nine cells at 1 %: (1 - f) times the rows, where the formula divides by f."""
+    expected = np.array([0.5] * 4 + [1.0] + [0.4] * 2 + [0.2])
+    assert sample_unique_risk(expected, 1 / 1.99)[0] / 9 == pytest.approx(0.553, abs=5e-4)
+    assert sample_unique_risk(expected, 0.01)[0] / 9 < 1e-8
+
+
 @given(st.lists(st.floats(1e-9, 50), min_size=1, max_size=20), st.floats(0.001, 1))
 def test_right_matches_are_no_fewer_than_population_uniques(expected: list[float], fraction: float) -> None:
     """Tau 1 is at most tau 2, and that at most the number of sample uniques."""

@@ -166,3 +166,51 @@ def test_an_unknown_profile_is_refused_with_the_nearest() -> None:
     with pytest.raises(ParameterError, match="'hippa-safe-harbor'") as refused:
         release_profile("nothing.parquet", "hippa-safe-harbor")
     assert refused.value.hint == "did you mean 'hipaa-safe-harbor'?"
+
+
+@pytest.mark.parametrize(
+    ("cells", "width", "oldest", "state"),
+    [
+        ("bounds", 30, (92, 96), EvidenceState.EVIDENCE),
+        ("bounds", 5, (91, 96), EvidenceState.AGAINST),
+        ("bounds", 10, (81, 85), EvidenceState.EVIDENCE),
+        ("means", 30, (92, 96), EvidenceState.OPEN),
+        ("means", 30, (81, 85), EvidenceState.EVIDENCE),
+        ("means", 5, (91, 96), EvidenceState.AGAINST),
+    ],
+)
+def test_ends_and_means_of_ages_are_read_as_the_interval_they_belong_to(
+    cells: str, width: int, oldest: tuple[int, int], state: EvidenceState
+) -> None:
+    """The end of the group of the oldest is no age of anybody; one mean above 90 is for a person to look at."""
+    ages = [(22, 47, *oldest)[at % 4] + at % 3 for at in range(ROWS)]
+    release = _grouped(ages, width, cells)
+    assert {"age_low", "age_high"} <= set(release.to_arrow().column_names)
+    assert _state(release_profile(release, HARBOR), "C") is state
+
+
+def test_two_means_of_the_oldest_are_two_categories() -> None:
+    """Safe Harbor allows one; here women and men of 90 and more show different means of the same interval."""
+    ages = [20 + at % 3 if at % 4 < 2 else 91 + at % 3 + 4 * (at % 2) for at in range(ROWS)]
+    release = _grouped(ages, 30, "means", role="quasi_identifier", keep=True)
+    assert len({mean for mean in release.to_arrow().column("age_mean").to_pylist() if mean > 90}) == 2
+    assert _state(release_profile(release, HARBOR), "C") is EvidenceState.AGAINST
+
+
+def _grouped(ages: Sequence[int], width: int, cells: str, **of_sex: Any) -> anonkit.Release:
+    """Return a release of ages in groups of a width."""
+    sex = of_sex or {"role": "insensitive", "release_as_is": True}
+    return anonkit.release(
+        pa.table({"age": list(ages), "sex": SEXES}),
+        method="datafly",
+        k=25,
+        policy={
+            "columns": {
+                "age": {"bounds": [0, 100], "ladder": [width], "keep": True},
+                "sex": {**sex, "categories": ["f", "m"]},
+            }
+        },
+        no_target=True,
+        utility=False,
+        cells=cells,
+    )
