@@ -243,6 +243,8 @@ def _wrong_actions(
             expected[name] = "kept"
         elif role == "weight":
             expected[name] = "averaged"
+        elif role == "surrogate":
+            expected[name] = "numbered"
         else:
             expected[name] = recoded.get(name, "dropped")
     wrong = sum(roles.get(name) != "quasi_identifier" for name in recoded)

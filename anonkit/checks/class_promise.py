@@ -18,6 +18,7 @@ from anonkit.checks.agreement import budget_checks, verification_checks
 from anonkit.checks.anonymity import figure_checks, model_checks, recounted, role_checks
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.kept_columns import check_kept, kept_columns, said_otherwise
+from anonkit.checks.linked_rows import linked_rows_check, with_whole_sets
 from anonkit.checks.mean_cells import mean_checks
 from anonkit.checks.plain_bounds import Labelled, class_check
 from anonkit.checks.population_validation import population_of_release
@@ -32,7 +33,7 @@ from anonkit.promises.anonymous_classes import ALL_ROWS, WHOLE_SETS, KAnonymity
 from anonkit.promises.guarantee import Check
 
 UNCOUNTABLE = ("joint_k", WHOLE_SETS)
-"""Checks of a release that nobody can repeat from its files."""
+"""Checks of a release that nobody can repeat from its files; whole sets are counted by surrogates where it has some."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +74,16 @@ def validate_classes(evidence: PromiseEvidence) -> Validation:
     counted += weight_checks(data, schema, promise, params, report)
     disclosure = recounted(data, schema, promise, given, watched, params, report["rows"])
     counted += value_checks(disclosure, promise.sensitive)
-    uncountable = (*UNCOUNTABLE, *(candidate.check for candidate in promise.candidates))
+    links = list(linked_rows_check(schema, promise, params, report))
+    counted += links
+    linked = bool(links) and all(check.passed for check in links)
+    if linked:
+        disclosure, of_people = with_whole_sets(data, schema, disclosure, promise, params)
+        counted += of_people
+    uncountable = (
+        *(name for name in UNCOUNTABLE if name != WHOLE_SETS or not linked),
+        *(candidate.check for candidate in promise.candidates),
+    )
     made = [check for check in promise.verify(disclosure) if check.name not in uncountable]
     kept = evidence.kept()
     promised = [*disclosure.checks, *made, *kept]

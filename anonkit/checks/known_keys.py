@@ -145,6 +145,7 @@ _PARAMS: Shape = {
     "means": dict.fromkeys(("digits", "p_percent", "dominance", "near_end"), _figure),
     "written": {"*": _WRITTEN},
     "households": _flag,
+    "surrogate": _text,
     "missing_values": _texts,
     "no_values": _texts,
     "folding": _text,

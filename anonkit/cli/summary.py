@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from anonkit.cli.options import OwnerAsReader
     from anonkit.pipeline.release_output import Foresees
 
-_ACTIONS = ("kept", "generalized", "averaged", "randomized", "synthesized", "dropped")
+_ACTIONS = ("kept", "generalized", "averaged", "numbered", "randomized", "synthesized", "dropped")
 _DOCUMENT = ("method", "guarantee", "budget", "rows", "columns", "utility", "disclosure_risk", "notes", "randomness")
 _LABEL = 11
 _WIDTH = 100

@@ -28,7 +28,7 @@ from anonkit.errors import ParameterError, SourceError, refusing_damage
 from anonkit.published.recoding import Recoding, recoding_from_dict, with_levels
 from anonkit.published.recoding.label_parts import labels_of
 
-_NEVER_FEATURES = ("identifier", "unit", "target", "weight")
+_NEVER_FEATURES = ("identifier", "unit", "target", "weight", "surrogate")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

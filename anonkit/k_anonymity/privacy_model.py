@@ -16,6 +16,7 @@ from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement, check_
 from anonkit.parameters import check_number, parameter, python_number, settle_numbers
 from anonkit.policy.column_declarations import Missing, Role
 from anonkit.policy.declaration import Policy
+from anonkit.policy.rows_per_person import SURROGATE
 from anonkit.promises.anonymous_classes import (
     ALL_ROWS,
     INDEPENDENT,
@@ -162,6 +163,7 @@ class AnonymityModel:
             rows_in_runs=policy.rows_in_runs,
             keys=tuple(CountedKey(columns=each.columns, k=each.k) for each in policy.keys),
             households=policy.households,
+            surrogate=SURROGATE if rows is not None and rows.surrogate else None,
             weight=None if policy.weight is None else (policy.weight.name, str(policy.weight.weights)),
             assumptions=(
                 "The quasi-identifiers are all that an attacker knows about a person.",

@@ -23,7 +23,7 @@ from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.encodings import UTF8, encoding_named
 from anonkit.policy.key_combinations import KeyCombination, key_combinations_of
 from anonkit.policy.places import GeographicPlace
-from anonkit.policy.rows_per_person import PersonRows
+from anonkit.policy.rows_per_person import SURROGATE, PersonRows
 from anonkit.policy.survey_weights import KEY as WEIGHT
 from anonkit.policy.survey_weights import ShownWeights
 from anonkit.policy.target_task import Task
@@ -78,6 +78,8 @@ class Recoded(AnonymityModel):
     """Combinations of quasi-identifiers with a k of their own."""
     households: bool = False
     """True when the unit is a household, k of which had each whole set of rows."""
+    surrogate: bool = False
+    """True when the rows of a household show one random number of their release."""
     independent_rows: bool = False
     """The owner declared that no person has several rows."""
     task: Task | None = None
@@ -113,12 +115,15 @@ class Recoded(AnonymityModel):
                 max_suppression=params["max_suppression"] if max_suppression is None else max_suppression,
                 earlier_method=params.get("earlier_method", params["method"]),
                 recoding=recoding_from_dict(params["recoding"]),
-                declared=tuple(_column(raw, params.get(WEIGHT)) for raw in params["columns"]),
+                declared=tuple(
+                    _column(raw, params.get(WEIGHT)) for raw in params["columns"] if raw["role"] != SURROGATE
+                ),
                 values={raw["name"]: raw for raw in params["columns"] if raw["sensitive"]},
                 missing_values=tuple(params["missing_values"]),
                 candidates=tuple(tuple(map(str, columns)) for columns in params.get("candidates", ())),
                 keys=key_combinations_of(params),
                 households=params.get("households") is True,
+                surrogate=SURROGATE in params,
                 independent_rows=params.get("independent_rows") is True,
                 task=Task(params["task"]) if "task" in params else None,
                 shown=_shown(params.get("treatment", {})),
@@ -142,7 +147,7 @@ class Recoded(AnonymityModel):
             missing_values=self.missing_values,
             independent_rows=self.independent_rows,
             households=self.households,
-            person_rows=PersonRows(whole_set=True) if self.households else None,
+            person_rows=PersonRows(whole_set=True, surrogate=self.surrogate) if self.households else None,
             keys=self.keys,
             task=self.task,
             encoding=UTF8 if encoding is None else encoding_named(encoding),

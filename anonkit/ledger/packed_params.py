@@ -11,7 +11,7 @@ from typing import Any
 
 _KEPT = (
     "method", "earlier_method", "target", "unit", "missing_values", "model", "max_suppression", "columns", "recoding",
-    "rows_of_people", "independent_rows", "candidates", "keys", "weight", "households", "means",
+    "rows_of_people", "independent_rows", "candidates", "keys", "weight", "households", "means", "surrogate",
 )  # fmt: skip
 _DIGEST = 16
 

@@ -33,6 +33,7 @@ from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.request_form import request_form
 from anonkit.pipeline.search_for_keys import draft_for_keys
 from anonkit.pipeline.several_tables import SeveralTables
+from anonkit.pipeline.surrogates import refuse_taken_name, with_surrogate_entries
 from anonkit.pipeline.whole_types import with_whole_types
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.constraints import refuse_strange_constraints
@@ -136,7 +137,9 @@ class DeclaredSource:
             return one.release(self.table, self.policy, engine=self.engine, rng=randomness, progress=request.progress)
 
         asks = isinstance(method, AnonymityModel) and bool(keys)
+        refuse_taken_name(self.policy)
         draft = draft_for_keys(method, keys, self.engine, made) if asks else made(method)  # type: ignore[arg-type]
+        draft = with_surrogate_entries(draft, self.policy)
         return replace(
             draft,
             columns=self.clear.marked(self._marked(draft.columns), self.policy),

@@ -46,11 +46,12 @@ from anonkit.pipeline.repeated_release import release_again, say_what_is_replace
 from anonkit.pipeline.several_tables import SeveralTables
 from anonkit.pipeline.step_log import step_log
 from anonkit.pipeline.stored_dossier import measured_dossier
+from anonkit.pipeline.surrogates import shown_rows
 from anonkit.pipeline.written_bounds import bounds_notes, shown_labels
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import task_of_params
 from anonkit.promises.guarantee import Check, Guarantee
-from anonkit.protocols import Draft, Engine, Source
+from anonkit.protocols import Draft, Engine
 from anonkit.randomness import Randomness
 from anonkit.redaction import UNNAMED
 
@@ -428,7 +429,7 @@ def _recounted(
         promise=promise,
         policy=policy,
         draft=draft,
-        data=_without(files, files.scan(spool, Policy()), hidden),
+        data=shown_rows(files, files.scan(spool, Policy()), hidden, policy, randomness),
         spool=None if hidden else spool,
         output=request.output,
         n_rows=n_rows,
@@ -525,15 +526,3 @@ def whose(policy: Policy) -> frozenset[str]:
     """Return the columns of a draft that say whose its rows are: they are counted, and never released."""
     unit = () if policy.unit is None else (policy.unit,)
     return frozenset((*unit, *(candidate.key for candidate in policy.candidates)))
-
-
-def _without(engine: Engine, source: Source, hidden: Collection[str]) -> Source:
-    if not hidden:
-        return source
-    names = [name for name in source.schema.names if name not in hidden]
-    schema = pa.schema([source.schema.field(name) for name in names])
-    return engine.map_batches(source, partial(_select, names=names), schema)
-
-
-def _select(batch: pa.RecordBatch, row: int, *, names: Sequence[str]) -> pa.RecordBatch:
-    return batch.select(names)

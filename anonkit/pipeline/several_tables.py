@@ -18,12 +18,12 @@ from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.pipeline.simulated_source import SimulatedSource
 from anonkit.policy.column_declarations import Column, ColumnType, Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.rows_per_person import PersonRows
+from anonkit.policy.rows_per_person import SURROGATE, PersonRows
 from anonkit.policy.toml_values import expect, member, optional_text, refuse_unknown, texts
 
 COVERED = ("mondrian", "rfka", "dp-nb", "dp-forest", "dp-marginals", "dp-tables")
 """Methods that release several tables."""
-_KEYS = ("source", "simulate", "key", "of", "orphans", *ReadAs.__annotations__)
+_KEYS = ("source", "simulate", "key", "of", "orphans", SURROGATE, *ReadAs.__annotations__)
 _BOUNDED = ("dp-nb", "dp-forest", "dp-marginals", "dp-tables")
 _MOST = "rows_per_unit"
 """Parameter of these methods that bounds what one person contributes: epsilon is divided by it."""
@@ -82,6 +82,8 @@ class SeveralTables:
     people: JoinedTable
     visits: JoinedTable
     orphans: Orphans = Orphans.REFUSE
+    surrogate: bool = False
+    """True: the rows of one person show one random number of the release."""
 
     @property
     def sources(self) -> tuple[object, ...]:
@@ -121,6 +123,8 @@ class SeveralTables:
         ((root,), (child,)) = roots, children
         if "orphans" in entries[root]:
             raise PolicyError(f"{where}, [tables.{root}]: orphans is for the table that has `of`", f"[tables.{child}]")
+        if SURROGATE in entries[child]:
+            raise PolicyError(f"{where}, [tables.{child}]: surrogate is for the table of people", f"[tables.{root}]")
         of = optional_text(f"{where}, [tables.{child}]", "of", entries[child])
         if of != root:
             raise PolicyError(f"{where}, [tables.{child}]: of names no table of people", did_you_mean(str(of), [root]))
@@ -134,6 +138,7 @@ class SeveralTables:
             people=read[0],
             visits=read[1],
             orphans=member(Orphans, f"{where}, [tables.{child}]", "orphans", orphans),
+            surrogate=expect(f"{where}, [tables.{root}]", SURROGATE, entries[root].get(SURROGATE, False), bool),
         )
 
     def declared(self, policy: Policy, rows: PersonRows) -> Policy:
@@ -142,7 +147,8 @@ class SeveralTables:
         Raises
         ------
         PolicyError
-            The policy has another unit, or gives a column of a key another role.
+            The policy has another unit, or gives a column of a key another role; or rows of a person shall be linked of
+            which one alone is taken to be known.
         """
         if policy.unit not in (None, self.unit):
             raise PolicyError(
@@ -157,6 +163,12 @@ class SeveralTables:
                 )
         columns = {name: column for name, column in policy.columns.items() if name not in self.people.key}
         unit = Column(name=self.unit, role=Role.UNIT)
+        if self.surrogate and not rows.whole_set:
+            raise PolicyError(
+                f"[tables.{self.people.name}]: a surrogate links the rows of a person: k has to hold for all of them",
+                "whole_person = true, or leave surrogate out",
+            )
+        rows = replace(rows, surrogate=self.surrogate)
         return replace(policy, columns={self.unit: unit, **columns}, person_rows=rows)
 
     def refuse_uncovered(self, request: ReleaseRequest) -> None:
@@ -167,8 +179,13 @@ class SeveralTables:
         ParameterError
             Domains shall be read from the tables.
         PolicyError
-            Rows without a person would be refused under differential privacy, or people without a key.
+            Rows without a person would be refused under differential privacy, or rows of people linked.
         """
+        if self.surrogate and request.declared().cell_by_cell:
+            raise PolicyError(
+                f"[tables.{self.people.name}]: no row of a release with an epsilon is that of a person",
+                "leave surrogate out, or take a k-anonymous method",
+            )
         if request.domains_min_people is not None:
             raise ParameterError(
                 "domains_from_data is for one table", "declare the domains of the columns of both in the policy"
@@ -214,7 +231,7 @@ def _table(name: str, entry: Mapping[str, Any], folder: Path, where: str) -> Joi
     if not key or len(set(key)) != len(key):
         raise PolicyError(f"{where}: key must name different columns, one at least")
     if "simulate" in entry:
-        refuse_unknown(where, entry, ("simulate", "key", "of", "orphans"))
+        refuse_unknown(where, entry, ("simulate", "key", "of", "orphans", SURROGATE))
         simulated = SimulatedSource.from_toml(where, entry["simulate"], named=True)
         return JoinedTable(name=name, source=simulated.draw(), key=key)
     place = optional_text(where, "source", entry)

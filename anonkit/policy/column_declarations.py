@@ -171,6 +171,8 @@ class Column:
     only equal ones do. None: 0.05 of a measured column."""
     answers: AnswerDesign | None = None
     """Distribution of its answers when not even (`answer_weights`, `response_matrix`); for errph and ppnb."""
+    surrogate: bool = False
+    """True for a household: its rows show one random number of the release in place of it."""
     weights: ShownWeights | None = None
     """Form of the weights of a sample in a k-anonymous release, of role weight: "mean" where None is given there."""
 
@@ -307,6 +309,11 @@ class Column:
             raise ChoiceError(
                 f"{where} cannot be kept: columns of role {self.role} are never released",
                 'role = "quasi_identifier" protects it and may show it in ranges or groups',
+            )
+        if self.surrogate and self.role is not Role.HOUSEHOLD:
+            raise PolicyError(
+                f"{where}: a surrogate shows which rows belong together, so k has to hold for whole sets of rows",
+                'role = "household"; or surrogate = true in the [tables.NAME] of people of a recipe',
             )
         self._check_weight(where)
         if self.weights is not None:
@@ -484,6 +491,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
         REFERENCE_SHARES,
         *_FORM_KEYS,
         "step",
+        "surrogate",
         "weights",
         "spikes",
     )
@@ -514,6 +522,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
         **{key: spec[key] for key in _MODEL_RANGES if key in spec},
         **_detail_of(where, spec),
         release_as_is=expect(where, "release_as_is", spec.get("release_as_is", False), bool),
+        surrogate=expect(where, "surrogate", spec.get("surrogate", False), bool),
         type=kind,
         categories=None if categories is None else tuple(texts(where, "categories", categories)),
         bounds=bounds,

@@ -385,12 +385,18 @@ class Policy:
         columns = {
             name: replace(column, role=Role.IDENTIFIER, role_given=True, missing=None)
             if name in people
-            else replace(column, role=Role.UNIT, role_given=True)
+            else replace(column, role=Role.UNIT, role_given=True, surrogate=False)
             if name in households
             else column
             for name, column in self.columns.items()
         }
-        rows = PersonRows(whole_set=True) if whole else None
+        numbered = self.columns[households[0]].surrogate
+        if numbered and not whole:
+            raise PolicyError(
+                f"column {households[0]!r}: no row of a release with an epsilon is that of a household",
+                "leave surrogate out, or take a k-anonymous method",
+            )
+        rows = PersonRows(whole_set=True, surrogate=numbered) if whole else None
         return replace(self, columns=columns, person_rows=rows, households=whole)
 
     def missing_of(self, name: str) -> Missing:

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+SURROGATE = "surrogate"
+"""Name of the column of surrogates in a release."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PersonRows:
@@ -17,5 +20,7 @@ class PersonRows:
 
     whole_set: bool = True
     """k holds for the whole set of a person's rows; else for each single row. For k-anonymity alone."""
+    surrogate: bool = False
+    """True: rows of one person show one random number of the release. With `whole_set` alone."""
     most: int | None = None
     """Most rows of a person that are used, drawn at random among more; None: all."""

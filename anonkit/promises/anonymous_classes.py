@@ -193,6 +193,8 @@ class KAnonymity:
     """True when the unit is a household, and its rows are its members."""
     weight: tuple[str, str] | None = None
     """Column of the weights of a sample, and what is shown of them: "mean" of each class, or "rounded" ones."""
+    surrogate: str | None = None
+    """Column of one random number for all rows of a person or household; None where rows do not show whose they are."""
     means: bool = False
     """True when rows show the mean of each generalized number in their class."""
     assumptions: tuple[str, ...] = ()
@@ -259,16 +261,25 @@ class KAnonymity:
                 "Nobody who knows the quasi-identifiers of all members of a household together can narrow that "
                 f"household down to fewer than {self.k} households in this table: whatever combinations of "
                 f"quasi-identifiers the members of a household show in it, at least {self.k} households have exactly "
-                "these, each equally often, so that as many members are shown of each. The owner counted this before "
-                "publication. It cannot be counted again from the files, which do not tell which rows are one "
-                f"household's; that every single combination is shared by at least {self.k} households can be."
+                "these, each equally often, so that as many members are shown of each. "
+                f"{self._who_counts_sets('household', 'households')}"
             )
         return (
             f"Nobody who knows the quasi-identifiers of a person, of all rows of that person together, can narrow that "
             f"person down to fewer than {self.k} people in this table: whatever combinations of quasi-identifiers the "
-            f"rows of a person show in it, at least {self.k} people have exactly these, each equally often. The owner "
-            "counted this before publication. It cannot be counted again from the files, which do not tell which rows "
-            f"are one person's; that every single combination is shared by at least {self.k} people can be."
+            f"rows of a person show in it, at least {self.k} people have exactly these, each equally often. "
+            f"{self._who_counts_sets('person', 'people')}"
+        )
+
+    def _who_counts_sets(self, one: str, many: str) -> str:
+        if self.surrogate is not None:
+            return (
+                f"Column {self.surrogate!r} has one random number of this release for all rows of a {one}, so that "
+                "anybody can count this again from the files."
+            )
+        return (
+            "The owner counted this before publication. It cannot be counted again from the files, which do not tell "
+            f"which rows are one {one}'s; that every single combination is shared by at least {self.k} {many} can be."
         )
 
     def _words_of_columns(self) -> tuple[str, ...]:
@@ -362,6 +373,7 @@ class KAnonymity:
             "Membership: that a person is in the table is not hidden.",
             *([] if self.weight is None else [_OF_WEIGHTS[self.weight[1]]]),
             *([_OF_MEANS] if self.means else []),
+            *([_of_surrogates(self.households)] if self.surrogate is not None else []),
         ]
         if self.households:
             out += [
@@ -481,6 +493,7 @@ class KAnonymity:
                 **({"keys": [{"columns": list(each.columns), "k": each.k} for each in self.keys]} if self.keys else {}),
                 **({"households": True} if self.households else {}),
                 **({} if self.weight is None else {"weight": {"column": self.weight[0], "shows": self.weight[1]}}),
+                **({} if self.surrogate is None else {"surrogate": self.surrogate}),
                 **({"means": True} if self.means else {}),
                 **(
                     {"candidates": [{"columns": list(each.columns), "values": each.values} for each in self.candidates]}
@@ -537,6 +550,7 @@ class KAnonymity:
             ),
             households=parameters.get("households") is True,
             weight=_weight(parameters.get("weight")),
+            surrogate=None if parameters.get("surrogate") is None else str(parameters["surrogate"]),
             means=parameters.get("means") is True,
             diversity=Diversity.from_asked(parameters),
             of_columns={name: Diversity.from_asked(asked) for name, asked in parameters.get("of_columns", {}).items()},
@@ -585,8 +599,19 @@ _OF_WEIGHTS = {
 
 _OF_MEANS = (
     "Means: rows of a group show the mean of its numbers. Anyone who knows the numbers of all members but one can work "
-    "out the last, within the rounding; so can anyone who has another release with means, of a group without that one."
+    "out the last, within the rounding; so can anyone who has another release with means, of a group without that one: "
+    "a table of other people that holds a few of this one among them is not recognized before it is released."
 )
+
+
+def _of_surrogates(households: bool) -> str:
+    one, many, several = (
+        ("household", "households", "members of it") if households else ("person", "people", "its rows")
+    )
+    return (
+        f"Linked rows: everybody sees which rows are one {one}'s. Whoever knows more than the quasi-identifiers of "
+        f"{several}, such as what is released unchanged, compares it with all rows of each of the k {many} at once."
+    )
 
 
 def _holders(unit: str | None) -> str:

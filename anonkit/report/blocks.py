@@ -16,7 +16,7 @@ Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json
 JsonObject: TypeAlias = Mapping[str, Json]
 """An object of JSON."""
 
-Action: TypeAlias = Literal["kept", "dropped", "generalized", "averaged", "randomized", "synthesized"]
+Action: TypeAlias = Literal["kept", "dropped", "generalized", "averaged", "numbered", "randomized", "synthesized"]
 """Treatment of a column."""
 
 Loss: TypeAlias = float | str | None

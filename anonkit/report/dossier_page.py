@@ -148,7 +148,11 @@ def _view(
         "attacks": review.attack_rows(audit),
         "loss": review.loss_rows(audit),
         "publication": _publication(owner.get("publication") or {}),
-        "further": [(_TOPICS.get(key) or heading(key), _further(key, owner[key])) for key in owner if key not in told and owner[key] != {}],
+        "further": [
+            (_TOPICS.get(key) or heading(key), _further(key, owner[key]))
+            for key in owner
+            if key not in told and owner[key] != {}
+        ],
         "examples": None if examples is None else _examples(examples),
     }
 

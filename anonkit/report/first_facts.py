@@ -48,6 +48,7 @@ _TREATED = {
     "kept": "is released unchanged",
     "generalized": "is released in ranges or groups",
     "averaged": "is released as means of groups",
+    "numbered": "has a random number for each person or household",
     "randomized": "is released with noise",
     "synthesized": "is made from noisy counts",
     "dropped": "is not released",

@@ -93,6 +93,8 @@ _CHECKS = {
     "values": ("Lists of values of ‘{}’ that are not the public one", "exactly"),
     "k_anonymity_people": ("People in the smallest equivalence class", "at least"),
     "k_anonymity_whole_sets": ("People that have the rarest whole set of rows, counted by the owner", "at least"),
+    "surrogates": ("Contradictions about the column that shows which rows belong together", "exactly"),
+    "people_of_surrogates": ("Classes whose surrogates are not as many as the people stated", "exactly"),
     "whole_sets_counted_by_owner": ("Statements that the owner counted whole sets of rows for this k", "exactly"),
     "k_anonymity_candidate": (
         "Different values of ‘{}’ in the group with the fewest, counted by the owner",

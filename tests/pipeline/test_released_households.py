@@ -15,6 +15,7 @@ from checks.forgeries import Edit, Files, forged
 from checks.forging import at, stated_anew
 
 import anonkit
+from anonkit.consumers.release_features import ReleaseFeatures
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.estimators.population.individual_risk import individual_risk
 
@@ -210,6 +211,160 @@ FORGERIES: dict[str, tuple[Edit, set[str]]] = {
     ),
     "a smaller k": (stated_anew(at("report", "guarantee", "parameters", "k", to=2)), {"model", "verification"}),
 }
+
+
+PUBLIC: dict[str, Any] = {
+    "region": {"role": "quasi_identifier", "categories": ["north", "south"]},
+    "age": {"role": "quasi_identifier", "categories": ["20", "40", "60"]},
+    "sex": {"role": "quasi_identifier", "categories": ["f", "m"]},
+    "works": {"role": "insensitive", "categories": ["yes", "no"]},
+}
+LINKED: dict[str, Any] = {**ROLES, "hid": {"role": "household", "surrogate": True}}
+OF_LINKED: dict[str, tuple[Edit, set[str]]] = {
+    "rows of another household": (lambda files: _swap(files), {"k_anonymity_whole_sets"}),
+    "rows in numbers of their own": (
+        lambda files: _show(files, [*range(files.table.num_rows)]),
+        {"people_of_surrogates"},
+    ),
+    "a row of nobody": (
+        lambda files: _show(files, [None, *files.table.column("surrogate").to_pylist()[1:]]),
+        {"k_anonymity_whole_sets"},
+    ),
+    "a role as of a column that may stay": (
+        lambda files: [column.update(role="insensitive") for column in _entries(files)],
+        {"surrogates", "actions"},
+    ),
+    "an action as of another column": (lambda files: _entries(files)[1].update(action="kept"), {"actions"}),
+    "no surrogates in params": (lambda files: files.params.pop("surrogate"), {"surrogates"}),
+    "no surrogates in the promise": (
+        stated_anew(lambda files: files.report["guarantee"]["parameters"].pop("surrogate")),
+        {"surrogates"},
+    ),
+    "another column in the promise": (
+        stated_anew(at("report", "guarantee", "parameters", "surrogate", to="works")),
+        {"surrogates"},
+    ),
+    "surrogates of single rows": (
+        stated_anew(at("report", "guarantee", "parameters", "rows_known", to="one")),
+        {"surrogates", "model"},
+    ),
+    "surrogates that are texts": (
+        lambda files: _show(files, list(map(str, files.table.column("surrogate").to_pylist()))),
+        {"surrogates", "types"},
+    ),
+}
+
+
+def _entries(files: Files) -> list[dict[str, Any]]:
+    blocks = (files.params["columns"], files.report["columns"])
+    return [next(column for column in block if column["name"] == "surrogate") for block in blocks]
+
+
+def _show(files: Files, numbers: list[Any]) -> None:
+    at = files.table.column_names.index("surrogate")
+    files.table = files.table.set_column(at, "surrogate", pa.array(numbers))
+
+
+def _swap(files: Files) -> None:
+    """Give all rows of one household with two to the next two that are alone, in numbers of their own."""
+    numbers = files.table.column("surrogate").to_pylist()
+    sizes = Counter(numbers)
+    two = next(number for number in numbers if sizes[number] == 2)
+    alone = next(number for number in numbers if sizes[number] == 1)
+    numbers[numbers.index(two)] = alone
+    _show(files, numbers)
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """A release of households whose rows are linked."""
+    out = tmp_path_factory.mktemp("linked") / "out.parquet"
+    released(households(), LINKED, output=out, max_suppression=0.1)
+    return Files.read(out)
+
+
+@pytest.mark.parametrize("forgery", OF_LINKED)
+def test_forged_surrogates_are_refused(linked: Files, forgery: str, tmp_path: Path) -> None:
+    """By surrogates anybody counts whole sets and the people of every class."""
+    edit, names = OF_LINKED[forgery]
+    found = anonkit.validate(forged(linked, edit, tmp_path))
+    assert names <= {check.name for check in found.checks if not check.passed}
+
+
+def test_surrogates_link_the_rows_of_a_household_and_tell_nothing_else(drafts: list[pa.Table], tmp_path: Path) -> None:
+    """Each number stands for one household, drawn anew for each release; k of them show each set."""
+    orders = []
+    for seed in (1, 2):
+        orders.append(_linked_numbers(tmp_path / f"{seed}.parquet", drafts, seed=seed))
+    assert orders[0] != orders[1]
+
+
+def test_spark_numbers_households_alike(spark: Any, drafts: list[pa.Table], tmp_path: Path) -> None:
+    """On the other engine, too, a number is that of a household."""
+    _linked_numbers(tmp_path / "out.parquet", drafts, engine="spark")
+
+
+def _linked_numbers(out: Path, drafts: list[pa.Table], **how: Any) -> list[int]:
+    """Return the surrogates of a release whose sets are those of its draft."""
+    release = released(households(), LINKED, output=out, max_suppression=0.1, **how)
+    rows, draft = release.to_arrow(), drafts[-1]
+    names = [name for name in KNOWN if name in rows.column_names]
+    shown = rows.rename_columns(["hid" if name == "surrogate" else name for name in rows.column_names])
+    numbers: list[int] = rows.column("surrogate").to_pylist()
+    assert sets_of(shown, names) == sets_of(draft, names)
+    assert min(sets_of(shown, names).values()) >= 3
+    assert sorted(set(numbers)) == [*range(1, 1 + len(set(draft.column("hid").to_pylist())))]
+    found = anonkit.validate(out)
+    assert {check.name for check in found.checks if not check.passed} <= {"randomness"}
+    assert "k_anonymity_whole_sets" in {check.name for check in found.checks}
+    assert "anybody can count this again" in release.report["guarantee"]["statement"]
+    return numbers
+
+
+def test_surrogates_are_a_function_of_the_draw_and_of_no_key() -> None:
+    """With other keys in the same order a seed gives the same numbers."""
+    table = households()
+    other = pa.array([f"h{number + 1000}" for number in table.column("hid").to_pylist()])
+    keyed = table.set_column(0, "hid", pa.array([f"{number + 1000}" for number in table.column("hid").to_pylist()]))
+    first, second = (
+        released(each, LINKED, max_suppression=0.1, seed=3).to_arrow()
+        for each in (keyed, table.set_column(0, "hid", other))
+    )
+    assert sorted(map(str, first.to_pylist())) == sorted(map(str, second.to_pylist()))
+
+
+def test_surrogates_are_no_feature_and_are_drawn_anew_for_a_batch(tmp_path: Path) -> None:
+    """Consumers leave them out; `apply` numbers the households of the batch."""
+    first, second = tmp_path / "first.parquet", tmp_path / "second.parquet"
+    released(households(300), LINKED, output=first, max_suppression=0.1)
+    batch = anonkit.apply(first, households(300, seed=9), output=second, ledger=None, max_suppression=0.6)
+    assert batch.report["guarantee"]["parameters"]["surrogate"] == "surrogate"
+    assert anonkit.validate(second).passed
+    names = ReleaseFeatures(first).fit(pq.read_table(first).to_pandas()).get_feature_names_out()
+    assert not any("surrogate" in name for name in names)
+    assert "everybody sees which rows are one household" in (tmp_path / "first.report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("columns", "how", "words"),
+    [
+        ({**ROLES, "pid": {"role": "unit", "surrogate": True}}, {}, "whole sets of rows"),
+        ({**ROLES, "works": {"role": "insensitive", "surrogate": True}}, {}, "whole sets of rows"),
+        ({**LINKED, **PUBLIC}, {"method": "dp-marginals", "epsilon": 1.0, "rows_per_unit": 2, "k": None}, "with an epsilon"),
+        ({**LINKED, "surrogate": {"role": "insensitive"}}, {"more": "surrogate"}, "shown under this name"),
+    ],
+)
+def test_surrogates_that_would_promise_nothing_are_refused(
+    columns: dict[str, Any], how: dict[str, Any], words: str
+) -> None:
+    """Of people one by one, under noise, or where a column has their name."""
+    table = households()
+    if "more" in how:
+        table = table.append_column(how["more"], table.column("works"))
+    asked = {"method": "rfka", "k": 3, **how}
+    asked = {key: value for key, value in asked.items() if value is not None and key != "more"}
+    with pytest.raises(PolicyError, match=words):
+        anonkit.release(table, policy={"columns": columns}, no_target=True, ledger=None, **asked)
 
 
 @pytest.fixture(scope="module")

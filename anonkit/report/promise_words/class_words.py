@@ -104,6 +104,8 @@ class ClassWords:
         known = report["guarantee"]["parameters"].get("rows_known")
         if known == "one":
             yield plain("Outsiders know one row of a person at most: several rows are not protected together.")
+        elif known == "all" and report["guarantee"]["parameters"].get("surrogate"):
+            yield plain("It may be seen which rows are one person's or household's.")
         elif known == "all":
             yield plain("Whole sets of rows were counted by the owner, whose word it is: no file can show it.")
         candidates = report["guarantee"]["parameters"].get("candidates", ())
