@@ -207,6 +207,8 @@ def role_checks(params: Mapping[str, Any], report: Mapping[str, Any], schema: pa
         holders = [name for name, role in roles.items() if role == key]
         wrong += holders != ([] if params[key] is None else [params[key]])
     wrong += not same(promised["unit"], params["unit"])
+    wrong += not same([name for name, entry in declared.items() if "relative" in entry], promised.get("relative", []))
+    wrong += any(entry.get("relative", True) is not True for entry in declared.values())
     yield none_of("roles", wrong)
     shown = _shown(params["recoding"], schema)
     wrong_texts = _wrong_details(stated, shown, is_local=params["recoding"]["kind"] == "local")

@@ -95,6 +95,7 @@ _DOMAIN = {
 _WRITTEN = {"decimal": _text, "thousands": _text, "percent": _flag, "currency": _text}
 _COLUMN = {
     **dict.fromkeys(("name", "role", "sensitive", "missing_is_value", "shows", "together"), _plain),
+    "relative": _flag,
     **dict.fromkeys(("l", "t", "alpha", "tolerance", "width", "accept_outside"), _figure),
     "caps": ANY,
     "type": _text,

@@ -163,6 +163,7 @@ class AnonymityModel:
             rows_in_runs=policy.rows_in_runs,
             keys=tuple(CountedKey(columns=each.columns, k=each.k) for each in policy.keys),
             households=policy.households,
+            relative=policy.relative,
             surrogate=SURROGATE if rows is not None and rows.surrogate else None,
             weight=None if policy.weight is None else (policy.weight.name, str(policy.weight.weights)),
             assumptions=(

@@ -269,6 +269,7 @@ def _column_params(policy: Policy, column: Column, kind: pa.DataType, rule: Sens
         **({"together": list(column.together)} if column.together else {}),
         **({"released_as_is": True} if column.release_as_is and _passes(column) else {}),
         **({"keep": True} if column.keep else {}),
+        **({} if column.relative is None else {"relative": True}),
         **({} if column.accept_outside is None else {"accept_outside": column.accept_outside}),
         **({"declared": False} if column.role is Role.TARGET and not column.role_given else {}),
     }

@@ -103,6 +103,11 @@ class Recoded(AnonymityModel):
                 "the rows of this release were drawn by coins, which a recoding does not repeat",
                 "release the next batch anew, with an epsilon and a delta of its own",
             )
+        if any(raw.get("relative") for raw in params.get("columns", ()) if isinstance(raw, Mapping)):
+            raise ReleaseFormatError(
+                "this release shows days since the first row of a person, and a batch has other first rows",
+                "release the tables anew with the batch in them",
+            )
         try:
             model = params["model"]
             return cls(

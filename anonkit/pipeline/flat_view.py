@@ -19,9 +19,11 @@ from anonkit.bundle.private_files import PrivateFolder
 from anonkit.drafting.profiling import ColumnProfile
 from anonkit.drafting.undeclared import Undeclared, judge_undeclared
 from anonkit.engines.local.left_join import JoinCounts, KeyedRows, LeftJoin
+from anonkit.engines.reading.settled_tables import declared_table
 from anonkit.engines.snapshots.dispatch import Snapshot
 from anonkit.errors import PolicyError, SourceError, did_you_mean
-from anonkit.pipeline.several_tables import JoinedTable, Orphans, SeveralTables
+from anonkit.pipeline.several_tables import JoinedTable, Orphans, SeveralTables, date_column
+from anonkit.policy.column_declarations import Column
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
 from anonkit.redaction import source_names
@@ -103,6 +105,9 @@ def flat_view(tables: SeveralTables, policy: Policy, engine: Engine, private: Pr
         for table, stays in zip(both, snapshots, strict=True)
     ]
     opened = _named(tables, rows)
+    relative = _relative(tables, policy, opened)
+    dates, unread = _days(opened[1].rows, {name: policy.columns[flat] for name, flat in relative.items()}, engine)
+    opened[1] = replace(opened[1], rows=dates)
     paths = (folder / "people.parquet", folder / "visits.parquet")
     for table, one, path in zip(both, opened, paths, strict=True):
         keyed = KeyedRows.of(one.rows.schema, table.key, list(one.columns))
@@ -120,18 +125,69 @@ def flat_view(tables: SeveralTables, policy: Policy, engine: Engine, private: Pr
     for one in opened:
         fields += [pa.field(flat, _plain(one.rows.schema.field(name).type)) for name, flat in one.columns.items()]
     view = folder / "view.parquet"
-    join.write(view, pa.schema(fields), len(opened[0].columns))
+    since = [at for at, name in enumerate(opened[1].columns) if name in relative]
+    join.write(view, pa.schema(fields), len(opened[0].columns), since_first=since)
     for path in paths:
         path.unlink()
     named = [source_names(table.source) for table in both]
     return FlatView(
         path=view,
         names=(named[0][0], f"{named[0][1]} with {named[1][1]}"),
-        owner={"joined_tables": counts.to_dict()},
+        owner={"joined_tables": counts.to_dict(), **({"dates_not_as_declared": unread} if unread else {})},
         tables=opened,
         reading_notes=[note for stays in snapshots for note in stays.notes],
         grouped=_grouped(snapshots, opened, policy),
     )
+
+
+def _relative(tables: SeveralTables, policy: Policy, opened: Sequence[OpenedTable]) -> dict[str, str]:
+    """Return the columns of the second table that become days since the first one, by their own names.
+
+    Raises
+    ------
+    PolicyError
+        Dates of the table of people shall become such.
+    """
+    of_people = [name for name in opened[0].columns.values() if name in policy.relative]
+    if of_people:
+        raise PolicyError(
+            f"column {of_people[0]!r}: [tables.{tables.people.name}] has one row a person, and nothing since the first",
+            f"relative = true is for dates of [tables.{tables.visits.name}]",
+        )
+    return {name: flat for name, flat in opened[1].columns.items() if flat in policy.relative}
+
+
+def _days(rows: Source, columns: Mapping[str, Column], engine: Engine) -> tuple[Source, Any]:
+    """Return rows with dates as numbers of days, and how many cells were none.
+
+    Raises
+    ------
+    PolicyError, GuaranteeError
+        More cells are no dates than the policy accepts.
+    """
+    if not columns:
+        return rows, {}
+    policy = Policy(columns={name: date_column(name, column) for name, column in columns.items()})
+    dates, counted = declared_table(rows, policy, engine)
+    fields = [pa.field(field.name, pa.int64()) if field.name in columns else field for field in dates.schema]
+    days = DayNumbers(frozenset(columns), pa.schema(fields))
+    return engine.map_batches(dates, days, days.schema, same_rows=True), counted.get("cells_not_as_declared")
+
+
+@dataclass(frozen=True)
+class DayNumbers:
+    """Batch function that returns dates and moments as numbers of days."""
+
+    names: frozenset[str]
+    schema: pa.Schema
+
+    def __call__(self, batch: pa.RecordBatch, row: int) -> pa.RecordBatch:
+        """Return the rows; moments count by their day."""
+        arrays = [
+            array.cast(pa.date32(), safe=False).cast(pa.int32()).cast(pa.int64()) if name in self.names else array
+            for name, array in zip(batch.schema.names, batch.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 def _grouped(snapshots: Sequence[Snapshot], opened: Sequence[OpenedTable], policy: Policy) -> list[str] | None:

@@ -38,6 +38,13 @@ class Orphans(StrEnum):
     """They are left out; only the owner gets their number."""
 
 
+def date_column(name: str, column: Column) -> Column:
+    """Return a column of days since the first row as the dates that its table has."""
+    calendar = column.relative
+    kind = None if calendar is None else ColumnType(str(calendar.kind))
+    return Column(name=name, type=kind, calendar=calendar, missing=column.missing, accept_outside=column.accept_outside)
+
+
 @dataclass(frozen=True, kw_only=True)
 class JoinedTable:
     """One of the tables, as the recipe declares it."""
@@ -64,7 +71,7 @@ class JoinedTable:
             if dot and owner in others:
                 continue
             own = short if dot and owner == self.name else name
-            columns[own] = replace(column, name=own)
+            columns[own] = replace(column, name=own) if column.relative is None else date_column(own, column)
         keys = {name: Column(name=name, role=Role.IDENTIFIER, type=ColumnType.TEXT) for name in self.key}
         return replace(policy, columns={**columns, **keys}, optional=frozenset({*columns, *keys}))
 
@@ -181,7 +188,13 @@ class SeveralTables:
         PolicyError
             Rows without a person would be refused under differential privacy, or rows of people linked.
         """
-        if self.surrogate and request.declared().cell_by_cell:
+        declared = request.declared()
+        if declared.relative and declared.cell_by_cell:
+            raise PolicyError(
+                f"column {declared.relative[0]!r}: days since a person's first row are for k-anonymous methods",
+                "declare bounds of the dates, without relative",
+            )
+        if self.surrogate and declared.cell_by_cell:
             raise PolicyError(
                 f"[tables.{self.people.name}]: no row of a release with an epsilon is that of a person",
                 "leave surrogate out, or take a k-anonymous method",

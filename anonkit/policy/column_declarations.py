@@ -156,6 +156,8 @@ class Column:
     made in Python without it has type alone, as one of a table that brings its own types."""
     number_form: NumberForm | None = None
     """Written form of numbers in text cells; None: plain, with the decimal mark of the table."""
+    relative: Calendar | None = None
+    """Reading of dates that are released as days since the first one of their person: then the column holds days."""
     place: GeographicPlace | None = None
     """The columns of coordinates that it is made of; it is in no source."""
     together: tuple[str, ...] = ()
@@ -309,6 +311,11 @@ class Column:
             raise ChoiceError(
                 f"{where} cannot be kept: columns of role {self.role} are never released",
                 'role = "quasi_identifier" protects it and may show it in ranges or groups',
+            )
+        if self.relative is not None and self.role is not Role.QUASI_IDENTIFIER:
+            raise PolicyError(
+                f"{where}: days since a person's first row are known to whoever knows the dates",
+                'role = "quasi_identifier" beside relative = true',
             )
         if self.surrogate and self.role is not Role.HOUSEHOLD:
             raise PolicyError(
@@ -490,6 +497,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
         *ANSWER_KEYS,
         REFERENCE_SHARES,
         *_FORM_KEYS,
+        "relative",
         "step",
         "surrogate",
         "weights",
@@ -497,6 +505,9 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
     )
     refuse_unknown(where, spec, known)
     kind = None if "type" not in spec else member(ColumnType, where, "type", spec["type"])
+    relative = _relative(where, kind, spec)
+    if relative is not None:
+        kind, spec = ColumnType.INTEGER, {key: value for key, value in spec.items() if key not in CALENDAR_KEYS}
     calendar = _calendar(where, kind, spec)
     ladder = spec.get("ladder", "auto")
     widths: tuple[float, ...] | None = None
@@ -535,6 +546,7 @@ def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding:
         outside=None if "outside" not in spec else member(Outside, where, "outside", spec["outside"]),
         accept_outside=spec.get("accept_outside"),
         calendar=calendar,
+        relative=relative,
         number_form=_number_form(where, spec),
         answers=design_of(where, spec, folder, encoding),
         weights=spec.get("weights"),
@@ -562,6 +574,20 @@ def _number_form(where: str, spec: Mapping[str, Any]) -> NumberForm | None:
         )
     except ParameterError as error:
         raise PolicyError(f"{where}: {error.message}", error.hint) from None
+
+
+def _relative(where: str, kind: ColumnType | None, spec: Mapping[str, Any]) -> Calendar | None:
+    """Return how dates are read that are released as days since their person's first one; None for other columns."""
+    if not expect(where, "relative", spec.get("relative", False), bool):
+        return None
+    of_days = None if kind not in (ColumnType.DATE, ColumnType.DATETIME) else kind.calendar_kind
+    if of_days is None:
+        raise PolicyError(f"{where}: relative is for dates and moments", 'type = "date" beside relative = true')
+    if "levels" in spec:
+        raise PolicyError(
+            f"{where}: days since the first row have no {spec['levels']!r}", "ladder = [7, 30, 365], in days"
+        )
+    return declared_calendar(where, of_days, {key: spec[key] for key in CALENDAR_KEYS if key in spec})
 
 
 def _calendar(where: str, kind: ColumnType | None, spec: Mapping[str, Any]) -> Calendar | None:

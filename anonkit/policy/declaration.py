@@ -488,6 +488,7 @@ class Policy:
             A declared column is not in the table, or a role is given to two columns that only one may have.
         """
         self.refuse_unknown(names)
+        self._refuse_relative()
         columns = {name: self.column(name) for name in names}
         places = {name: column for name, column in self.columns.items() if column.place is not None}
         for name, column in places.items():
@@ -512,6 +513,26 @@ class Policy:
             last = free[-1]
             columns[last] = replace(columns[last], role=Role.TARGET)
         return resolved
+
+    @property
+    def relative(self) -> tuple[str, ...]:
+        """Columns of dates that are released as days since their person's first one."""
+        return tuple(name for name, column in self.columns.items() if column.relative is not None)
+
+    def _refuse_relative(self) -> None:
+        """Refuse dates as days since a person's first row where k holds for no whole set of a person's rows.
+
+        Raises
+        ------
+        PolicyError
+        """
+        rows = self.person_rows
+        if self.relative and (rows is None or not rows.whole_set or self.households):
+            raise PolicyError(
+                f"column {self.relative[0]!r}: days since a person's first row tell which rows are whose, so k has to "
+                "hold for all rows of a person",
+                "[tables] of a recipe with whole_person = true; or leave relative out",
+            )
 
     def releasing_as_is(self, names: Iterable[str]) -> Policy:
         """Return the policy under which columns may be released unchanged whatever their cells look like."""

@@ -195,6 +195,8 @@ class KAnonymity:
     """Column of the weights of a sample, and what is shown of them: "mean" of each class, or "rounded" ones."""
     surrogate: str | None = None
     """Column of one random number for all rows of a person or household; None where rows do not show whose they are."""
+    relative: tuple[str, ...] = ()
+    """Columns of dates that are shown as days since their person's first one."""
     means: bool = False
     """True when rows show the mean of each generalized number in their class."""
     assumptions: tuple[str, ...] = ()
@@ -373,6 +375,7 @@ class KAnonymity:
             "Membership: that a person is in the table is not hidden.",
             *([] if self.weight is None else [_OF_WEIGHTS[self.weight[1]]]),
             *([_OF_MEANS] if self.means else []),
+            *([_of_relative(self.relative)] if self.relative else []),
             *([_of_surrogates(self.households)] if self.surrogate is not None else []),
         ]
         if self.households:
@@ -494,6 +497,7 @@ class KAnonymity:
                 **({"households": True} if self.households else {}),
                 **({} if self.weight is None else {"weight": {"column": self.weight[0], "shows": self.weight[1]}}),
                 **({} if self.surrogate is None else {"surrogate": self.surrogate}),
+                **({"relative": list(self.relative)} if self.relative else {}),
                 **({"means": True} if self.means else {}),
                 **(
                     {"candidates": [{"columns": list(each.columns), "values": each.values} for each in self.candidates]}
@@ -551,6 +555,7 @@ class KAnonymity:
             households=parameters.get("households") is True,
             weight=_weight(parameters.get("weight")),
             surrogate=None if parameters.get("surrogate") is None else str(parameters["surrogate"]),
+            relative=tuple(map(str, parameters.get("relative", ()))),
             means=parameters.get("means") is True,
             diversity=Diversity.from_asked(parameters),
             of_columns={name: Diversity.from_asked(asked) for name, asked in parameters.get("of_columns", {}).items()},
@@ -602,6 +607,15 @@ _OF_MEANS = (
     "out the last, within the rounding; so can anyone who has another release with means, of a group without that one: "
     "a table of other people that holds a few of this one among them is not recognized before it is released."
 )
+
+
+def _of_relative(names: Sequence[str]) -> str:
+    return (
+        f"Days since the first row, in {', '.join(map(repr, names))}: whoever knows one date of a person, and which "
+        "row it is of, knows the others as exactly as they are shown. Gaps are rarely alike: of 3,000 people with "
+        "three visits on random days of a year, 93 to 95 % have gaps that nobody else has. So they are "
+        "quasi-identifiers, recoded and counted."
+    )
 
 
 def _of_surrogates(households: bool) -> str:

@@ -350,7 +350,11 @@ def test_surrogates_are_no_feature_and_are_drawn_anew_for_a_batch(tmp_path: Path
     [
         ({**ROLES, "pid": {"role": "unit", "surrogate": True}}, {}, "whole sets of rows"),
         ({**ROLES, "works": {"role": "insensitive", "surrogate": True}}, {}, "whole sets of rows"),
-        ({**LINKED, **PUBLIC}, {"method": "dp-marginals", "epsilon": 1.0, "rows_per_unit": 2, "k": None}, "with an epsilon"),
+        (
+            {**LINKED, **PUBLIC},
+            {"method": "dp-marginals", "epsilon": 1.0, "rows_per_unit": 2, "k": None},
+            "with an epsilon",
+        ),
         ({**LINKED, "surrogate": {"role": "insensitive"}}, {"more": "surrogate"}, "shown under this name"),
     ],
 )

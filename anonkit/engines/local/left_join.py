@@ -129,7 +129,7 @@ class LeftJoin:
             orphans=found[6],
         )
 
-    def write(self, path: Path, schema: pa.Schema, n_first: int) -> int:
+    def write(self, path: Path, schema: pa.Schema, n_first: int, *, since_first: Sequence[int] = ()) -> int:
         """Write the joined rows as Parquet; return their number.
 
         Parameters
@@ -138,6 +138,9 @@ class LeftJoin:
             Names and canonical types of the result: the key, the columns of the first table, those of the second.
         n_first : int
             Columns of the first table.
+        since_first : sequence of int
+            Columns of the second table, by place, that hold numbers and are written as what is added to the smallest
+            number that rows of the same key have in any of them.
 
         Raises
         ------
@@ -145,10 +148,13 @@ class LeftJoin:
             The disk is full.
         """
         columns = [f"a.c{at}" for at in range(n_first)]
-        columns += [f"b.c{at}" for at in range(len(schema) - 1 - n_first)]
+        least = ", ".join(f"min(b.c{at}) OVER same" for at in since_first)
+        columns += [
+            f"b.c{at} - least({least})" if at in since_first else f"b.c{at}" for at in range(len(schema) - 1 - n_first)
+        ]
         sql = (
             f"SELECT {', '.join(['a.k', *columns])} FROM {_rows(self.first)} AS a LEFT JOIN {_rows(self.second)} AS b "
-            "ON a.k = b.k ORDER BY a.file_row_number, b.file_row_number NULLS FIRST"
+            "ON a.k = b.k WINDOW same AS (PARTITION BY a.k) ORDER BY a.file_row_number, b.file_row_number NULLS FIRST"
         )
         with closing(self._connected()) as connection:
             reader = _asked(lambda: pa.RecordBatchReader.from_stream(connection.sql(sql)))
