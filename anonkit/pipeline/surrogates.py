@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from anonkit.policy.declaration import Policy
 from anonkit.policy.rows_per_person import SURROGATE
 from anonkit.protocols import Draft, Engine, Source
 from anonkit.randomness import Randomness
+from anonkit.report.blocks import JsonObject
 
 ROLE = "surrogate"
 """Role of the column in params and report; no policy gives it."""
@@ -48,10 +50,11 @@ def with_surrogate_entries(draft: Draft, policy: Policy) -> Draft:
     if not shows_surrogates(policy):
         return draft
     one = "household" if policy.households else "person"
-    column = {"name": SURROGATE, "role": ROLE, "sensitive": False, "type": "int64", "missing": "category"}
+    columns: Any = draft.params["columns"]
+    column: JsonObject = {"name": SURROGATE, "role": ROLE, "sensitive": False, "type": "int64", "missing": "category"}
     return replace(
         draft,
-        params={**draft.params, "surrogate": SURROGATE, "columns": [*draft.params["columns"], column]},
+        params={**draft.params, "surrogate": SURROGATE, "columns": [*columns, column]},
         columns=[
             *draft.columns,
             {
@@ -115,7 +118,7 @@ def numbered(rows: Source, unit: str, engine: Engine, randomness: Randomness) ->
 
     Privacy
     -------
-    The order is drawn for this release alone. It depends on no key and no cell; a number tells which rows are
+    The order is drawn for this release alone. It depends on no key and no cell; a number shows which rows are
     one unit's, and nothing else.
     """
     (counted,) = engine.count_sets(rows, [(unit,)])

@@ -314,7 +314,7 @@ class Column:
             )
         if self.relative is not None and self.role is not Role.QUASI_IDENTIFIER:
             raise PolicyError(
-                f"{where}: days since a person's first row are known to whoever knows the dates",
+                f"{where}: days since a person's first row are known to anyone who knows the dates",
                 'role = "quasi_identifier" beside relative = true',
             )
         if self.surrogate and self.role is not Role.HOUSEHOLD:

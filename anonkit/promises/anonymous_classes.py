@@ -611,7 +611,7 @@ _OF_MEANS = (
 
 def _of_relative(names: Sequence[str]) -> str:
     return (
-        f"Days since the first row, in {', '.join(map(repr, names))}: whoever knows one date of a person, and which "
+        f"Days since the first row, in {', '.join(map(repr, names))}: anyone who knows one date of a person, and which "
         "row it is of, knows the others as exactly as they are shown. Gaps are rarely alike: of 3,000 people with "
         "three visits on random days of a year, 93 to 95 % have gaps that nobody else has. So they are "
         "quasi-identifiers, recoded and counted."
@@ -623,7 +623,7 @@ def _of_surrogates(households: bool) -> str:
         ("household", "households", "members of it") if households else ("person", "people", "its rows")
     )
     return (
-        f"Linked rows: everybody sees which rows are one {one}'s. Whoever knows more than the quasi-identifiers of "
+        f"Linked rows: everybody sees which rows are one {one}'s. Anyone who knows more than the quasi-identifiers of "
         f"{several}, such as what is released unchanged, compares it with all rows of each of the k {many} at once."
     )
 

@@ -120,7 +120,7 @@ def test_days_are_counted_from_the_first_row_of_each_person(tmp_path: Path) -> N
 
 
 def test_the_promise_and_the_page_speak_of_days(released: tuple[anonkit.Release, pd.DataFrame, Path]) -> None:
-    """Which columns show days, and what that leaves."""
+    """The promise names the columns of days and what days leave."""
     release, _, folder = released
     assert release.report["guarantee"]["parameters"]["relative"] == ["when"]
     assert any("93 to 95 %" in words for words in release.report["guarantee"]["not_protected"])
@@ -136,6 +136,7 @@ def test_gaps_of_three_random_days_are_rarely_alike(seed: int) -> None:
     assert 0.93 <= alone <= 0.95
 
 
+@pytest.mark.slow
 def test_spark_links_and_counts_alike(spark: Any, tmp_path: Path) -> None:
     """The same numbers of rows and days on the other engine."""
     made(tmp_path, 120)
@@ -183,7 +184,7 @@ def test_a_batch_has_other_first_rows(released: tuple[anonkit.Release, pd.DataFr
         ({"surrogate": "1"}, "surrogate"),
         ({"visits": "surrogate = true"}, "is for the table of people"),
         ({"when": 'role = "quasi_identifier", relative = true'}, "is for dates and moments"),
-        ({"when": 'role = "insensitive", type = "date", relative = true'}, "whoever knows the dates"),
+        ({"when": 'role = "insensitive", type = "date", relative = true'}, "anyone who knows the dates"),
         ({"when": 'type = "date", levels = ["month"], relative = true'}, "have no"),
         ({"when": 'type = "date", format = "%Y/%m/%d", relative = true'}, "when"),
         ({"visits": "", "when": WHEN.replace("format", "zone")}, "zone"),
