@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from contextlib import closing
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from checks.forgeries import Edit, Files, forged
@@ -22,6 +24,9 @@ from anonkit.errors import AnonkitError, PolicyError, ReleaseFormatError
 from anonkit.pipeline.flat_view import flat_view
 from anonkit.pipeline.recipe import Recipe
 from anonkit.pipeline.several_tables import SeveralTables
+from anonkit.pipeline.surrogates import numbered
+from anonkit.policy.declaration import Policy
+from anonkit.randomness import Randomness
 
 RECIPE = """
 method = "mondrian"
@@ -125,6 +130,28 @@ def test_the_promise_and_the_page_speak_of_days(released: tuple[anonkit.Release,
     assert release.report["guarantee"]["parameters"]["relative"] == ["when"]
     assert any("93 to 95 %" in words for words in release.report["guarantee"]["not_protected"])
     assert "93 to 95 %" in (folder / "out.report.html").read_text()
+
+
+def test_a_number_is_each_member_of_its_set_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All orders of five people, two and three of whom have one set: a file leaves each of them equally likely."""
+    rows = {"a": "xy", "b": "xy", "c": "xx", "d": "xx", "e": "xx"}
+    table = pa.table({"unit": [key for key, cells in rows.items() for _ in cells], "cell": [*"".join(rows.values())]})
+    orders: dict[frozenset[tuple[int, str]], list[tuple[int, ...]]] = defaultdict(list)
+    with closing(LocalEngine(Local())) as engine:
+        source = engine.scan(table, Policy())
+        for order in permutations(range(5)):
+            drawn = Randomness.seeded(1)
+            monkeypatch.setattr(Randomness, "permutation", lambda self, n, order=order: np.array(order))
+            shown = pa.Table.from_batches(numbered(source, "unit", engine, drawn).batches()).to_pandas()
+            assert list(shown.columns) == ["surrogate", "cell"]
+            sets = shown.groupby("surrogate")["cell"].agg(lambda cells: "".join(sorted(cells)))
+            orders[frozenset(sets.items())].append(order)
+    assert {len(alike) for alike in orders.values()} == {2 * 6}
+    for file, alike in orders.items():
+        for number, cells in file:
+            people = Counter("abcde"[order.index(number - 1)] for order in alike)
+            members = [key for key, own in rows.items() if own == cells]
+            assert people == dict.fromkeys(members, 12 // len(members))
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

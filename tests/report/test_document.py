@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 from anonkit.checks.disclosure import Disclosure
+from anonkit.pipeline.surrogates import ROLE as SURROGATES
 from anonkit.policy.column_declarations import Role
 from anonkit.promises.anonymous_classes import Diversity, KAnonymity
 from anonkit.promises.guarantee import BY_CONSTRUCTION, CHECKED, Check
@@ -191,11 +192,11 @@ def test_what_breaks_the_contract_is_refused(
 
 
 def test_the_schema_lists_what_the_code_knows() -> None:
-    """Roles, randomness texts, bases and the format are those of the code."""
+    """Roles, with that of surrogates, which no policy gives; randomness texts, bases and the format are those of the code."""
     schema = report_schema()
     block = schema["$defs"]
 
-    assert block["column"]["properties"]["role"]["enum"] == [str(role) for role in Role]
+    assert block["column"]["properties"]["role"]["enum"] == [*map(str, Role), SURROGATES]
     assert schema["properties"]["randomness"]["enum"] == [SECURE, SEEDED]
     assert block["guarantee"]["properties"]["basis"]["enum"] == [CHECKED, BY_CONSTRUCTION]
     assert schema["properties"]["format"]["const"] == FORMAT
