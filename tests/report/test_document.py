@@ -192,7 +192,7 @@ def test_what_breaks_the_contract_is_refused(
 
 
 def test_the_schema_lists_what_the_code_knows() -> None:
-    """Roles, with that of surrogates, which no policy gives; randomness texts, bases and the format are those of the code."""
+    """Roles, with that of surrogates; randomness texts, bases and the format are those of the code."""
     schema = report_schema()
     block = schema["$defs"]
 
