@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.checks.laplace_sums import margin, tail
 from anonkit.checks.noise_laws import Noise, law_of_noise
 from anonkit.checks.number_cells import Multiples
 
@@ -24,16 +25,12 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Line = tuple[float | None, float, float]
 """Value and both ends of its interval."""
-Parts = tuple[tuple[float, int], ...]
-"""Weights of Laplace variables of scale 1, and how many there are of each."""
 
 _CLOSE = 1e-9
 _NARROWER = 1e-3
 """Share by which a margin may be smaller than the one tabulated here: the error of the table."""
 _WIDER = 1.35
 """Factor by which the margin of a rank may be larger: methods take that of a place nearby."""
-_GRID = 1 << 12
-_SPAN = 48.0
 
 
 @dataclass(frozen=True)
@@ -160,7 +157,7 @@ def _whole(measured: StatedMeasurement, draws: int, chance: float) -> tuple[floa
         if table is not None:
             fits = np.flatnonzero(np.cumsum(table) >= 1 - chance)
             return float(fits[0]), float(fits[0] + 1)
-        exact = measured.scale * _margin(((1.0, draws),), chance)
+        exact = measured.scale * margin(((1.0, draws),), chance)
         return math.floor(exact * (1 - _NARROWER)), math.floor(exact * (1 + _NARROWER))
     decay = measured.rate / 2**52
     least = math.log(2 / (chance * (1 + math.exp(-decay)))) / decay - 1
@@ -182,11 +179,11 @@ def _of_halves(
     below, above = values
     span, (first, last) = steps.last - steps.first, (steps.first, steps.last)
     total = Fraction(below * last + above * first, span)
-    far = measured.scale / span * _margin(tuple(sorted(((abs(first), draws), (abs(last), draws)))), chance)
+    far = measured.scale / span * margin(tuple(sorted(((abs(first), draws), (abs(last), draws)))), chance)
     yield from _around(shown["sum"], steps.number(total), [steps.number(end) for end in _real(far)])
     if "mean" not in shown:
         return
-    far = measured.scale / span * _margin(((1.0, 2 * draws),), chance)
+    far = measured.scale / span * margin(((1.0, 2 * draws),), chance)
     yield from _around(shown["count"], (below + above) / span, _real(far))
     value, low, high = shown["mean"]
     share = Fraction(min(max(below, 0), max(below + above, 0)), max(below + above, 1))
@@ -217,7 +214,7 @@ def _is_end(
 
     def reached(place: float) -> float:
         beyond = abs(values[0] * (1 - place) - values[1] * place) / scale
-        return _tail(((1 - place, draws), (place, draws)), beyond)
+        return tail(((1 - place, draws), (place, draws)), beyond)
 
     if reached(min(max(share, 0.0), 1.0)) < chance:  # nothing fits: the interval is the share itself
         return abs(at - share) < 1e-9
@@ -270,56 +267,5 @@ def _inside(ahead: FloatArray, far: FloatArray, first: int | None) -> list[int]:
 @lru_cache(maxsize=64)
 def _rank_margins(level: float, places: int, draws: int, chance: float) -> FloatArray:
     return np.array(
-        [_margin(((1 - level, (at + 1) * draws), (level, (places - 1 - at) * draws)), chance) for at in range(places)]
+        [margin(((1 - level, (at + 1) * draws), (level, (places - 1 - at) * draws)), chance) for at in range(places)]
     )
-
-
-# --- laws --------------------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=1024)
-def _law(parts: Parts) -> tuple[FloatArray, FloatArray]:
-    """Return distances from 0 and the chance of being no further, of a weighted sum of Laplace variables of scale 1."""
-    deviation = math.sqrt(sum(2 * times * weight * weight for weight, times in parts))
-    step = _SPAN * deviation / _GRID
-    turns = 2 * np.pi * np.fft.rfftfreq(_GRID, d=step)
-    transform = np.exp(-sum(times * np.log1p((weight * turns) ** 2) for weight, times in parts))
-    density = np.maximum(np.fft.irfft(transform, _GRID), 0.0)[: _GRID // 2] / step
-    within = step * (2 * np.cumsum(density) - density - density[0])
-    return np.asarray(step * np.arange(_GRID // 2), dtype=np.float64), np.asarray(within, dtype=np.float64)
-
-
-def _margin(parts: Parts, chance: float) -> float:
-    """Return how far a weighted sum is from 0 at most, but for this chance."""
-    known = _one_a_weight(parts)
-    if not known:
-        return 0.0
-    if len(known) == 1 and known[0][1] == 1:
-        return -known[0][0] * math.log(chance)
-    far, within = _law(known)
-    return float(np.interp(1 - chance, within, far))
-
-
-def _tail(parts: Parts, beyond: float) -> float:
-    """Return the chance that a weighted sum is further from 0 than so far."""
-    known = _one_a_weight(parts)
-    if len(known) == 1 and known[0][1] == 1:
-        return math.exp(-beyond / known[0][0])
-    if len(known) == 2 and known[0][1] == known[1][1] == 1:
-        return _of_two(known[0][0], known[1][0], beyond)
-    far, within = _law(known)
-    return 1 - float(np.interp(beyond, far, within))
-
-
-def _one_a_weight(parts: Parts) -> Parts:
-    weights = sorted({weight for weight, times in parts if weight > 0 and times > 0})
-    return tuple((weight, sum(times for own, times in parts if own == weight)) for weight in weights)
-
-
-def _of_two(first: float, second: float, beyond: float) -> float:
-    """Return the tail of two single variables: partial fractions, and their limit where the scales are nearly one."""
-    if abs(first - second) < 1e-5 * (first + second):
-        middle = (first + second) / 2
-        return (1 + beyond / (2 * middle)) * math.exp(-beyond / middle)
-    parts = [scale**2 * math.exp(-beyond / scale) for scale in (first, second)]
-    return (parts[0] - parts[1]) / (first**2 - second**2)

@@ -17,6 +17,7 @@ from anonkit.checks.finding_lines import finding_lines, model_lines
 from anonkit.checks.histogram_law import histograms_may_be_gaussian
 from anonkit.checks.row_rules import determined_columns
 from anonkit.checks.sameness import same
+from anonkit.checks.stated_means import mean_checks
 from anonkit.promises.guarantee import LOOKED_AT, Check
 
 _STEP = Fraction(1, 1 << 52)
@@ -63,6 +64,8 @@ def report_checks(
     unit = report["guarantee"]["parameters"].get("unit_column", units[0] if units else None)
     right = units == ([] if unit is None else [unit]) and (units != [] or facts.parameters["rows_per_unit"] == 1)
     yield Check(name="unit", passed=right, observed=", ".join(units) or None, required=unit)
+    if is_promised and {"mixtures", "histograms"} & set(params):
+        yield from mean_checks(params, report, facts)
     if "mixtures" in params:
         size, told = _size_of_mixture(params), dict(report["marginals"])
         yield Check(name="marginals", passed=same(told, size), observed=str(told), required=str(size))

@@ -206,7 +206,7 @@ _REPORT: Shape = {
         ),
         "reason": _text, "taken_for": _text, "rule": _text, "coding": _text, "importance": _figure,
         "domain": ANY, "parameters": ANY, "declared": _flag, "released_as_is": _flag, "keep": _flag,
-        "may_be_person": _flag,
+        "may_be_person": _flag, "mean": {"value": _figure, "low": _figure, "high": _figure, "of_the_rows": _flag},
     },
     "rows": dict.fromkeys(
         (
@@ -254,6 +254,8 @@ def key_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> Iterator
     wrong += sum(isinstance(value, bool) for key, value in report["utility"].items() if key not in _MEASURES)
     if "recoding" not in params:  # there are no classes
         wrong += len(utility) + (report["disclosure_risk"] != {})
+    if not {"mixtures", "histograms"} & set(params):  # no noisy counts of columns
+        wrong += sum("mean" in column for column in report["columns"])
     if is_own:
         wrong += sum(not _figure(value) for value in report["rows"].values())
         wrong += set(report["rows"]) != _rows_told(params) and ("draw" in params or "recoding" not in params)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from anonkit.consumers.column_answers import mean_of_column, shares_of_column
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.release_files import Described, column_types, read_params
 from anonkit.domains.array_types import FloatArray, IntArray
@@ -98,6 +99,7 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.vote_ = self.vote or self.forest_.vote or "pooled"
         self.scores_ = None if isinstance(chosen, PublishedForest) else scores_of(chosen, self.forest_)
         self._ballots = self._count_ballots()
+        self._counts = None if isinstance(chosen, PublishedForest) or "histograms" not in chosen else chosen
         return self
 
     @classmethod
@@ -156,6 +158,43 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 schema.classes,
             ),
         )
+
+    def mean(self, column: str, level: float = 0.95) -> tuple[float, float, float]:
+        """Return the mean of a column of numbers in the owner's table, and between what it lies.
+
+        Numbers count as the owner counted them: beyond the bounds as the bound; missing ones are left out. A number is
+        known by its cell alone, so the interval is at least as wide as where all are at one end of their cells.
+
+        Parameters
+        ----------
+        column : str
+        level : float
+            Confidence of the interval, in (0, 1).
+
+        Returns
+        -------
+        mean, low, high : float
+            In the unit of the column.
+
+        Raises
+        ------
+        ParameterError
+            The column has no numbers or was not counted, or the trees were published without noisy counts of columns.
+        """
+        return mean_of_column(self._counted(), column, level)
+
+    def shares(self, column: str, level: float = 0.95) -> dict[str | None, tuple[float, float, float]]:
+        """Return share, low end and high end of each category of a column, the target too, None for missing.
+
+        Each interval is right with the confidence `level` by itself. Errors are those of `mean`.
+        """
+        return shares_of_column(self._counted(), column, level)
+
+    def _counted(self) -> Mapping[str, Any]:
+        check_is_fitted(self)
+        if self._counts is None:
+            raise ParameterError("the forest has no noisy counts of columns", "dp-forest and dp-tree publish them")
+        return self._counts
 
     def to_json(self) -> str:
         """Return the published forest as JSON, with the vote that was chosen here."""

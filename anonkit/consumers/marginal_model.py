@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anonkit.consumers.column_answers import mean_of_column, shares_of_column
 from anonkit.consumers.marginal_intervals import MODEL, answer, noisy_cells
 from anonkit.consumers.release_files import read_params
 from anonkit.consumers.row_conditions import RowCondition, row_condition
@@ -259,6 +260,47 @@ class MarginalModel:
             basis=told.basis,
             level=level,
         )
+
+    def mean(self, column: str, level: float = 0.95) -> tuple[float, float, float]:
+        """Return the mean of a column of numbers in the owner's table, and between what it lies.
+
+        Numbers count as the owner counted them: beyond the bounds as the bound; missing ones are left out. A number is
+        known by its bin alone, so the interval is at least as wide as where all are at one end of their bins.
+
+        Parameters
+        ----------
+        column : str
+        level : float
+            Confidence of the interval, in (0, 1).
+
+        Returns
+        -------
+        mean, low, high : float
+            In the unit of the column.
+
+        Raises
+        ------
+        ParameterError
+            The column has no numbers or was not counted, or the model has conditions.
+        """
+        return mean_of_column(self._unconditional(column), column, level)
+
+    def shares(self, column: str, level: float = 0.95) -> dict[str | None, tuple[float, float, float]]:
+        """Return share, low end and high end of each category of a column, None for missing.
+
+        Each interval is right with the confidence `level` by itself. Errors are those of `mean`.
+        """
+        return shares_of_column(self._unconditional(column), column, level)
+
+    def _unconditional(self, column: str) -> dict[str, Any]:
+        if self._conditions:
+            raise ParameterError(
+                "the mean and the shares are of all rows, and this model has conditions",
+                "ask the model without them, or for `marginal`",
+            )
+        if column in self._rules.determined:
+            raise self._unknown(column)
+        return self._params
 
     def _unknown(self, name: str) -> ParameterError:
         """Return the refusal of a column that the mixture does not have."""

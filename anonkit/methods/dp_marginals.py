@@ -34,6 +34,7 @@ from anonkit.policy.public_domains import NumericAttribute, conditions_of, numer
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.published.column_means import means_of, notes_on_means
 from anonkit.published.explained_target import Table, notes_on_target
 from anonkit.published.marginal_tables import MarginalSchema
 from anonkit.published.mixture_draws import rows_of_components
@@ -254,11 +255,16 @@ def marginals_draft(
         **ruled.to_params(),
         **({"conditions": list(conditions_of(policy))} if policy.is_conditional else {}),
     }
+    means = means_of(params)
     return Draft(
         data=rows.source(engine),
         params=params,
-        columns=column_entries(policy, {**schema.sizes, **ruled.sizes}, [*schema.domains, *ruled.sizes]),
-        notes=(*ruled.notes, *notes_on_target(schema.target, tables_of_target(learned))),
+        columns=column_entries(policy, {**schema.sizes, **ruled.sizes}, [*schema.domains, *ruled.sizes], means),
+        notes=(
+            *ruled.notes,
+            *notes_on_target(schema.target, tables_of_target(learned)),
+            *notes_on_means(means),
+        ),
         details={
             "budget": {
                 "epsilon": claim[0],

@@ -79,6 +79,8 @@ class ReportColumn(_ColumnRole, ColumnFacts, total=False):
 
     sensitive: bool
     """True when the classes have to be diverse in it."""
+    mean: Mapping[str, float | bool]
+    """Of numbers that noisy counts are published of: value, interval, and whether the mean of the rows may be used."""
 
 
 class Expense(TypedDict, total=False):

@@ -11,11 +11,12 @@ from anonkit.report.wording import bound, heading, number, percent, words
 SHOWN_VALUES = 60
 """Released values of a column that are listed; the report has all."""
 
+_MEAN = "mean in the owner's table"
 _LONGEST_FIGURE = 24
 _NO_DETAIL = ("full", "generalized", "dropped", "boxes", "")
 _COLUMN_KEYS = (
     "name", "role", "declared", "sensitive", "action", "reason", "detail", "values", "released_values", "importance",
-    "domain", "parameters",
+    "domain", "parameters", "mean",
 )  # fmt: skip
 
 
@@ -30,11 +31,20 @@ def column_row(column: Mapping[str, Any]) -> dict[str, Any]:
         "action": column["action"],
         "reason": column.get("reason"),
         "detail": None if detail is None or detail in _NO_DETAIL else number(detail),
-        "facts": [(words(key), bounded(key, entry)) for key, entry in column.items() if key not in _COLUMN_KEYS],
+        "facts": [
+            *((words(key), bounded(key, entry)) for key, entry in column.items() if key not in _COLUMN_KEYS),
+            *((_MEAN, _mean(entry)) for entry in [column.get("mean")] if entry is not None),
+        ],
         "count": column.get("released_values", None if values is None else len(values)),
         "shown": None if values is None else [None if entry is None else str(entry) for entry in values[:SHOWN_VALUES]],
         "more": 0 if values is None else max(len(values) - SHOWN_VALUES, 0),
     }
+
+
+def _mean(mean: Mapping[str, Any]) -> str:
+    """Return a mean with its interval, and whether the rows have it."""
+    stated = f"{number(mean['value'])}, {number(mean['low'])} to {number(mean['high'])} with 95 % confidence"
+    return stated if mean["of_the_rows"] else f"{stated}; the rows do not carry it"
 
 
 def bounded(key: str, value: object) -> str:

@@ -144,6 +144,7 @@ _CHECKS = {
     "cells_from_model": ("Cells that differ from the model", "exactly"),
     "columns_of_params": ("Columns that are named in the parameters", "exactly"),
     "released_values": ("Columns with another number of values than their domain", "exactly"),
+    "column_means": ("Columns whose mean does not follow from the noisy counts", "exactly"),
     "forest": ("Trees and nodes", ""),
     "parameters": ("Method and parameters, the same in report and params", ""),
     "published_claim": (

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonkit
-from anonkit.consumers import MarginalModel, MixtureClassifier, MixtureQuestions, ReleaseRegressor
+from anonkit.consumers import Forest, MarginalModel, MixtureClassifier, MixtureQuestions, ReleaseRegressor
 from anonkit.consumers.marginal_intervals import NoisyCells, answer
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
@@ -401,3 +401,50 @@ def test_a_receiver_of_a_mixture_needs_none_of_the_owner_s_modules(released: Pat
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("consumer", ["dp-marginals", "dp-forest"])
+def test_a_receiver_asks_for_means_and_shares(consumer: str) -> None:
+    """The mean of the report and its interval, shares around the true ones; clear words where there are none."""
+    columns: dict[str, Any] = {
+        "age": {"bounds": [0, 99], "type": "integer"},
+        "job": {"categories": ["a", "b"]},
+        "paid": {"categories": ["x", "y"]},
+        "ill": {"role": "target", "categories": ["no", "yes"]},
+    }
+    rules = [{"determines": {"from": "job", "to": "paid", "map": [["a", "x"], ["b", "y"]]}}]
+    rng = np.random.default_rng(2)
+    age, job = rng.integers(0, 100, 2_000), rng.choice(["a", "b"], 2_000, p=[0.7, 0.3])
+    table = pa.table({
+        "age": age, "job": job, "paid": np.where(job == "a", "x", "y"), "ill": np.where(age > 60, "yes", "no"),
+    })  # fmt: skip
+    release = anonkit.release(
+        table, method=consumer, policy={"columns": columns, "constraints": rules}, epsilon=4, seed=1, ledger=None
+    )
+    model = MarginalModel(release.params) if consumer == "dp-marginals" else Forest(release.params).fit()
+    mean, low, high = model.mean("age")
+    assert low <= age.mean() <= high
+    stated = next(column["mean"] for column in release.report["columns"] if column["name"] == "age")
+    assert (mean, low, high) == pytest.approx((stated["value"], stated["low"], stated["high"]), abs=0.01)
+    assert model.mean("age", level=0.5)[1] > low
+    for name, true in (("job", (job == "a").mean()), ("ill", 1 - (age > 60).mean())):
+        shares = model.shares(name, 0.99)
+        assert shares["a" if name == "job" else "no"][1] <= true <= shares["a" if name == "job" else "no"][2], name
+    for asked, said in (
+        (lambda: model.mean("job"), "holds categories"),
+        (lambda: model.shares("age"), "holds numbers"),
+        (lambda: model.mean("agee"), "is not a column"),
+        (lambda: model.mean("age", 1.0), r"must be in \(0, 1\)"),
+    ):
+        with pytest.raises(ParameterError, match=said):
+            asked()
+    if isinstance(model, MarginalModel):
+        with pytest.raises(ParameterError, match="follows from 'job'"):
+            model.shares("paid")
+        with pytest.raises(ParameterError, match="this model has conditions"):
+            model.given({"job": "a"}).mean("age")
+        return
+    with pytest.raises(ParameterError, match="was not counted by itself"):
+        model.shares("paid")
+    with pytest.raises(ParameterError, match="has no noisy counts"):
+        Forest(model.forest_).fit().mean("age")

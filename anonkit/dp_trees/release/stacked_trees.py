@@ -55,6 +55,7 @@ from anonkit.policy.public_domains import (
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.guarantee import Guarantee
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.published.column_means import means_of, notes_on_means
 from anonkit.published.explained_target import notes_on_target
 from anonkit.published.faint_missing import KEY, MISSING_ABOVE
 from anonkit.published.tree_attributes import Split, TreeSchema
@@ -343,16 +344,18 @@ def stacked_draft(
         params["target"] = {**params["target"], "histogram": numbers.to_params()}
     if policy.is_conditional:
         params["conditions"] = list(conditions_of(policy))
+    means = {} if ruled is None else means_of(params)
     return Draft(
         data=data,
         params=params,
         columns=column_entries(
-            policy, {**learned.plan.schema.sizes, **({} if ruled is None else ruled.sizes)}, data.schema.names
+            policy, {**learned.plan.schema.sizes, **({} if ruled is None else ruled.sizes)}, data.schema.names, means
         ),
         notes=(
             *notes_on_bins(learned.plan.schema.target, learned.plan.schema.classes),
             *(() if ruled is None else ruled.notes),
             *(() if ruled is None else notes_on_target(learned.plan.schema.target, learned.tables_of_target)),
+            *notes_on_means(means),
         ),
         details={
             "budget": {"epsilon": claim[0], "delta": claim[1], "per_level": per_level(accounting)},

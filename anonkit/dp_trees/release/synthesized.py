@@ -12,6 +12,7 @@ from anonkit.mechanisms.accounting import AccountedDraw
 from anonkit.mechanisms.approximate_accounting import ConcentratedChoice, GaussianDraw
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
+from anonkit.published.column_means import ColumnMean
 from anonkit.report.blocks import Budget, Expense, ReportColumn
 
 COUNT_COLUMN = "count"
@@ -23,7 +24,9 @@ def described(name: str, domain: Categories | Grid) -> dict[str, Any]:
     return {"name": name, "type": kind, "domain": domain.to_params()}
 
 
-def column_entries(policy: Policy, sizes: Mapping[str, int], released: list[str]) -> list[ReportColumn]:
+def column_entries(
+    policy: Policy, sizes: Mapping[str, int], released: list[str], means: Mapping[str, ColumnMean] | None = None
+) -> list[ReportColumn]:
     """Return the `columns` block of the report.
 
     Parameters
@@ -33,7 +36,10 @@ def column_entries(policy: Policy, sizes: Mapping[str, int], released: list[str]
         How many values the domain of each synthesized column has, missing included.
     released : list of str
         Columns of the released table.
+    means : mapping of str to ColumnMean, optional
+        Means of columns of numbers, as far as they follow from what is published.
     """
+    known = {} if means is None else {name: _stated(mean.rounded()) for name, mean in means.items()}
     out: list[ReportColumn] = []
     for name, column in policy.columns.items():
         entry: ReportColumn = {
@@ -43,7 +49,10 @@ def column_entries(policy: Policy, sizes: Mapping[str, int], released: list[str]
             "action": "synthesized" if name in released else "dropped",
         }
         if name in released:
-            out.append({**entry, "released_values": sizes[name]})
+            stated: ReportColumn = {**entry, "released_values": sizes[name]}
+            if name in known:
+                stated["mean"] = known[name]
+            out.append(stated)
         else:
             hidden = column.role in (Role.IDENTIFIER, Role.UNIT)
             reason = f"declared {column.role}: only what is synthesized is released"
@@ -53,6 +62,10 @@ def column_entries(policy: Policy, sizes: Mapping[str, int], released: list[str]
         reason = "noisy count of the rows in the cell"
         out.append({"name": COUNT_COLUMN, "role": "insensitive", "action": "synthesized", "reason": reason})
     return out
+
+
+def _stated(mean: ColumnMean) -> dict[str, float | bool]:
+    return {"value": mean.value, "low": mean.low, "high": mean.high, "of_the_rows": mean.is_carried}
 
 
 def expense(name: str, draw: AccountedDraw | GaussianDraw | ConcentratedChoice) -> Expense:
