@@ -185,9 +185,9 @@ def counts_of_columns(params: Mapping[str, Any]) -> Iterator[tuple[str, ColumnCo
         line = next(line for line in params["accounting"] if line["purpose"] == _HISTOGRAMS)
         drawn = (int(line["rate"]), str(line["mechanism"]), len(params["histograms"]))
         named = [
-            (str(attribute["name"]), np.asarray(sum(regions), dtype=np.int64).T, *drawn)
+            (str(attribute["name"]), np.asarray(sum(parts), dtype=np.int64).T, *drawn)
             for at, attribute in enumerate(params["attributes"])
-            if (regions := [np.array(tables[at], dtype=np.int64) for tables in params["histograms"]])[0].size
+            if (parts := [np.array(tables[at], dtype=np.int64) for tables in params["histograms"]])[0].size
         ]
         is_split = "histogram" not in target
     if target is not None and is_split and named:  # every table counts the classes: the one with the least noise

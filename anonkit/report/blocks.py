@@ -60,6 +60,8 @@ class ColumnFacts(TypedDict, total=False):
     """True where the domain was read from the table."""
     may_be_person: bool
     """True of an identifier under a promise of noise for one row, where no unit is declared."""
+    mean: Mapping[str, float | bool]
+    """Of numbers that noisy counts are published of: value, interval, and whether the mean of the rows may be used."""
     taken_for: str
     """Role of a column that nobody declared."""
     rule: str
@@ -79,8 +81,6 @@ class ReportColumn(_ColumnRole, ColumnFacts, total=False):
 
     sensitive: bool
     """True when the classes have to be diverse in it."""
-    mean: Mapping[str, float | bool]
-    """Of numbers that noisy counts are published of: value, interval, and whether the mean of the rows may be used."""
 
 
 class Expense(TypedDict, total=False):

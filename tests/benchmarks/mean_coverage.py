@@ -14,6 +14,7 @@ import argparse
 import itertools
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from plausibility import TABLES, Table
 
@@ -30,7 +31,7 @@ def found(table: Table, method: str, epsilon: float, releases: int) -> list[tupl
         release = anonkit.release(
             source, method=method, policy=table.policy(plain=bool(seed % 2)), epsilon=epsilon, seed=seed, ledger=None
         )
-        rows = release.to_arrow().to_pandas(types_mapper={pa.int64(): "Int64"}.get)
+        rows = release.to_arrow().to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
         for column in release.report["columns"]:
             if "mean" in column:
                 name, mean = column["name"], column["mean"]

@@ -1,7 +1,7 @@
 """Plausibility of synthetic rows to a reader of the table: before and after a change, by method and epsilon.
 
 Run it:  python tests/benchmarks/plausibility.py [--methods dp-marginals dp-forest dp-nb] [--epsilons .1 .5 1 3]
-             [--seeds 2] [--tables adult survey trips admissions] [--plain]
+             [--seeds 2] [--tables adult survey trips] [--plain]
 
 Each line is the mean over seeds against the source, its numbers clamped to the bounds of the policy:
 
@@ -28,13 +28,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from dp_forest import DATA, adult_policy
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import anonkit
-from anonkit.datasets import bicycle_trips, hospital_visits, survey_respondents
+from anonkit.datasets import bank_customers, bicycle_trips, hospital_visits, survey_respondents
 
 Rule = Callable[[pd.DataFrame], "pd.Series[bool]"]
 PARTS = 8
@@ -134,9 +135,31 @@ def _plain(frame: pd.DataFrame, target: str) -> Table:
     return Table(rows=frame.reset_index(drop=True), target=target, columns=columns, spikes=spikes)
 
 
+def _bank() -> Table:
+    return _plain(bank_customers(6_000, seed=1).to_pandas(), "customer_value")
+
+
+def _cancer() -> Table:
+    frame = pd.read_csv(DATA / "breast_cancer_wisconsin.csv", na_values="?").drop(columns="Sample_code_number")
+    return _plain(frame.assign(Class=frame["Class"].astype(str)), "Class")
+
+
+def _of_scikit_learn(load: Callable[..., Any], columns: int, holds: Callable[[Any], Any]) -> Table:
+    frame = load(as_frame=True).frame
+    return _plain(frame.iloc[:, :columns].assign(target=holds(frame["target"]).astype(str)), "target")
+
+
 TABLES: dict[str, Callable[[], Table]] = {
-    "adult": _adult, "survey": _survey, "trips": _trips, "admissions": _admissions,
-}  # fmt: skip
+    "adult": _adult,
+    "survey": _survey,
+    "trips": _trips,
+    "admissions": _admissions,
+    "bank": _bank,
+    "breast cancer": _cancer,
+    "ten means": lambda: _of_scikit_learn(load_breast_cancer, 10, lambda cells: cells == 1),
+    "diabetes": lambda: _of_scikit_learn(load_diabetes, 10, lambda cells: cells > cells.median()),
+    "wine": lambda: _of_scikit_learn(load_wine, 13, lambda cells: cells == 1),
+}
 
 
 def _clamped(table: Table, rows: pd.DataFrame) -> pd.DataFrame:
