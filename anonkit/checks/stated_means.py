@@ -83,13 +83,15 @@ def _counted(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[_Counted
             if table["name"] in own:
                 yield _of(own[table["name"]], [table["counts"]], int(table["rate"]), is_gaussian=gaussian)
         return
-    (line,) = (line for line in params["accounting"] if line["purpose"] == _HISTOGRAMS)
-    for at, column in enumerate(facts.attributes):
-        regions = [np.array(tables[at], dtype=np.float64) for tables in params["histograms"]]
-        if column.name in own and regions[0].size:
-            tables = [region.T for region in regions]
-            yield _of(column, tables, int(line["rate"]), is_gaussian=line["mechanism"] == GAUSSIAN)
-    if facts.target.name in own:
+    for line in params["accounting"]:
+        if line["purpose"] != _HISTOGRAMS:
+            continue
+        for at, column in enumerate(facts.attributes):
+            regions = [np.array(tables[at], dtype=np.float64) for tables in params["histograms"]]
+            if column.name in own and regions[0].size:
+                tables = [region.T for region in regions]
+                yield _of(column, tables, int(line["rate"]), is_gaussian=line["mechanism"] == GAUSSIAN)
+    if facts.target.name in own and "histogram" in params["target"]:
         histogram = params["target"]["histogram"]
         yield _of(facts.target, [[histogram["counts"]]], int(histogram["rate"]), is_gaussian=False)
 
@@ -106,6 +108,8 @@ def _of(column: PublicColumn, tables: Sequence[Any], rate: int, *, is_gaussian: 
 def _follows(stated: Mapping[str, Any], counted: _Counted) -> bool:
     """Return whether a stated mean, its interval, and whether the rows carry it, follow from the counts."""
     grid, counts = counted.column.domain.grid, counted.counts
+    if counts.size != grid.middles.size:  # another check says so
+        return False
     low, high = grid.edges[:-1].copy(), grid.edges[1:].copy()
     if grid.multiples is not None:
         half = grid.multiples.at(1) - grid.multiples.at(0)

@@ -140,6 +140,18 @@ def test_each_counted_column_has_its_mean_and_no_other(name: str) -> None:
     assert is_right(params, other) is False
 
 
+def test_counts_that_are_not_there_leave_no_mean() -> None:
+    """Without the line of the account, or with a cell fewer: other checks name these, this one does not break."""
+    params, report = released("forest")
+    lines = [line for line in params["accounting"] if line["purpose"] != "histograms by class"]
+    assert is_right({**params, "accounting": lines}, report) is False
+    shorter = [[table[1:] for table in tables] for tables in params["histograms"]]
+    assert is_right({**params, "histograms": shorter}, report) is False
+    params, report = released("forest of a number")
+    target = {key: value for key, value in params["target"].items() if key != "histogram"}
+    assert is_right({**params, "target": target}, report) is False
+
+
 def test_where_nothing_is_known_nothing_is_stated() -> None:
     """Of noise alone no interval but the bounds is right."""
     params, report = released("marginals of noise")
