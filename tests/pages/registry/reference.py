@@ -36,6 +36,8 @@ PAGES = {
                 illness=one_of("none", "flu", "other"),
             ),
             "job.csv": text("0.8,0.1,0.1\n0.1,0.8,0.1\n0.1,0.1,0.8\n"),
+            "people.csv": table(300, job=one_of("clerk", "farmer", "nurse")),
+            "noisy-shares.csv": text("clerk,0.4\nfarmer,0.3\nnurse,0.3\n"),
             "job-shares.csv": text("clerk,0.5\nfarmer,0.2\nnurse,0.2\n,0.1\n"),
         },
         after={
