@@ -195,12 +195,6 @@ class DatasetError(GuaranteeError):
     code = "DATASET"
 
 
-class EmptyReleaseError(GuaranteeError):
-    """The draws of a release left nothing to show: an outcome of them, which is charged like any other."""
-
-    code = "EMPTY"
-
-
 class EngineError(AnonkitError, RuntimeError):
     """The engine failed while moving or counting rows."""
 

@@ -30,7 +30,6 @@ DOCUMENTED: dict[type[AnonkitError], tuple[int, str, type[Exception]]] = {
     errors.GuaranteeError: (1, "PROMISE", RuntimeError),
     errors.BudgetError: (1, "BUDGET", RuntimeError),
     errors.DatasetError: (1, "DATASET", RuntimeError),
-    errors.EmptyReleaseError: (1, "EMPTY", RuntimeError),
     errors.EngineError: (3, "ENGINE", RuntimeError),
     errors.LedgerError: (3, "LEDGER", RuntimeError),
     errors.ReleaseFormatError: (3, "FORMAT", ValueError),

@@ -33,7 +33,6 @@ from anonkit.auditing.attacks.rates import WEAK
 from anonkit.auditing.epsilon_audit import EpsilonBound, epsilon_from_counts, lower_bound
 from anonkit.domains.array_types import BoolArray, IntArray
 from anonkit.engines import open_engine
-from anonkit.errors import EmptyReleaseError
 from anonkit.methods import make_method
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
@@ -174,8 +173,8 @@ class Scene:
             claims={_DRAWN: math.ldexp(int(draw["rate"]), -52), _CHOSEN: float(choice["epsilon"])},
         )
 
-    def release(self, engine: Engine, table: pa.Table, columns: Mapping[str, Column], rng: Randomness) -> Draft | None:
-        """Return what the method makes of a table; None where it says that there is nothing to show.
+    def release(self, engine: Engine, table: pa.Table, columns: Mapping[str, Column], rng: Randomness) -> Draft:
+        """Return what the method makes of a table.
 
         Where people are protected each row is there twice, as two rows of one person.
         """
@@ -184,10 +183,7 @@ class Scene:
             table = table.take(pa.array(people)).append_column("who", pa.array(people).cast(pa.string()))
             columns = {**columns, "who": Column(name="who", role=Role.UNIT)}
         policy = Policy(columns=columns, without_target="y" not in columns)
-        try:
-            return self.method.release(engine.scan(table, policy), policy, engine=engine, rng=rng)
-        except EmptyReleaseError:
-            return None
+        return self.method.release(engine.scan(table, policy), policy, engine=engine, rng=rng)
 
 
 def _repeated(run: Callable[[int], Any], runs: int | None, seconds: float, most: int) -> Iterator[Any]:
@@ -235,7 +231,7 @@ class Classes:
             rows = np.repeat(np.arange(n_classes), size - 1 + more)
             table = pa.table({"a": pa.array(values).take(pa.array(rows))})
             draft = scene.release(engine, table, columns, Randomness.seeded(seed).child(f"classes {number}"))
-            return more, np.zeros(n_classes, dtype=np.int64) if draft is None else _shown(draft, values)
+            return more, _shown(draft, values)
 
         found = list(_repeated(run, runs, SECONDS / 2, _MOST // 4))
         return cls(
@@ -281,14 +277,14 @@ def _shown(draft: Draft, values: tuple[str, ...]) -> IntArray:
 # --- the choice of a scheme --------------------------------------------------------------------------------------
 
 
-def _choices(scene: Scene, engine: Engine, runs: int | None, seed: int) -> Iterator[tuple[bool, Draft | None, int]]:
+def _choices(scene: Scene, engine: Engine, runs: int | None, seed: int) -> Iterator[tuple[bool, Draft, int]]:
     """Yield whether the row was there, what was published, and how many rows were shown, of table after table."""
     tables, columns = _nearly_as_good(scene)
 
-    def run(number: int) -> tuple[bool, Draft | None, int]:
+    def run(number: int) -> tuple[bool, Draft, int]:
         more = number % 2 == 1
         draft = scene.release(engine, tables[more], columns, Randomness.seeded(seed).child(f"choice {number}"))
-        return more, draft, 0 if draft is None else sum(batch.num_rows for batch in draft.data.batches())
+        return more, draft, sum(batch.num_rows for batch in draft.data.batches())
 
     yield from _repeated(run, runs, SECONDS / 2, _MOST)
 
@@ -323,9 +319,7 @@ def _nearly_as_good(scene: Scene) -> tuple[tuple[pa.Table, pa.Table], dict[str, 
     return (tables[0], tables[1]), columns
 
 
-def _answers(
-    choices: list[tuple[bool, Draft | None, int]], told: Callable[[Draft | None, int], str]
-) -> tuple[IntArray, IntArray]:
+def _answers(choices: list[tuple[bool, Draft, int]], told: Callable[[Draft, int], str]) -> tuple[IntArray, IntArray]:
     """Return the answers with the row and without it, numbered."""
     answers = [told(draft, rows) for _, draft, rows in choices]
     codes = np.unique(answers, return_inverse=True)[1].astype(np.int64)
@@ -333,12 +327,10 @@ def _answers(
     return codes[more], codes[~more]
 
 
-def _all_but_rows(draft: Draft | None, _: int) -> str:
-    if draft is None:
-        return "nothing"
+def _all_but_rows(draft: Draft, _: int) -> str:
     told = (draft.params, draft.columns, draft.details, draft.data.schema.names)
     return json.dumps(told, sort_keys=True, default=str)
 
 
-def _all_but_rows_and_how_many(draft: Draft | None, rows: int) -> str:
+def _all_but_rows_and_how_many(draft: Draft, rows: int) -> str:
     return f"{rows} {_all_but_rows(draft, rows)}"

@@ -49,7 +49,7 @@ def validate_drawn(evidence: PromiseEvidence) -> Validation:
             "the rows of this release were drawn by coins: it is no simple random sample of a population",
             "leave the population out",
         )
-    promise = KAnonymity(k=claimed["k"], quasi_identifiers=tuple(claimed["quasi_identifiers"]))
+    promise = KAnonymity(k=claimed["k"], quasi_identifiers=tuple(claimed["quasi_identifiers"]), may_be_empty=True)
     refuse_unknown([*(requested.quasi_identifiers or ()), *requested.sensitive], schema.names)
     disclosure = recounted(
         data, schema, promise, requested.quasi_identifiers, requested.sensitive, params, report["rows"]

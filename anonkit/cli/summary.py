@@ -59,6 +59,7 @@ _OWNER_LINES = 12
 OWNER_HEADING = "For you only (do not paste or log)"
 _SEEN = "seen in your private table: choosing ε, bounds or bins by it is not covered by the promise"
 _ALL = "--owner with --json, or --owner-report DIR, has all"
+_NO_ROW = "no row is released: the noise left nothing to show; a larger epsilon or delta, or fewer columns, show more"
 _MORE = "To see what was lost compared with your table, add --owner (do not share that output)."
 
 
@@ -206,8 +207,16 @@ def notes_of(release: Release, *, owner: bool = False) -> list[str]:
 
 
 def public_warnings(release: Release) -> list[str]:
-    """Return which columns have cells that were not used unchanged; nothing under a promise of noise."""
-    return [] if _promises_noise(release) else list(lost_cells(release.owner, counted=False))
+    """Return that no row is released, and which columns have cells that were not used unchanged.
+
+    Privacy
+    -------
+    The number of released rows is in the report. Of the cells nothing is said under a promise of noise.
+    """
+    if _promises_noise(release):
+        is_empty = not release.is_dry_run and release.report["rows"].get("out") == 0
+        return [_NO_ROW] if is_empty else []
+    return list(lost_cells(release.owner, counted=False))
 
 
 def owner_block(release: Release) -> list[str]:

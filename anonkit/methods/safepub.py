@@ -13,7 +13,7 @@ import numpy as np
 
 from anonkit.domains.array_types import IntArray
 from anonkit.domains.domain_codes import refuse_kinds
-from anonkit.errors import EmptyReleaseError, ParameterError, PolicyError, option
+from anonkit.errors import ParameterError, PolicyError
 from anonkit.k_anonymity.public_levels import PublicLevels, Scheme, schemes_of
 from anonkit.k_anonymity.sampled_rows import CodePublic, DrawRows, LeaveOut, ShownAsReleased, one_row_of_each
 from anonkit.k_anonymity.scheme_scores import scores_of, width_of_scores
@@ -167,10 +167,7 @@ class SafePub:
     ) -> Draft:
         """Choose how rows are shown, draw them, and leave out those of which fewer than k are alike.
 
-        Raises
-        ------
-        EmptyReleaseError
-            No k rows that were drawn are alike, however they are shown.
+        Where no k drawn rows are alike the release has no rows, which is an outcome of the draws like any other.
         """
         progress("counting", 0.0)
         domains = _domains(policy)
@@ -193,11 +190,6 @@ class SafePub:
         )
         drawn = engine.keep(engine.map_batches(source, draw, draw.schema))
         small = engine.small_classes(drawn, draw.schema.names, k)
-        if sum(small.column(COUNT).to_pylist()) == drawn.n_rows:
-            raise EmptyReleaseError(
-                f"no {k} of the rows that were drawn are alike, so that none can be shown",
-                f"a larger {option('epsilon')} or {option('delta')}, fewer columns, or a larger table",
-            )
         data = engine.map_batches(drawn, LeaveOut(small), draw.schema) if small.num_rows else drawn
         recoding = GlobalRecoding(
             columns=tuple(

@@ -17,7 +17,7 @@ import pytest
 
 import anonkit
 from anonkit.cli.summary import OWNER_HEADING, notes_of, release_document, release_text
-from anonkit.errors import EmptyReleaseError
+from anonkit.errors import GuaranteeError
 from anonkit.ledger import Ledger
 from anonkit.ledger.users_ledger import users_ledger
 from anonkit.methods import make_method
@@ -194,7 +194,7 @@ def test_a_dry_run_draws_for_its_owner_alone(
 
     def refuse(*args: object, rng: Randomness, **kwargs: object) -> None:
         rng.words(1)
-        raise EmptyReleaseError("nothing is left")
+        raise GuaranteeError("nothing is left")
 
     monkeypatch.setattr(type(make_method(method, DRAWN[method])), "release", refuse)
     parameters = "".join(f"{name} = {value!r}\n" for name, value in DRAWN[method].items())

@@ -16,9 +16,10 @@ from checks.drawn_tables import EASY, JOBS, POLICY, UNTARGETED, people
 from scipy.stats import beta as beta_law
 
 import anonkit
+from anonkit.cli.summary import public_warnings
 from anonkit.domains.attribute_domains import Categories
 from anonkit.engines import open_engine
-from anonkit.errors import EmptyReleaseError, ParameterError, PolicyError, ReleaseFormatError
+from anonkit.errors import ParameterError, PolicyError, ReleaseFormatError
 from anonkit.k_anonymity.public_levels import PublicLevels
 from anonkit.k_anonymity.sampled_rows import DrawRows, LeaveOut
 from anonkit.mechanisms.sampling_threshold import class_size, delta_of
@@ -130,18 +131,18 @@ def test_a_person_counts_once(tmp_path: Path) -> None:
     assert anonkit.validate(tmp_path / "out.parquet").passed
 
 
-def test_a_release_of_nothing_is_an_outcome_that_is_charged(tmp_path: Path) -> None:
+def test_a_release_of_no_rows_is_an_outcome_that_is_charged(tmp_path: Path) -> None:
     """Ten people cannot be shown in classes of five at a small epsilon; the ledger books the draws, a plan does not."""
     few, ledger = people().slice(0, 10), tmp_path / "ledger"
     options = {"epsilon": 0.5, "delta": 1e-6, "ledger": ledger, "dataset": "few", "output": tmp_path / "out.parquet"}
-    with pytest.raises(EmptyReleaseError, match="that were drawn are alike"):
-        released(few, dry_run=True, **options)
+    assert public_warnings(released(few, dry_run=True, **options)) == []
     assert not ledger.exists()
-    with pytest.raises(EmptyReleaseError, match="that were drawn are alike"):
-        released(few, **options)
-    assert not list(tmp_path.glob("out*"))
+    release = released(few, **options)
+    assert release.to_arrow().num_rows == 0 == release.report["rows"]["out"]
+    assert any("no row is released" in line for line in public_warnings(release))
+    assert anonkit.validate(tmp_path / "out.parquet").passed
     with pytest.raises(anonkit.errors.BudgetError, match=r"epsilon 0.5 is spent"):
-        released(few, budget=0.9, **options)
+        released(few, budget=0.9, **{**options, "output": tmp_path / "again.parquet"})
 
 
 def test_losses_add_up_and_no_joint_view_of_the_exact_rows_is_told(tmp_path: Path) -> None:
