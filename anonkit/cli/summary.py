@@ -211,7 +211,7 @@ def public_warnings(release: Release) -> list[str]:
 
     Privacy
     -------
-    The number of released rows is in the report. Of the cells nothing is said under a promise of noise.
+    The number of released rows is in the report. Nothing is stated of the cells under a promise of noise.
     """
     if _promises_noise(release):
         is_empty = not release.is_dry_run and release.report["rows"].get("out") == 0
