@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from anonkit.cli.boundary import one_line
 from anonkit.cli.files import refuse_existing, write_text
 from anonkit.cli.init_questions import GivenAnswers, recommended_options
 from anonkit.cli.options import encoding_option, force_option, json_option, quiet_option, reading_options
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from anonkit.drafting.owner_answers import GuessedRoles, OwnerAnswers
 
 STDOUT = "-"
+_NAMED = 5
+"""Columns that a sentence names."""
 
 
 @click.command(cls=ShortHelp, name="init")
@@ -98,10 +101,15 @@ def command(
     write_text(path, draft, force=force, private=True)  # it may disclose rows until its owner has read it
     document: dict[str, Any] = {"file": str(path), "policy": draft}
     options: list[str] = []
+    to_declare = ""
     if answers:
         options = recommended_options(answers[0])
         document["command"] = ["anonkit", "release", *options, "--policy", str(path), source, "OUT.parquet"]
-    text = f"Wrote {path}\n{_risk_of_sample(answers, source)}{release_command(path, source, how, options)}"
+        if answers[0].needs_domains:
+            document["without_domain"] = _without_domain(path)
+            to_declare = _to_declare(document["without_domain"])
+    risk = _risk_of_sample(answers, source)
+    text = f"Wrote {path}\n{risk}{to_declare}{release_command(path, source, how, options)}"
     return Outcome(text=text, document=document, quiet=quiet)
 
 
@@ -120,6 +128,28 @@ def _questions(*, ask: bool, yes: bool, target: str | None, given: Mapping[str, 
     if ask and not (yes or sys.stdin.isatty() or answered.is_complete):
         raise WrongUsage("--ask asks at a terminal", "answer by options, and --yes takes the default of the others")
     return answered
+
+
+def _without_domain(path: Path) -> list[str]:
+    """Return the columns of a written policy that noise cannot release yet."""
+    from anonkit.policy.declaration import Policy
+    from anonkit.policy.public_domains import without_domain
+
+    return without_domain(Policy.load(path))
+
+
+def _to_declare(names: Sequence[str]) -> str:
+    """Return what the owner has to add before the recommended command releases anything; empty for nothing."""
+    if not names:
+        return ""
+    named = ", ".join(one_line(name) for name in names[:_NAMED])
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    columns = f"{len(names)} columns" if len(names) > 1 else "one column"
+    return (
+        f"Noise needs the possible values of {columns}: {named}{more}.\n"
+        "Fill in the lines that begin with # bounds and # categories, from public knowledge; until then the command "
+        "below refuses.\n"
+    )
 
 
 def _risk_of_sample(answers: Sequence[OwnerAnswers], source: str) -> str:

@@ -50,6 +50,11 @@ class OwnerAnswers:
     dataset: str | None = None
     """Name under which all releases of these people add up."""
 
+    @property
+    def needs_domains(self) -> bool:
+        """True where differential privacy is recommended, whose columns need public domains."""
+        return self.recipient == "anyone"
+
     def roles(self, guessed: Mapping[str, Role]) -> dict[str, Role]:
         """Return the role of every column.
 

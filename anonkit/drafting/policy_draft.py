@@ -354,7 +354,7 @@ def _section(
     ]
     if role in (Role.IDENTIFIER, Role.UNIT):
         return lines
-    if answers is not None and profile.name in answers.keep and answers.recipient != "anyone":
+    if answers is not None and profile.name in answers.keep and not answers.needs_domains:
         lines.append("keep = true")
     if role is Role.TARGET and answers is not None and profile.name in answers.sensitive:
         lines.append("sensitive = true")

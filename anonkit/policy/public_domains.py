@@ -172,6 +172,13 @@ def public_domains(policy: Policy, *, target_required: bool = False, ruled: bool
     return PublicDomains(attributes=tuple(attributes), target=target)
 
 
+def without_domain(policy: Policy) -> list[str]:
+    """Return the columns that noise would release and that have neither categories nor bounds, in their order."""
+    names = policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
+    columns = [policy.column(name) for name in names]
+    return [one.name for one in columns if one.bins is None and not one.domain_values and one.bounds is None]
+
+
 def numeric_target(policy: Policy) -> NumericAttribute | None:
     """Return the public domain of a target that is a number to predict; None where it has classes, or there is none.
 

@@ -16,6 +16,7 @@ from anonkit.drafting.owner_answers import GuessedRoles, OwnerAnswers
 from anonkit.errors import ChoiceError, PolicyError
 from anonkit.policy.column_declarations import Role
 from anonkit.policy.declaration import Policy
+from anonkit.policy.public_domains import without_domain
 
 GUESSED = GuessedRoles(
     roles={"name": Role.IDENTIFIER, "age": Role.QUASI_IDENTIFIER, "illness": Role.QUASI_IDENTIFIER, "a,b": Role.TARGET},
@@ -125,6 +126,26 @@ def test_for_anyone_noise_is_recommended(cli: Any, people: Path) -> None:
     assert 'role = "target"\nsensitive = true' in draft
     assert 'unit = "none"   #' in draft
     assert Policy.load("policy.toml").column("outcome").is_sensitive
+
+
+def test_the_recommended_command_names_what_it_still_needs(cli: Any, people: Path) -> None:
+    """Noise needs domains, which a draft leaves open: the columns are named, and with them the last line works."""
+    ran = cli(
+        "init", people.name, "--ask", "--yes", "--recipient", "anyone", "--unit", "none", "--identifier",
+        "patient_name", "--target", "outcome",
+    )  # fmt: skip
+    assert "possible values of 3 columns: age, illness, outcome" in ran.out
+    *_, command = ran.out.splitlines()
+    words = [*shlex.split(command)[1:], "--dry-run"]
+    refused = cli(*words)
+    assert refused.code == 3
+    assert "3 columns have no public domain" in refused.err
+
+    policy = Path("policy.toml")
+    draft = policy.read_text(encoding="utf-8").replace("# categories", "categories")
+    policy.write_text(draft.replace("# bounds = [LOW, HIGH]", "bounds = [0, 120]"), encoding="utf-8")
+    assert without_domain(Policy.load(policy)) == []
+    assert cli(*words).code == 0
 
 
 def test_questions_need_a_terminal_or_answers(cli: Any, people: Path) -> None:
