@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +57,8 @@ from anonkit.promises.guarantee import Check
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+VALIDATION_STEPS = ("comparing files with their hashes", "recounting the release")
+"""Names of the steps of a validation of a release, in order, as progress shows them."""
 _NAMED_ONCE = ("quasi_identifiers", "sensitive")
 """Lists of columns in the parameters of a promise."""
 _NAMED = spoken(python='quasi_identifiers=["age", "zip", "sex"]', typed="--qi age,zip,sex")
@@ -77,6 +79,7 @@ def validate(
     population: ReadsPopulation | None = None,
     signed_by: str | Path | None = None,
     workers: PartWorkers | None = None,
+    progress: Callable[[str, float], None] = lambda _step, _share: None,
 ) -> Validation:
     """Validate a release against its own report, or any table against requirements.
 
@@ -105,6 +108,8 @@ def validate(
         Who reads the files of a release in a folder, such as `open_engine("spark").workers`: hashes, classes and cells
         are then counted where they run, and this machine adds up. They must see the folder under the same name, or
         fetch its files from an object store, where they are compared with the descriptor each time.
+    progress : callable
+        Called with each of `VALIDATION_STEPS` as it begins.
 
     Raises
     ------
@@ -135,7 +140,7 @@ def validate(
                 f"release anew, {option('release_as_is', list(release_as_is))}",
             )
         with fetched_by(workers, place) as there:
-            found = _validate_release(there, requested, key)
+            found = _validate_release(there, requested, key, progress)
             return found.with_declared(_declared(there), requested) if found.passed else found
     if key is not None:
         raise ParameterError("signed_by is about releases, and this is a plain table", "name the file of a release")
@@ -203,13 +208,16 @@ def _validate_table(table: Any, requested: Asked, allowed: Sequence[str]) -> Val
     )
 
 
-def _validate_release(place: Place, requested: Asked, key: Ed25519PublicKey | None) -> Validation:
+def _validate_release(
+    place: Place, requested: Asked, key: Ed25519PublicKey | None, progress: Callable[[str, float], None]
+) -> Validation:
     """Look at a release in an order in which nothing is believed that nobody vouches for.
 
     Kinds and sizes of the files, the signature over their bytes, the descriptor, the hashes that it states, and only
     then their content. What the required key did not sign is not parsed. Files that were changed after the release
     are, since their content shows what was changed; whatever comes of it, the hashes have decided.
     """
+    progress(VALIDATION_STEPS[0], 0.0)
     if place.store is not None:
         place.store.require()
         place.files()  # every file that the descriptor lists is fetched, and compared with it, before it is looked at
@@ -222,6 +230,7 @@ def _validate_release(place: Place, requested: Asked, key: Ed25519PublicKey | No
     refuse_incomplete(place)
     descriptor = read_descriptor(place)
     known = (*hash_checks(place, descriptor), *signed)
+    progress(VALIDATION_STEPS[1], 0.0)
     try:
         contents = _validate_contents(place, load_place(place, untouched=True), descriptor, requested)
     except (EngineError, ReleaseFormatError, MemoryError):

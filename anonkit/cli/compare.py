@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 _Number = TypeVar("_Number", int, float)
 _WIDTH = 100
+_RISKS = 4
+"""Columns of the table before those of risks."""
 
 
 @click.command(cls=ShortHelp, name="compare")
@@ -146,9 +149,9 @@ def _text(comparison: Comparison, output: str | None) -> str:
     measure = MEASURE[comparison.task]
     head_of = {"auc": "AUC (95% interval)", "r2": "R² (95% interval), error"}[measure]
     raw = name_of_best(comparison.raw, measure)
-    heads = ("release", head_of, "lost", "changed most", "singling out", "linkability", "inference", "alone*")
+    heads = ("release", head_of, "lost", "changed most", "singled", "linked", "inferred", "alone*")
     rows: list[tuple[str, ...]] = [heads]
-    rows.append(("the rows as they are", _score(comparison.raw.get(raw or ""), measure), *[""] * 6))
+    rows.append(("your rows", _score(comparison.raw.get(raw or ""), measure), *[""] * 6))
     for point in comparison.points:
         if point.refused is not None:
             rows.append((point.label, "refused", *[""] * 6))
@@ -157,14 +160,15 @@ def _text(comparison: Comparison, output: str | None) -> str:
         best = _score(point.scores.get(point.best_model or ""), measure)
         alone = "–" if point.clear is None else percent(point.clear["share_alone"])
         rows.append((point.label, best, str(len(point.lost)), most_changed(point), *risks, alone))
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = list(table_within(rows, get_terminal_size((_WIDTH, 0)).columns))
     of_table = f"{comparison.rows:,} rows"
     if comparison.rows < comparison.table_rows:
         of_table = f"{comparison.rows:,} of {comparison.table_rows:,} rows (your whole table will keep more)"
     head = click.style(f"{of_table}, target {comparison.target}", bold=True)
     advised = [
-        part for block in comparison.advice for part in (*textwrap.wrap(one_line(block["sentence"]), _WIDTH), "")
+        part
+        for block in comparison.advice
+        for part in (*textwrap.wrap(one_line(block["sentence"]), _WIDTH, break_on_hyphens=False), "")
     ]
     reasons = [
         f"{point.label}: {one_line(on_command_line(point.told))}"
@@ -180,13 +184,31 @@ def _text(comparison: Comparison, output: str | None) -> str:
     )
     if attacked:
         lines.append(
-            "singling out, linkability, inference: share of attacks that succeed beyond chance; with "
-            f"{attacked:,.0f} people attacked a risk below {3 / attacked:.1g} may show as 0."
+            "singled (out), linked, inferred: share of attacks on a person that succeed beyond chance;\n"
+            f"with {attacked:,.0f} people attacked a risk below {3 / attacked:.1g} may show as 0."
         )
     if any(point.clear is not None for point in comparison.points):
-        lines.append("* rows of the release that are alone, were its target and insensitive columns known too")
+        lines.append(
+            "* rows that were alone in their group if the target and the columns released unchanged were known too."
+        )
     end = [*(["", *reasons] if reasons else []), *([] if output is None else ["", f"Wrote {output}"])]
     return "\n".join([head, click.style(OWNER_BANNER, fg="yellow"), "", *advised, *lines, *end])
+
+
+def table_within(rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """Yield rows as lines of a table; where it is too wide, the last three columns as a table of their own below."""
+    if len(_table_lines(rows)[0]) <= width:
+        yield from _table_lines(rows)
+        return
+    yield from _table_lines([row[:_RISKS] for row in rows])
+    yield ""
+    yield from _table_lines([(row[0], *row[_RISKS:]) for row in rows if row[_RISKS]])
+    yield ""
+
+
+def _table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _score(scores: Mapping[str, Any] | None, measure: str) -> str:

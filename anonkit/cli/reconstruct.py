@@ -13,6 +13,7 @@ import click
 from anonkit.cli.boundary import one_line
 from anonkit.cli.options import force_option, json_option, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome
+from anonkit.cli.progress import progress_line
 from anonkit.cli.short_help import ShortHelp
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def command(
     """
     from anonkit.bundle.kept_files import refuse_replacing
     from anonkit.consumers.mixture_questions import MixtureQuestions, conditions_typed, tables_typed
-    from anonkit.consumers.reconstruction import reconstruct
+    from anonkit.consumers.reconstruction import RECONSTRUCTION_STEPS, reconstruct
     from anonkit.engines.snapshots.addresses import files_of
     from anonkit.engines.snapshots.whole_tables import whole_table
 
@@ -122,7 +123,7 @@ def command(
         tables=tables_typed(tables),
         given=conditions_typed(given),
     )
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, progress_line(quiet, steps=RECONSTRUCTION_STEPS) as progress:
         warnings.simplefilter("always")
         reconstruction = reconstruct(
             release,
@@ -133,6 +134,7 @@ def command(
             vote=vote,
             questions=questions,
             force=force,
+            progress=progress,
         )
         document = reconstruction.to_dict()
     notes = list(

@@ -14,6 +14,7 @@ from anonkit.cli.boundary import one_line
 from anonkit.cli.files import write_text
 from anonkit.cli.options import encoding_option, examples_option, force_option, json_option, reading_options
 from anonkit.cli.outcome import Outcome, WrongUsage
+from anonkit.cli.progress import progress_line
 from anonkit.cli.short_help import ShortHelp
 from anonkit.errors import ReleaseFormatError, on_command_line
 
@@ -161,7 +162,7 @@ def _dossier(
     from anonkit.bundle.stored_release import load
     from anonkit.engines.snapshots.addresses import source_at
     from anonkit.pipeline.release_output import refuse_within_release
-    from anonkit.pipeline.stored_dossier import stored_dossier, write_stored_dossier
+    from anonkit.pipeline.stored_dossier import DOSSIER_STEPS, source_policy, stored_dossier, write_stored_dossier
     from anonkit.policy.declaration import Policy
 
     if original is None:
@@ -178,14 +179,15 @@ def _dossier(
             f"owner-{place.stem}"
         )
     refuse_within_release(folder, place)
-    made = stored_dossier(
-        loaded,
-        source_at(original, **how),
-        policy=None if policy is None else Policy.load(policy),
-        encoding=encoding,
-        examples=examples,
-        audit=None if audit is None else _audit_of(place, audit),
-    )
+    with progress_line(quiet=False, steps=DOSSIER_STEPS) as progress:
+        made = stored_dossier(
+            loaded,
+            source_at(original, **how),
+            policy=source_policy(loaded, None if policy is None else Policy.load(policy), encoding),
+            examples=examples,
+            audit=None if audit is None else _audit_of(place, audit),
+            progress=progress,
+        )
     report, page = write_stored_dossier(made, loaded, folder)
     return Outcome(
         text=f"Wrote {one_line(str(page))}\nIn figures: {one_line(str(report))}",

@@ -15,6 +15,7 @@ from anonkit.cli.files import write_text
 from anonkit.cli.junit_command import JunitCommand
 from anonkit.cli.options import engine_of_checks_options, json_option, k_map_options, quiet_option, reading_options
 from anonkit.cli.outcome import Outcome, WrongUsage
+from anonkit.cli.progress import progress_line
 from anonkit.errors import (
     AnonkitError,
     GuaranteeError,
@@ -221,7 +222,7 @@ def command(
     from anonkit.bundle.private_files import sweep
     from anonkit.checks.junit import junit_xml
     from anonkit.checks.requirements import cannot_be_repeated
-    from anonkit.checks.validation import validate
+    from anonkit.checks.validation import VALIDATION_STEPS, validate
     from anonkit.cli.summary import check_line
     from anonkit.engines.snapshots.whole_tables import whole_table
     from anonkit.pipeline.arrays import without_pandas
@@ -250,7 +251,7 @@ def command(
         read = whole_table(table, **how) if stored is None else stored
         if isinstance(read, str):
             _refuse_absent(table)
-        with engine.workers() as workers:
+        with engine.workers() as workers, progress_line(quiet, steps=VALIDATION_STEPS) as progress:
             validation = validate(
                 read,
                 quasi_identifiers=names or None,
@@ -265,6 +266,7 @@ def command(
                 population=None if known.file is None else PopulationFile(file=known.file),
                 signed_by=signed_by,
                 workers=workers,
+                progress=progress,
             )
     if junit is not None:
         write_text(Path(junit), junit_xml(redacted(table), validation.checks, validation.unchecked), force=True)

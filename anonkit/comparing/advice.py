@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MARGIN = 0.02
 """Loss of AUC or R² against the best release of its kind that a stronger protection may cost."""
+_LONGEST_NAME = 13
+"""Characters of a column's name in a cell of a table."""
 _SHOWN = 3
 """Lost columns that a sentence names."""
 
@@ -94,8 +96,10 @@ def most_changed(point: FrontierPoint) -> str:
     move = _largest_change(point)
     if move is None:
         return "–"
+    name = str(move["name"])
+    name = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
     far = percent(move["value"]) if move["measure"] == "share of the rows" else f"{move['value']:.2g} sd"
-    return f"{move['name']} {far}"
+    return f"{name} {far}"
 
 
 def _largest_change(point: FrontierPoint) -> Mapping[str, Any] | None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from anonkit.consumers.naive_bayes import NaiveBayes
     from anonkit.consumers.regressor import ReleaseRegressor
     from anonkit.consumers.row_conditions import RowCondition
+
+RECONSTRUCTION_STEPS = ("learning the model", "predicting the test rows", "writing")
+"""Names of the steps of a reconstruction, in order, as progress shows them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,6 +107,7 @@ def reconstruct(
     vote: str | None = None,
     questions: MixtureQuestions | None = None,
     force: bool = False,
+    progress: Callable[[str, float], None] | None = None,
     **settings: object,
 ) -> Reconstruction:
     """Learn a model from a release with noise, and score it on a table of true values.
@@ -130,6 +134,8 @@ def reconstruct(
         For a release by `dp-marginals`: which column to predict, rows to draw, tables, conditions.
     force : bool
         Replace the files that are written when they are there.
+    progress : callable, optional
+        Called with each of `RECONSTRUCTION_STEPS` as it begins.
     **settings
         `smoothing`, `numbers` of `NaiveBayes`; `smoothing` of `Forest`.
 
@@ -162,6 +168,8 @@ def reconstruct(
         raise ParameterError("rows are drawn into a file", option("draw", "FILE"))
     read = [*Place.of(release).on_this_machine(), *([Path(test)] if isinstance(test, str | Path) else [])]
     refuse_existing((predictions, model, asked.draw), force, read=read)
+    begin = progress or (lambda _step, _share: None)
+    begin(RECONSTRUCTION_STEPS[0], 0.0)
     learned, described = learned_from_files(release, estimator, vote, asked, settings)
     if described is None:
         if test is not None or model is not None:
@@ -172,12 +180,14 @@ def reconstruct(
     power = _power_of(learned)
     scores, predicted = None, None
     if test is not None:
+        begin(RECONSTRUCTION_STEPS[1], 0.0)
         written = read_params(release).get("written", {})
         types = {**described.types, **dict.fromkeys(written, pa.string())}
         table = in_written_form(read_true_table(test, types) if isinstance(test, str | Path) else test, written)
         shares = learned.predict_proba(table)
         predicted = _predictions(described, shares)
         scores = prediction_scores(described, table, shares)
+    begin(RECONSTRUCTION_STEPS[2], 0.0)
     if predictions is not None and predicted is not None:
         write_whole(Path(predictions), partial(pq.write_table, predicted))
     if model is not None:

@@ -29,9 +29,17 @@ from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.encodings import encoding_named
 from anonkit.promises.promise_kinds import read_promise
-from anonkit.protocols import Engine
+from anonkit.protocols import Engine, Progress, no_progress
 from anonkit.randomness import Randomness
 from anonkit.redaction import source_names
+
+DOSSIER_STEPS = (
+    "comparing files with their hashes",
+    "reading the source",
+    "measuring the release beside the source",
+    "comparing columns",
+)
+"""Names of the steps of the dossier of a stored release, in order, as progress shows them."""
 
 
 def stored_dossier(
@@ -39,9 +47,9 @@ def stored_dossier(
     original: object,
     *,
     policy: Policy | None = None,
-    encoding: str | None = None,
     examples: int = 0,
     audit: Mapping[str, Any] | None = None,
+    progress: Progress = no_progress,
 ) -> Dossier:
     """Measure the source of a stored release beside it.
 
@@ -52,15 +60,14 @@ def stored_dossier(
     original : path or table
         What it was made from.
     policy : Policy, optional
-        What its owner declared. Without it the domains are those of the release, cells that mean missing are empty
-        ones unless the release states otherwise, and nobody is named who may receive it. The roles are those of the
-        report in any case.
-    encoding : str, optional
-        Of a text file, on top of the policy.
+        What its owner declared; by default `source_policy` of the release. The roles are those of the report in any
+        case.
     examples : int
         Rows shown before and after, 0 or more.
     audit : mapping, optional
         What `anonkit audit` found (`Audit.to_dict`).
+    progress : callable
+        Called with each of `DOSSIER_STEPS` as it begins.
 
     Raises
     ------
@@ -77,15 +84,16 @@ def stored_dossier(
     """
     if release.place is None:
         raise ParameterError("a release in memory has no files to decide on", "name an output when releasing")
+    progress(DOSSIER_STEPS[0], 0.0)
     refuse_changed(release.place, DATA, PARAMS, REPORT)
-    declared = _declared(release, policy)
-    declared = declared if encoding is None else replace(declared, encoding=encoding_named(encoding))
+    progress(DOSSIER_STEPS[1], 0.0)
+    declared = source_policy(release, policy)
     with Local().opened() as reading, snapshot(original) as stays:
         table = stays.scan(reading, declared)
         resolved = _with_roles(release, declared, table.schema.names)
         rows = SourceRows(table=table, engine=reading, policy=resolved)
         names = source_names(original)[1]
-        return measured_dossier(release, rows, source_table=names, examples=examples, audit=audit)
+        return measured_dossier(release, rows, source_table=names, examples=examples, audit=audit, progress=progress)
 
 
 def measured_dossier(
@@ -95,6 +103,7 @@ def measured_dossier(
     source_table: str,
     examples: int = 0,
     audit: Mapping[str, Any] | None = None,
+    progress: Progress = no_progress,
 ) -> Dossier:
     """Measure a source that is open beside a release whose files were looked at.
 
@@ -105,9 +114,10 @@ def measured_dossier(
         The source as it was read, with a policy that has a role for every column.
     source_table : str
         What the source is called.
-    examples, audit
+    examples, audit, progress
         As for `stored_dossier`.
     """
+    progress(DOSSIER_STEPS[2], 0.0)
     randomness = Randomness.secure()
     promise, held = read_promise(release.report["guarantee"]), labelled_rows(release)
     drawn = randomness if _tells_its_rows(release) else None
@@ -116,6 +126,7 @@ def measured_dossier(
         released = _released(release, held, reading)
         counts = SourceCounts.of(promise, table, rows.engine, rows.policy, drawn)
         measured = owner_measures(promise, table, rows.engine, rows.policy, released, counts)
+    progress(DOSSIER_STEPS[3], 0.0)
     if held.num_rows > COMPARED_ROWS:
         held = held.take(randomness.child("held").permutation(held.num_rows)[:COMPARED_ROWS])
     return make_dossier(
@@ -153,8 +164,26 @@ def write_stored_dossier(dossier: Dossier, release: Release, folder: Path) -> tu
     return dossier.write(folder, release.place.data_digest())
 
 
+def source_policy(release: Release, policy: Policy | None, encoding: str | None = None) -> Policy:
+    """Return how the source of a stored release is read: as declared, else as the release itself states.
+
+    Without a declaration the domains are those of the release, cells that mean missing are empty ones unless the
+    release states otherwise, and nobody is named who may receive it.
+
+    Parameters
+    ----------
+    release : Release
+    policy : Policy, optional
+        What its owner declared.
+    encoding : str, optional
+        Of a text file, on top of the policy.
+    """
+    found = _declared(release, policy)
+    return found if encoding is None else replace(found, encoding=encoding_named(encoding))
+
+
 def _declared(release: Release, policy: Policy | None) -> Policy:
-    """Return how the source is read: as declared, else as the release itself states."""
+    """Return what is declared of the source."""
     if policy is not None:
         return policy
     if "recoding" in release.params:

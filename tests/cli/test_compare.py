@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from cli.conftest import table_text
 
+from anonkit.cli.compare import table_within
+
 
 @pytest.fixture
 def longer(tmp_path: Path) -> Path:
@@ -68,6 +70,29 @@ def test_the_target_is_that_of_the_policy(cli: Any, longer: Path) -> None:
     assert ran.code == 2
     assert "no column is named as the target" in ran.err
     assert "--target COLUMN" in ran.err
+
+
+def test_the_table_fits_the_terminal() -> None:
+    """In 100 columns one table of two methods, each with the longest cells; in 80 two, and no line is wider."""
+    heads = ("release", "AUC (95% interval)", "lost", "changed most", "singled", "linked", "inferred", "alone*")
+    cells = (
+        "mondrian, k = 50",
+        "0.872 (0.861–0.884)",
+        "12",
+        "native-count… 89.7%",
+        "0.235",
+        "0.235",
+        "0.235",
+        "< 0.1%",
+    )
+    rows = [heads, ("your rows", cells[1], *[""] * 6), cells, ("rfka, k = 500", "refused", *[""] * 6)]
+    wide, narrow = (list(table_within(rows, width)) for width in (100, 80))
+
+    assert len(wide) == 4
+    assert max(map(len, wide)) <= 100
+    assert max(map(len, narrow)) <= 80
+    assert [line.split("  ")[0] for line in narrow if "0.235" in line or "0.872" in line][-2:] == [cells[0]] * 2
+    assert sum("refused" in line for line in narrow) == 1
 
 
 def test_numbers_are_numbers(cli: Any, longer: Path) -> None:

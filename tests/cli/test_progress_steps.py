@@ -46,6 +46,9 @@ COMMANDS = {
     "export": ("export", "old.parquet", "out.csv"),
     "audit": ("audit", "old.parquet", "--original", "in.csv", "--attacks", "10"),
     "compare": ("compare", "many.csv", "--methods", "mondrian", "--k", "3", "--target", "income", "--attacks", "10"),
+    "validate": ("validate", "old.parquet"),
+    "report": ("report", "old.parquet", "--dossier", "--original", "in.csv"),
+    "reconstruct": ("reconstruct", "noisy.parquet", "--test", "in.csv"),
     "demo": ("demo", "--rows", "200"),
 }
 
@@ -62,7 +65,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.quick_cases("init", "risk", "run", "apply", "export", "audit")
+def randomized_release() -> None:
+    """Write a release by randomized response of the columns sex and income."""
+    policy = {
+        "columns": {
+            "sex": {"categories": ["F", "M"]},
+            "income": {"role": "target", "categories": ["high", "low"]},
+            **{name: {"role": "identifier"} for name in ("name", "age", "zip", "illness")},
+        }
+    }
+    anonkit.release("in.csv", method="rr", epsilon=4, policy=policy, output="noisy.parquet", ledger=Where.NOWHERE)
+
+
+@pytest.mark.quick_cases("init", "risk", "run", "apply", "export", "audit", "validate", "report", "reconstruct")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_names_its_steps_before_it_begins(
     cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -82,6 +97,8 @@ def test_a_command_names_its_steps_before_it_begins(
         yield note
 
     monkeypatch.setattr(importlib.import_module(f"anonkit.cli.{name}"), "progress_line", recorded)
+    if name == "reconstruct":
+        randomized_release()
     ran = cli(*COMMANDS[name])
 
     assert ran.code == 0, ran.err

@@ -8,6 +8,9 @@ from pages.registry.how_to import PEOPLE
 
 PAGES = {
     "docs/methods/datafly.md": Page(inputs={"customers.csv": customers(300), "policy.toml": customers_policy()}),
+    "docs/methods/dp_forest.md": Page(
+        inputs={"in.csv": customers(300), "policy.toml": customers_policy(target="income")}
+    ),
     "docs/methods/dp_marginals.md": Page(
         inputs={"in.csv": customers(300), "policy.toml": untargeted_policy}, leaves=("more.parquet", "model.json")
     ),
