@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from anonkit import __version__
+from anonkit.bundle.bound_columns import BoundColumn, bound_columns
 from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.data_files import data_paths, joint_digest, parts_of, sha256
 from anonkit.bundle.release_names import DATA, EMITTED, METADATA_KEY, PAGE, PARAMS, REPORT, package_name
@@ -150,7 +151,7 @@ def _wrong_in(
                 stated[BYTES] = _size(place.file(suffix), resource)
             wrong += differing(resource, stated)
         elif resource["name"] == "data":
-            wrong += _wrong_in_data(resource, place, schema, report)
+            wrong += _wrong_in_data(resource, place, schema, report, bound_columns(params))
             wrong += wrong_lists(resource["schema"]["fields"], params)
     return wrong
 
@@ -160,14 +161,23 @@ def _as_name(text: str) -> str:
     return "".join(letter if letter in "-._" or letter.isalnum() else "-" for letter in text)
 
 
-def _wrong_in_data(resource: Mapping[str, Any], place: Place, schema: pa.Schema, report: Mapping[str, Any]) -> int:
+def _wrong_in_data(
+    resource: Mapping[str, Any],
+    place: Place,
+    schema: pa.Schema,
+    report: Mapping[str, Any],
+    bounds: Sequence[BoundColumn],
+) -> int:
     columns = {column["name"]: column for column in report["columns"]}
+    listed = [{key: one[key] for key in one if key != LABELS} for one in resource["schema"]["fields"]]
+    meanings = _meanings(bounds, schema) if any("description" in one for one in listed) else {}
     fields = []
     for field in schema:
-        stated = {"name": field.name, "type": _type_of(field.type)}
-        if field.name in columns:
-            stated |= {f"anonkit:{key}": columns[field.name][key] for key in ("role", "action")}
-        fields.append(stated)
+        stated: dict[str, Any] = {"name": field.name, "type": _type_of(field.type)}
+        name, meaning = meanings.get(field.name, (field.name, None))
+        if name in columns:
+            stated |= {f"anonkit:{key}": columns[name][key] for key in ("role", "action")}
+        fields.append(stated if meaning is None else {**stated, "description": meaning})
     expected = {
         "$schema": f"{_PROFILE}dataresource.json",
         "type": "table",
@@ -175,10 +185,23 @@ def _wrong_in_data(resource: Mapping[str, Any], place: Place, schema: pa.Schema,
         "format": "parquet",
         "mediatype": "application/vnd.apache.parquet",
     }
-    listed = [{key: one[key] for key in one if key != LABELS} for one in resource["schema"]["fields"]]
     wrong = sum(not same(resource.get(key), value) for key, value in expected.items()) + len(set(resource) - _DATA)
     wrong += not same({**resource["schema"], "fields": listed}, {"fields": fields})
     return wrong + _wrong_in_files(resource, place.file(DATA))
+
+
+def _meanings(bounds: Sequence[BoundColumn], schema: pa.Schema) -> dict[str, tuple[str, str]]:
+    """Return the column and the description of each column of an interval; earlier versions described none."""
+    found = {}
+    for column in bounds:
+        whole = pa.types.is_integer(schema.field(column.high).type)
+        end = "itself inside" if whole else "itself outside unless it is a single number"
+        found[column.low] = f"Where the interval of {column.name} begins, itself inside; empty where it is open."
+        found[column.high] = f"Where the interval of {column.name} ends, {end}; empty where it is open."
+        if column.mean is not None:
+            found[column.mean] = f"Mean of {column.name} over the rows of the group; empty where it is withheld."
+    names = {shown: column.name for column in bounds for shown in column.names}
+    return {shown: (names[shown], meaning) for shown, meaning in found.items()}
 
 
 def _wrong_in_files(resource: Mapping[str, Any], data: Path) -> int:

@@ -423,6 +423,7 @@ def _write_files(work: VerifiedDraft, place: Place, folder: Path, engine: Engine
         listed={name: ((folder / name).stat().st_size, digest) for name, digest in listed.items()},
         report=report,
         labels=label_entries(work.params),
+        bounds=work.params.get(KEY, {}),
         license_name=work.policy.license,
     )
     (folder / place.name(DESCRIPTOR)).write_bytes(to_json(descriptor))

@@ -30,6 +30,15 @@ MEDIA_TYPES = {
 """Media type of the data in other forms than Parquet, by form."""
 _COPIES = {form: (form, kind) for form, kind in MEDIA_TYPES.items()}
 """Format and media type of the copies of the data in other forms, which a release may have."""
+_ENDS = {
+    "low": ("Where the interval of {} begins, itself inside; empty where it is open.",) * 2,
+    "high": (
+        "Where the interval of {} ends, itself outside unless it is a single number; empty where it is open.",
+        "Where the interval of {} ends, itself inside; empty where it is open.",
+    ),
+    "mean": ("Mean of {} over the rows of the group; empty where it is withheld.",) * 2,
+}
+"""Meaning of a column that holds an end or the mean of an interval: of other numbers, and of whole ones."""
 _RESOURCE_PROFILE = "https://datapackage.org/profiles/2.0/dataresource.json"
 
 
@@ -42,6 +51,7 @@ def build_descriptor(
     listed: Mapping[str, tuple[int, str]],
     report: Mapping[str, Any],
     labels: Mapping[str, Sequence[Mapping[str, Any]]],
+    bounds: Mapping[str, Mapping[str, Any]],
     license_name: str | None,
 ) -> dict[str, Any]:
     """Return the descriptor as a document.
@@ -64,11 +74,14 @@ def build_descriptor(
         The privacy report, for the method and the guarantee.
     labels : mapping
         What each label of a recoded column means (`anonkit.k_anonymity.label_entries`), by column.
+    bounds : mapping
+        Names of the columns that hold the ends, and the mean, of an interval (`bounds` of the params), by column.
     license_name : str, optional
         Licence of the release as the policy names it.
     """
     by_name = {column["name"]: column for column in report["columns"]}
     guarantee = report["guarantee"]
+    ends = {held[end]: (name, end) for name, held in bounds.items() for end in _ENDS if held.get(end) is not None}
     document: dict[str, Any] = {
         "$schema": PROFILE,
         "name": name,
@@ -85,7 +98,7 @@ def build_descriptor(
                 "mediatype": "application/vnd.apache.parquet",
                 "hash": f"sha256:{files['data'][1]}",
                 **listed_files(data_paths, listed),
-                "schema": {"fields": [_field(field, by_name.get(field.name, {}), labels) for field in schema]},
+                "schema": {"fields": [_field(field, by_name, labels, ends) for field in schema]},
             },
             *(
                 _sidecar(role, files[role], listed[files[role][0]][0], *kind)
@@ -145,10 +158,17 @@ def _sidecar(name: str, file: tuple[str, str], size: int, form: str, mediatype: 
 
 
 def _field(
-    field: pa.Field, column: Mapping[str, Any], labels: Mapping[str, Sequence[Mapping[str, Any]]]
+    field: pa.Field,
+    columns: Mapping[str, Mapping[str, Any]],
+    labels: Mapping[str, Sequence[Mapping[str, Any]]],
+    ends: Mapping[str, tuple[str, str]],
 ) -> dict[str, Any]:
     out: dict[str, Any] = {"name": field.name, "type": field_type(field.type)}
-    if column:
+    name, end = ends.get(field.name, (field.name, None))
+    column = columns.get(name)
+    if end is not None:
+        out["description"] = _ENDS[end][out["type"] == "integer"].format(name)
+    if column is not None:
         out["anonkit:role"] = column["role"]
         out["anonkit:action"] = column["action"]
     if field.name in labels:

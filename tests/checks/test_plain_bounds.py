@@ -155,6 +155,32 @@ def test_forged_bounds_are_refused(shown: dict[str, Files], forgery: str, tmp_pa
     refused(shown["mondrian"], FORGERIES[forgery], tmp_path)
 
 
+def _fields(files: Files) -> list[dict[str, Any]]:
+    return [one for one in files.descriptor["resources"][0]["schema"]["fields"] if "description" in one]
+
+
+def _both_inside(files: Files) -> None:
+    """Let the descriptor say of another column what the end of the first means."""
+    first_field, second = _fields(files)[:2]
+    first_field["description"] = second["description"]
+
+
+def _undescribed(files: Files) -> None:
+    """Describe no column, as earlier versions did."""
+    for field in _fields(files):
+        for key in ("description", "anonkit:role", "anonkit:action"):
+            del field[key]
+
+
+def test_the_descriptor_says_whether_an_end_is_inside(shown: dict[str, Files], tmp_path: Path) -> None:
+    """Of whole numbers both ends are; another sentence is refused, and earlier versions had none."""
+    low, high = (field["description"] for field in _fields(shown["mondrian"])[:2])
+    assert "begins, itself inside; empty where it is open" in low
+    assert "ends, itself inside; empty where it is open" in high
+    assert verdict(forged(shown["mondrian"], _both_inside, tmp_path)) == (1, ("descriptor",))
+    assert verdict(forged(shown["mondrian"], _undescribed, tmp_path)) == (0, ())
+
+
 @pytest.mark.parametrize("block", [[], {"age": {}}, {"age": {"low": "a", "high": "b", "labels": [["*", "1", None]]}}])
 def test_a_damaged_block_cannot_be_checked(shown: dict[str, Files], block: Any, tmp_path: Path) -> None:
     """A value that is no block of bounds is reported as damaged."""
