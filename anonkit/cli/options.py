@@ -98,11 +98,14 @@ budget_delta_option = click.option(
 budget_neighbours_option = click.option(
     "--budget-neighbours",
     type=click.Choice(["added or removed", "replaced"]),
-    help="Whom the budget is for: a record that comes or goes, or one with other values. [default: by the releases]",
+    help="What the budget protects: a record that is added or removed, or one whose values change. "
+    "[default: by the releases]",
 )
 
 budget_unit_option = click.option(
-    "--budget-unit", metavar="COLUMN", help="With --budget-neighbours: the column of the people; none for one row."
+    "--budget-unit",
+    metavar="COLUMN",
+    help="With --budget-neighbours: the column of the person; none where each row is protected alone.",
 )
 
 
@@ -112,7 +115,7 @@ examples_option = click.option(
     default=0,
     show_default=True,
     metavar="INTEGER",
-    help="Rows of the source shown in the dossier, before and after; they are cells of people.",
+    help="Show so many rows of the source in the dossier, before and after; they are cells of people.",
 )
 
 
@@ -120,7 +123,7 @@ release_as_is_option = click.option(
     "--release-as-is",
     metavar="COLUMN",
     multiple=True,
-    help="Released unchanged although its cells look like identifiers or number the rows; repeatable.",
+    help="Release this column unchanged although its cells look like identifiers or number the rows; repeatable.",
 )
 
 
@@ -128,7 +131,7 @@ keep_option = click.option(
     "--keep",
     metavar="COLUMN",
     multiple=True,
-    help="At least two parts of it are released, or nothing is (k-anonymous methods); repeatable.",
+    help="Column that must stay: with fewer than two labels of it nothing is released (k-anonymity); repeatable.",
 )
 
 
@@ -136,7 +139,7 @@ recipients_option = click.option(
     "--recipients",
     metavar="TEXT",
     multiple=True,
-    help="Whom the table is meant for, as report and page will say; repeatable. [default: the policy's]",
+    help="Who may receive the table, as report and page will say; repeatable. [default: the policy's]",
 )
 
 
@@ -158,7 +161,7 @@ encoding_option = click.option(
 task_option = click.option(
     "--task",
     type=click.Choice(TASKS),
-    help="What is done with the target: classify, or predict a number. [default: by its values]",
+    help="Whether the target is a class or a number to predict. [default: by its values]",
 )
 
 
@@ -328,18 +331,23 @@ policy_options = option_group(
     click.option(
         "--target",
         metavar="COLUMN",
-        help="What is predicted; default: the last column, if it evidently is a label.",
+        help="Column that users of the table will predict; default: the last one, if it evidently is a label.",
     ),
-    click.option("--no-target", is_flag=True, help="Nothing is predicted: detail is kept for all columns together."),
+    click.option("--no-target", is_flag=True, help="No column is predicted: keep detail in all of them."),
     task_option,
     click.option(
         "--unit",
         metavar="COLUMN[,COLUMN]",
-        help="Whose a row is, maybe by several columns together: k then counts people. none: rows are independent.",
+        help="Who a row is about, maybe by several columns together: k then counts people. none: no one has two rows.",
     ),
-    click.option("--identifier", metavar="COLUMN", multiple=True, help="Names a person, never released; repeatable."),
     click.option(
-        "--sensitive", metavar="COLUMN", multiple=True, help="What must not be learned, maybe the target; repeatable."
+        "--identifier", metavar="COLUMN", multiple=True, help="Column that names a person; never released; repeatable."
+    ),
+    click.option(
+        "--sensitive",
+        metavar="COLUMN",
+        multiple=True,
+        help="Column that nobody may learn about a person, maybe the target; repeatable.",
     ),
     click.option(
         "--insensitive", metavar="COLUMN", multiple=True, help="Harmless column, published unchanged; repeatable."
@@ -350,7 +358,7 @@ policy_options = option_group(
     click.option(
         "--missing",
         type=click.Choice(MISSING),
-        help="A missing cell is one more value (the default), drops its row, or is refused.",
+        help="A missing cell counts as a value of its own (the default), drops its row, or stops the release.",
     ),
     encoding_option,
 )
@@ -388,14 +396,16 @@ _POPULATION = (
     click.option(
         "--population",
         metavar="FILE",
-        help="A file of the population, a row a person, with the same quasi-identifiers.",
+        help="File of the population: one row per person, with the same quasi-identifiers.",
     ),
-    click.option("--population-size", type=click.IntRange(min=1), metavar="INTEGER", help="People of the population."),
+    click.option(
+        "--population-size", type=click.IntRange(min=1), metavar="INTEGER", help="How many people the population has."
+    ),
     click.option(
         "--sampling-fraction",
         type=float,
         metavar="NUMBER",
-        help="Share of the population that the table is, such as 0.01.",
+        help="Share of the population that is in the table, such as 0.01.",
     ),
 )
 
@@ -410,7 +420,7 @@ k_map_options = option_group(
         "--k-map",
         type=click.IntRange(min=2),
         metavar="INTEGER",
-        help="With --population: fewest people of it that share each released group.",
+        help="With --population: each released group has at least so many people of it.",
     ),
 )
 """The same with the requirement on the file."""
@@ -455,7 +465,7 @@ _ACCOUNT = (
     click.option(
         "--only-new",
         is_flag=True,
-        help="Release the people who are in no earlier release of the dataset, and no others; needs --unit.",
+        help="Release only people who are in no earlier release of the dataset; needs --unit.",
     ),
     click.option(
         "--released-before",
@@ -468,11 +478,15 @@ _ACCOUNT = (
         help="Where releases are booked: a file, or postgresql://…; default: the policy's, else ANONKIT_LEDGER, else "
         "one found beside OUT, else yours.",
     ),
-    click.option("--no-ledger", is_flag=True, help="Keep no record: nobody will know what this release adds to."),
+    click.option(
+        "--no-ledger",
+        is_flag=True,
+        help="Keep no record: later releases of these people will not be compared with this one.",
+    ),
     click.option(
         "--new-ledger",
         is_flag=True,
-        help="Go on in a ledger that knows nothing of this folder's earlier releases; booked and reported.",
+        help="Use a ledger that does not know this folder's earlier releases; the ledger and the report say so.",
     ),
 )
 
@@ -508,7 +522,7 @@ _ENGINE = (
         metavar="NAME",
         default="local",
         show_default=True,
-        help="What moves and counts the rows: local, spark.",
+        help="Where rows are read and counted: local, spark.",
     ),
     click.option(
         "--spark-master",
@@ -528,7 +542,8 @@ engine_options = option_group(
         "--search-rows",
         type=click.IntRange(min=1),
         metavar="ROWS",
-        help="Rows held while searching; larger tables are searched on a sample, and counted whole. [default: 500,000]",
+        help="Rows in memory during the search; a larger table is searched on a sample, and counted whole. "
+        "[default: 500,000]",
     ),
 )
 """The argument `engine`: `Local` or `Spark`."""
@@ -555,7 +570,7 @@ _PART_ROWS = click.option(
 _DRY_RUN = click.option(
     "--dry-run",
     is_flag=True,
-    help="Write nothing: show what would be released. With --epsilon simulated rows show it; --owner uses yours.",
+    help="Write nothing: show what would be released. With --epsilon on simulated rows; with --owner on yours.",
 )
 _SIGN = click.option(
     "--sign", metavar="KEY", help="Sign all files with this private key: Ed25519, PEM, from `openssl genpkey`."
@@ -564,7 +579,7 @@ _EMIT = click.option(
     "--emit",
     metavar="A,B",
     callback=lambda context, option, given: tuple(word.strip() for word in (given or "").split(",") if word.strip()),
-    help="Entries for catalogues, written too: croissant, registry (OpenDP deployments, where an epsilon is promised).",
+    help="Write entries for catalogues too: croissant, registry (OpenDP deployments, where an epsilon is promised).",
 )
 _CELLS = click.option(
     "--cells",
@@ -585,7 +600,7 @@ output_options = option_group(
     click.option(
         "--owner-report",
         metavar="DIR",
-        help="Write what must not be published there: the figures of the source, and the dossier that the owner signs.",
+        help="Write the private files there: figures of the source, and the dossier that the owner signs.",
     ),
     examples_option,
     _SIGN,

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 
 _USUAL = {
-    "--k": "k-anonymity: at least so many rows (people, with --unit) share whatever the quasi-identifiers show; "
-    "default 10",
-    "--epsilon": "Differential privacy in its place, for a table that anyone may have: the privacy loss, in (0, 40]; 1 "
+    "--k": "k-anonymity: each row shares what its quasi-identifiers show with at least k - 1 others (k people, "
+    "with --unit); default 10",
+    "--epsilon": "Differential privacy instead, for a table that anyone may download: the privacy loss, in (0, 40]; 1 "
     "is usual",
     "--method": "",
     "--policy": "",
@@ -49,7 +49,7 @@ _USUAL = {
     "--unit": "",
     "--identifier": "",
     "--sensitive": "",
-    "--l": "k-anonymity: at least so many values of each sensitive column in every group; default none",
+    "--l": "k-anonymity: every group has at least so many values of each sensitive column; default none",
     "--dry-run": "",
     "--force": "",
 }
@@ -61,7 +61,7 @@ _USUAL = {
 @click.option(
     "--method",
     metavar="NAME",
-    help="How: `anonkit methods` helps to choose. Default: rfka; with --epsilon dp-forest, or dp-marginals with "
+    help="Method; `anonkit methods` helps to choose. Default: rfka; with --epsilon dp-forest, or dp-marginals with "
     "--no-target.",
 )
 @click.option("--preset", metavar="NAME", help="A named set of parameters, such as paper; options go on top.")

@@ -324,7 +324,7 @@ def _promise(report: Json) -> Iterator[Sentence]:
     budget = report["budget"]
     spent = " and ".join(f"{words(key)} = {bound(budget[key])}" for key in ("epsilon", "delta") if budget.get(key))
     if spent:
-        yield plain(f"It costs {spent}.")
+        yield plain(f"It spends {spent} of the privacy budget.")
     told = delta_words(report)
     if told is not None:
         yield [Phrase(told[0], is_bad=True), Phrase(told[1])]
@@ -360,10 +360,10 @@ def risk_sentences(report: Json) -> Iterator[Sentence]:
     known, alike = f"the quasi-identifiers of {one}" if of_one else f"{whose} quasi-identifiers", people_alike(report)
     if alike is not None:
         whole = "a household by all its members" if _of_households(report) else "a person by all rows"
-        yield plain(f"{one_in(1 / alike)} at most: to re-identify {whole} together.")
+        yield plain(f"{one_in(1 / alike)} at most: the chance to re-identify {whole} together.")
     attacker = risk["prosecutor"]
     highest, mean = one_in(attacker["max"]), one_in(attacker["mean"])
-    yield plain(f"{highest} at most, {mean} on average: to re-identify a {record} by {known}.")
+    yield plain(f"{highest} at most, {mean} on average: the chance to re-identify a {record} by {known}.")
     share, threshold = percent(attacker["share_at_risk"]), percent(attacker["risk_threshold"])
     yield plain(f"{share} of the {records} have a risk above {threshold}.")
     yield from _clear(risk.get("with_clear_columns"), number(report["guarantee"]["parameters"].get("k")), records)
@@ -374,16 +374,16 @@ def _of_households(report: Json) -> bool:
 
 
 def _clear(block: Json | None, k: str, records: str) -> Iterator[Sentence]:
-    """Yield the risk were target and insensitive columns known too, and sensitive ones of few values."""
+    """Yield the risk if target and insensitive columns are known too, and sensitive ones of few values."""
     for part in () if block is None else (block, block.get("sensitive")):
         if not part or not part["columns"]:
             continue
-        is_bad = part["share_alone"] > _MANY_ALONE
+        is_bad, are = part["share_alone"] > _MANY_ALONE, "is" if len(part["columns"]) == 1 else "are"
         yield [
-            Phrase("Were ", is_bad=is_bad),
+            Phrase("If ", is_bad=is_bad),
             *listed_with_and(part["columns"], is_bad=is_bad),
             Phrase(
-                f" known too: {percent(part['share_alone'])} of the {records} are alone, "
+                f" {are} known too: {percent(part['share_alone'])} of the {records} are alone, "
                 f"{percent(part['share_below_k'])} are in groups below {k}, and the smallest group has "
                 f"{number(part['k'])}.",
                 is_bad=is_bad,
@@ -488,7 +488,7 @@ def _other_measures(utility: Json) -> str:
     numeric = [measure for measure in measures(utility) if not measure["is_text"]]
     numeric.sort(key=lambda measure: "auc" not in measure["name"].lower() and "accuracy" not in measure["name"].lower())
     if not numeric:
-        return "No measure of it is public. The owner's dossier has the release beside the source."
+        return "No figure of it is public. The owner's dossier compares the release with the source."
     out, before = [], ""
     for measure in numeric[:_FEW]:
         within, _, name = measure["name"].rpartition(": ")

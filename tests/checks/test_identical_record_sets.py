@@ -146,7 +146,7 @@ def test_the_risk_that_is_shown_is_that_of_the_promise(tmp_path: Path) -> None:
 
     assert figures["highest risk by all rows of a person"] == f"1 in {alike}"
     assert "highest risk of re-identification by one row" in figures
-    assert f"1 in {alike} at most: to re-identify a person by all rows together" in told
+    assert f"1 in {alike} at most: the chance to re-identify a person by all rows together" in told
 
 
 def test_a_method_that_forgets_whole_sets_is_refused_by_the_recount(
