@@ -245,7 +245,7 @@ def _risk(risk: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _clear_rows(block: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Return how many are alike were other columns known too, a row for each kind of columns."""
+    """Return how many are alike if other columns are known too, a row for each kind of columns."""
     parts = [] if block is None else [block, block.get("sensitive")]
     return [
         {

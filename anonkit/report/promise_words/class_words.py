@@ -46,7 +46,8 @@ class ClassWords:
             clear = risk.get("with_clear_columns")
             if clear is not None and clear["columns"]:
                 also = ", ".join(clear["columns"]) if len(clear["columns"]) <= _FEW else "what is released unchanged"
-                out.append((percent(clear["share_alone"]), f"alone were {also} known too"))
+                are = "are" if 1 < len(clear["columns"]) <= _FEW else "is"
+                out.append((percent(clear["share_alone"]), f"alone if {also} {are} known too"))
             if alike := people_alike(report):
                 whole = "by all members of a household" if parameters.get("households") else "by all rows of a person"
                 out.append((one_in(1 / alike), f"highest risk {whole}"))
