@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 @click.option(
     "--policy",
     metavar="FILE",
-    help="What the owner declares (TOML); of it hold ledger, `ledger_required`, `joint_k`, `encoding` and recipients.",
+    help="What the owner declares (TOML); used are ledger, `ledger_required`, `joint_k`, `encoding`, recipients.",
 )
 @click.option(
     "--adopt",

@@ -27,12 +27,17 @@ OWNER_FILE = "audit.owner.report.json"
 
 @click.command(cls=ShortHelp, name="audit")
 @click.argument("release", metavar="OUT")
-@click.option("--original", metavar="IN", required=True, help="The table the release was made from.")
+@click.option("--original", metavar="IN", required=True, help="Table from which the release was made.")
 @click.option("--control", metavar="C", help="Rows of the same population that were not released.")
 @encoding_option
 @reading_options
 @click.option("--sensitive", metavar="COLUMN", multiple=True, help="Infer this column too; repeatable.")
-@click.option("--qi", metavar="A,B", multiple=True, help="What a weaker attacker knows; default: the release's own.")
+@click.option(
+    "--qi",
+    metavar="A,B",
+    multiple=True,
+    help="Columns that a weaker attacker knows; default: the release's quasi-identifiers.",
+)
 @click.option("--attacks", type=click.IntRange(min=10), default=500, show_default=True, help="People attacked.")
 @click.option(
     "--runs",
@@ -40,7 +45,9 @@ OWNER_FILE = "audit.owner.report.json"
     help="How often noise is drawn again to bound epsilon from below; default: some seconds long; 0: not at all.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random choice of people.")
-@click.option("--owner-report", metavar="DIR", help="Write the result there too, in audit.owner.report.json.")
+@click.option(
+    "--owner-report", metavar="DIR", help="Write the result into this folder too, as audit.owner.report.json."
+)
 @quiet_option
 @json_option
 def command(

@@ -40,14 +40,18 @@ _RISKS = 4
 
 @click.command(cls=ShortHelp, name="compare")
 @click.argument("source", metavar="IN")
-@click.option("--target", metavar="COLUMN", help="What models predict, a class or a number; default: the policy's.")
+@click.option(
+    "--target", metavar="COLUMN", help="Column that models predict, a class or a number; default: the policy's."
+)
 @task_option
 @click.option("--methods", metavar="A,B", required=True, help="Methods to compare: `anonkit methods` lists them.")
 @click.option("--k", "k_", metavar="A,B", default="5,10,50", show_default=True, help="Values of k.")
 @click.option("--epsilon", metavar="A,B", default="0.5,1,2,4", show_default=True, help="Values of epsilon.")
 @reading_options
 @click.option("--policy", metavar="FILE", help="What the owner declares (TOML).")
-@click.option("--identifier", metavar="COLUMN", multiple=True, help="Names a person, never released; repeatable.")
+@click.option(
+    "--identifier", metavar="COLUMN", multiple=True, help="Column that names a person; never released; repeatable."
+)
 @click.option("--domains-from-data", is_flag=True, help="Read undeclared domains from the table.")
 @domains_min_people_option
 @click.option("--public", metavar="TABLE", help="Public or simulated rows to compare on instead.")
@@ -83,9 +87,9 @@ def command(
     anonkit compare in.csv --target income --methods rfka,mondrian --k 5,10,50 --output frontier.html
     anonkit compare in.csv --target income --methods rr --epsilon 1,4 --policy policy.toml --json
 
-    Half of the rows is released by each method, in memory; forest, boosted trees and logistic regression are trained on
-    it and scored on the other half, which is also the control of the attacks. Where there is noise to undo, so is the
-    model that `anonkit reconstruct` learns. Choosing epsilon by looking at private data has a price: --charge books it,
+    Each method releases half of the rows, in memory. Random forest, boosted trees and logistic regression learn from it
+    and are scored on the other half, which is also the control of the attacks. Under noise the model of `anonkit
+    reconstruct` is scored too. Choosing epsilon by looking at private data has a price: --charge books it,
     --public avoids it.
     """
     from anonkit.comparing.comparison import compare, comparison_steps

@@ -29,16 +29,20 @@ _NAMED = 5
 
 @click.command(cls=ShortHelp, name="init")
 @click.argument("source", metavar="IN")
-@click.option("--target", metavar="COLUMN", help="The class label; default: the last column, if it evidently is one.")
+@click.option(
+    "--target", metavar="COLUMN", help="Column to predict; default: the last one, if it evidently is a label."
+)
 @click.option("--ask", is_flag=True, help="Ask eight questions, and recommend a release; options answer them too.")
 @click.option("--yes", is_flag=True, help="With --ask: take the default of every question that no option answers.")
 @click.option("--recipient", metavar="WHO", help="Who receives the table: anyone, named (the default) or secure.")
-@click.option("--unit", metavar="A,B", help="Whose a row is; none: no person has several rows.")
-@click.option("--identifier", metavar="A,B", help="What names a person.")
-@click.option("--sensitive", metavar="A,B", help="What nobody may learn about a person.")
-@click.option("--keep", metavar="A,B", help="What must stay in the table.")
-@click.option("--sample", metavar="SHARE", help="Share of the population that is in the table; all: not a sample.")
-@click.option("--dataset", metavar="NAME", help="Under which name all releases of these people add up.")
+@click.option("--unit", metavar="A,B", help="Column of the person of a row; none: nobody has several rows.")
+@click.option("--identifier", metavar="A,B", help="Columns that name a person: never released.")
+@click.option("--sensitive", metavar="A,B", help="Columns that nobody may learn about a person.")
+@click.option("--keep", metavar="A,B", help="Columns that must stay in the table.")
+@click.option(
+    "--sample", metavar="SHARE", help="Share of the population that is in the table, such as 0.05; all: no sample."
+)
+@click.option("--dataset", metavar="NAME", help="Name under which all releases of these people add up.")
 @encoding_option
 @reading_options
 @click.option(
@@ -69,8 +73,8 @@ def command(
     anonkit init in.csv --ask
     anonkit init in.csv --ask --recipient anyone --unit none --sensitive illness --target outcome --yes
 
-    Roles are guessed, domains left for you to declare. The draft holds no rare values and no minimum or maximum, but
-    it still describes the table: keep it to yourself until every line is confirmed.
+    Roles are guessed; the possible values of columns are left for you to declare. The draft holds no rare values and no
+    minimum or maximum, but it still describes the table: keep it to yourself until every line is confirmed.
     """
     answered = _questions(ask=ask, yes=yes, target=target, given=given)
     path = Path(output)

@@ -67,7 +67,7 @@ def command(
 
     WHERE is a ledger (a file, or postgresql://…), or a folder or a release: the ledger beside it, or the one in which
     it was booked. Default: that of ANONKIT_LEDGER, else this folder's, else yours. A release counts from the moment it
-    is reserved; one whose process died counts until it is certain that nothing was published.
+    is reserved. If its process died, it counts until it is certain that nothing was published.
     """
     from anonkit.ledger import Ledger
 

@@ -616,7 +616,7 @@ next_output_options = option_group("output", _output, _OUT, _PART_ROWS, _DRY_RUN
 other_output_options = option_group(
     "output",
     dict,
-    click.option("--output", metavar="OUT", help="Where the release goes instead of where the recipe says."),
+    click.option("--output", metavar="OUT", help="Write the release here, not where the recipe says."),
     _DRY_RUN,
     _SIGN,
     _EMIT,

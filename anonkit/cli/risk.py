@@ -65,8 +65,8 @@ def command(
     anonkit risk in.csv --population register.csv --json
 
     Columns are treated as a release would treat them. Sets of up to three quasi-identifiers are examined. Estimates
-    for the population assume a simple random sample; none is a promise. What is shown is counted on the table: for its
-    owner.
+    for the population assume a simple random sample and promise nothing. The figures are counted on the table, for its
+    owner alone.
     """
     if page is not None:
         refuse_existing(Path(page), force, made_from=source)

@@ -80,9 +80,9 @@ def command(
     anonkit run --check recipes/*.toml
 
     A recipe is a TOML file with method, input (or simulate, or several tables), output, policy and parameters; its
-    paths are relative to its own folder. One with a table [experiment] is an experiment: every system at every point of
-    its grid, then a table, a plot and a verdict on the claims of a paper. An experiment that is interrupted goes on
-    where it was; --force begins anew. It touches no ledger but the one that --ledger names.
+    paths are relative to its own folder. One with a table [experiment] is an experiment. It runs every system at every
+    point of its grid, and makes a table, a plot and a verdict on the claims of a paper. An interrupted experiment goes
+    on where it was; --force begins anew. It touches no ledger but the one that --ledger names.
 
     --check takes several recipes, opens no table and no ledger, and ends with exit code 0 where all could be read.
     """

@@ -172,7 +172,7 @@ _MEANINGS = {
     "--release-as-is",
     metavar="COLUMN",
     multiple=True,
-    help="Of a plain table: it may be handed out whatever its cells look like; repeatable.",
+    help="Of a plain table: this column may be handed out whatever its cells look like; repeatable.",
 )
 @k_map_options
 @click.option("--signed-by", metavar="PUBLIC_KEY", help="Public key (Ed25519, PEM) that must have signed the release.")
@@ -215,8 +215,8 @@ def command(
     anonkit validate out.parquet --engine spark --spark-master spark://host:7077
 
     Exits with 1 when a check fails and with 3 when something promised could not be checked. Of a release it shows the
-    promised figures and what failed; --verbose lists every check, --json and --junit have all. The hashes of the files,
-    the columns, k, l and t, and the figures of the report are checked; the source table is not needed. With
+    promised figures and what failed; --verbose lists every check, --json and --junit have all. It checks the hashes of
+    the files, the columns, k, l and t, and the figures of the report. The source table is not needed. With
     --engine spark executors read the files of a release that is a folder, or fetch them from an object store.
     """
     from anonkit.bundle.private_files import sweep
