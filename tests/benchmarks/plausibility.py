@@ -130,7 +130,7 @@ def _admissions() -> Table:
 
 def _plain(frame: pd.DataFrame, target: str) -> Table:
     columns = _declared(frame, target, {})
-    commonest = {name: frame[name].value_counts(normalize=True) for name, own in columns.items() if "bounds" in own}
+    commonest = {name: frame[name].value_counts(normalize=True) for name, own in columns.items() if "type" in own}
     spikes = {name: [float(shares.index[0])] for name, shares in commonest.items() if shares.iloc[0] > 0.1}
     return Table(rows=frame.reset_index(drop=True), target=target, columns=columns, spikes=spikes)
 
