@@ -131,7 +131,7 @@ keep_option = click.option(
     "--keep",
     metavar="COLUMN",
     multiple=True,
-    help="Column that must stay: with fewer than two labels of it nothing is released (k-anonymity); repeatable.",
+    help="Column that must stay, with two labels or more (k-anonymity); repeatable.",
 )
 
 
@@ -331,14 +331,14 @@ policy_options = option_group(
     click.option(
         "--target",
         metavar="COLUMN",
-        help="Column that users of the table will predict; default: the last one, if it evidently is a label.",
+        help="Column to predict; default: the last one, if it evidently is a label.",
     ),
     click.option("--no-target", is_flag=True, help="No column is predicted: keep detail in all of them."),
     task_option,
     click.option(
         "--unit",
         metavar="COLUMN[,COLUMN]",
-        help="Who a row is about, maybe by several columns together: k then counts people. none: no one has two rows.",
+        help="Column, or columns, of the person: k counts people. none: no one has two rows.",
     ),
     click.option(
         "--identifier", metavar="COLUMN", multiple=True, help="Column that names a person; never released; repeatable."
