@@ -1,7 +1,7 @@
 """Every written form through every source and method: under a seed the rows of the same values as typed columns.
 
 Noise reads forms that the policy declares. Under k-anonymity they are found. Each release is compared with the release
-of a table whose columns are numbers, dates and moments; the same seed makes the same rows.
+of a table whose columns are numbers, dates and moments, declared as such; the same seed makes the same rows.
 """
 
 from __future__ import annotations
@@ -116,13 +116,13 @@ def _declared(forms: list[str], *, noisy: bool, written: bool) -> Policy:
     """Declare what a method needs: under noise the domains, and of written cells the form."""
     columns: dict[str, Any] = {}
     for form in forms:
-        columns[form] = {"role": "quasi_identifier"}
+        kind = {"type": "date"} if form in DATES else {"type": "datetime"} if form in MOMENTS else {}
+        columns[form] = {"role": "quasi_identifier", **({} if written and not noisy else kind)}
         if noisy:
             moment, day = ["2018-01-01T00:00", "2020-12-31T23:59"], ["2018-01-01", "2020-12-31"]
             number = [-10_000, 0] if form == "−5" else [0, 10_000]
             columns[form]["bounds"] = moment if form in MOMENTS else day if form in DATES else number
-            kind = {"type": "date"} if form in DATES else {"type": "datetime"} if form in MOMENTS else {}
-            columns[form] |= kind | (FORMS[form][0] if written else {})
+            columns[form] |= FORMS[form][0] if written else {}
     columns["label"] = {"role": "target", **({"categories": ["no", "yes"]} if noisy else {})}
     return Policy.from_dict({"columns": columns})
 
