@@ -19,7 +19,6 @@ from typing import Any, ParamSpec, TypeVar
 from anonkit.bundle.atomic import finish
 from anonkit.bundle.release_names import DESCRIPTOR
 from anonkit.bundle.release_place import Place
-from anonkit.bundle.signing import Signer
 from anonkit.desk.background_jobs import NOTHING, Job, Jobs, JobState
 from anonkit.desk.decided_release import (
     CLASSES,
@@ -35,11 +34,9 @@ from anonkit.desk.decided_release import (
 from anonkit.desk.edited_policy import EditedPolicy, taken_over
 from anonkit.desk.job_process import READS_CELLS
 from anonkit.desk.session_history import Session, check_policy
-from anonkit.engines.snapshots.addresses import source_at
-from anonkit.errors import AnonkitError, ParameterError, PolicyError, SourceError
+from anonkit.errors import AnonkitError, ParameterError, PolicyError
 from anonkit.methods import make_method
 from anonkit.policy.declaration import Policy, TargetUse
-from anonkit.redaction import argument_forms, is_address
 
 NEVER_SHOWN = ("identifier", "unit", "household")
 """Roles of columns whose cells no release shows."""
@@ -50,32 +47,6 @@ _DID_BEGIN = {
     NOISE: "first question: noise",
     UNDECIDED: "first question: left open",
 }
-
-
-def check_source(
-    source: str, sign: Path | None, how: Mapping[str, Any] | None = None, population: str | None = None
-) -> None:
-    """Refuse a table that cannot be in a recipe, or is not there, and a key that cannot sign.
-
-    `how` says how the table is read: an option out of its range is refused too. So is a file of the population that is
-    not there.
-
-    Raises
-    ------
-    AnonkitError
-    """
-    if source == "-":
-        raise ParameterError("the desk reads the table more than once", "write it to a file first")
-    for place in filter(None, (source, population)):
-        if argument_forms(place):
-            raise ParameterError(
-                "this address holds a secret, and would be in the recipe", "leave it to the environment"
-            )
-        source_at(place, **((how or {}) if place is source else {}))
-        if not is_address(place) and not Path(place).exists() and "*" not in place:
-            raise SourceError(f"{place!r} does not exist", "anonkit desk people.csv")
-    if sign is not None:
-        Signer.load(sign)
 
 
 def _one_at_a_time(change: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -249,6 +220,12 @@ class Desk:
         """Return the newest job of a kind if it was made from what holds now."""
         return self.jobs.found(kind, self._key_of(kind))
 
+    @property
+    def class_counts(self) -> Mapping[str, Any] | None:
+        """The classes of the table, which are counted long before the sets of columns; None: not yet, or not looked."""
+        job = self.latest("risk")
+        return job.parts[0] if job is not None and job.parts else None
+
     # --- what changes it ---------------------------------------------------------------------------------------------
 
     @_one_at_a_time
@@ -303,15 +280,24 @@ class Desk:
 
     @_one_at_a_time
     def undo(self) -> None:
-        """Go to the step before."""
+        """Go to the step before; past an answer from which a draft follows, which would be taken over again."""
         if self.session.undo():
+            while self._awaits_draft and self.session.undo():
+                pass
             self.refresh()
 
     @_one_at_a_time
     def redo(self) -> None:
-        """Go to the step after."""
+        """Go to the step after, and from an answer to the draft that followed from it."""
         if self.session.redo():
+            while self._awaits_draft and self.session.redo():
+                pass
             self.refresh()
+
+    @property
+    def _awaits_draft(self) -> bool:
+        """True where the first question is answered, and no column is declared yet."""
+        return bool(self.decisions.approach) and not self._declared
 
     def _record(self, did: str, **changes: Any) -> None:
         policy, names = changes.get("policy"), self.names
@@ -339,7 +325,7 @@ class Desk:
     @_one_at_a_time
     def settle(self) -> None:
         """Take over the drafted policy, once it is there and none was given."""
-        if not self.decisions.approach or EditedPolicy.read(self.policy_text).columns():
+        if not self._awaits_draft:
             return
         if self.decisions.approach == CLASSES and not self._is_given:
             text = self.result("draft")

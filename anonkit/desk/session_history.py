@@ -3,7 +3,8 @@
 
 Every step is a file of the history that stays: what was done, what it was done to, the policy and the decisions then.
 `current` names the step that holds. Undo goes to the step before it and redo to the newest after it; nothing is lost by
-either. A look at the private table is a step that no undo takes back: a policy says it from then on.
+either. A look at the private table is a step that no undo takes back: a policy says it from then on. Classes show the
+table too: whoever chooses noise after them has looked.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 from anonkit.bundle.atomic import reason_of
 from anonkit.bundle.private_files import write_private
-from anonkit.desk.decided_release import Decisions
+from anonkit.desk.decided_release import CLASSES, NOISE, UNDECIDED, Decisions
 from anonkit.desk.edited_policy import EditedPolicy
 from anonkit.errors import EngineError, PolicyError, option
 from anonkit.policy.declaration import Policy
@@ -85,10 +86,7 @@ class Session:
         except OSError as error:
             raise EngineError(f"cannot write to {str(folder)!r}: {reason_of(error)}") from None
         self.steps = self._read()
-        if self.looked:
-            self.steps = [
-                replace(step, policy=EditedPolicy.read(step.policy).after_a_look().text) for step in self.steps
-            ]
+        self.steps = [self._after_looks(step) for step in self.steps]
         self.current = self._standing()
 
     def close(self) -> None:
@@ -111,8 +109,20 @@ class Session:
 
     @property
     def looked(self) -> bool:
-        """True once the private table was looked at under noise, or while that was open."""
-        return any(step.looked for step in self.steps)
+        """True once the private table was looked at before noise, or while that is open."""
+        return self.has_begun and self._counts_as_looked(self.step.decisions)
+
+    def _counts_as_looked(self, decisions: Decisions) -> bool:
+        """Return whether some step has shown the table, and these decisions have to say so."""
+        if any(step.looked for step in self.steps):
+            return True
+        has_seen = any(step.decisions.approach == CLASSES for step in self.steps)
+        return has_seen and decisions.approach in (NOISE, UNDECIDED)
+
+    def _after_looks(self, step: SessionStep) -> SessionStep:
+        if not self._counts_as_looked(step.decisions):
+            return step
+        return replace(step, policy=EditedPolicy.read(step.policy).after_a_look().text)
 
     @property
     def undone(self) -> SessionStep | None:
@@ -140,7 +150,8 @@ class Session:
         """
         here = self.step if self.has_begun else None
         text = policy if policy is not None else "" if here is None else here.policy
-        if looks or self.looked:
+        held = decisions or (Decisions() if here is None else here.decisions)
+        if looks or self._counts_as_looked(held):
             text = EditedPolicy.read(text).after_a_look().text
         check_policy(text, self.folder)
         step = SessionStep(
@@ -149,7 +160,7 @@ class Session:
             did=did,
             at=datetime.now(UTC).isoformat(timespec="seconds"),
             looked=looks,
-            decisions=decisions or (Decisions() if here is None else here.decisions),
+            decisions=held,
             policy=text,
         )
         self._write(self._history / f"{step.number:0{_DIGITS}}.toml", _as_toml(step))
@@ -171,9 +182,7 @@ class Session:
         return step is not None
 
     def _hold(self, step: SessionStep) -> None:
-        if self.looked:
-            text = EditedPolicy.read(step.policy).after_a_look().text
-            self.steps[step.number - 1] = step = replace(step, policy=text)
+        self.steps[step.number - 1] = step = self._after_looks(step)
         self._write(self._history / _CURRENT, f"{step.number}\n")
         self.current = step.number
         self._write(self.folder / "policy.toml", step.policy)

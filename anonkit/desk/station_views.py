@@ -54,6 +54,8 @@ def shared_view(desk: Desk, station: str) -> dict[str, Any]:
         "looked": desk.session.looked,
         "approach": desk.decisions.approach,
         "is_rehearsal": desk.is_rehearsal,
+        "recipe": desk.release().recipe(),
+        "last_step": desk.session.step.did,
         "jobs": [
             _job(job)
             for kind in ("draft", "names", "columns", "risk", "compare", "sides", "rehearse", "write")
@@ -116,10 +118,23 @@ def table_view(desk: Desk) -> dict[str, Any]:
             for at, column in enumerate(found)
         ],
         "names": desk.names[len(found) :],
-        "risk": None if risk is None else _risk_words(risk),
+        "risk": _risk_words(desk.class_counts, risk),
+        "whose_rows": _whose_rows(desk),
         "sets": [] if risk is None else _worst_sets(risk),
         "coarsenings": [] if risk is None else risk["coarsenings"][:5],
     }
+
+
+def _whose_rows(desk: Desk) -> tuple[str, str]:
+    """Return a column that says whose a row is, and what follows from it or from there being none."""
+    declared = EditedPolicy.read(desk.policy_text)
+    for role, counted in (("household", "Households are counted"), ("unit", "People are counted")):
+        for name, spec in declared.columns().items():
+            if spec.get("role") == role:
+                return name, f"says whose a row is. {counted}, not rows."
+    if declared.says_one_row_a_person:
+        return "", "No person has several rows: each row is a person."
+    return "", "Nobody has said whose the rows are, or that no person has several. Say it at Roles."
 
 
 def _chart(at: int, column: Mapping[str, Any]) -> str:
@@ -137,16 +152,20 @@ def _drawn(name: str, column: str, shares: tuple[tuple[str, float], ...]) -> str
     )
 
 
-def _risk_words(risk: Mapping[str, Any]) -> list[tuple[str, str]]:
-    sample, people = risk["sample"], max(risk["people"], 1)
+def _risk_words(counts: Mapping[str, Any] | None, risk: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Return the figures of the table: what is counted first, then what needs the whole search."""
+    if counts is None:
+        return []
     told = [
-        (risk["counted"], number(risk["people"])),
-        ("smallest group", number(sample["k"])),
+        (counts["counted"], number(counts["people"])),
+        ("smallest group", number(counts["k"])),
         (
-            f"{risk['counted']} alone in their group",
-            f"{number(sample['uniques'])} ({percent(sample['uniques'] / people)})",
+            f"{counts['counted']} alone in their group",
+            f"{number(counts['uniques'])} ({percent(counts['uniques'] / max(counts['people'], 1))})",
         ),
     ]
+    if risk is None:
+        return told
     expected, file = expected_before(risk), risk["population"].get("file")
     if file is not None:
         told.append(("people of the population in the smallest group", number(file["k_map"] or 0)))
@@ -280,17 +299,22 @@ def promise_view(desk: Desk) -> dict[str, Any]:
 
 def _meaning_here(desk: Desk) -> list[str]:
     """Return what the promise means for this table, in whole sentences."""
-    decisions, risk, told = desk.decisions, desk.result("risk"), []
-    k, epsilon, l = (decisions.parameters.get(name) for name in ("k", "epsilon", "l"))  # noqa: E741
+    decisions, counts, told = desk.decisions, desk.class_counts, []
+    k, epsilon, l, t, delta = (decisions.parameters.get(name) for name in ("k", "epsilon", "l", "t", "delta"))  # noqa: E741
     if k is not None:
         told.append(
             f"Anyone who looks for a person finds at least {k:g} rows that fit, and cannot tell which is theirs."
         )
-        if risk is not None:
-            most = risk["people"] // int(k)
-            told.append(f"The {number(risk['people'])} {risk['counted']} make at most {number(most)} groups then.")
+        if counts is not None:
+            most = counts["people"] // int(k)
+            told.append(f"The {number(counts['people'])} {counts['counted']} make at most {number(most)} groups then.")
     if l is not None:
         told.append(f"Each group shows at least {l:g} different values of every sensitive column.")
+    if t is not None:
+        told.append(
+            f"In no group is a sensitive column distributed otherwise than in the whole release by more than {t:g}, "
+            "where 0 is alike and 1 as far apart as can be."
+        )
     if epsilon is not None:
         import math
 
@@ -298,6 +322,10 @@ def _meaning_here(desk: Desk) -> list[str]:
         told.append(
             f"Whatever is released would have been released with a chance at most {factor:,.1f} times as high or as "
             "low, had one person not been in the table."
+        )
+    if delta:
+        told.append(
+            f"This factor may be exceeded with a probability of at most {delta:g}, about one in {1 / delta:,.0f}."
         )
     return told
 
@@ -312,7 +340,6 @@ def decide_view(desk: Desk) -> dict[str, Any]:
     return {
         "report": report,
         "owner": {} if rehearsal is None else rehearsal["owner"],
-        "recipe": desk.release().recipe(),
         "attacks": _attacks(desk),
         "is_signed": desk.release().sign is not None,
         "is_written": written is not None,

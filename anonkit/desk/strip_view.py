@@ -18,7 +18,8 @@ def strip_view(desk: Desk) -> list[tuple[str, str, str]]:
     decisions, risk, rehearsal = desk.decisions, desk.result("risk"), desk.result("rehearse")
     report = {} if rehearsal is None else rehearsal["report"]
     k, epsilon = decisions.parameters.get("k"), decisions.parameters.get("epsilon")
-    k_now = _pending(desk, "risk") if risk is None else number(risk["sample"]["k"])
+    counts = desk.class_counts
+    k_now = _pending(desk, "risk") if counts is None else number(counts["k"])
     k_after = "–" if k is None else number(k)
     spent = spending(report, epsilon, desk.policy.bookkeeping.budget)
     return [
@@ -75,13 +76,37 @@ def _found_after(desk: Desk, report: Mapping[str, Any]) -> str:
 
 
 def _usefulness(desk: Desk, rehearsal: Mapping[str, Any] | None) -> str:
-    if rehearsal is None:
-        return _pending(desk, "rehearse")
-    foreseen = rehearsal["report"].get("foreseen") or {}
+    """Return what was computed last: of the dry run, of the comparison, or of what was decided before."""
+    if rehearsal is not None:
+        return _predicted(rehearsal["report"])
+    job = desk.jobs.of_kind("rehearse")
+    if job is not None and job.state is JobState.AT_WORK:
+        return "pending"
+    compared = _compared(desk)
+    if compared:
+        return compared
+    if job is None or not job.result:
+        return "not computed" if job is None else str(job.state)
+    return f"{_predicted(job.result['report'])}, before the last change"
+
+
+def _compared(desk: Desk) -> str:
+    """Return the usefulness of what is decided in the comparison; empty where it was not compared."""
+    job, decisions = desk.latest("compare"), desk.decisions
+    for point in () if job is None else job.parts:
+        if point["method"] == decisions.method and decisions.parameters == {point["parameter"]: point["value"]}:
+            for measure in ("auc", "r2"):
+                if point.get(measure) is not None:
+                    return f"{measure.upper()} {point[measure]:.3f}, on a sample"
+    return ""
+
+
+def _predicted(report: Mapping[str, Any]) -> str:
+    foreseen = report.get("foreseen") or {}
     prediction = foreseen.get("prediction")
     if prediction is not None:
         return f"{prediction['measure'].upper()} {prediction['released']:.3f}, on simulated rows"
-    told = (rehearsal["report"].get("utility") or {}).get("prediction_of_target") or {}
+    told = (report.get("utility") or {}).get("prediction_of_target") or {}
     if isinstance(told, str):  # why it was not measured
         return "not measured"
     for measure in ("auc", "r2"):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -50,6 +50,27 @@ from anonkit.protocols import Engine, Progress, Source, no_progress
 
 RISK_STEPS = ("reading", "counting classes", "looking at sets of columns", "trying coarser columns")
 """Names of the steps, in order, as progress shows them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassCounts:
+    """The classes of a table by all its quasi-identifiers.
+
+    Privacy
+    -------
+    Counted on the source and covered by no promise: for the owner.
+    """
+
+    rows: int
+    counted: str
+    """Unit of the other counts: rows, or people."""
+    people: int
+    """Number of them."""
+    classes: int
+    k: int
+    """Size of the smallest class."""
+    uniques: int
+    """Classes of one row, or person."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +123,7 @@ def risk(
     sampling_fraction: float | None = None,
     engine: EngineChoice | None = None,
     progress: Progress = no_progress,
+    seen: Callable[[ClassCounts], None] = lambda counts: None,
     **how: Unpack[ReadAs],
 ) -> SourceRisk:
     """Look at the risk of a table before any release: what makes people unique, in it and in a population.
@@ -123,6 +145,8 @@ def risk(
         What reads the rows; `Local()` by default. Their codes are counted on this machine.
     progress : callable
         Called with the step and the share done.
+    seen : callable
+        Called with the classes by all quasi-identifiers once they are counted, long before sets of columns are.
     **how
         `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`, `delimiter` and
         `skip_rows`, as for `anonkit.release`; of the source alone.
@@ -154,10 +178,16 @@ def risk(
     with closing(PrivateFolder()) as private, (engine or Local()).opened() as opened:
         progress("reading", 0.0)
         table = declared_source(source_at(source, **how), request, request.declared(), opened, private)
-        return _risk_of(table, against, partial(_population_rows, declared=table, private=private), progress)
+        return _risk_of(table, against, partial(_population_rows, declared=table, private=private), progress, seen)
 
 
-def _risk_of(table: DeclaredSource, against: AgainstPopulation, read: Any, progress: Progress) -> SourceRisk:
+def _risk_of(
+    table: DeclaredSource,
+    against: AgainstPopulation,
+    read: Any,
+    progress: Progress,
+    seen: Callable[[ClassCounts], None],
+) -> SourceRisk:
     names, unit = table.policy.quasi_identifiers, None if table.policy.households else table.policy.unit
     if not names:
         raise PolicyError("no column is a quasi-identifier: nothing is known to an attacker", "correct the roles")
@@ -171,10 +201,19 @@ def _risk_of(table: DeclaredSource, against: AgainstPopulation, read: Any, progr
     n_people = rows if people is None else np.unique(people).size
     progress("counting classes", 0.0)
     groups, sizes = class_sizes(coded.columns, coded.rows, coded.people)
+    uniques = int(np.count_nonzero(sizes == 1))
+    counts = ClassCounts(
+        rows=rows,
+        counted="rows" if people is None else "people",
+        people=n_people,
+        classes=int(sizes.size),
+        k=int(sizes.min()),
+        uniques=uniques,
+    )
+    seen(counts)
     beside = None if against.file is None else read(against.file, encoded)
     fraction = against.fraction_of(n_people, None if beside is None else beside.rows)
     weighed = _by_weights(table, codes, sizes) if people is None and not against.is_given else None
-    uniques = int(np.count_nonzero(sizes == 1))
     found = minimal_sample_uniques(
         coded.columns, coded.rows, coded.people, progress=lambda share: progress("looking at sets of columns", share)
     )
@@ -183,10 +222,10 @@ def _risk_of(table: DeclaredSource, against: AgainstPopulation, read: Any, progr
     return SourceRisk(
         quasi_identifiers=tuple(names),
         rows=rows,
-        counted="rows" if people is None else "people",
+        counted=counts.counted,
         people=n_people,
-        classes=int(sizes.size),
-        sample={"k": int(sizes.min()), "uniques": uniques},
+        classes=counts.classes,
+        sample={"k": counts.k, "uniques": uniques},
         population={
             "basis": against.basis,
             "assumption": None if fraction is None else SIMPLE_SAMPLE,

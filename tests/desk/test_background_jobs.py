@@ -88,6 +88,22 @@ def test_a_job_is_cancelled_and_a_newer_one_takes_its_place(jobs: Jobs, table: s
     assert second.state is JobState.CANCELLED
 
 
+def test_a_cancelled_job_says_what_is_left_of_it(tmp_path: Path) -> None:
+    """As the desk finds it once the process has ended; of one that had not begun nothing is left."""
+    os.mkfifo(tmp_path / "in.csv")
+    order = {"source": str(tmp_path / "in.csv"), "how": {}}
+    jobs = Jobs(lambda: None, left=lambda job: f"what is left of {job.kind}")
+    job = jobs.start("names", "", order)
+    jobs.cancel(job.handle)
+    assert wait_for(lambda: job.message == "cancelled; what is left of names", 60)
+    jobs._is_ready.clear()
+    waiting = jobs.start("names", "later", order)
+    jobs.cancel(waiting.handle)
+    jobs._is_ready.set()
+    assert (waiting.state, waiting.message) == (JobState.CANCELLED, "cancelled; nothing was written")
+    jobs.close()
+
+
 def test_a_start_that_is_refused_changes_nothing(
     jobs: Jobs, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

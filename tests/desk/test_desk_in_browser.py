@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from desk.phone import CHROMIUM, Phone
+from desk.phone import CHROMIUM, MINUTES, Phone
 from desk.test_stations import HOSTILE
 from pyarrow import parquet
 
@@ -76,6 +76,39 @@ def test_a_button_that_is_pressed_while_the_page_looks_again_is_pressed(
     phone.page.get_by_role("heading", name="Written", exact=True).wait_for()
     assert (tmp_path / "out" / "release.parquet").exists()
     assert phone.complaints == []
+
+
+def test_from_the_question_to_a_release_without_script(
+    browser: Any, served: Any, table: Path, declared: Path, tmp_path: Path
+) -> None:
+    """Every step is a form or a link; a page with a job at work loads itself again."""
+    context = browser.new_context(java_script_enabled=False)
+    context.set_default_timeout(MINUTES)
+    page = context.new_page()
+
+    def press(name: str, role: str = "button") -> None:
+        page.get_by_role(role, name=name, exact=True).first.click()
+
+    page.goto(served(str(table), "--policy", str(declared)))
+    page.get_by_role("button", name="Classes (k)").click()
+    page.locator(".figures").wait_for()
+    press("Next: Roles", "link")
+    page.get_by_label("occupation", exact=True).select_option("sensitive")
+    press("Save")
+    press("Undo")
+    press("Redo")
+    assert page.get_by_label("occupation", exact=True).input_value() == "sensitive"
+    press("Next: Promise")
+    press("Save answers and recommend")
+    press("Next: Compare")
+    page.get_by_role("heading", name="Compare", exact=True).wait_for()
+    press("Decide", "link")
+    press("Start the dry run")
+    page.get_by_role("heading", name="What is promised", exact=True).wait_for()
+    press("Write release")
+    page.get_by_role("heading", name="Written", exact=True).wait_for()
+    assert (tmp_path / "out" / "release.parquet").exists()
+    context.close()
 
 
 def test_hostile_names_run_nothing(browser: Any, served: Any, tmp_path: Path) -> None:

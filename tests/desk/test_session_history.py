@@ -129,6 +129,27 @@ def test_no_undo_takes_a_look_back(session: Session) -> None:
     again.close()
 
 
+@pytest.mark.parametrize("then", ["noise", "undecided"])
+def test_no_undo_takes_back_that_classes_showed_the_table(session: Session, then: str) -> None:
+    """Whoever answers the first question by classes sees the table: noise that is chosen after it says so."""
+    session.record("first question: classes", decisions=Decisions(approach="classes"))
+    assert not session.looked
+    assert not Policy.load(session.folder / "policy.toml").looked_at_table
+    session.undo()
+    session.record("first question again", decisions=Decisions(approach=then))
+    assert session.looked
+    assert Policy.load(session.folder / "policy.toml").looked_at_table
+    session.undo()
+    session.redo()
+    assert Policy.load(session.folder / "policy.toml").looked_at_table
+    session.close()
+    again = opened(session.folder)
+    again.take_edited()
+    assert again.looked
+    assert Policy.load(session.folder / "policy.toml").looked_at_table
+    again.close()
+
+
 def test_every_file_is_the_owners_alone(session: Session) -> None:
     """A drafted policy describes the table."""
     session.record("looked", looks=True)

@@ -31,6 +31,11 @@ def _simulated(folder: Path) -> Path:
     return folder / "in.csv"
 
 
+def _million(folder: Path) -> Path:
+    csv.write_csv(bank_customers(1_000_000, seed=3), folder / "in.csv")
+    return folder / "in.csv"
+
+
 def _adult(folder: Path) -> Path:
     if not ADULT.exists():
         pytest.skip("Adult is not here")
@@ -88,6 +93,7 @@ LINES = {
     "credit": Line(table=_credit, target="credit_risk", columns=21),
     "300 columns": Line(table=_wide, target="label", columns=300),
     "awkward names": Line(table=_awkward, target="label", columns=11),
+    "1 M rows": Line(table=_million, target="customer_value", columns=11),
 }
 
 

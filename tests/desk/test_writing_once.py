@@ -84,6 +84,25 @@ def test_a_form_that_is_sent_again_after_the_release_writes_nothing(desk: Any) -
     assert len(desk.jobs.writes) == 2
 
 
+def test_a_writer_that_was_cancelled_says_whether_the_release_is_there(desk: Any) -> None:
+    """By the descriptor, which is put in place last: it is as it was, or another one."""
+    descriptor = desk.folder / "release.datapackage.json"
+    for before, after, left in (
+        (None, None, "nothing was written"),
+        (None, "{}", "the release had been written, and counts as made: Write release shows its files"),
+        ("{}", "{}", "nothing was written"),
+        ("{}", "{ }", "the release had been written, and counts as made: Write release shows its files"),
+    ):
+        descriptor.unlink(missing_ok=True)
+        if before is not None:
+            descriptor.write_text(before, encoding="utf-8")
+        desk.start("write", force=True)
+        if after is not None:
+            descriptor.write_text(after, encoding="utf-8")
+        assert desk._left(desk.jobs.writes[-1]) == left, (before, after)
+    assert desk._left(Job(kind="rehearse", key="")) == "nothing was written"
+
+
 def test_changes_of_many_tabs_at_once_are_all_steps(desk: Any) -> None:
     """Each has a number and a file of its own."""
     before = len(desk.session.steps)
@@ -263,6 +282,52 @@ def test_a_writer_that_is_killed_loses_and_charges_nothing_twice(
     anonkit.validate(tmp_path / "out" / "release.parquet")
     left = [path.name for path in files_below(tmp_path / "out") if "tmp" in path.name or path.name.startswith(".")]
     assert left == [".anonkit-ledger.json"]  # says where the ledger is
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ends", ["killed", "cancelled"])
+def test_a_writer_that_ends_early_leaves_a_whole_release_or_none(
+    sits_at: Callable[..., Visitor],
+    table: Path,
+    declared: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ends: str,
+) -> None:
+    """At ten moments of a release of classes, each of which may replace the one before; the message says which."""
+    monkeypatch.setenv("ANONKIT_LEDGER", str(tmp_path / "ledger"))
+    at = sits_at(table, tmp_path / "out", policy=declared, approach="classes")
+    at.post("/promise", at="promise", receiver="secure", by="answers")
+    at.wait("risk")
+    made, early = tmp_path / "out" / "release.parquet", 0
+    before = b""
+    for moment in range(10):
+        at.post("/decide/write", at="decide", turn=at.desk.turn, replace="yes")
+        job = at.desk.jobs.of_kind("write")
+        assert job is not None
+        wait_for(lambda job=job, share=moment / 10: job.share >= share or job.state is not JobState.AT_WORK)
+        process = at.desk.jobs._processes.get(job.handle)
+        if ends == "cancelled":
+            at.post(f"/cancel/{job.handle}", at="decide")
+        elif process is not None:
+            os.kill(process.pid, signal.SIGKILL)
+        at.wait("write")
+        wait_for(lambda job=job: job.handle not in at.desk.jobs._processes)
+        assert at.get("/decide")
+        after = at.desk._described()
+        if job.state is not JobState.DONE:
+            early += 1
+            assert ("nothing was written" in job.message) is (after == before), job.message
+        assert made.exists() is bool(after)
+        if after:
+            assert anonkit.validate(made).passed
+        before = after
+    assert early >= 8
+    at.post("/decide/write", at="decide", turn=at.desk.turn, replace="yes")
+    assert at.wait("write").state is JobState.DONE, at.desk.jobs.of_kind("write")
+    assert anonkit.validate(made).passed
+    left = [path.name for path in files_below(tmp_path / "out") if "tmp" in path.name or path.name.startswith(".")]
+    assert left == [".anonkit-ledger.json"]
 
 
 def test_what_is_typed_is_saved_by_whatever_leads_on(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from anonkit.engines import Local
 from anonkit.errors import AnonkitError, ParameterError, PolicyError, SourceError
 from anonkit.estimators.population.population_uniques import SampleClasses, by_rule
-from anonkit.pipeline.risk_before_release import SIMPLE_SAMPLE, risk
+from anonkit.pipeline.risk_before_release import SIMPLE_SAMPLE, ClassCounts, risk
 
 POLICY: dict[str, Any] = {"columns": {name: {"role": "quasi_identifier"} for name in ("age", "sex", "place")}}
 
@@ -85,6 +85,17 @@ def test_nothing_is_known_of_the_population() -> None:
     assert set(found.population["estimates"].values()) == {None}
     assert found.suda["dis"] is None
     assert found.suda["minimal_uniques"][0] == {"size": 1, "count": 6}
+
+
+def test_classes_are_seen_before_sets_of_columns() -> None:
+    """The figures are those of the result."""
+    order: list[Any] = []
+    table = _table([(20, "f", "a"), (20, "f", "a"), (21, "m", "b")])
+    found = risk(table, policy=POLICY, seen=order.append, progress=lambda step, share: order.append(step))
+    (counts,) = (each for each in order if isinstance(each, ClassCounts))
+    assert (counts.k, counts.uniques) == (found.sample["k"], found.sample["uniques"]) == (1, 1)
+    assert (counts.rows, counts.people, counts.classes) == (found.rows, found.people, found.classes)
+    assert order.index(counts) < order.index("looking at sets of columns")
 
 
 def test_a_size_is_a_fraction() -> None:
