@@ -79,6 +79,19 @@
     form.requestSubmit();
     next.remove();
   }, true);
+  // A button that is pressed while its form is still on its way is pressed on the page that comes.
+  let waiting = null;
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches("form[data-kept].htmx-request")) return;
+    event.preventDefault();
+    event.stopPropagation();
+    waiting = event.submitter?.name === "next" ? event.submitter.value : null;
+  }, true);
+  document.addEventListener("htmx:afterSettle", () => {
+    const button = waiting && document.querySelector(`form[data-kept] button[name=next][value=${waiting}]`);
+    waiting = null;
+    button?.click();
+  });
   document.addEventListener("change", (event) => {
     const into = event.target.dataset?.into;
     const file = event.target.files?.[0];
