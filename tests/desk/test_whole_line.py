@@ -127,6 +127,8 @@ def test_by_keyboard_from_a_table_to_a_signed_release(
     phone.press("Save")
     phone.page.locator("select:has(option[value=target][selected])").wait_for()
     phone.press("Next: Promise")
+    phone.page.get_by_role("heading", name="Promise", exact=True).wait_for()
+    phone.page.wait_for_function("() => document.querySelector('h1').getBoundingClientRect().top >= 0", timeout=10_000)
     phone.see("Promise")
     phone.press("Save answers and recommend")
     phone.page.locator("text=Named recipients under contract").wait_for()

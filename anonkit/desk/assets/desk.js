@@ -104,6 +104,12 @@
     navigator.clipboard.writeText(from.innerText.trim()).then(() => say("Copied."), () => say("Copy it by hand."));
   });
   document.addEventListener("htmx:afterSettle", remember);
+  // Another station is read from its top; what is saved stays where it was.
+  let station = location.pathname;
+  document.addEventListener("htmx:afterSettle", () => {
+    if (station !== location.pathname) window.scrollTo(0, 0);
+    station = location.pathname;
+  });
   remember();
   const events = new EventSource("/events");
   events.addEventListener("changed", changed);
