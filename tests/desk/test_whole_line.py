@@ -92,7 +92,7 @@ LINES = {
     "Adult": Line(table=_adult, target="income", columns=15),
     "credit": Line(table=_credit, target="credit_risk", columns=21),
     "300 columns": Line(table=_wide, target="label", columns=300),
-    "awkward names": Line(table=_awkward, target="label", columns=11),
+    "awkward names": Line(table=_awkward, target="label", columns=10),
     "1 M rows": Line(table=_million, target="customer_value", columns=11),
 }
 
