@@ -27,7 +27,7 @@ from anonkit.cli.short_help import ShortHelp
 @click.option(
     "--output",
     metavar="DIR",
-    default="release",
+    default="desk",
     show_default=True,
     help="Folder of the session and of the release: the one place that the page can write into.",
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals before a desk opens: a table that cannot be in a recipe, or is not there, and a key that cannot sign."""
+"""Refusals before a desk opens: of a table that no recipe can name, a key that cannot sign, a folder that is handed out."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from anonkit.bundle.signing import Signer
+from anonkit.desk.decided_release import RELEASE
 from anonkit.engines.snapshots.addresses import source_at
-from anonkit.errors import ParameterError, SourceError
+from anonkit.errors import ParameterError, SourceError, option
 from anonkit.redaction import argument_forms, is_address
 
 
@@ -37,3 +38,20 @@ def check_source(
             raise SourceError(f"{place!r} does not exist", "anonkit desk people.csv")
     if sign is not None:
         Signer.load(sign)
+
+
+def refuse_handed_out(folder: Path) -> None:
+    """Refuse a folder that a release has for itself: the session and the owner's figures would be handed out with it.
+
+    Such a folder has the name of its release.
+
+    Raises
+    ------
+    ParameterError
+    """
+    name = Path(RELEASE).stem
+    if folder.resolve().name == name:
+        raise ParameterError(
+            f"a folder with the name {name!r} would be handed out with the release, and the session with it",
+            f"name another folder by {option('output')}",
+        )

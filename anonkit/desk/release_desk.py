@@ -31,6 +31,7 @@ from anonkit.desk.decided_release import (
     compared_settings,
     refuse_another_approach,
 )
+from anonkit.desk.desk_source import refuse_handed_out
 from anonkit.desk.edited_policy import EditedPolicy, taken_over
 from anonkit.desk.job_process import READS_CELLS
 from anonkit.desk.session_history import Session, check_policy
@@ -92,7 +93,7 @@ class Desk:
     Raises
     ------
     AnonkitError
-        The policy cannot be read, or the folder not be used.
+        The policy cannot be read, or the folder not be used: it cannot be written to, or is handed out.
     """
 
     def __init__(
@@ -109,6 +110,7 @@ class Desk:
         changed: Callable[[], None] = lambda: None,
         shown_folder: str = "",
     ) -> None:
+        refuse_handed_out(folder)
         self.source, self.folder = source, folder
         self._sign, self._seed, self.population = sign, seed, population
         self._how = {name: value for name, value in (how or {}).items() if value is not None}

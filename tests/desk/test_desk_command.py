@@ -16,8 +16,12 @@ import pytest
 
 from anonkit.cli import anonkit
 from anonkit.cli.boundary import run
+from anonkit.cli.desk import command
+from anonkit.desk.decided_release import PRIVATE, RELEASE
 from anonkit.desk.desk_server import allowed_name
+from anonkit.desk.release_desk import Desk
 from anonkit.errors import ParameterError
+from anonkit.pipeline.release_output import Output
 
 
 @pytest.mark.parametrize(
@@ -31,6 +35,7 @@ from anonkit.errors import ParameterError
         (["{table}", "--policy", "absent.toml"], 3, "absent.toml"),
         (["{table}", "--host-name", "evil.example:80"], 2, "a host name is"),
         (["{table}", "--idle", "0"], 2, "idle"),
+        (["{table}", "--output", "away/release"], 2, "would be handed out with the release"),
         (["postgresql://owner:secret@host/db?table=people"], 2, "secret"),
     ],
 )
@@ -52,6 +57,16 @@ def test_what_cannot_be_served_is_refused(
     assert shown.out == ""
     assert "owner:secret" not in shown.err
     assert not (tmp_path / "release" / "policy.toml").exists()
+
+
+def test_the_default_folder_takes_the_owners_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of a desk is not handed out: it is none that a release has for itself."""
+    monkeypatch.chdir(tmp_path)
+    folder = next(option.default for option in command.params if option.name == "output")
+    output = Output.at(f"{folder}/{RELEASE}", owner_report=f"{folder}/{PRIVATE}")
+    output.refuse_unwritable(seeded=False)
+    with pytest.raises(ParameterError, match="handed out with the release"):
+        Desk("people.csv", tmp_path / Path(RELEASE).stem)
 
 
 @pytest.mark.parametrize("missing", ["starlette", "uvicorn", "tomlkit"])
