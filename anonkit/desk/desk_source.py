@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refusals before a desk opens: of a table that no recipe can name, a key that cannot sign, a folder that is handed out."""
+"""Refusals before a desk opens: of a table in no recipe, a key that cannot sign, a folder that is handed out."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ from anonkit.estimators.population.matched_classes import matched_classes
 from anonkit.estimators.population.minimal_uniques import (
     LARGEST_SET,
     MinimalUniques,
+    affordable_size,
     class_sizes,
     dis_score,
     dis_suda_scores,
@@ -214,8 +215,13 @@ def _risk_of(
     beside = None if against.file is None else read(against.file, encoded)
     fraction = against.fraction_of(n_people, None if beside is None else beside.rows)
     weighed = _by_weights(table, codes, sizes) if people is None and not against.is_given else None
+    largest = affordable_size(len(names), coded.rows.size)
     found = minimal_sample_uniques(
-        coded.columns, coded.rows, coded.people, progress=lambda share: progress("looking at sets of columns", share)
+        coded.columns,
+        coded.rows,
+        coded.people,
+        largest=largest,
+        progress=lambda share: progress("looking at sets of columns", share),
     )
     progress("trying coarser columns", 0.0)
     levels = [levels_of(column, table.policy.column(column.name)) for column in encoded]
@@ -234,7 +240,7 @@ def _risk_of(
             **({} if weighed is None else weighed[0]),
             **_of_households(table, codes, sizes, fraction, weighed),
         },
-        suda=_suda(found, names, uniques, int(np.count_nonzero(sizes == 2)), fraction),
+        suda=_suda(found, names, uniques, int(np.count_nonzero(sizes == 2)), fraction, largest),
         sets=[
             {
                 "columns": [names[at] for at in each.columns],
@@ -245,8 +251,16 @@ def _risk_of(
             for each in sorted(found.sets, key=lambda each: (len(each.columns), -each.unique_rows))
         ],
         coarsenings=coarsenings(coded, names, levels, uniques),
-        notes=[*table.notes],
+        notes=[*table.notes, *_narrowed(len(names), largest)],
     )
+
+
+def _narrowed(columns: int, largest: int) -> list[str]:
+    """Return a note on sets of columns that were too many to be looked at."""
+    if largest >= min(LARGEST_SET, columns):
+        return []
+    words = "single columns" if largest == 1 else f"sets of at most {largest} columns"
+    return [f"{columns} columns have too many sets of {largest + 1}: {words} were looked at"]
 
 
 def _coded_rows(codes: Sequence[NDArray[np.int32]], people: NDArray[np.int32] | None) -> CodedQuasiIdentifiers:
@@ -358,13 +372,13 @@ def _tau(
 
 
 def _suda(
-    found: MinimalUniques, names: Sequence[str], uniques: int, pairs: int, fraction: float | None
+    found: MinimalUniques, names: Sequence[str], uniques: int, pairs: int, fraction: float | None, largest: int
 ) -> dict[str, Any]:
     dis = None if fraction is None else dis_score(uniques, pairs, fraction)
     scores = None if dis is None else dis_suda_scores(found.scores, dis, len(names))
     return {
         "minimal_uniques": [
-            {"size": size, "count": found.of_size(size)} for size in range(1, min(LARGEST_SET, len(names)) + 1)
+            {"size": size, "count": found.of_size(size)} for size in range(1, min(largest, len(names)) + 1)
         ],
         "dis": dis,
         "max_score": None if scores is None else float(scores.max(initial=0.0)),

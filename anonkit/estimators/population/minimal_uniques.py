@@ -32,6 +32,12 @@ LARGEST_SET = 3
 _PLACES = 8
 """Combinations a row, at most, that have a place each."""
 _THREADS = 2
+_MOST_FACTORIAL = 171
+"""Columns M of which (M - 1)! is a float."""
+_MOST_ROWS = 5 * 10**9
+"""Rows that are counted at most, over all sets of columns."""
+_ROWS_OF_A_SET = 1_500
+"""Rows that are counted in the time that a set takes besides."""
 _NO_ROW = np.zeros(0, np.uint8)
 
 
@@ -58,7 +64,10 @@ class MinimalUniques:
     sets: Sequence[DistinguishingSet]
     """Every set that was looked at, small ones first; none that contains columns by which every row is alone."""
     scores: NDArray[np.float64]
-    """SUDA score of each row, shape (n_rows,): (M - m)! for each of its minimal sample uniques of m of M columns."""
+    """SUDA score of each row, shape (n_rows,): (M - m)! for each of its minimal sample uniques of m of M columns.
+
+    Divided by (M - 1)! where that is no float, of 172 columns or more: shares and DIS-SUDA scores are the same.
+    """
     column_scores: NDArray[np.float64]
     """For each column the sum of the scores of those minimal sample uniques that hold it, shape (M,)."""
 
@@ -132,7 +141,7 @@ def minimal_sample_uniques(
     smaller: dict[tuple[int, ...], NDArray[np.uint8]] = {}
     for size in sizes:
         alone_by: dict[tuple[int, ...], NDArray[np.uint8]] = {}
-        worth = math.factorial(number - size)
+        worth = _score(number, size)
         every = list(combinations(range(number), size))
         looks = partial(search.look, smaller=smaller)
         with ThreadPoolExecutor(_THREADS) as pool:  # numpy lets others work while it counts
@@ -149,6 +158,30 @@ def minimal_sample_uniques(
                 progress(done / total)
         smaller = alone_by
     return MinimalUniques(sets=sets, scores=scores, column_scores=of_columns)
+
+
+def _score(columns: int, size: int) -> float:
+    """Return (columns - size)!, over (columns - 1)! where that is no float."""
+    if columns <= _MOST_FACTORIAL:
+        return float(math.factorial(columns - size))
+    return 1 / math.perm(columns - 1, size - 1)
+
+
+def affordable_size(columns: int, rows: int) -> int:
+    """Return how many columns the largest sets have that can be looked at in some minutes: 1 to `LARGEST_SET`.
+
+    Parameters
+    ----------
+    columns, rows : int
+        Of the table, at least 1; equal rows may count once.
+    """
+    size, looks = 1, columns
+    while size < min(LARGEST_SET, columns):
+        looks += math.comb(columns, size + 1)
+        if looks * (rows + _ROWS_OF_A_SET) > _MOST_ROWS:
+            break
+        size += 1
+    return size
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from anonkit.estimators.population.distinguishing_columns import distinction_and_separation
-from anonkit.estimators.population.minimal_uniques import dis_score, dis_suda_scores, minimal_sample_uniques
+from anonkit.estimators.population.minimal_uniques import (
+    affordable_size,
+    dis_score,
+    dis_suda_scores,
+    minimal_sample_uniques,
+)
 
 PRACTICE_GUIDE = ("U U U U R U U U U U", "F F F M F M F M F F", "Si Si Pi Sc Sc Sc Pc Ps Si Si", "E E N E U E N U N N")
 """Residence, gender, education and labour of the ten rows of a practice guide of statistical disclosure control."""
@@ -143,3 +148,14 @@ def test_nothing_to_tell_apart() -> None:
     assert single.of_size(1) == 2
     assert single.of_size(2) == 0
     assert single.sets[0].separation == 1
+
+
+def test_many_columns_are_scored_and_their_sets_bounded() -> None:
+    """(M - 1)! of 200 columns is no float: shares add up as those of few columns do."""
+    rng = np.random.default_rng(2)
+    columns = [rng.integers(0, 9, 12).astype(np.int32) for _ in range(200)]
+    found = minimal_sample_uniques(columns, np.ones(12, np.int64), largest=1)
+    assert np.isfinite(found.scores).all()
+    alone = [np.count_nonzero(np.bincount(codes) == 1) for codes in columns]
+    assert found.column_shares == pytest.approx(np.array(alone) / sum(alone))
+    assert [affordable_size(*of) for of in ((11, 10**6), (300, 600), (300, 10**6), (2, 5), (1, 5))] == [3, 2, 1, 2, 1]
