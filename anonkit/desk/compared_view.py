@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anonkit.desk.background_jobs import JobState
-from anonkit.desk.decided_release import compared_settings
+from anonkit.desk.decided_release import Decisions, compared_settings, is_decided
 from anonkit.desk.release_desk import Desk
 from anonkit.report.wording import percent
 
@@ -41,12 +41,12 @@ def compare_view(desk: Desk) -> dict[str, Any]:
         "measure": MEASURES[measure],
         "raw": None if raw is None else f"{raw:.3f}",
         "price": None if document is None else document["looking"]["note"],
-        "points": [_point(at, point, measure) for at, point in enumerate(points)],
+        "points": [_point(at, point, measure, desk.decisions) for at, point in enumerate(points)],
         "sides": _sides(desk.result("sides")),
     }
 
 
-def _point(at: int, point: Mapping[str, Any], measure: str) -> dict[str, Any]:
+def _point(at: int, point: Mapping[str, Any], measure: str, decisions: Decisions) -> dict[str, Any]:
     linked = point["attacks"].get("linkability")
     score, lost = point.get(measure), point["columns_lost"]
     within = (point["models"].get(point["best_model"]) or {}).get("ci", {}).get(measure)
@@ -54,6 +54,7 @@ def _point(at: int, point: Mapping[str, Any], measure: str) -> dict[str, Any]:
     return {
         "number": at,
         "label": point["label"],
+        "is_decided": is_decided(point, decisions),
         "score": "–" if score is None else f"{score:.3f}{interval}",
         "risk": "–" if not linked else f"{linked['risk']:.3f} ({linked['ci'][0]:.2f} to {linked['ci'][1]:.2f})",
         "lost": "–" if point["refused"] else str(len(lost)),

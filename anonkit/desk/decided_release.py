@@ -127,6 +127,12 @@ def recommendation(decisions: Decisions) -> str:
     }.get(decisions.receiver, f"Named recipients under contract: groups of {k} hide a person among {k - 1} others.")
 
 
+def is_decided(point: Mapping[str, Any], decisions: Decisions) -> bool:
+    """Return whether a release of a comparison has the method and the parameters that are decided."""
+    parameters = {point["parameter"]: point["value"]} if point["parameter"] else {}
+    return bool(point["method"] == decisions.method and parameters == dict(decisions.parameters))
+
+
 def refuse_another_approach(decisions: Decisions) -> None:
     """Refuse a method that is none of those of the first answer.
 

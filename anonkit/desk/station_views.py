@@ -32,6 +32,13 @@ _ROLE_WORDS = {
     "target": "target: what users predict",
     "target, sensitive": "target, sensitive: predicted, and a secret",
 }
+_PARAMETER_WORDS = {
+    "k": "rows that look alike, at least; people where a column says whose a row is (2 or more)",
+    "l": "different values of each sensitive column in every group, at least; empty: no rule",
+    "t": "how much else a sensitive column may be distributed in a group, from 0 to 1; empty: no rule",
+    "epsilon": "how much one person may change what is released (above 0, at most 40)",
+    "delta": "probability that epsilon does not cover (0 to 0.01); empty: as the method has it",
+}
 _NEEDED = ("quasi_identifier", "sensitive", "target", "insensitive")
 _MOST_LISTED = 300
 
@@ -269,8 +276,8 @@ def promise_view(desk: Desk) -> dict[str, Any]:
     declared = EditedPolicy.read(desk.policy_text)
     columns = declared.columns()
     with_role = {role: [name for name, spec in columns.items() if spec.get("role") == role] for role in map(str, Role)}
-    offered = [(name, getattr(method_class(name), "title", "") or name) for name in decisions.methods]
-    parameters = {} if not decisions.method else {each.name: each for each in method_parameters(decisions.method)}
+    offered = [(name, method_class(name).summary) for name in decisions.methods]
+    parameters = {each.name for each in method_parameters(decisions.method)} if decisions.method else set()
     return {
         "receivers": list(RECEIVERS.items()),
         "receiver": decisions.receiver or "named",
@@ -286,10 +293,9 @@ def promise_view(desk: Desk) -> dict[str, Any]:
             {
                 "name": name,
                 "value": "" if name not in decisions.parameters else f"{decisions.parameters[name]:g}",
-                "help": parameters[name].help,
-                "range": parameters[name].range,
+                "words": words,
             }
-            for name in ("k", "l", "t", "epsilon", "delta")
+            for name, words in _PARAMETER_WORDS.items()
             if name in parameters
         ],
         "why": recommendation(decisions),

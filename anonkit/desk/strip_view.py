@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anonkit.desk.background_jobs import JobState
+from anonkit.desk.decided_release import is_decided
 from anonkit.desk.edited_policy import EditedPolicy
 from anonkit.desk.release_desk import NEVER_SHOWN, Desk
 from anonkit.report.wording import number
@@ -94,7 +95,7 @@ def _compared(desk: Desk) -> str:
     """Return the usefulness of what is decided in the comparison; empty where it was not compared."""
     job, decisions = desk.latest("compare"), desk.decisions
     for point in () if job is None else job.parts:
-        if point["method"] == decisions.method and decisions.parameters == {point["parameter"]: point["value"]}:
+        if is_decided(point, decisions):
             for measure in ("auc", "r2"):
                 if point.get(measure) is not None:
                     return f"{measure.upper()} {point[measure]:.3f}, on a sample"

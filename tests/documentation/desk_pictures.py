@@ -100,7 +100,7 @@ def _go_through(page: Any, address: str, photographed: Any) -> None:
     page.get_by_role("heading", name=" beside ").wait_for()
     photographed(page, "beside", "h2")
     page.get_by_role("link", name="Decide").first.click()
-    page.locator("#start").click()
+    page.get_by_role("button", name="Start the dry run").click()
     page.get_by_role("heading", name="What is promised").wait_for()
     photographed(page, "decide")
     page.locator("#write").click()
