@@ -141,7 +141,14 @@ def _whose_rows(desk: Desk) -> tuple[str, str]:
                 return name, f"says whose a row is. {counted}, not rows."
     if declared.says_one_row_a_person:
         return "", "No person has several rows: each row is a person."
-    return "", "Nobody has said whose the rows are, or that no person has several. Say it at Roles."
+    told = "Nobody has said whose the rows are, or that no person has several: say it at Roles."
+    job = desk.latest("columns")
+    for column in () if job is None or desk.is_simulated else job.parts:
+        filled = column["rows"] - column["missing"]
+        if column["identifier"] and column["distinct"] < filled:
+            values = f"has {number(column['distinct'])} values in {number(filled)} rows"
+            return column["name"], f"{values}: if it says whose a row is, give it the role unit. {told}"
+    return "", told
 
 
 def _chart(at: int, column: Mapping[str, Any]) -> str:
@@ -215,6 +222,7 @@ def roles_view(desk: Desk) -> dict[str, Any]:
     return {
         "rows": rows,
         "one_row": one_row,
+        "whose_rows": _whose_rows(desk),
         "roles": list(_ROLE_WORDS.items()),
         "undecided": sum(bool(row["open"]) for row in rows),
     }

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from desk.visitor import Visitor
 
+from anonkit.desk.background_jobs import Job
 from anonkit.desk.decided_release import Decisions
 from anonkit.desk.release_desk import Desk
 
@@ -44,6 +45,17 @@ def test_table_says_whose_the_rows_are(decided: Callable[..., Visitor], policy: 
     at = decided(policy, Decisions(approach="classes"))
     at.get("/table")
     assert words in at.words
+
+
+@pytest.mark.parametrize("station", ["table", "roles"])
+def test_a_number_of_a_person_that_repeats_is_named(decided: Callable[..., Visitor], station: str) -> None:
+    """Whoever has not said whose the rows are sees which column may say it."""
+    at = decided(f'{AGE}customer_id = {{ role = "identifier" }}\n', Decisions(approach="classes"))
+    column = {"name": "customer_id", "kind": "whole numbers", "rows": 1500, "missing": 0, "distinct": 837, "bars": []}
+    column |= {"identifier": "its name says so", "nearly_unique": False, "counts": []}
+    at.desk.jobs._of_kind["columns"] = Job(kind="columns", key=at.desk._key_of("columns"), parts=[column])
+    at.get(f"/{station}")
+    assert "customer_id has 837 values in 1,500 rows: if it says whose a row is, give it the role unit" in at.words
 
 
 @pytest.mark.parametrize(
