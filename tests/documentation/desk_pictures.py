@@ -83,7 +83,7 @@ def _go_through(page: Any, address: str, photographed: Any) -> None:
         page.locator(f"input[name=tick-{number}]").check()
     page.locator("#group-name").fill("outdoors")
     page.locator("#group").click()
-    page.locator("text=Level 2: 1 groups").wait_for()
+    page.locator("text=Level 2: 1 group,").wait_for()
     page.locator("#hierarchy").scroll_into_view_if_needed()
     photographed(page, "hierarchy", "#hierarchy")
     page.get_by_role("link", name="Promise").click()
