@@ -98,7 +98,8 @@ def _compared(desk: Desk) -> str:
         if is_decided(point, decisions):
             for measure in ("auc", "r2"):
                 if point.get(measure) is not None:
-                    return f"{measure.upper()} {point[measure]:.3f}, on a sample"
+                    of = "simulated rows" if decisions.is_private else "a sample"
+                    return f"{measure.upper()} {point[measure]:.3f}, on {of}"
     return ""
 
 

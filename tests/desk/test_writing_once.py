@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -299,13 +300,15 @@ def test_a_writer_that_ends_early_leaves_a_whole_release_or_none(
     at = sits_at(table, tmp_path / "out", policy=declared, approach="classes")
     at.post("/promise", at="promise", receiver="secure", by="answers")
     at.wait("risk")
-    made, early = tmp_path / "out" / "release.parquet", 0
-    before = b""
+    made, early, begun = tmp_path / "out" / "release.parquet", 0, time.monotonic()
+    at.post("/decide/write", at="decide", turn=at.desk.turn, replace="yes")
+    assert at.wait("write").state is JobState.DONE, at.desk.jobs.of_kind("write")
+    lasts, before = time.monotonic() - begun, at.desk._described()
     for moment in range(10):
         at.post("/decide/write", at="decide", turn=at.desk.turn, replace="yes")
         job = at.desk.jobs.of_kind("write")
         assert job is not None
-        wait_for(lambda job=job, share=moment / 10: job.share >= share or job.state is not JobState.AT_WORK)
+        time.sleep(lasts * moment / 10)
         process = at.desk.jobs._processes.get(job.handle)
         if ends == "cancelled":
             at.post(f"/cancel/{job.handle}", at="decide")
@@ -319,10 +322,9 @@ def test_a_writer_that_ends_early_leaves_a_whole_release_or_none(
             early += 1
             assert ("nothing was written" in job.message) is (after == before), job.message
         assert made.exists() is bool(after)
-        if after:
-            assert anonkit.validate(made).passed
+        assert anonkit.validate(made).passed
         before = after
-    assert early >= 8
+    assert early >= 5
     at.post("/decide/write", at="decide", turn=at.desk.turn, replace="yes")
     assert at.wait("write").state is JobState.DONE, at.desk.jobs.of_kind("write")
     assert anonkit.validate(made).passed

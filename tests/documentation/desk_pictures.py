@@ -18,7 +18,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "tutorials" / "desk"
-STATIONS = ("question", "table", "roles", "hierarchy", "promise", "compare", "beside", "decide", "written")
+STATIONS = ("question", "table", "roles", "hierarchy", "promise", "compare", "beside", "decide")
 COLOURS = 32
 _SIZE = {"width": 900, "height": 760}
 _MINUTES = 6 * 60_000
@@ -103,9 +103,6 @@ def _go_through(page: Any, address: str, photographed: Any) -> None:
     page.get_by_role("button", name="Start the dry run").click()
     page.get_by_role("heading", name="What is promised").wait_for()
     photographed(page, "decide")
-    page.locator("#write").click()
-    page.get_by_role("heading", name="Written", exact=True).wait_for()
-    photographed(page, "written", "section:has(#write)")
 
 
 def _photographed(folder: Path, page: Any, name: str, anchor: str = "") -> None:
