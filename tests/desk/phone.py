@@ -36,7 +36,7 @@ class Phone:
                 "() => { const at = document.activeElement; return ["
                 "at.labels?.[0]?.innerText || at.innerText || at.ariaLabel || '', at.tagName]; }"
             )
-            if what in words and kind in ("", tag):
+            if what in words and tag != "BODY" and kind in ("", tag):
                 return
         raise AssertionError(f"{what!r} cannot be reached by Tab")
 
