@@ -49,7 +49,7 @@ def test_table_says_whose_the_rows_are(decided: Callable[..., Visitor], policy: 
 
 @pytest.mark.parametrize("station", ["table", "roles"])
 def test_a_number_of_a_person_that_repeats_is_named(decided: Callable[..., Visitor], station: str) -> None:
-    """Whoever has not said whose the rows are sees which column may say it."""
+    """The column that may say whose the rows are, as long as nobody has said it."""
     at = decided(f'{AGE}customer_id = {{ role = "identifier" }}\n', Decisions(approach="classes"))
     column = {"name": "customer_id", "kind": "whole numbers", "rows": 1500, "missing": 0, "distinct": 837, "bars": []}
     column |= {"identifier": "its name says so", "nearly_unique": False, "counts": []}

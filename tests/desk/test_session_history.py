@@ -131,7 +131,7 @@ def test_no_undo_takes_a_look_back(session: Session) -> None:
 
 @pytest.mark.parametrize("then", ["noise", "undecided"])
 def test_no_undo_takes_back_that_classes_showed_the_table(session: Session, then: str) -> None:
-    """Whoever answers the first question by classes sees the table: noise that is chosen after it says so."""
+    """Classes show the table: noise that is chosen after them says so."""
     session.record("first question: classes", decisions=Decisions(approach="classes"))
     assert not session.looked
     assert not Policy.load(session.folder / "policy.toml").looked_at_table
