@@ -71,8 +71,18 @@ def _is_alive(number: int) -> bool:
         return False
     # the process exists and belongs to somebody else
     except PermissionError:
-        return True
-    return True
+        pass
+    return not _is_zombie(number)
+
+
+def _is_zombie(number: int) -> bool:
+    """Return whether a process has ended, and its parent has not asked for its exit code: all its threads are gone."""
+    if not (fields := _stat(number)) or fields[0] not in ("Z", "X"):
+        return False
+    try:
+        return len(os.listdir(f"/proc/{number}/task")) <= 1  # the first thread may end before the others
+    except OSError:
+        return not Path(f"/proc/{number}").exists()
 
 
 @cache
@@ -88,8 +98,13 @@ def _boot() -> str:
     return _read(Path("/proc/sys/kernel/random/boot_id"))
 
 
+def _stat(number: int) -> list[str]:
+    """Return the fields of a process from its state on; none where the system has no such file."""
+    return _read(Path(f"/proc/{number}/stat")).rpartition(")")[2].split()
+
+
 def _started(number: int) -> str:
-    fields = _read(Path(f"/proc/{number}/stat")).rpartition(")")[2].split()
+    fields = _stat(number)
     return fields[19] if len(fields) > 19 else ""
 
 
