@@ -481,7 +481,7 @@ COUNTING: dict[str, Mutant] = {
         refused_by="release", check="identifiers_absent", run="rfka with a name",
     ),
     "the unit left in the data": Mutant(
-        where="pipeline.release_path:_without", old="if not hidden:", new="if True:",
+        where="pipeline.surrogates:shown_rows", old=" if name not in hidden", new="",
         refused_by="validate", check="identifiers_absent", run="rfka of people",
     ),
     "a label of the params that is not in the data": Mutant(
