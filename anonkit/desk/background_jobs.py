@@ -206,7 +206,11 @@ class Jobs:
                 process.terminate()
 
     def _watch(self, job: Job, process: Any, connection: Connection) -> None:
-        """Take note of what a worker says, until it says no more."""
+        """Take note of what a worker says, until it says no more.
+
+        A job has failed once it is known what is left of it: until then its files may be on their way into place.
+        """
+        unread = ""
         try:
             with connection:
                 while True:
@@ -214,13 +218,15 @@ class Jobs:
         except EOFError:
             pass
         except Exception as error:  # what it sent cannot be read: it would never be done otherwise
-            self._fail(job, f"its results could not be read ({type(error).__name__})", "start it again")
+            unread = f"its results could not be read ({type(error).__name__})"
             process.terminate()
         process.join()
-        has_ended = self._fail(job, f"its process has ended{_how(process.exitcode)}", "start it again")
-        if has_ended or job.state is JobState.CANCELLED:  # what failed in words of its own says what is left
+        if job.state in (JobState.AT_WORK, JobState.CANCELLED):  # what failed in words of its own says what is left
             left = self._left(job)
             with self._lock:
+                if job.state is JobState.AT_WORK:
+                    job.state, job.hint = JobState.FAILED, "start it again"
+                    job.message = unread or f"its process has ended{_how(process.exitcode)}"
                 job.message = f"{job.message}; {left}"
         with self._lock:
             self._processes.pop(job.handle, None)
@@ -240,14 +246,6 @@ class Jobs:
             else:
                 job.state, (job.message, job.hint) = JobState.FAILED, value
         self._changed()
-
-    def _fail(self, job: Job, message: str, hint: str) -> bool:
-        """Let a job that is still at work have failed; return whether it was."""
-        with self._lock:
-            was_at_work = job.state is JobState.AT_WORK
-            if was_at_work:
-                job.state, job.message, job.hint = JobState.FAILED, message, hint
-        return was_at_work
 
 
 def _how(code: int | None) -> str:

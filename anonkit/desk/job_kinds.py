@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,9 @@ from anonkit.comparing.foreseen_release import foreseen_release
 from anonkit.datasets.declared_domains import declared_rows
 from anonkit.desk.decided_release import ATTACKED, COMPARED_ROWS, SIMULATED
 from anonkit.desk.session_history import check_policy
-from anonkit.drafting.profiling import profile_columns
+from anonkit.drafting.profiling import ValueKind, profile_columns
 from anonkit.engines import open_engine
-from anonkit.engines.reading.settled_tables import declared_table
+from anonkit.engines.reading.settled_tables import declared_table, settled
 from anonkit.engines.snapshots.addresses import source_at
 from anonkit.engines.snapshots.dispatch import snapshot
 from anonkit.errors import EngineError
@@ -36,7 +37,7 @@ from anonkit.ledger.source_rows import SourceRows
 from anonkit.pipeline.column_changes import BeforeAndAfter
 from anonkit.pipeline.example_rows import example_rows
 from anonkit.pipeline.recipe import Recipe
-from anonkit.policy.column_declarations import Role
+from anonkit.policy.column_declarations import Outside, Role
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
 from anonkit.randomness import Randomness
@@ -107,24 +108,46 @@ def _described(data: object, policy: Policy, said: Said) -> list[dict[str, Any]]
         looked = opened
         if opened.n_rows > SHOWN_ROWS:
             looked = engine.sample(opened, SHOWN_ROWS, Randomness.seeded(0).child("shown"))
+        bars_of_dates = _bars_of_dates(engine, looked, policy)
         found = []
         for at, profile in enumerate(profiles):
             said.progress("looking at columns", at / len(profiles))
             hidden = policy.column(profile.name).role in (Role.IDENTIFIER, Role.UNIT, Role.HOUSEHOLD)
+            shown = {"bars": [], "counts": []} if hidden else _distribution(engine, looked, profile.name)
+            if is_dated := profile.name in bars_of_dates and not hidden:
+                shown["bars"] = bars_of_dates[profile.name]
             found.append(
                 {
                     "name": profile.name,
-                    "kind": str(profile.kind.value),
+                    "kind": str((ValueKind.TIME if is_dated else profile.kind).value),
                     "rows": opened.n_rows,
                     "missing": opened.n_rows - profile.filled,
                     "distinct": profile.distinct,
                     "identifier": profile.identifier_reason,
                     "nearly_unique": profile.nearly_unique,
-                    **({"bars": [], "counts": []} if hidden else _distribution(engine, looked, profile.name)),
+                    **shown,
                 }
             )
             said.part(found[-1])
         return found
+
+
+def _bars_of_dates(engine: Engine, rows: Source, policy: Policy) -> dict[str, list[tuple[str, float]]]:
+    """Return the bars of each column of texts that the policy declares to be dates or moments, read as such.
+
+    A cell that is none as it is declared is missing there.
+    """
+    texts = {
+        field.name: replace(column, outside=Outside.MISSING)
+        for field in rows.schema
+        if pa.types.is_string(field.type) and (column := policy.column(field.name)).calendar is not None
+    }
+    if not texts:
+        return {}
+    schema = pa.schema([(name, pa.string()) for name in texts])
+    read = settled(engine.hold(pa.Table.from_batches(rows.batches(list(texts)), schema)), Policy(columns=texts), engine)
+    dates = [field.name for field in read.schema if pa.types.is_temporal(field.type)]
+    return {name: _distribution(engine, read, name)["bars"] for name in dates}
 
 
 def _distribution(engine: Engine, rows: Source, name: str) -> dict[str, Any]:
@@ -136,7 +159,15 @@ def _distribution(engine: Engine, rows: Source, name: str) -> dict[str, Any]:
     few = [] if len(values) > _COUNTED else [(value if _is_number(value) else str(value), n) for value, n in values]
     if column.ordered and len(values) > _BINS:
         return {
-            "bars": _ranges([(float(value), n) for value, n in values if isinstance(value, int | float)], total),
+            "bars": _ranges(
+                [
+                    (float(value.toordinal() if isinstance(value, date) else value), n)
+                    for value, n in values
+                    if isinstance(value, int | float | date)
+                ],
+                total,
+                dated=any(isinstance(value, date) for value, _ in values),
+            ),
             "counts": few,
         }
     if not column.ordered:
@@ -151,7 +182,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _ranges(values: Sequence[tuple[float, int]], total: int) -> list[tuple[str, float]]:
+def _ranges(values: Sequence[tuple[float, int]], total: int, *, dated: bool) -> list[tuple[str, float]]:
+    """Return ranges of numbers, or of dates that are given as their days since the year 1."""
     if not values:
         return []
     at, weights = np.array([value for value, _ in values]), np.array([n for _, n in values])
@@ -162,11 +194,12 @@ def _ranges(values: Sequence[tuple[float, int]], total: int) -> list[tuple[str, 
         ends = at.min() + width * np.arange(np.ceil((at.max() - at.min() + 1) / width) + 1)
     heights, ends = np.histogram(at, bins=ends, weights=weights)
     digits = 0 if whole or ends[-1] - ends[0] >= 10 * _BINS else 2
+
+    def shown(end: float) -> str:
+        return date.fromordinal(min(int(end), date.max.toordinal())).isoformat() if dated else f"{end:,.{digits}f}"
+
     return [
-        (
-            f"{low:,.0f}" if whole and high - low == 1 else f"{low:,.{digits}f} to {high - whole:,.{digits}f}",
-            float(n) / total,
-        )
+        (shown(low) if whole and high - low == 1 else f"{shown(low)} to {shown(high - whole)}", float(n) / total)
         for n, low, high in zip(heights, ends[:-1], ends[1:], strict=True)
     ]
 

@@ -104,6 +104,21 @@ def test_a_cancelled_job_says_what_is_left_of_it(lasting: dict[str, Any]) -> Non
     jobs.close()
 
 
+def test_a_job_has_failed_once_it_is_known_what_is_left_of_it(jobs: Jobs, lasting: dict[str, Any]) -> None:
+    """What it was putting in place is brought to its end first: nobody sees it failed, and its files not yet there."""
+    seen: list[JobState] = []
+
+    def left(job: Job) -> str:
+        seen.append(job.state)
+        return "its files are there"
+
+    jobs._left = left
+    job = jobs.start("draft", "", lasting)
+    os.kill(jobs._processes[job.handle].pid, signal.SIGKILL)
+    assert ended(job).message == "its process has ended by SIGKILL; its files are there"
+    assert (job.state, seen) == (JobState.FAILED, [JobState.AT_WORK])
+
+
 def test_a_start_that_is_refused_changes_nothing(
     jobs: Jobs, table: str, lasting: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
