@@ -76,7 +76,7 @@ def _is_alive(number: int) -> bool:
 
 
 def _is_zombie(number: int) -> bool:
-    """Return whether a process has ended, and its parent has not asked for its exit code: all its threads are gone."""
+    """Return whether a process has ended, and its parent has not read its exit code: all its threads are gone."""
     if not (fields := _stat(number)) or fields[0] not in ("Z", "X"):
         return False
     try:

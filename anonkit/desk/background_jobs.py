@@ -8,6 +8,7 @@ is killed, or fails in a way that nobody foresaw, has failed: none is at work fo
 from __future__ import annotations
 
 import multiprocessing
+import os
 import secrets
 import signal
 import threading
@@ -151,7 +152,8 @@ class Jobs:
     def _begun(self, kind: str, order: Mapping[str, Any]) -> tuple[Any, Connection]:
         """Start the process of a job, and return it with the end of the pipe that it sends its results through."""
         here, there = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=job_process.work, args=(kind, dict(order), there), daemon=True)
+        given = (kind, dict(order), there, dict(os.environ))
+        process = self._context.Process(target=job_process.work, args=given, daemon=True)
         try:
             process.start()
         except (OSError, EOFError) as error:

@@ -133,7 +133,7 @@ def _described(data: object, policy: Policy, said: Said) -> list[dict[str, Any]]
 
 
 def _bars_of_dates(engine: Engine, rows: Source, policy: Policy) -> dict[str, list[tuple[str, float]]]:
-    """Return the bars of each column of texts that the policy declares to be dates or moments, read as such.
+    """Return the bars of each column of strings that the policy declares to be dates or moments, read as such.
 
     A cell that is none as it is declared is missing there.
     """

@@ -22,8 +22,20 @@ def nothing() -> None:
     """Do nothing: the process from which workers begin is there then."""
 
 
-def work(kind: str, order: Mapping[str, Any], connection: Connection) -> None:
+def work(kind: str, order: Mapping[str, Any], connection: Connection, environment: Mapping[str, str]) -> None:
     """Do a job, and say how it went.
+
+    Parameters
+    ----------
+    kind : str
+        One of `job_kinds.KINDS`.
+    order : mapping
+        What it is given, of plain values.
+    connection : Connection
+        What results and progress are sent through.
+    environment : mapping
+        Variables of the desk, such as the one that names the ledger: those of the process from which workers begin are
+        of the time when the first of them did.
 
     Privacy
     -------
@@ -36,6 +48,8 @@ def work(kind: str, order: Mapping[str, Any], connection: Connection) -> None:
     for stream in (1, 2):
         os.dup2(silent, stream)
     sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process
+    os.environ.clear()
+    os.environ.update(environment)
     from anonkit.desk import job_kinds
 
     said = job_kinds.Said(send=connection.send)

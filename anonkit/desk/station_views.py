@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from anonkit.desk.background_jobs import Job, JobState
@@ -360,7 +361,7 @@ def decide_view(desk: Desk) -> dict[str, Any]:
         "exists": (desk.folder / RELEASE).exists(),
         "shown_folder": desk.shown_folder,
         "turn": desk.turn,
-        "files": [] if written is None else _files(desk, written),
+        "files": {} if written is None else _files(desk, written),
         "decided": bool(desk.decisions.method),
         "method": desk.decisions.method,
         "left_out": left_out_words(None if rehearsal is None else rehearsal["owner"].get("rows_left_out")),
@@ -406,16 +407,25 @@ _FILE_WORDS = {
 }
 
 
-def _files(desk: Desk, written: Mapping[str, Any]) -> list[dict[str, str]]:
-    from pathlib import Path
-
-    listed = [(_FILE_WORDS.get(role, role), Path(path)) for role, path in written["files"].items()]
+def _files(desk: Desk, written: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
+    """Return the files that are there: those of the release, and those that its owner keeps."""
     private = desk.folder / PRIVATE
-    own = sorted(private.glob("*.dossier.html")) if private.is_dir() else []
-    listed += [("dossier with source and release side by side: for you alone", path) for path in own]
-    listed += [("policy", desk.folder / "policy.toml"), ("recipe", desk.folder / "recipe.toml")]
+    dossiers = sorted(private.glob("*.dossier.html")) if private.is_dir() else []
+    kept = [("dossier with source and release side by side", path) for path in dossiers]
+    kept += [("roles and domains of the columns", desk.folder / "policy.toml")]
+    kept += [("makes the next release without this page", desk.folder / "recipe.toml")]
+    released = [(_FILE_WORDS.get(role, role), Path(path)) for role, path in written["files"].items()]
+    return {whose: _listed(desk, files) for whose, files in (("released", released), ("kept", kept))}
+
+
+def _listed(desk: Desk, files: Sequence[tuple[str, Path]]) -> list[dict[str, str]]:
     return [
-        {"words": words, "name": path.name, "handle": desk.handle(path), "is_page": str(path.suffix == ".html")}
-        for words, path in listed
+        {
+            "words": words,
+            "name": f"{PRIVATE}/{path.name}" if path.parent == desk.folder / PRIVATE else path.name,
+            "handle": desk.handle(path),
+            "is_page": str(path.suffix == ".html"),
+        }
+        for words, path in files
         if path.is_file()
     ]

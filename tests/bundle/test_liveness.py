@@ -63,7 +63,7 @@ def test_a_process_whose_other_threads_go_on_has_not_ended(child: subprocess.Pop
 
 
 def test_this_process_has_not_ended() -> None:
-    """Whichever thread looks."""
+    """Every thread sees it."""
     seen: list[bool] = []
     thread = threading.Thread(target=lambda: seen.append(Process.this().has_ended()))
     thread.start()

@@ -13,6 +13,7 @@ import pytest
 from desk.visitor import wait_for
 
 from anonkit.desk.background_jobs import Job, Jobs, JobState
+from anonkit.desk.decided_release import DecidedRelease, Decisions
 from anonkit.errors import AnonkitError
 
 
@@ -105,7 +106,7 @@ def test_a_cancelled_job_says_what_is_left_of_it(lasting: dict[str, Any]) -> Non
 
 
 def test_a_job_has_failed_once_it_is_known_what_is_left_of_it(jobs: Jobs, lasting: dict[str, Any]) -> None:
-    """What it was putting in place is brought to its end first: nobody sees it failed, and its files not yet there."""
+    """Files that were being put in place are brought to their end first: a failed job and its files are seen together."""
     seen: list[JobState] = []
 
     def left(job: Job) -> str:
@@ -117,6 +118,25 @@ def test_a_job_has_failed_once_it_is_known_what_is_left_of_it(jobs: Jobs, lastin
     os.kill(jobs._processes[job.handle].pid, signal.SIGKILL)
     assert ended(job).message == "its process has ended by SIGKILL; its files are there"
     assert (job.state, seen) == (JobState.FAILED, [JobState.AT_WORK])
+
+
+def test_a_worker_has_the_environment_of_its_desk(jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger is the one that is named when a job begins; not when the process began from which workers begin."""
+    table = tmp_path / "in.csv"
+    table.write_text("name,age\n" + "Ada,36\nBob,41\n" * 10, encoding="utf-8")
+    ended(jobs.start("names", "", {"source": str(table), "how": {}}))
+    monkeypatch.setenv("ANONKIT_LEDGER", str(tmp_path / "ledger"))
+    folder = tmp_path / "out"
+    folder.mkdir()
+    policy = 'unit = "none"\n[columns.name]\nrole = "identifier"\n'
+    (folder / "policy.toml").write_text(policy, encoding="utf-8")
+    decided = Decisions(approach="classes", method="mondrian", parameters={"k": 2})
+    recipe = DecidedRelease(source=str(table), folder=folder, decisions=decided).recipe()
+    (folder / "recipe.toml").write_text(recipe, encoding="utf-8")
+    order = {"folder": str(folder), "private": "private", "sign": None, "force": False, "seed": None}
+    job = ended(jobs.start("write", "", order))
+    assert job.state is JobState.DONE, job
+    assert (tmp_path / "ledger").exists()
 
 
 def test_a_start_that_is_refused_changes_nothing(

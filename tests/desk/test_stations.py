@@ -54,6 +54,7 @@ def test_from_a_table_to_the_release_that_the_command_makes(
     assert at.wait("write").state == "done", at.desk.jobs.of_kind("write")
     page = at.get("/decide")
     assert "release.report.html" in page
+    assert "None of it is for others" in page
     assert "anonkit run" in page
     made, again = tmp_path / "out" / "release.parquet", tmp_path / "again.parquet"
     recipe = tmp_path / "out" / "recipe.toml"

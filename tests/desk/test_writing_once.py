@@ -26,6 +26,9 @@ from anonkit.errors import AnonkitError
 from anonkit.pipeline.recipe import Recipe
 from anonkit.policy.declaration import Policy
 
+OWN = ("private/release.dossier.html</a>", "policy.toml</a>", "recipe.toml</a>")
+"""Files that no receiver may have, as the page links them."""
+
 
 class NoProcesses:
     """Jobs that are noted and never done."""
@@ -243,7 +246,11 @@ def test_a_release_is_signed_through_the_page(
     at.post("/decide/write", at="decide", turn=turn, replace="yes")
     assert at.status == 422
     made = tmp_path / "out" / "release.parquet"
-    assert "signature over all files" in at.get("/decide")
+    released, kept = at.get("/decide").partition("Keep: for you alone")[::2]
+    assert "signature over all files" in released
+    assert "Hand out" in released
+    assert [name in released for name in OWN] == [False] * len(OWN)
+    assert [name in kept for name in OWN] == [True] * len(OWN)
     assert anonkit.validate(made, signed_by=public).passed
     report = json.loads(made.with_name("release.report.json").read_text(encoding="utf-8"))
     assert report["ledger"]["release_of_dataset"] == 1

@@ -18,7 +18,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "tutorials" / "desk"
-STATIONS = ("question", "table", "roles", "hierarchy", "promise", "compare", "beside", "decide")
+STATIONS = ("question", "table", "roles", "hierarchy", "promise", "compare", "beside", "decide", "written")
 COLOURS = 32
 _SIZE = {"width": 900, "height": 760}
 _MINUTES = 6 * 60_000
@@ -71,6 +71,7 @@ def _go_through(page: Any, address: str, photographed: Any) -> None:
     page.get_by_role("button", name="Classes (k)").click()
     page.locator("dl.figures").wait_for()
     page.locator(".column svg").nth(8).wait_for()
+    page.locator(".job").first.wait_for(state="hidden")
     photographed(page, "table")
     page.get_by_role("link", name="Next: Roles").click()
     page.get_by_role("combobox", name="customer_value").select_option("target, sensitive")
@@ -103,6 +104,9 @@ def _go_through(page: Any, address: str, photographed: Any) -> None:
     page.get_by_role("button", name="Start the dry run").click()
     page.get_by_role("heading", name="What is promised").wait_for()
     photographed(page, "decide")
+    page.get_by_role("button", name="Write release, signed").click()
+    page.get_by_role("heading", name="Written", exact=True).wait_for()
+    photographed(page, "written", "h2:has-text('Written')")
 
 
 def _photographed(folder: Path, page: Any, name: str, anchor: str = "") -> None:
