@@ -106,7 +106,7 @@ def test_a_cancelled_job_says_what_is_left_of_it(lasting: dict[str, Any]) -> Non
 
 
 def test_a_job_has_failed_once_it_is_known_what_is_left_of_it(jobs: Jobs, lasting: dict[str, Any]) -> None:
-    """Files that were being put in place are brought to their end first: a failed job and its files are seen together."""
+    """Files that were being put in place are settled first: a failed job and its files are seen together."""
     seen: list[JobState] = []
 
     def left(job: Job) -> str:
