@@ -33,6 +33,7 @@ from anonkit.report.foreseen_words import account_sentences, foreseen_sentences
 from anonkit.report.lost_cells import LOST_CELLS, lost_cells
 from anonkit.report.owner_words import IN_WORDS, owner_lines
 from anonkit.report.wording import (
+    NO_ROW,
     check_words,
     date_text,
     gathered,
@@ -59,7 +60,6 @@ _OWNER_LINES = 12
 OWNER_HEADING = "For you only (do not paste or log)"
 _SEEN = "seen in your private table: choosing ε, bounds or bins by it is not covered by the promise"
 _ALL = "--owner with --json, or --owner-report DIR, has all"
-_NO_ROW = "no row is released: the noise left nothing to show; a larger epsilon or delta, or fewer columns, show more"
 _MORE = "To see what was lost compared with your table, add --owner (do not share that output)."
 
 
@@ -215,7 +215,7 @@ def public_warnings(release: Release) -> list[str]:
     """
     if _promises_noise(release):
         is_empty = not release.is_dry_run and release.report["rows"].get("out") == 0
-        return [_NO_ROW] if is_empty else []
+        return [NO_ROW] if is_empty else []
     return list(lost_cells(release.owner, counted=False))
 
 

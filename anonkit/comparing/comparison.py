@@ -328,11 +328,11 @@ class _Bench:
         people = None if is_free else self.domains_min_people
         outcome = setting.outcome(halves.released, self.declared, account, people, halves.seed)
         point = halves.point(setting.method, setting.parameter, setting.value, outcome)
-        # what is refused for what was drawn was looked at as a release is
-        is_of_draws = setting.parameter == "epsilon" and isinstance(outcome, GuaranteeError)
+        # what is refused for what was drawn was looked at as a release is; so was a release without rows
+        is_of_draws = setting.parameter == "epsilon" and isinstance(outcome, (GuaranteeError, Release))
         return _Tried(
             point=point,
-            looked_at=setting.value if is_of_draws else loss_of(point),
+            looked_at=setting.value if is_of_draws and point.refused is not None else loss_of(point),
             unfit=outcome if isinstance(outcome, PolicyError) else None,
         )
 

@@ -33,6 +33,7 @@ from anonkit.published.statements.draw_widths import width_of
 from anonkit.published.statements.noise_statement import FORMAT as STATEMENT
 from anonkit.published.statements.queries import Count
 from anonkit.published.statements.statement_json import from_params
+from anonkit.report.wording import NO_ROW
 
 _NEVER_SHOWN = (Role.IDENTIFIER, Role.UNIT, Role.HOUSEHOLD)
 ROWS = 5_000
@@ -83,6 +84,8 @@ def foreseen_release(method: Method, policy: Policy, names: Sequence[str], *, ut
     try:
         rows, others = (declared_rows(policy, names, n, seed) for seed in (0, 1))
         release = release_table(rows, request)
+        if release.report["rows"].get("out") == 0:
+            return {"simulated_rows": n, "refused": NO_ROW}
         before, held_out = settled_rows(rows, policy), settled_rows(others, policy)
         changes = moved_columns(release, before, policy) if publishes_rows else []
         prediction = _prediction(release, before, held_out, policy) if publishes_rows and utility else None

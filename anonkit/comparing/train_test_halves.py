@@ -29,6 +29,7 @@ from anonkit.policy.person_candidates import joint_keys
 from anonkit.policy.target_task import Task
 from anonkit.promises.promise_kinds import read_promise
 from anonkit.report.promise_words import words_of
+from anonkit.report.wording import NO_ROW
 
 LEARNED = 4_000
 """Released rows that models are trained on, and test rows that they are scored on, at most."""
@@ -124,6 +125,8 @@ class Halves:
             message, hint = outcome.told
             refused = message if hint is None else f"{message} ({hint})"
             return replace(empty, told=refused)
+        if outcome.report["rows"].get("out") == 0:
+            return replace(empty, told=NO_ROW)
         models = models_of_release(outcome, self._scored, self.target, self.task, most=LEARNED)
         scores = scores_of(models)
         best = name_of_best(scores, MEASURE[self.task])

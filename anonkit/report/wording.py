@@ -10,6 +10,8 @@ from typing import Any
 
 from anonkit.promises.neighbouring_tables import Neighbours, fewest_protected, is_far_below, most_protected
 
+NO_ROW = "no row is released: the noise left nothing to show; a larger epsilon or delta, or fewer columns, show more"
+"""Sentence for a release of noise whose table is empty, which the report states as `rows.out`."""
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",

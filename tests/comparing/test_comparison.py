@@ -97,7 +97,7 @@ def test_a_method_with_k_and_an_epsilon_is_compared_by_epsilon_and_charged(tmp_p
     )
     assert [point.label for point in found.points] == ["safepub, ε = 0.01", "safepub, ε = 1"]
     assert [point.refused is None for point in found.points] == [False, True]
-    assert "are alike" in str(found.points[0].refused)
+    assert "no row is released" in str(found.points[0].refused)
     standing = Ledger(ledger).standing("customers")
     assert standing.epsilon == pytest.approx(1.01)
     assert standing.delta == pytest.approx(2e-9)
