@@ -6,23 +6,19 @@ of a table whose columns are numbers, dates and moments, declared as such; the s
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import openpyxl
 import pyarrow as pa
-import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
 import pytest
 
 import anonkit
 from anonkit.methods import example_of, make_method, method_class, method_names, method_parameters
 from anonkit.policy.declaration import Policy
+from tests.drafting.test_found_forms import SOURCES
 
 N = 240
 NOISY = [name for name in method_names() if "k" not in {one.name for one in method_parameters(name)}]
@@ -69,47 +65,6 @@ def _typed(forms: list[str]) -> pa.Table:
 def _written(forms: list[str]) -> pa.Table:
     cells = {form: [FORMS[form][1](value) for value in _values(form)] for form in forms}
     return pa.table({**cells, "label": ["no", "yes", "yes"] * (N // 3)})
-
-
-def _csv(path: Path, table: pa.Table) -> object:
-    pacsv.write_csv(table, path.with_suffix(".csv"), pacsv.WriteOptions(delimiter="\t"))
-    return path.with_suffix(".csv")
-
-
-def _parquet(path: Path, table: pa.Table) -> object:
-    pq.write_table(table, path.with_suffix(".parquet"))
-    return path.with_suffix(".parquet")
-
-
-def _lines(path: Path, table: pa.Table) -> object:
-    path.with_suffix(".jsonl").write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
-    return path.with_suffix(".jsonl")
-
-
-def _sqlite(path: Path, table: pa.Table) -> object:
-    with sqlite3.connect(path.with_suffix(".db")) as connection:
-        table.to_pandas().to_sql("t", connection, index=False)
-    connection.close()
-    return f"sqlite:///{path.with_suffix('.db')}?table=t"
-
-
-def _workbook(path: Path, table: pa.Table) -> object:
-    book = openpyxl.Workbook()
-    book.active.append(table.column_names)
-    for row in table.to_pylist():
-        book.active.append(list(row.values()))
-    book.save(path.with_suffix(".xlsx"))
-    return path.with_suffix(".xlsx")
-
-
-SOURCES: dict[str, Callable[[Path, pa.Table], object]] = {
-    "csv": _csv,
-    "json lines": _lines,
-    "parquet": _parquet,
-    "pandas": lambda _, table: table.to_pandas(),
-    "sqlite": _sqlite,
-    "workbook": _workbook,
-}
 
 
 def _declared(forms: list[str], *, noisy: bool, written: bool) -> Policy:
