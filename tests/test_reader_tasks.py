@@ -123,3 +123,28 @@ def test_every_task_has_lines_that_fall_as_epsilon_grows() -> None:
     assert all(list(task.passes) == sorted(task.passes, reverse=True) for task in tasks)
     task = Task(name="x", error=lambda source, rows: 0.0, passes=(3, 2, 1))
     assert [passed(task, epsilon, 2) for epsilon in reader_tasks.EPSILONS] == [True, True, False]
+
+
+def test_every_miss_is_named_on_the_page() -> None:
+    """A line, a peer of pure epsilon at any epsilon, AIM where it was named; who is behind is no miss."""
+    tasks = [Task(name="pairs", error=lambda source, rows: 0.0, passes=(0.3, 0.2, 0.1))]
+    known = {
+        "binned|dp-marginals|0.1|0": {"pairs": 0.2},
+        "binned|dp-marginals|0.1|1": {"pairs": 0.3},
+        "binned|independent|0.1|0": {"pairs": 0.24},
+        "binned|aim|0.1|0": {"pairs": 0.26},
+        "binned|dp-marginals|1|0": {"pairs": 0.15},
+        "binned|independent|1|0": {"pairs": 0.15},
+        "binned|aim|1|0": {"pairs": 0.01},
+    }
+    judged = list(reader_tasks_page.judgements(known, tasks))
+    assert [(one.epsilon, one.rival, one.met) for one in judged] == [
+        (0.1, "", True), (0.1, "independent", False), (0.1, "aim", True), (1.0, "", False), (1.0, "independent", True),
+    ]  # fmt: skip
+    text = reader_tasks_page.written(known, tasks, {("aim", 0.5): "ended after 600 CPU seconds"}, {}, "abc")
+    assert "| same bins | 0.1 | pairs | .250 | independent columns | .240 |" in text
+    assert "| same bins | 1 | pairs | .150 | the line | .100 |" in text
+    assert "| pairs | .300 | .250 ± .050 | .240 | .260 |" in text
+    assert "| pairs | .100 | .150 **missed** | .150 | .010 |" in text
+    assert "| AIM (dpmm) | 0.5 | ended after 600 CPU seconds |" in text
+    assert "commit abc." in text
