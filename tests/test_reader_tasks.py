@@ -12,6 +12,7 @@ import pytest
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
 import reader_tasks
+import reader_tasks_page
 from reader_tasks import Adult, Domains, Task, passed
 
 DOMAINS = Domains(numbers={"x": (0, 16)}, categories={"g": ("a", "b"), "y": ("no", "yes")})
