@@ -1,6 +1,6 @@
 """A reader's tasks on rows of Adult by every method and peer, beside the lines named before the run: the page of it.
 
-    python tests/benchmarks/run_reader_tasks.py peers [--limit 600] [--only NAME:EPSILON …]
+    python tests/benchmarks/run_reader_tasks.py peers [--limit 600] [--only NAME:EPSILON[:RUN] …]
     python tests/benchmarks/run_reader_tasks.py own [--seeds 3]
     python tests/benchmarks/run_reader_tasks.py page
 
@@ -18,6 +18,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -150,8 +151,8 @@ def run_peers(table: Table, limit: int, only: Sequence[str]) -> None:
     stored = STORE / "adult.npz"
     np.savez(stored, codes=table.codes, sizes=np.array(table.sizes))
     for asked in only or [f"{name}:{epsilon:g}" for epsilon in EPSILONS for name in PEERS]:
-        name, _, epsilon = asked.partition(":")
-        peer, out = PEERS[name], STORE / f"{name}-{float(epsilon):g}-0.npy"
+        name, epsilon, run = f"{asked}:0".split(":")[:3]
+        peer, out = PEERS[name], STORE / f"{name}-{float(epsilon):g}-{run}.npy"
         if out.exists():
             continue
         told = {"file": str(stored), "out": str(out), "epsilon": float(epsilon), **peer.told}
@@ -228,7 +229,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("what", choices=["peers", "own", "page"])
     parser.add_argument("--limit", type=int, default=600, help="processor seconds of a peer's run")
-    parser.add_argument("--only", nargs="*", default=[], metavar="NAME:EPSILON")
+    parser.add_argument("--only", nargs="*", default=[], metavar="NAME:EPSILON[:RUN]")
     parser.add_argument("--seeds", type=int, default=3)
     given = parser.parse_args()
     if given.what == "peers":
@@ -251,20 +252,15 @@ def main() -> None:
 
 def _score_peers(scores: Scores) -> dict[tuple[str, float], str]:
     """Score rows of peers that are new; return the processor seconds of each run, or why it has no rows."""
-    said = {}
-    for name in PEERS:
-        for epsilon in EPSILONS:
-            told = STORE / f"{name}-{epsilon:g}-0.json"
-            if not told.exists():
-                continue
-            found = json.loads(told.read_text())
+    said: dict[tuple[str, float], str] = {}
+    for name, epsilon in product(PEERS, EPSILONS):
+        for told in sorted(STORE.glob(f"{name}-{epsilon:g}-*.json")):
+            found, run = json.loads(told.read_text()), int(told.stem.rpartition("-")[2])
             said[name, epsilon] = found.get("missing") or f"{found['seconds']:.0f} CPU s"
-            if "missing" in found:
-                continue
             for setting in (BINNED, OWN):
-                if key(setting, name, epsilon, 0) not in scores.known:
+                if "missing" not in found and key(setting, name, epsilon, run) not in scores.known:
                     rows = scores.table.shown(np.load(told.with_suffix(".npy")), spread=setting == OWN)
-                    scores.add(setting, name, epsilon, 0, rows)
+                    scores.add(setting, name, epsilon, run, rows)
     return said
 
 

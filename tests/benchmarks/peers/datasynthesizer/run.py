@@ -16,14 +16,33 @@ from DataSynthesizer.DataGenerator import DataGenerator
 from DataSynthesizer.lib import PrivBayes
 
 
+def counted(child: pd.Series, parents: pd.DataFrame, known: dict[str, np.ndarray]) -> float:
+    """Return the mutual information of a column and others by counting codes: its own joins their texts row by row."""
+    for name in (child.name, *parents.columns):
+        if name not in known:
+            known[name] = pd.factorize(child if name == child.name else parents[name])[0]
+    sizes = [int(known[name].max()) + 1 for name in parents.columns]
+    parent = np.ravel_multi_index([known[name] for name in parents.columns], sizes)
+    one = known[child.name]
+
+    def entropy(labels: np.ndarray) -> float:
+        shares = np.bincount(labels) / len(labels)
+        return float(-(shares[shares > 0] * np.log(shares[shares > 0])).sum())
+
+    return max(0.0, entropy(one) + entropy(parent) - entropy(parent * (int(one.max()) + 1) + one))
+
+
 def codes(file: str, out: str, epsilon: float, parents: int = 2) -> None:
     """Draw as many rows as the table of codes has into OUT.npy, and print the processor seconds.
 
-    Its seed is 0 unless one is given: one of the system's is given. Two parents are what its own examples have.
+    Its seed is 0 unless one is given: one of the system's is given. Two parents are what its own examples have. What
+    it selects by is counted faster than it does itself, with the same value.
     """
     stored = np.load(file)
     names = [f"c{at}" for at in range(stored["codes"].shape[1])]
+    known: dict[str, np.ndarray] = {}
     PrivBayes.Pool = lambda: ThreadPool(1)
+    PrivBayes.mutual_information = lambda child, parents: counted(child, parents, known)
     seed = random.SystemRandom().randrange(2**31)
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(sys.stderr):
         table, domains, described = (Path(folder) / name for name in ("table.csv", "domains.json", "described.json"))
