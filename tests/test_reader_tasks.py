@@ -11,8 +11,8 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
+import benchmark_reader_tasks
 import reader_tasks
-import reader_tasks_page
 from reader_tasks import Adult, Domains, Task, passed
 
 DOMAINS = Domains(numbers={"x": (0, 16)}, categories={"g": ("a", "b"), "y": ("no", "yes")})
@@ -105,6 +105,7 @@ def test_plausibility_is_rules_commonest_values_and_whole_numbers() -> None:
     assert reader_tasks.rules_broken(rows, SOURCE, rules=[rule]) == 0
     assert reader_tasks.spikes(SOURCE, rows, numbers=["x"]) == 0.25
     assert reader_tasks.not_whole(SOURCE, rows, numbers=["x"]) == 0.25
+    assert reader_tasks.not_whole(SOURCE, _table([np.nan, 2, 0, 0], "aabb", "1101"), numbers=["x"]) == 0
 
 
 def test_a_model_of_one_class_knows_nothing() -> None:
@@ -138,11 +139,11 @@ def test_every_miss_is_named_on_the_page() -> None:
         "binned|independent|1|0": {"pairs": 0.15},
         "binned|aim|1|0": {"pairs": 0.01},
     }
-    judged = list(reader_tasks_page.judgements(known, tasks))
+    judged = list(benchmark_reader_tasks.judgements(known, tasks))
     assert [(one.epsilon, one.rival, one.met) for one in judged] == [
         (0.1, "", True), (0.1, "independent", False), (0.1, "aim", True), (1.0, "", False), (1.0, "independent", True),
     ]  # fmt: skip
-    text = reader_tasks_page.written(known, tasks, {("aim", 0.5): "ended after 600 CPU seconds"}, {}, "abc")
+    text = benchmark_reader_tasks.written(known, tasks, {("aim", 0.5): "ended after 600 CPU seconds"}, {}, "abc")
     assert "| same bins | 0.1 | pairs | .250 | independent columns | .240 |" in text
     assert "| same bins | 1 | pairs | .150 | the line | .100 |" in text
     assert "| pairs | .300 | .250 ± .050 | .240 | .260 |" in text

@@ -1,4 +1,4 @@
-"""What a reader does with released rows of Adult, as errors of tasks, each with the pass line named before peers ran.
+"""Tasks of a reader of released rows of Adult: an error each, and the line at which it passes, named before peers ran.
 
 A task is a function of the source and of rows in its place; lower is better, and 0 is what the source itself gets. The
 lines are for `dp-marginals`, whose rows are for any purpose, and follow the project's targets (pairs, triples, AUC,
@@ -158,7 +158,7 @@ def not_whole(source: Rows, rows: Rows, *, numbers: Sequence[str]) -> float:
     """Return the share of the cells of whole numbers that are no whole numbers, above that of the source."""
 
     def share(table: Rows) -> float:
-        return float(np.mean([(table[name].astype(float) % 1 != 0).mean() for name in numbers]))
+        return float(np.mean([(table[name].astype(float).dropna() % 1 != 0).mean() for name in numbers]))
 
     return max(0.0, share(rows) - share(source))
 

@@ -1,4 +1,4 @@
-"""A reader's tasks on rows of Adult by every method and peer, beside the lines named before the run: the page of it.
+"""Errors of a reader's tasks on rows of Adult by every method and peer, beside lines that were named before the run.
 
     python tests/benchmarks/run_reader_tasks.py peers [--limit 600] [--only NAME:EPSILON[:RUN] …]
     python tests/benchmarks/run_reader_tasks.py own [--seeds 3]
@@ -24,11 +24,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from benchmark_reader_tasks import DELTA, written
 from dp_forest import adult_policy
 from measured_marginals import PUBLISHED
 from plausibility import TABLES
 from reader_tasks import BINS, EPSILONS, Adult, Domains, Task, area
-from reader_tasks_page import DELTA, written
 
 import anonkit
 
@@ -49,10 +49,13 @@ class Peer:
     job: str = "codes"
     told: dict[str, Any] = field(default_factory=dict)
     """The arguments of its script besides file, out and epsilon."""
+    own: bool = False
+    """Whether it gets the table as it is, with public domains, and cuts numbers itself."""
 
 
 PEERS = {
     "datasynthesizer": Peer(environment="datasynthesizer"),
+    "datasynthesizer, own": Peer(environment="datasynthesizer", job="rows", own=True),
     "mst": Peer(environment="opendp-mbi", job="rows", told={"delta": DELTA}),
     "privbayes": Peer(environment="dpmm", told={"delta": DELTA, "model": "privbayes"}),
     "aim": Peer(environment="dpmm", told={"delta": DELTA, "model": "aim", "megabytes": 1}),
@@ -150,12 +153,17 @@ def run_peers(table: Table, limit: int, only: Sequence[str]) -> None:
     STORE.mkdir(parents=True, exist_ok=True)
     stored = STORE / "adult.npz"
     np.savez(stored, codes=table.codes, sizes=np.array(table.sizes))
+    table.train.to_csv(STORE / "adult.csv", index=False)
     for asked in only or [f"{name}:{epsilon:g}" for epsilon in EPSILONS for name in PEERS]:
         name, epsilon, run = f"{asked}:0".split(":")[:3]
-        peer, out = PEERS[name], STORE / f"{name}-{float(epsilon):g}-{run}.npy"
+        peer = PEERS[name]
+        out = STORE / f"{name}-{float(epsilon):g}-{run}.{'csv' if peer.own else 'npy'}"
         if out.exists():
             continue
         told = {"file": str(stored), "out": str(out), "epsilon": float(epsilon), **peer.told}
+        if peer.own:
+            domains = {"known": table.domains.categories, "bounds": table.domains.numbers}
+            told |= {"file": str(STORE / "adult.csv"), **domains}
         python = ROOT / ".benchmarks" / peer.environment / "bin" / "python"
         script = Path(__file__).parent / "peers" / peer.environment / "run.py"
         done = subprocess.run(
@@ -241,12 +249,12 @@ def main() -> None:
         scores.add_source()
         for one in own_rows(scores.table, given.seeds):
             scores.add(*one)
-        git = ["git", "-C", str(ROOT), "rev-parse", "--short=8", "HEAD"]
+        git = ["git", "-C", str(ROOT), "log", "-1", "--format=%h", "--abbrev=8", "--", "anonkit"]
         (STORE / "commit").write_text(subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip())
         return
     missing = _score_peers(scores)
     tasks = scores.table.tasks(scores.sources[OWN], scores.asked[OWN])
-    commit = (STORE / "commit").read_text()
+    commit = (STORE / "commit").read_text().strip()
     PAGE.write_text(written(scores.known, tasks, missing, PUBLISHED, commit), encoding="utf-8")
 
 
@@ -257,11 +265,16 @@ def _score_peers(scores: Scores) -> dict[tuple[str, float], str]:
         for told in sorted(STORE.glob(f"{name}-{epsilon:g}-*.json")):
             found, run = json.loads(told.read_text()), int(told.stem.rpartition("-")[2])
             said[name, epsilon] = found.get("missing") or f"{found['seconds']:.0f} CPU s"
-            for setting in (BINNED, OWN):
+            for setting in (OWN,) if PEERS[name].own else (BINNED, OWN):
                 if "missing" not in found and key(setting, name, epsilon, run) not in scores.known:
-                    rows = scores.table.shown(np.load(told.with_suffix(".npy")), spread=setting == OWN)
-                    scores.add(setting, name, epsilon, run, rows)
+                    scores.add(setting, name, epsilon, run, _rows_of(scores.table, name, told, setting))
     return said
+
+
+def _rows_of(table: Table, name: str, told: Path, setting: str) -> pd.DataFrame:
+    if PEERS[name].own:
+        return pd.read_csv(told.with_suffix(".csv"), keep_default_na=False)[table.names]
+    return table.shown(np.load(told.with_suffix(".npy")), spread=setting == OWN)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""DataSynthesizer's PrivBayes (pure epsilon): rows drawn from its Bayesian network, for columns that are codes."""
+"""DataSynthesizer's PrivBayes (pure epsilon): rows drawn from its Bayesian network of a table or of codes."""
 
 import contextlib
 import json
@@ -14,6 +14,9 @@ import pandas as pd
 from DataSynthesizer.DataDescriber import DataDescriber
 from DataSynthesizer.DataGenerator import DataGenerator
 from DataSynthesizer.lib import PrivBayes
+
+PARENTS = 2
+"""Of a column at most, as in its own examples."""
 
 
 def counted(child: pd.Series, parents: pd.DataFrame, known: dict[str, np.ndarray]) -> float:
@@ -32,45 +35,56 @@ def counted(child: pd.Series, parents: pd.DataFrame, known: dict[str, np.ndarray
     return max(0.0, entropy(one) + entropy(parent) - entropy(parent * (int(one.max()) + 1) + one))
 
 
-def codes(file: str, out: str, epsilon: float, parents: int = 2) -> None:
-    """Draw as many rows as the table of codes has into OUT.npy, and print the processor seconds.
+def drawn(table: pd.DataFrame, epsilon: float, known: dict[str, list[str]], bounds: dict[str, list[float]]) -> tuple:
+    """Return as many rows as the table has, and the processor seconds.
 
-    Its seed is 0 unless one is given: one of the system's is given. Two parents are what its own examples have. What
-    it selects by is counted faster than it does itself, with the same value.
+    Its seed is 0 unless one is given: one of the system's is given. What it selects by is counted faster than it does
+    itself, with the same value.
     """
-    stored = np.load(file)
-    names = [f"c{at}" for at in range(stored["codes"].shape[1])]
-    known: dict[str, np.ndarray] = {}
+    seen: dict[str, np.ndarray] = {}
     PrivBayes.Pool = lambda: ThreadPool(1)
-    PrivBayes.mutual_information = lambda child, parents: counted(child, parents, known)
+    PrivBayes.mutual_information = lambda child, parents: counted(child, parents, seen)
     seed = random.SystemRandom().randrange(2**31)
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(sys.stderr):
-        table, domains, described = (Path(folder) / name for name in ("table.csv", "domains.json", "described.json"))
-        # letters, so that no column is taken for a number; every code of a domain, in the order of its length
-        labels = [np.array([f"v{code:03}" for code in range(size)]) for size in map(int, stored["sizes"])]
-        shown = {name: labels[at][stored["codes"][:, at]] for at, name in enumerate(names)}
-        pd.DataFrame(shown).to_csv(table, index=False)
-        domains.write_text(json.dumps({name: list(labels[at]) for at, name in enumerate(names)}))
+        file, domains, described = (Path(folder) / name for name in ("table.csv", "domains.json", "described.json"))
+        table.to_csv(file, index=False)
+        domains.write_text(json.dumps(known))
         begun = time.process_time()
-        describer = DataDescriber(category_threshold=100)
+        describer = DataDescriber(null_values="<null>")
         describer.describe_dataset_in_correlated_attribute_mode(
-            dataset_file=str(table),
+            dataset_file=str(file),
             epsilon=epsilon,
-            k=parents,
-            attribute_to_datatype=dict.fromkeys(names, "String"),
-            attribute_to_is_categorical=dict.fromkeys(names, True),
-            attribute_to_is_candidate_key=dict.fromkeys(names, False),
+            k=PARENTS,
+            attribute_to_datatype={**dict.fromkeys(known, "String"), **dict.fromkeys(bounds, "Integer")},
+            attribute_to_is_categorical=dict.fromkeys(known, True),
+            attribute_to_is_candidate_key=dict.fromkeys(table.columns, False),
             categorical_attribute_domain_file=str(domains),
+            numerical_attribute_ranges=bounds,
             seed=seed,
         )
         describer.save_dataset_description_to_file(str(described))
         generator = DataGenerator()
-        generator.generate_dataset_in_correlated_attribute_mode(len(stored["codes"]), str(described), seed=seed + 1)
-        taken = time.process_time() - begun
-    drawn = generator.synthetic_dataset
-    np.save(out, np.column_stack([drawn[name].str[1:].astype(np.int64) for name in names]))
+        generator.generate_dataset_in_correlated_attribute_mode(len(table), str(described), seed=seed + 1)
+        return generator.synthetic_dataset[list(table.columns)], time.process_time() - begun
+
+
+def codes(file: str, out: str, epsilon: float) -> None:
+    """Draw rows of codes of public domains into OUT.npy, and print the processor seconds."""
+    stored = np.load(file)
+    # letters, so that no column is taken for a number
+    labels = {f"c{at}": [f"v{code:03}" for code in range(size)] for at, size in enumerate(map(int, stored["sizes"]))}
+    shown = {name: np.array(known)[stored["codes"][:, at]] for at, (name, known) in enumerate(labels.items())}
+    rows, taken = drawn(pd.DataFrame(shown), epsilon, labels, {})
+    np.save(out, np.column_stack([rows[name].str[1:].astype(np.int64) for name in labels]))
+    print(json.dumps({"seconds": taken, "out": out}))
+
+
+def rows(file: str, out: str, epsilon: float, known: dict[str, list[str]], bounds: dict[str, list[float]]) -> None:
+    """Draw rows of a CSV file into OUT, numbers in its own twenty bins, and print the processor seconds."""
+    found, taken = drawn(pd.read_csv(file, keep_default_na=False), epsilon, known, bounds)
+    found.to_csv(out, index=False)
     print(json.dumps({"seconds": taken, "out": out}))
 
 
 if __name__ == "__main__":
-    {"codes": codes}[sys.argv[1]](**json.loads(sys.argv[2]))
+    {"codes": codes, "rows": rows}[sys.argv[1]](**json.loads(sys.argv[2]))
