@@ -211,7 +211,8 @@ TOLD = {
 as the middle of its bin: the table too. What is left is how well columns hold together.""",
     "own": """The table as it is: `dp-*` cut numbers as they do by default, with whole numbers declared. *With spikes,
 rules* is `dp-marginals` with the values that many hold (0, 99,999, 40, 99) and three public rules in the policy. Peers
-get the 16 bins, and a cell is any whole number of its bin; DataSynthesizer also has twenty bins of its own.""",
+get the 16 bins, and a cell is any whole number of its bin; DataSynthesizer also has twenty bins of its own. It has
+one parent a column: two, as in its examples, are further off.""",
 }
 PUBLISHED_TOLD = """SWIFT has no release in the package index. Its figures, and earlier ones of AIM and MST, are for
 the same rows, bins, pairs and triples (δ = 1e-9); their forest had twice as many trees."""

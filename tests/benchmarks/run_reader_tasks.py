@@ -1,7 +1,7 @@
 """Errors of a reader's tasks on rows of Adult by every method and peer, beside lines that were named before the run.
 
     python tests/benchmarks/run_reader_tasks.py peers [--limit 600] [--only NAME:EPSILON[:RUN] …]
-    python tests/benchmarks/run_reader_tasks.py own [--seeds 3]
+    python tests/benchmarks/run_reader_tasks.py own [--seeds 3] [--keep]
     python tests/benchmarks/run_reader_tasks.py page
 
 `peers` takes most of an hour of the processor: rows stay in `.benchmarks/reader-tasks`, so that tasks and own methods
@@ -16,8 +16,9 @@ import json
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ PAGE = ROOT / "docs" / "methods" / "details" / "reader_tasks.md"
 BINNED, OWN = "binned", "own"
 """Every number the middle of one of 16 public bins for all; or what each releases of the table as it is."""
 METHODS = ("dp-marginals", "dp-forest", "dp-nb", "dp-tree")
+WITH_RULES = "dp-marginals, rules"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,8 +183,8 @@ def run_peers(table: Table, limit: int, only: Sequence[str]) -> None:
         print(asked, kept, flush=True)
 
 
-def own_rows(table: Table, seeds: int) -> Iterator[tuple[str, str, float, int, pd.DataFrame]]:
-    """Yield what our methods release at every epsilon, in both settings, and the references."""
+def own_rows(table: Table, seeds: int) -> Iterator[tuple[str, str, float, int, Callable[[], pd.DataFrame]]]:
+    """Yield how our methods' rows are made at every epsilon, in both settings, and the references."""
     adult = TABLES["adult"]()
     plain, full = adult.policy(plain=True), adult.policy(plain=False)
     coded = pd.DataFrame(table.codes, columns=table.names)
@@ -195,27 +197,26 @@ def own_rows(table: Table, seeds: int) -> Iterator[tuple[str, str, float, int, p
     for epsilon in EPSILONS:
         for seed in range(seeds):
             for method in METHODS:
-                rows = _released(coded, method, binned, epsilon)[table.names]
-                yield BINNED, method, epsilon, seed, _middles(table, rows)
-                yield OWN, method, epsilon, seed, _released(table.train, method, plain, epsilon)[table.names]
-            rows = _released(table.train, METHODS[0], full, epsilon)[table.names]
-            yield OWN, f"{METHODS[0]}, rules", epsilon, seed, rows
+                yield BINNED, method, epsilon, seed, partial(_of_bins, table, coded, method, binned, epsilon)
+                yield OWN, method, epsilon, seed, partial(_released, table.train, method, plain, epsilon)
+            yield OWN, WITH_RULES, epsilon, seed, partial(_released, table.train, METHODS[0], full, epsilon)
             apart = _independent(table, epsilon, seed)
-            yield BINNED, "independent", epsilon, seed, table.shown(apart, spread=False)
-            yield OWN, "independent", epsilon, seed, table.shown(apart, spread=True)
+            yield BINNED, "independent", epsilon, seed, partial(table.shown, apart, spread=False)
+            yield OWN, "independent", epsilon, seed, partial(table.shown, apart, spread=True)
     for seed in range(max(2, seeds)):
         anew = np.random.default_rng(seed).integers(len(table.train), size=len(table.train))
-        yield BINNED, "anew", 0.0, seed, table.shown(table.codes[anew], spread=False)
-        yield OWN, "anew", 0.0, seed, table.train.iloc[anew].reset_index(drop=True)
+        yield BINNED, "anew", 0.0, seed, partial(table.shown, table.codes[anew], spread=False)
+        yield OWN, "anew", 0.0, seed, partial(lambda at: table.train.iloc[at].reset_index(drop=True), anew)
 
 
 def _released(rows: pd.DataFrame, method: str, policy: dict[str, Any], epsilon: float) -> pd.DataFrame:
-    return anonkit.release(rows, method=method, policy=policy, epsilon=epsilon, ledger=None).to_pandas()
+    release = anonkit.release(rows, method=method, policy=policy, epsilon=epsilon, ledger=None)
+    return release.to_pandas()[list(rows.columns)]
 
 
-def _middles(table: Table, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows whose numbers are codes with the middles of their bins."""
-    rows = rows.copy()
+def _of_bins(table: Table, coded: pd.DataFrame, method: str, policy: dict[str, Any], epsilon: float) -> pd.DataFrame:
+    """Return released rows of codes, every number as the middle of its bin."""
+    rows = _released(coded, method, policy, epsilon)
     for name, (low, high) in table.domains.numbers.items():
         rows[name] = low + (rows[name].astype(float) + 0.5) * (high - low) / BINS
     return rows
@@ -239,16 +240,19 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=600, help="processor seconds of a peer's run")
     parser.add_argument("--only", nargs="*", default=[], metavar="NAME:EPSILON[:RUN]")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--keep", action="store_true", help="score the runs of own methods that have no score yet")
     given = parser.parse_args()
     if given.what == "peers":
         run_peers(Table(), given.limit, given.only)
         return
     scores = Scores()
     if given.what == "own":
-        scores.forget([*METHODS, f"{METHODS[0]}, rules", "independent", "anew"])
+        if not given.keep:
+            scores.forget([*METHODS, WITH_RULES, "independent", "anew"])
         scores.add_source()
-        for one in own_rows(scores.table, given.seeds):
-            scores.add(*one)
+        for *named, made in own_rows(scores.table, given.seeds):
+            if key(*named) not in scores.known:
+                scores.add(*named, made())
         git = ["git", "-C", str(ROOT), "log", "-1", "--format=%h", "--abbrev=8", "--", "anonkit"]
         (STORE / "commit").write_text(subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip())
         return

@@ -15,8 +15,8 @@ from DataSynthesizer.DataDescriber import DataDescriber
 from DataSynthesizer.DataGenerator import DataGenerator
 from DataSynthesizer.lib import PrivBayes
 
-PARENTS = 2
-"""Of a column at most, as in its own examples."""
+PARENTS = 1
+"""Of a column at most. Its examples have two, which are further off on Adult at every epsilon: .36 of pairs for .08."""
 
 
 def counted(child: pd.Series, parents: pd.DataFrame, known: dict[str, np.ndarray]) -> float:
