@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.published.recoding.axes import UNKNOWN, CategoryAxis, Grouping, IntervalAxis, KeptAxis
+from anonkit.published.recoding.axes import UNKNOWN, CategoryAxis, Grouping, IntervalAxis, KeptAxis, MeanAxis
 from anonkit.published.recoding.box_routes import BoxRoutes, HeldParts
+from anonkit.published.recoding.centroids import Centroids
 
 _T = TypeVar("_T")
 
@@ -25,12 +26,33 @@ class GlobalRecoding:
     columns: tuple[KeptAxis | Grouping, ...]
     merged: bool = False
     """True when rows of groups that were too small show a coarser step (`coarser.coarser_steps`)."""
+    centroids: Centroids | None = None
+    """Combinations that rows show, where a column shows means: there is one of each `MeanAxis`."""
 
     def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
-        """Return the released quasi-identifier columns, and which rows are suppressed: a value is not covered."""
+        """Return the released quasi-identifier columns, and which rows are suppressed: a value is not covered.
+
+        Means are those of the nearest centroid.
+        """
+        out, unknown = self.apart_from_means(batch)
+        if self.centroids is None:
+            return out, unknown
+        nearest = self.centroids.nearest(out, {name: batch.column(name) for name in self.mean_names})
+        means = {name: self.centroids.taken(name, nearest) for name in self.mean_names}
+        return {column.name: (out | means)[column.name] for column in self.columns}, unknown | (nearest == UNKNOWN)
+
+    @property
+    def mean_names(self) -> tuple[str, ...]:
+        """Columns that show means."""
+        return tuple(column.name for column in self.columns if isinstance(column, MeanAxis))
+
+    def apart_from_means(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
+        """Return the columns that show no means, and which rows have a value that is not covered."""
         unknown = np.zeros(batch.num_rows, dtype=bool)
         out: dict[str, pa.Array] = {}
         for column in self.columns:
+            if isinstance(column, MeanAxis):
+                continue
             array = batch.column(column.name)
             if isinstance(column, KeptAxis):
                 out[column.name] = array
@@ -45,14 +67,19 @@ class GlobalRecoding:
     def types(self, schema: pa.Schema) -> dict[str, pa.DataType]:
         """Return the type of every released quasi-identifier."""
         return {
-            column.name: schema.field(column.name).type if isinstance(column, KeptAxis) else pa.string()
+            column.name: pa.float64()
+            if isinstance(column, MeanAxis)
+            else schema.field(column.name).type
+            if isinstance(column, KeptAxis)
+            else pa.string()
             for column in self.columns
         }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the recoding in its form in `params.json`."""
         merged = {"merged": True} if self.merged else {}
-        return {"kind": "global", "columns": [column.to_dict() for column in self.columns], **merged}
+        means = {} if self.centroids is None else {"centroids": self.centroids.to_dict()}
+        return {"kind": "global", "columns": [column.to_dict() for column in self.columns], **merged, **means}
 
 
 @dataclass(frozen=True, kw_only=True)
