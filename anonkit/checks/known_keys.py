@@ -83,7 +83,7 @@ OWN = frozenset(
     {
         "c45-arithmetic", "c45-halving", "datafly", "diffgen", "diffp-c45", "diffp-id3", "diffprf", "diffprfs",
         "dp-forest", "dp-marginals", "dp-nb", "dp-tables", "dp-tree", "dt-diff", "edprf", "errph", "greedy-hamdist",
-        "incognito", "mondrian", "pinq-id3", "ppnb", "recoded", "rfka", "rr", "safepub", "sulq-id3", "trr",
+        "incognito", "mdav", "mondrian", "pinq-id3", "ppnb", "recoded", "rfka", "rr", "safepub", "sulq-id3", "trr",
     }
 )  # fmt: skip
 """Methods of anonkit: what they write is known."""
@@ -119,6 +119,7 @@ _AXIS = {
     **dict.fromkeys(("name", "kind", "values", "cuts", "labels", "coarser", "other_label", "missing_label"), _plain),
     "missing": _flag,
     "other": _flag,
+    "unit": _figure,
     "groups": {"label": _plain, "parts": _plain},
 }
 _LINE = dict.fromkeys(
@@ -154,6 +155,10 @@ _PARAMS: Shape = {
     "recoding": {
         "kind": _plain, "merged": _plain, "axes": _AXIS, "columns": _AXIS,
         "nodes": (_absent, dict.fromkeys(("axis", "left", "children"), _plain)),
+        "centroids": {
+            "rows": _text, "rules": dict.fromkeys(("digits", "p_percent", "dominance"), _figure),
+            **dict.fromkeys(("scale", "columns", "missing"), ANY),
+        },
     },
     "bounds": {"*": dict.fromkeys(("low", "high", "mean", "step", "labels"), _plain)},
     "target": (_words, _COUNTED),

@@ -36,6 +36,11 @@ def needed_columns(recoding: Mapping[str, Any]) -> list[str]:
     LookupError, TypeError
         The recoding is none.
     """
+    if "centroids" in recoding:
+        raise UncheckedError(
+            "rows show the mean of their group, and no file tells which group a person of a population would be in",
+            "leave the population file out",
+        )
     if recoding.get("merged"):
         raise UncheckedError(
             "small groups of this batch show coarser labels, and no file tells which people of a population would",

@@ -25,6 +25,8 @@ from anonkit.promises.guarantee import Check
 _EVERYTHING = "*"
 _MISSING = "missing"
 _OTHERS = "other"
+_PLAIN = ("kept", "means")
+"""Columns without labels."""
 _NUMBERED = re.compile(r" \([0-9]+\)$")
 _MANY = 4
 """Sets of more values than this may be named by what they lack."""
@@ -171,12 +173,12 @@ def label_checks(
             }
         else:
             allowed = {
-                name: None if column["kind"] == "kept" else _labels(column, merged)
+                name: None if column["kind"] in _PLAIN else _labels(column, merged)
                 for name, column in named(recoding["columns"])
             }
             declared = {name: column.get("domain", {}).get("categories") for name, column in named(params["columns"])}
             for name, column in named(recoding["columns"]):
-                if column["kind"] != "kept":
+                if column["kind"] not in _PLAIN:
                     levels = [column["labels"], *column.get("coarser", ())]
                     wrong = sum(
                         _wrong_labels({**column, "labels": level}, declared.get(name) or (), calendars.get(name))

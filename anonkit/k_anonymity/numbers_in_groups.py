@@ -28,11 +28,10 @@ from anonkit.k_anonymity.search.equivalence import Partition, Requirement
 from anonkit.k_anonymity.search.microaggregation import BLOCK, EXACT, means_of, microaggregated
 from anonkit.k_anonymity.search.suppression import suppressed_rows
 from anonkit.published.recoding import UNKNOWN, Centroids, GlobalRecoding, MeanAxis
+from anonkit.published.recoding.centroids import RULES, scale_of
 
 FEWEST = 3
 """Least rows of a group: of two, each works out the number of the other."""
-DIGITS = 2
-"""Significant digits of a column's standard deviation that the unit of its means leaves."""
 
 _SQUARES = 1e150
 """Numbers whose squares are doubles: columns with larger ones are not measured."""
@@ -76,7 +75,7 @@ def group_numbers(
     PolicyError
         A column has infinite numbers.
     """
-    batch = _batch(prepared, [*(column.name for column in categories.columns), *names])
+    batch = rows_as_batch(prepared, [*(column.name for column in categories.columns), *names])
     shown, unknown = categories.apply(batch)
     texts, numbers = texts_and_numbers(shown, batch, names)
     _refuse_infinite(names, numbers)
@@ -104,7 +103,7 @@ def group_numbers(
 
 def unit_of(spread: float) -> float:
     """Return the power of ten that leaves two significant digits of a standard deviation; 1 of none."""
-    return float(f"1e{math.floor(math.log10(spread)) + 1 - DIGITS}") if spread > 0 else 1.0
+    return float(f"1e{math.floor(math.log10(spread)) + 1 - RULES['digits']}") if spread > 0 else 1.0
 
 
 def rounded(means: FloatArray, unit: float) -> FloatArray:
@@ -155,7 +154,7 @@ def _strata(keys: RowKeys, n_texts: int, numbers: FloatArray) -> IntArray:
     return combine([place, *missing], keys.size)[0]
 
 
-def _batch(prepared: Prepared, names: Sequence[str]) -> pa.RecordBatch:
+def rows_as_batch(prepared: Prepared, names: Sequence[str]) -> pa.RecordBatch:
     """Return some columns of the releasable rows as one batch."""
     assert prepared.rows is not None  # noqa: S101 - the preparation of a method with means asks for them
     listed = list(dict.fromkeys(names))
@@ -300,6 +299,7 @@ class _Means:
         centroids = Centroids(
             categories=tuple((name, cells[at]) for at, (name, _) in enumerate(categories)),
             means=tuple((name, cells[n_texts + at]) for at, name in enumerate(self.names)),
+            scale=tuple(scale_of(cells[n_texts + at]) for at in range(n_means)),
             missing=tuple(
                 (name, frozenset(np.flatnonzero(cells[n_texts + n_means + at]).tolist()))
                 for at, name in enumerate(self.names)

@@ -34,6 +34,7 @@ from anonkit.report.blocks import Action, ColumnFacts, JsonObject, ReportColumn
 
 _NOTHING_KEPT = "every level that tells something of it would have made groups too small"
 _AVERAGED = "declared weight: rows of a class show its mean weight"
+_MEAN = "each row shows the mean of its group, rounded to a multiple of {:.15g}"
 _NO_FACTS: ColumnFacts = {}
 _ACTIONS: Mapping[str, Action] = {"full": "kept", "means": "averaged"}
 """What is done to a quasi-identifier, by its detail; every other is generalized."""
@@ -359,7 +360,8 @@ def _describe_columns(recoding: Recoding) -> dict[str, ColumnFacts]:
 
 def _describe(column: KeptAxis | Grouping, merged: bool) -> ColumnFacts:
     if isinstance(column, KeptAxis):
-        return {"detail": "means" if isinstance(column, MeanAxis) else "full"}
+        averaged = isinstance(column, MeanAxis)
+        return {"detail": "means", "reason": _MEAN.format(column.unit)} if averaged else {"detail": "full"}
     levels = (column.labels, *((column.coarser or ()) if merged else ()))
     values = list(dict.fromkeys(label for labels in levels for label in labels))
     return {"detail": "generalized", "released_values": len(values), "values": values}

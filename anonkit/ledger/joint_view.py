@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.engines.reading.settled_tables import settled, with_keys, with_unit
-from anonkit.errors import AnonkitError
+from anonkit.errors import AnonkitError, GuaranteeError
 from anonkit.k_anonymity.merged_classes import merged_recoding
 from anonkit.k_anonymity.recoded_rows import RowRecoding, RowRules, RowsAsked, any_missing, is_among
 from anonkit.k_anonymity.stored_recoding import Recoded
@@ -31,6 +31,7 @@ from anonkit.policy.declaration import Policy
 from anonkit.policy.declared_cells import SettleCells, settling
 from anonkit.policy.person_candidates import Candidate, joint_keys, key_names
 from anonkit.protocols import Engine, Source
+from anonkit.published.recoding import GlobalRecoding
 
 _UNIT = "unit"
 
@@ -227,6 +228,10 @@ def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: 
     policy = replace(policy, candidates=candidates)
     table = settled(with_keys(table, candidates, engine), policy, engine)
     needed = RowRules.of(policy).needed
+    if isinstance(method.recoding, GlobalRecoding) and method.recoding.in_groups:
+        raise GuaranteeError(
+            "rows were grouped by their numbers, and which rows are a group does not follow from the centroids"
+        )
     recoding: RowRecoding = method.recoding
     asked = RowsAsked(needed=needed, rules=method.rules(policy))
     if method.recoding.merged:

@@ -123,13 +123,7 @@ class MDAV(RecodingMethod):
         shown = {column.name for column in categories.columns}
         order = [column.name for column in prepared.columns if column.name in shown or column.name in names]
         found = group_numbers(prepared, categories, names, order, prepared.steps)
-        reason = "numbers are shown as the mean of their group"
-        return SearchResult(
-            recoding=found.recoding,
-            column_facts={name: {"reason": reason} for name in names},
-            details={"name": self.name},
-            owner=dict(found.owner),
-        )
+        return SearchResult(recoding=found.recoding, details={"name": self.name}, owner=dict(found.owner))
 
     def _levels(
         self, prepared: Prepared, columns: list[CodedColumn], ladders: dict[str, Ladder]

@@ -13,7 +13,7 @@ SHOWN_VALUES = 60
 
 _MEAN = "mean in the owner's table"
 _LONGEST_FIGURE = 24
-_NO_DETAIL = ("full", "generalized", "dropped", "boxes", "")
+_NO_DETAIL = ("full", "generalized", "dropped", "boxes", "means", "")
 _COLUMN_KEYS = (
     "name", "role", "declared", "sensitive", "action", "reason", "detail", "values", "released_values", "importance",
     "domain", "parameters", "mean",

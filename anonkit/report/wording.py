@@ -229,6 +229,8 @@ _CHECKS = {
     "means": ("Means of ‘{}’ that no class of its bounds can have", "exactly"),
     "means_stated": ("Statements on means that contradict each other", "exactly"),
     "means_counted": ("Statements of the number of means that the rows contradict", "exactly"),
+    "centroids": ("Combinations that rows show and no centroid has, or that no row shows", "exactly"),
+    "centroids_stated": ("Statements on centroids that contradict each other", "exactly"),
     "cells": ("Cells of ‘{}’ that are bounds of no label", "exactly"),
     "bound_classes": ("Smallest class of the file with bounds, and of its labels", ""),
     "batch_columns": ("Columns of the batch that differ from the release", "exactly"),

@@ -2,7 +2,7 @@
 """Centroids of groups of rows: what each group shows, and the centroid that is nearest to a row.
 
 Rows are compared with the centroids of their own combination of categories alone. Distances are Euclidean, on columns
-divided by the standard deviation of their centroids; a mean that is withheld counts as the mean of its column.
+divided by a published scale; a mean that is withheld counts as the published middle of its column.
 """
 
 from __future__ import annotations
@@ -24,6 +24,18 @@ from anonkit.published.recoding.axes import UNKNOWN
 
 FloatArray = NDArray[np.float64]
 Cells = tuple[Any, ...]
+RULES = {"digits": 2, "p_percent": 10, "dominance": 80}
+"""Rules of the means: digits that their unit leaves of a standard deviation, and by which one is withheld."""
+
+
+def scale_of(means: Sequence[Any]) -> tuple[float, float]:
+    """Return the mean of the means of a column that are there, and their standard deviation, 1 where it is 0."""
+    own = np.array([mean for mean in means if mean is not None], np.float64)
+    if not own.size:
+        return 0.0, 1.0
+    largest = float(np.abs(own).max()) or 1.0  # squares of what is left are doubles
+    spread = float(f"{(own / largest).std() * largest:.6g}")
+    return float(f"{(own / largest).mean() * largest:.6g}"), spread if spread > 0 else 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +46,8 @@ class Centroids:
     """Of each column without means: the text of every group, None for missing."""
     means: tuple[tuple[str, Cells], ...]
     """Of each column with means: the mean of every group, None where its rows have no number or it is withheld."""
+    scale: tuple[tuple[float, float], ...]
+    """Of each column with means: its middle, and what distances are divided by, above 0."""
     missing: tuple[tuple[str, frozenset[int]], ...] = ()
     """Of columns with means: the groups whose rows have no number."""
     nearest_alone: bool = False
@@ -52,6 +66,7 @@ class Centroids:
         return Centroids(
             categories=tuple((name, tuple(cells[at] for at in places)) for name, cells in self.categories),
             means=tuple((name, tuple(cells[at] for at in places)) for name, cells in self.means),
+            scale=self.scale,
             missing=tuple((name, frozenset(again[at] for at in lost if at in again)) for name, lost in self.missing),
             nearest_alone=self.nearest_alone if nearest_alone is None else nearest_alone,
         )
@@ -109,19 +124,12 @@ class Centroids:
         return np.column_stack([np.array(cells, np.float64) for _, cells in self.means])
 
     @cached_property
-    def _middle_and_scale(self) -> tuple[FloatArray, FloatArray]:
-        found = [own[np.isfinite(own)] for own in self._numbers.T]
-        middle = np.array([own.mean() if own.size else 0.0 for own in found])
-        scale = np.array([own.std() if own.size else 0.0 for own in found])
-        return middle, np.where(scale > 0, scale, 1.0)
-
-    @cached_property
     def _places(self) -> FloatArray:
         return self._scaled(self._numbers)
 
     def _scaled(self, numbers: FloatArray) -> FloatArray:
-        """Return numbers in standard deviations of their column's centroids from the middle; 0 for none."""
-        middle, scale = self._middle_and_scale
+        """Return numbers in units of the scale from the middle; 0 for none."""
+        middle, scale = np.array(self.scale).T
         return np.nan_to_num((numbers - middle) / scale, nan=0.0)
 
     def to_dict(self) -> dict[str, Any]:
@@ -129,6 +137,8 @@ class Centroids:
         lost = {name: sorted(places) for name, places in self.missing if places}
         return {
             "rows": "nearest" if self.nearest_alone else "grouped",
+            "rules": RULES,
+            "scale": {name: list(own) for (name, _), own in zip(self.means, self.scale, strict=True)},
             "columns": {name: list(cells) for name, cells in (*self.categories, *self.means)},
             **({"missing": lost} if lost else {}),
         }
@@ -156,12 +166,16 @@ class Centroids:
                 is_number = isinstance(cell, int | float) and not isinstance(cell, bool) and math.isfinite(cell)
                 if cell is not None and not (is_number if name in means else isinstance(cell, str)):
                     raise ValueError("centroids")
+        scale = [tuple(map(float, raw["scale"][name])) for name in means]
+        if any(len(own) != 2 or not math.isfinite(own[0]) or not 0 < own[1] < math.inf for own in scale):
+            raise ValueError("scale")
         for name, places in lost.items():
             if name not in means or any(columns[name][at] is not None for at in places):
                 raise ValueError("missing")
         return cls(
             categories=tuple((name, tuple(columns[name])) for name in names if name not in means),
             means=tuple((name, tuple(columns[name])) for name in means),
+            scale=tuple((own[0], own[1]) for own in scale),
             missing=tuple((name, frozenset(map(int, places))) for name, places in lost.items()),
             nearest_alone=raw["rows"] == "nearest",
         )

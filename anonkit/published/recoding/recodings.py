@@ -42,6 +42,11 @@ class GlobalRecoding:
         return {column.name: (out | means)[column.name] for column in self.columns}, unknown | (nearest == UNKNOWN)
 
     @property
+    def in_groups(self) -> bool:
+        """True where rows were grouped by their numbers: which rows are a group does not follow from the centroids."""
+        return self.centroids is not None and not self.centroids.nearest_alone
+
+    @property
     def mean_names(self) -> tuple[str, ...]:
         """Columns that show means."""
         return tuple(column.name for column in self.columns if isinstance(column, MeanAxis))
