@@ -14,15 +14,14 @@ import numpy as np
 
 from anonkit.domains.coded_columns import densify
 from anonkit.k_anonymity.numbers_in_groups import rows_as_batch
-from anonkit.k_anonymity.preparing import Preparation, prepare
+from anonkit.k_anonymity.preparing import prepare
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_rows import RowsAsked
+from anonkit.k_anonymity.regrouped_rows import AS_THEY_ARE
 from anonkit.k_anonymity.search.equivalence import Partition
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
 from anonkit.published.recoding import UNKNOWN, GlobalRecoding
-
-_AS_IT_IS = Preparation(pool=False, cut=False, guided=False, exact_numbers=True)
 
 
 def open_centroids(
@@ -46,7 +45,7 @@ def open_centroids(
     is shown is counted anew.
     """
     assert recoding.centroids is not None  # noqa: S101 - whoever calls has looked
-    prepared = prepare(source, policy, engine, model, _AS_IT_IS, asked.rules)
+    prepared = prepare(source, policy, engine, model, AS_THEY_ARE, asked.rules)
     batch = rows_as_batch(prepared, [column.name for column in recoding.columns])
     shown, unknown = recoding.apart_from_means(batch)
     numbers = {name: batch.column(name) for name in recoding.mean_names}

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.engines.reading.settled_tables import settled, with_keys, with_unit
-from anonkit.errors import AnonkitError, GuaranteeError
+from anonkit.errors import AnonkitError
 from anonkit.k_anonymity.merged_classes import merged_recoding
 from anonkit.k_anonymity.recoded_rows import RowRecoding, RowRules, RowsAsked, any_missing, is_among
+from anonkit.k_anonymity.regrouped_rows import regrouped
 from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.k_anonymity.violating_classes import WithValue, violating_classes
 from anonkit.ledger.packed_params import unpacked
@@ -228,13 +229,11 @@ def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: 
     policy = replace(policy, candidates=candidates)
     table = settled(with_keys(table, candidates, engine), policy, engine)
     needed = RowRules.of(policy).needed
-    if isinstance(method.recoding, GlobalRecoding) and method.recoding.in_groups:
-        raise GuaranteeError(
-            "rows were grouped by their numbers, and which rows are a group does not follow from the centroids"
-        )
     recoding: RowRecoding = method.recoding
     asked = RowsAsked(needed=needed, rules=method.rules(policy))
-    if method.recoding.merged:
+    if isinstance(method.recoding, GlobalRecoding) and method.recoding.in_groups:
+        recoding = regrouped(method, table, policy, engine, method.recoding, asked)
+    elif method.recoding.merged:
         recoding = merged_recoding(method, table, policy, engine, method.recoding, asked)
     clear = [
         column["name"]

@@ -55,7 +55,7 @@ def _shown(spool: Path, names: list[str], means: list[str]) -> set[tuple[Any, ..
     """Return the combinations that rows show, categories as texts."""
     with combined(spool, names) as lines:
         listed = ", ".join(map(lines.column, names))
-        table = lines.connection.execute(f"SELECT DISTINCT {listed} FROM {lines.source}").to_arrow_table()
+        table = lines.connection.sql(f"SELECT DISTINCT {listed} FROM {lines.source}").to_arrow_table()
     cells = [column.combine_chunks() for column in table.columns]
     texts = [cell if name in means else cell_texts(cell) for name, cell in zip(names, cells, strict=True)]
     return set(zip(*(column.to_pylist() for column in texts), strict=True))
