@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Centroids of a release whose rows show means of groups: every combination is one of them, and every one is shown.
 
-Which rows were a group nobody can count anew from the files, nor whether a mean is that of its group; how many rows show
-each combination is counted with the classes.
+Nobody can count anew from the files which rows were a group, nor whether a mean is that of its group. How many rows
+show each combination is counted with the classes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def centroid_checks(data: Path, promise: KAnonymity, params: Mapping[str, Any]) 
         return
     names = list(columns)
     listed = set(zip(*(centroids["columns"][name] for name in names), strict=True))
-    shown = _shown(data, names, means)
+    shown = shown_combinations(data, names, means)
     strange = shown - listed if centroids["rows"] == "nearest" else shown ^ listed
     yield none_of(SHOWN, len(strange))
 
@@ -86,7 +86,7 @@ def _wrong_statements(
     wrong += sum(name not in means or any(cells[name][at] is not None for at in own) for name, own in lost.items())
     flags = [[at in set(lost.get(name, ())) for at in range(len(cells[name]))] for name in means]
     lines = list(zip(*(cells[name] for name in columns), *flags, strict=True))
-    return wrong + len(lines) - len(set(lines))
+    return int(wrong) + len(lines) - len(set(lines))
 
 
 def _is_multiple(mean: Any, unit: float) -> bool:
@@ -95,8 +95,8 @@ def _is_multiple(mean: Any, unit: float) -> bool:
     return math.isclose(mean / unit, round(mean / unit), rel_tol=1e-9, abs_tol=1e-9)
 
 
-def _shown(data: Path, names: Sequence[str], means: Sequence[str]) -> set[tuple[Any, ...]]:
-    """Return the combinations that rows show, cells of columns without means as texts."""
+def shown_combinations(data: Path, names: Sequence[str], means: Sequence[str]) -> set[tuple[Any, ...]]:
+    """Return the combinations that rows show, cells of columns without means as strings."""
     with combined(data, names) as lines:
         listed = ", ".join(map(lines.column, names))
         rows = lines.connection.execute(f"SELECT DISTINCT {listed} FROM {lines.source}").fetchall()
@@ -105,7 +105,7 @@ def _shown(data: Path, names: Sequence[str], means: Sequence[str]) -> set[tuple[
 
 
 def _text(cell: Any) -> str | None:
-    """Return a cell as centroids spell it: numbers as their shortest decimals, truth values as words."""
+    """Return a cell as centroids spell it: numbers as their shortest decimals, truth values in words."""
     if cell is None or isinstance(cell, str):
         return cell
     if isinstance(cell, bool):

@@ -23,13 +23,13 @@ from anonkit.published.recoding import UNKNOWN, GlobalRecoding
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RowKeys:
-    """The distinct combinations of texts and numbers of a table, in ascending order, and the place of each among them.
+    """The distinct combinations of strings and numbers of a table, in ascending order, and the place of each of them.
 
     A combination is looked up column by column: what was found so far and the code of the next cell are one integer.
     """
 
     texts: tuple[pa.Array, ...]
-    """Of each column of texts: its values, ascending."""
+    """Of each column of strings: its values, ascending."""
     numbers: tuple[FloatArray, ...]
     """Of each column of numbers: its values, ascending, without NaN."""
     pairs: tuple[IntArray, ...]
@@ -62,7 +62,7 @@ class RowKeys:
         return np.where(known, at, UNKNOWN)
 
     def _coded(self, texts: Sequence[pa.Array], numbers: Sequence[FloatArray]) -> list[tuple[IntArray, int]]:
-        """Return the codes of every column, `UNKNOWN` for other values, the last for missing, and how many there are."""
+        """Return the codes of every column and their number: `UNKNOWN` for other values, the last for missing."""
         coded = []
         for array, values in zip(texts, self.texts, strict=True):
             codes = pc.fill_null(pc.index_in(array, value_set=values), UNKNOWN).to_numpy(zero_copy_only=False)
@@ -103,6 +103,6 @@ class GroupedRecoding:
 def texts_and_numbers(
     shown: dict[str, pa.Array], batch: pa.RecordBatch, means: Sequence[str]
 ) -> tuple[list[pa.Array], list[FloatArray]]:
-    """Return released categories as texts, and the numbers of which means are shown, NaN for missing."""
+    """Return released categories as strings, and the numbers of which means are shown, NaN for missing."""
     texts = [cell_texts(array) for array in shown.values()]
     return texts, [cell_numbers(batch.column(name)) for name in means]

@@ -139,9 +139,7 @@ class _Rows:
         mean = np.nansum(small * rows, axis=0) / total
         spread = np.sqrt(np.nansum((small - mean) ** 2 * rows, axis=0) / total)
         points = np.nan_to_num((small - mean) / np.where(spread > 0, spread, 1.0), nan=0.0)
-        return cls(
-            stratum=_strata(keys, n_texts, own), numbers=own, points=points, spread=spread * largest
-        )
+        return cls(stratum=_strata(keys, n_texts, own), numbers=own, points=points, spread=spread * largest)
 
 
 def _strata(keys: RowKeys, n_texts: int, numbers: FloatArray) -> IntArray:
@@ -278,7 +276,9 @@ class _Means:
         means = np.empty(small.shape)
         for column, name in enumerate(names):
             sizes = np.abs(np.nan_to_num(rows.numbers[entry[inside], column] / largest[column]))
-            rules = _broken_rules(at_row[inside], sizes, [each[inside] for each in prepared.holders], n_groups, prepared.k)
+            rules = _broken_rules(
+                at_row[inside], sizes, [each[inside] for each in prepared.holders], n_groups, prepared.k
+            )
             hidden = np.logical_or.reduce(list(rules.values())) & ~missing[:, column]
             means[:, column] = rounded(small[:, column] * largest[column], units[name])
             means[hidden | missing[:, column], column] = np.nan
@@ -292,7 +292,9 @@ class _Means:
         columns = [list(texts) for _, texts in categories]
         columns += [[None if math.isnan(each) else each for each in own] for own in self.means.T.tolist()]
         lines = list(zip(*columns, *self.missing.T.tolist(), strict=True))
-        order = sorted(set(lines), key=lambda line: [(cell is None, cell) if cell is not None else (True,) for cell in line])
+        order = sorted(
+            set(lines), key=lambda line: [(cell is None, cell) if cell is not None else (True,) for cell in line]
+        )
         place = {line: at for at, line in enumerate(order)}
         cells = list(zip(*order, strict=True)) if order else [()] * (len(columns) + len(self.names))
         n_texts, n_means = len(categories), len(self.names)
@@ -309,19 +311,15 @@ class _Means:
         return centroids, of_group[groups]
 
 
-def _broken_rules(
-    groups: IntArray, sizes: FloatArray, holders: Holders, n_groups: int, k: int
-) -> dict[str, BoolArray]:
+def _broken_rules(groups: IntArray, sizes: FloatArray, holders: Holders, n_groups: int, k: int) -> dict[str, BoolArray]:
     """Return by rule of `class_means` which groups break it, each of shape (n_groups,)."""
     found: dict[str, BoolArray] = {}
-    for holder in holders or [None]:
-        at, own = groups, sizes
-        if holder is not None:
-            people = np.where(holder >= 0, holder, int(holder.max(initial=0)) + 1 + np.arange(holder.size))
-            pair, n_pairs = combine([groups, people], groups.size)
-            at = np.zeros(n_pairs, np.int64)
-            at[pair] = groups
-            own = np.bincount(pair, weights=sizes, minlength=n_pairs)
+    for holder in holders or [np.full(groups.size, UNKNOWN)]:  # a row of nobody is a person of its own
+        people = np.where(holder >= 0, holder, int(holder.max(initial=0)) + 1 + np.arange(holder.size))
+        pair, n_pairs = combine([groups, people], groups.size)
+        at = np.zeros(n_pairs, np.int64)
+        at[pair] = groups
+        own = np.bincount(pair, weights=sizes, minlength=n_pairs).astype(np.float64)
         for rule, hits in Contributions(at=at, sizes=own).withheld(n_groups, k).items():
             found[rule] = hits | found.get(rule, False)
     return found

@@ -37,7 +37,7 @@ _AVERAGED = "declared weight: rows of a class show its mean weight"
 _MEAN = "each row shows the mean of its group, rounded to a multiple of {:.15g}"
 _NO_FACTS: ColumnFacts = {}
 _ACTIONS: Mapping[str, Action] = {"full": "kept", "means": "averaged"}
-"""What is done to a quasi-identifier, by its detail; every other is generalized."""
+"""Treatment of a quasi-identifier by its detail; every other is generalized."""
 _FEWEST_PARTS = 2  # of a column to be kept
 
 
@@ -311,7 +311,7 @@ def _column_entries(policy: Policy, recoding: Recoding, column_facts: Mapping[st
     for name in policy.quasi_identifiers:
         facts_of_column = column_facts.get(name, _NO_FACTS)
         if name in recoded:
-            action = _ACTIONS.get(recoded[name]["detail"], "generalized")
+            action = _ACTIONS.get(str(recoded[name]["detail"]), "generalized")
             facts: ColumnFacts = {**facts_of_column, **recoded[name]}
             entries.append(_entry(policy, name, action, **facts))
         else:
@@ -359,9 +359,10 @@ def _describe_columns(recoding: Recoding) -> dict[str, ColumnFacts]:
 
 
 def _describe(column: KeptAxis | Grouping, merged: bool) -> ColumnFacts:
+    if isinstance(column, MeanAxis):
+        return {"detail": "means", "reason": _MEAN.format(column.unit)}
     if isinstance(column, KeptAxis):
-        averaged = isinstance(column, MeanAxis)
-        return {"detail": "means", "reason": _MEAN.format(column.unit)} if averaged else {"detail": "full"}
+        return {"detail": "full"}
     levels = (column.labels, *((column.coarser or ()) if merged else ()))
     values = list(dict.fromkeys(label for labels in levels for label in labels))
     return {"detail": "generalized", "released_values": len(values), "values": values}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of an earlier release found again: the same rows, grouped in the same way, show the same centroids.
 
-Which rows are a group does not follow from the centroids. It follows from the table: who has it groups it once more, and
-sees by the centroids whether these are the groups of the release.
+Which rows are a group does not follow from the centroids, but from the table: who has it groups it once more, and sees
+by the centroids whether these are the groups of the release.
 """
 
 from __future__ import annotations

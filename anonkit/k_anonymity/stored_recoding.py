@@ -14,8 +14,9 @@ from anonkit.k_anonymity.merged_classes import MergedRecoding, merged_recoding
 from anonkit.k_anonymity.open_centroids import open_centroids
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_draft import draft_recoded
-from anonkit.k_anonymity.recoded_rows import UsableRows, count_usable_rows
+from anonkit.k_anonymity.recoded_rows import RowRecoding, RowsAsked, UsableRows, count_usable_rows
 from anonkit.k_anonymity.recoding_method import undecided
+from anonkit.k_anonymity.regrouped_rows import regrouped
 from anonkit.k_anonymity.sensitive_rules import SensitiveRule, settled_rules, stored_rules
 from anonkit.parameters import parameter
 from anonkit.policy.calendar_columns import Calendar
@@ -224,6 +225,20 @@ class Recoded(AnonymityModel):
         if isinstance(self.recoding, GlobalRecoding) and self.recoding.centroids is not None:
             return open_centroids(self, source, policy, engine, self.recoding, usable)
         return merged_recoding(self, source, policy, engine, self.recoding, usable)
+
+    def as_released(self, source: Source, policy: Policy, engine: Engine, asked: RowsAsked) -> RowRecoding:
+        """Return how the earlier release showed the rows of its table.
+
+        Raises
+        ------
+        GuaranteeError
+            Its rows were grouped by their numbers, and the table has other groups.
+        """
+        if isinstance(self.recoding, GlobalRecoding) and self.recoding.in_groups:
+            return regrouped(self, source, policy, engine, self.recoding, asked)
+        if self.recoding.merged:
+            return merged_recoding(self, source, policy, engine, self.recoding, asked)
+        return self.recoding
 
     def guarantee(self, policy: Policy) -> KAnonymity:
         """State the promise; see `AnonymityModel.guarantee`."""

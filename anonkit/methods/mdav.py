@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.errors import ChoiceError, PolicyError, option
 from anonkit.k_anonymity.coded_axes import global_recoding
 from anonkit.k_anonymity.numbers_in_groups import group_numbers
 from anonkit.k_anonymity.preparing import Preparation, Prepared, holds_numbers
+from anonkit.k_anonymity.recoded_rows import RowRecoding, RowRules, RowsAsked
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult, refuse_too_many, unreachable
 from anonkit.k_anonymity.search.full_domain import Lattice, Node, datafly, granularity_loss, incognito
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder, full_detail
+from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.parameters import parameter
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.policy.survey_weights import ShownWeights
@@ -155,6 +158,26 @@ class MDAV(RecodingMethod):
         mine = [column for column in columns if column.name in known]
         recoding = global_recoding(replace(prepared, columns=mine), groups)
         return recoding, {name for name, of_code in groups.items() if of_code is None}
+
+
+def groups_again(source: Source, params: Mapping[str, Any], engine: Engine) -> RowRecoding:
+    """Return the groups of a release, found again in its source.
+
+    Parameters
+    ----------
+    params : mapping
+        Those of the release.
+
+    Raises
+    ------
+    AnonkitError
+        The source has other groups, or is not one of this release.
+    """
+    method = Recoded.from_params(params, max_suppression=1.0)
+    policy = method.policy().resolve(source.schema.names, target_use=method.target_use)
+    return method.as_released(
+        source, policy, engine, RowsAsked(needed=RowRules.of(policy).needed, rules=method.rules(policy))
+    )
 
 
 def _missing_or_not(column: CodedColumn) -> CodedColumn:

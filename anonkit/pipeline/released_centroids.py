@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from anonkit.checks.table_scans import combined
-from anonkit.domains.cell_keys import cell_texts
+from anonkit.checks.centroid_cells import shown_combinations
 
 KEY = "centroids"
 
@@ -33,7 +32,7 @@ def shown_centroids(recoding: Mapping[str, Any], spool: Path) -> Mapping[str, An
     if not means:
         return {key: value for key, value in recoding.items() if key != KEY}
     lines = list(zip(*(centroids["columns"][name] for name in names), strict=True))
-    shown = set(lines) if centroids["rows"] == "nearest" else _shown(spool, names, means)
+    shown = set(lines) if centroids["rows"] == "nearest" else shown_combinations(spool, names, means)
     kept = [at for at, line in enumerate(lines) if line in shown]
     again = {old: new for new, old in enumerate(kept)}
     lost = {
@@ -49,13 +48,3 @@ def shown_centroids(recoding: Mapping[str, Any], spool: Path) -> Mapping[str, An
         **({"missing": lost} if lost else {}),
     }
     return {**recoding, KEY: left}
-
-
-def _shown(spool: Path, names: list[str], means: list[str]) -> set[tuple[Any, ...]]:
-    """Return the combinations that rows show, categories as texts."""
-    with combined(spool, names) as lines:
-        listed = ", ".join(map(lines.column, names))
-        table = lines.connection.sql(f"SELECT DISTINCT {listed} FROM {lines.source}").to_arrow_table()
-    cells = [column.combine_chunks() for column in table.columns]
-    texts = [cell if name in means else cell_texts(cell) for name, cell in zip(names, cells, strict=True)]
-    return set(zip(*(column.to_pylist() for column in texts), strict=True))

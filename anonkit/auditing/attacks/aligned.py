@@ -23,14 +23,12 @@ from anonkit.auditing.attacks.attack_evidence import Values, codes_in
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.grid_cells import code_of_index
 from anonkit.engines import open_engine
-from anonkit.engines.reading.settled_tables import settled
 from anonkit.errors import AnonkitError
-from anonkit.k_anonymity.recoded_rows import RowRecoding, RowRules, RowsAsked
-from anonkit.k_anonymity.regrouped_rows import regrouped
-from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.mechanisms.asked_attributes import ASKED_STREAM, asked_attribute
 from anonkit.mechanisms.code_randomizers import randomizer_of
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
+from anonkit.methods.mdav import groups_again
+from anonkit.protocols import Recodes
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import FORMAT, PublishedTable
@@ -94,15 +92,10 @@ def _recoded(params: Mapping[str, Any], released: pa.Table, original: pa.Table) 
     return Aligned(table=table.filter(pa.array(kept)), position=position)
 
 
-def _grouped_again(params: Mapping[str, Any], batch: pa.RecordBatch) -> RowRecoding:
+def _grouped_again(params: Mapping[str, Any], batch: pa.RecordBatch) -> Recodes:
     """Return the groups of a release, found again in its source."""
-    method = Recoded.from_params(params, max_suppression=1.0)
-    policy = method.policy().resolve(batch.schema.names, target_use=method.target_use)
-    asked = RowsAsked(needed=RowRules.of(policy).needed, rules=method.rules(policy))
-    assert isinstance(method.recoding, GlobalRecoding)  # noqa: S101 - no other is in groups
     with closing(open_engine("local")) as engine:
-        rows = settled(engine.hold(pa.Table.from_batches([batch])), policy, engine)
-        return regrouped(method, rows, policy, engine, method.recoding, asked)
+        return groups_again(engine.hold(pa.Table.from_batches([batch])), params, engine)
 
 
 def _with_numbers(batch: pa.RecordBatch, params: Mapping[str, Any]) -> pa.RecordBatch:

@@ -22,7 +22,9 @@ _BLOCKS_OF_K = 8
 """Least points of a block, in multiples of k, before it is cut."""
 
 
-def microaggregated(points: FloatArray, weights: IntArray, k: int, *, exact: int = EXACT, block: int = BLOCK) -> IntArray:
+def microaggregated(
+    points: FloatArray, weights: IntArray, k: int, *, exact: int = EXACT, block: int = BLOCK
+) -> IntArray:
     """Return the group of every point, shape (n_points,), dense from 0.
 
     Parameters

@@ -40,10 +40,10 @@ def scale_of(means: Sequence[Any]) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Centroids:
-    """The combinations that groups of rows show, one entry a group: categories as texts, means as numbers."""
+    """The combinations that groups of rows show, one entry a group: categories as strings, means as numbers."""
 
     categories: tuple[tuple[str, Cells], ...]
-    """Of each column without means: the text of every group, None for missing."""
+    """Of each column without means: the string of every group, None for missing."""
     means: tuple[tuple[str, Cells], ...]
     """Of each column with means: the mean of every group, None where its rows have no number or it is withheld."""
     scale: tuple[tuple[float, float], ...]
@@ -109,7 +109,9 @@ class Centroids:
         for (_, cells), array in zip(self.categories, texts, strict=True):
             known = pa.array(list(dict.fromkeys(cells)), pa.string())
             for each in (pa.array(cells, pa.string()), array):
-                codes.append(pc.fill_null(pc.index_in(each, value_set=known), len(known)).to_numpy(zero_copy_only=False))
+                codes.append(
+                    pc.fill_null(pc.index_in(each, value_set=known), len(known)).to_numpy(zero_copy_only=False)
+                )
         lost = dict(self.missing)
         for at, (name, cells) in enumerate(self.means):
             gone = np.zeros(len(cells), bool)
@@ -130,7 +132,7 @@ class Centroids:
     def _scaled(self, numbers: FloatArray) -> FloatArray:
         """Return numbers in units of the scale from the middle; 0 for none."""
         middle, scale = np.array(self.scale).T
-        return np.nan_to_num((numbers - middle) / scale, nan=0.0)
+        return np.asarray(np.nan_to_num((numbers - middle) / scale, nan=0.0), np.float64)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the centroids in their form in `params.json`."""

@@ -27,7 +27,9 @@ def recoding_from_dict(raw: Mapping[str, Any]) -> Recoding:
         if raw["kind"] == "global":
             columns = tuple(_column_from_dict(column) for column in raw["columns"])
             means = [column.name for column in columns if isinstance(column, MeanAxis)]
-            centroids = Centroids.from_dict(raw["centroids"], [column.name for column in columns], means) if means else None
+            centroids = (
+                Centroids.from_dict(raw["centroids"], [column.name for column in columns], means) if means else None
+            )
             return GlobalRecoding(columns=columns, merged=_merged(raw), centroids=centroids)
         if raw["kind"] == "local":
             axes = tuple(_axis_from_dict(axis) for axis in raw["axes"])
