@@ -78,7 +78,8 @@ def _wrong_statements(
     for name in means:
         unit = columns[name]["unit"]
         middle, scale = centroids["scale"][name]
-        wrong += not (0 < unit < math.inf and math.isfinite(middle) and 0 < scale < math.inf)
+        if not (0 < unit < math.inf and math.isfinite(middle) and 0 <= scale < math.inf):
+            return 1
         wrong += sum(mean is not None and not _is_multiple(mean, unit) for mean in cells[name])
     wrong += sum(
         cell is not None and not isinstance(cell, str) for name in columns if name not in means for cell in cells[name]

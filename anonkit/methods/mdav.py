@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from anonkit.domains.coded_columns import CodedColumn
@@ -61,6 +62,8 @@ class MDAV(RecodingMethod):
     target_use: ClassVar[TargetUse] = TargetUse.OPTIONAL
     search_steps: ClassVar[tuple[str, ...]] = ("generalizing", "grouping")
     whole_table: ClassVar[bool] = True
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({"paper": {"max_suppression": 0.0}})
 
     max_suppression: float = parameter(default=0.01, range="[0, 1]", help="largest share of rows that may be left out")
 

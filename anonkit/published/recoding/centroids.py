@@ -29,13 +29,13 @@ RULES = {"digits": 2, "p_percent": 10, "dominance": 80}
 
 
 def scale_of(means: Sequence[Any]) -> tuple[float, float]:
-    """Return the mean of the means of a column that are there, and their standard deviation, 1 where it is 0."""
+    """Return the mean of the means of a column that are there, and their standard deviation."""
     own = np.array([mean for mean in means if mean is not None], np.float64)
     if not own.size:
-        return 0.0, 1.0
+        return 0.0, 0.0
     largest = float(np.abs(own).max()) or 1.0  # squares of what is left are doubles
-    spread = float(f"{(own / largest).std() * largest:.6g}")
-    return float(f"{(own / largest).mean() * largest:.6g}"), spread if spread > 0 else 1.0
+    small = own / largest
+    return float(f"{small.mean() * largest:.6g}"), float(f"{small.std() * largest:.6g}") if np.ptp(own) > 0 else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class Centroids:
     means: tuple[tuple[str, Cells], ...]
     """Of each column with means: the mean of every group, None where its rows have no number or it is withheld."""
     scale: tuple[tuple[float, float], ...]
-    """Of each column with means: its middle, and what distances are divided by, above 0."""
+    """Of each column with means: its middle, and what distances are divided by; 0 where it does not count."""
     missing: tuple[tuple[str, frozenset[int]], ...] = ()
     """Of columns with means: the groups whose rows have no number."""
     nearest_alone: bool = False
@@ -132,7 +132,9 @@ class Centroids:
     def _scaled(self, numbers: FloatArray) -> FloatArray:
         """Return numbers in units of the scale from the middle; 0 for none."""
         middle, scale = np.array(self.scale).T
-        return np.asarray(np.nan_to_num((numbers - middle) / scale, nan=0.0), np.float64)
+        with np.errstate(divide="ignore"):
+            inverse = np.where(scale > 0, 1 / scale, 0.0)
+        return np.asarray(np.nan_to_num((numbers - middle) * inverse, nan=0.0), np.float64)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the centroids in their form in `params.json`."""
@@ -169,7 +171,7 @@ class Centroids:
                 if cell is not None and not (is_number if name in means else isinstance(cell, str)):
                     raise ValueError("centroids")
         scale = [tuple(map(float, raw["scale"][name])) for name in means]
-        if any(len(own) != 2 or not math.isfinite(own[0]) or not 0 < own[1] < math.inf for own in scale):
+        if any(len(own) != 2 or not math.isfinite(own[0]) or not 0 <= own[1] < math.inf for own in scale):
             raise ValueError("scale")
         for name, places in lost.items():
             if name not in means or any(columns[name][at] is not None for at in places):
