@@ -25,7 +25,7 @@ from anonkit.k_anonymity.found_detail import Holders
 from anonkit.k_anonymity.grouped_rows import GroupedRecoding, RowKeys, texts_and_numbers
 from anonkit.k_anonymity.preparing import Prepared
 from anonkit.k_anonymity.search.equivalence import Partition, Requirement
-from anonkit.k_anonymity.search.microaggregation import BLOCK, EXACT, means_of, microaggregated
+from anonkit.k_anonymity.search.microaggregation import BLOCK, means_of, microaggregated
 from anonkit.k_anonymity.search.suppression import suppressed_rows
 from anonkit.published.recoding import UNKNOWN, Centroids, GlobalRecoding, MeanAxis
 from anonkit.published.recoding.centroids import RULES, scale_of
@@ -52,7 +52,6 @@ def group_numbers(
     order: Sequence[str],
     steps: Mapping[str, float],
     *,
-    exact: int = EXACT,
     block: int = BLOCK,
 ) -> GroupedNumbers:
     """Group the rows of a table.
@@ -67,7 +66,7 @@ def group_numbers(
         All columns, in the order of the recoding.
     steps : mapping of column name to float
         Declared steps of numbers.
-    exact, block : int
+    block : int
         See `microaggregated`.
 
     Raises
@@ -83,7 +82,7 @@ def group_numbers(
     rows = _Rows.of(keys, entry, len(texts), numbers)
     out = unknown | suppressed_rows(Partition(*densify(rows.stratum[entry])), prepared.requirements)
     weights = np.bincount(entry[~out], minlength=keys.size)
-    groups = _grouped(rows, weights, max(prepared.k, FEWEST), exact, block)
+    groups = _grouped(rows, weights, max(prepared.k, FEWEST), block)
     groups = _merged(rows, weights, groups, entry, ~out, prepared.requirements)
     there = groups != UNKNOWN
     groups = np.where(there, densify(np.maximum(groups, 0))[0] if there.all() else _renumbered(groups, there), UNKNOWN)
@@ -97,7 +96,7 @@ def group_numbers(
     published = GlobalRecoding(columns=tuple(columns[name] for name in order), centroids=centroids)
     return GroupedNumbers(
         recoding=GroupedRecoding(published=published, keys=keys, centroid_of=centroid_of),
-        owner=_figures(rows, weights, groups, shown_means, exact),
+        owner=_figures(rows, weights, groups, shown_means, block),
     )
 
 
@@ -171,7 +170,7 @@ def _refuse_infinite(names: Sequence[str], numbers: Sequence[FloatArray]) -> Non
             )
 
 
-def _grouped(rows: _Rows, weights: IntArray, k: int, exact: int, block: int) -> IntArray:
+def _grouped(rows: _Rows, weights: IntArray, k: int, block: int) -> IntArray:
     """Return the group of each entry, `UNKNOWN` of those that no row of the release has, shape (n_entries,)."""
     groups, n_groups = np.full(weights.size, UNKNOWN, np.int64), 0
     there = np.flatnonzero(weights)
@@ -179,7 +178,7 @@ def _grouped(rows: _Rows, weights: IntArray, k: int, exact: int, block: int) -> 
     ends = np.flatnonzero(np.diff(rows.stratum[order], append=-1)) + 1
     for first, last in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
         members = order[first:last]
-        own = microaggregated(rows.points[members], weights[members], k, exact=exact, block=block)
+        own = microaggregated(rows.points[members], weights[members], k, block=block)
         groups[members] = own + n_groups
         n_groups += int(own.max()) + 1
     return groups
@@ -341,7 +340,7 @@ def _example_texts(texts: Sequence[pa.Array], entry: IntArray, groups: IntArray)
     return [array.take(pa.array(example)).to_pylist() for array in texts]
 
 
-def _figures(rows: _Rows, weights: IntArray, groups: IntArray, shown: _Means, exact: int) -> dict[str, Any]:
+def _figures(rows: _Rows, weights: IntArray, groups: IntArray, shown: _Means, block: int) -> dict[str, Any]:
     """Return figures of the groups for the owner."""
     there = groups != UNKNOWN
     if not there.any():
@@ -350,7 +349,7 @@ def _figures(rows: _Rows, weights: IntArray, groups: IntArray, shown: _Means, ex
     n_groups = int(of_group.max()) + 1
     lost = float((n_rows @ (own - means_of(own, n_rows, of_group, n_groups)[of_group]) ** 2).sum())
     whole = float((n_rows @ (own - n_rows @ own / n_rows.sum()) ** 2).sum())
-    crowded = np.bincount(rows.stratum[there])[rows.stratum[there]] > exact
+    crowded = np.bincount(rows.stratum[there])[rows.stratum[there]] > block
     told = np.flatnonzero(np.isfinite(shown.means).all(axis=0))
     numbers = rows.numbers[there][:, told]
     small = (np.abs(numbers) < _SQUARES).all(axis=1)

@@ -14,17 +14,13 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
 
-EXACT = 10_000
-"""Points up to which they are grouped as a whole."""
-BLOCK = 4_096
-"""Most points of a block where they are more, unless k needs larger ones."""
+BLOCK = 10_000
+"""Most points that are grouped together; more are cut into blocks, unless k needs larger ones."""
 _BLOCKS_OF_K = 8
-"""Least points of a block, in multiples of k, before it is cut."""
+"""Least points, in multiples of k, that are cut."""
 
 
-def microaggregated(
-    points: FloatArray, weights: IntArray, k: int, *, exact: int = EXACT, block: int = BLOCK
-) -> IntArray:
+def microaggregated(points: FloatArray, weights: IntArray, k: int, *, block: int = BLOCK) -> IntArray:
     """Return the group of every point, shape (n_points,), dense from 0.
 
     Parameters
@@ -36,14 +32,11 @@ def microaggregated(
         Rows of each point, 1 or more; k or more together.
     k : int
         Least rows of a group.
-    exact : int
-        Points up to which they are grouped as a whole.
     block : int
-        Most points of a block where they are more.
+        Most points that are grouped together.
     """
     groups, n_groups = np.zeros(len(points), np.int64), 0
-    most = len(points) if len(points) <= exact else max(block, _BLOCKS_OF_K * k)
-    for members in blocks(points, weights, most):
+    for members in blocks(points, weights, max(block, _BLOCKS_OF_K * k)):
         own, number = mdav(points[members], weights[members], k)
         groups[members] = own + n_groups
         n_groups += number

@@ -124,7 +124,7 @@ def test_blocks_lose_little_and_groups_keep_k() -> None:
     """Of 2,000 points in eight blocks: the loss grows by less than a tenth of itself."""
     points = np.random.default_rng(6).normal(size=(2000, 3))
     whole = microaggregated(points, ones(points), 5)
-    cut = microaggregated(points, ones(points), 5, exact=500, block=256)
+    cut = microaggregated(points, ones(points), 5, block=256)
     assert np.bincount(cut).min() >= 5
     assert loss(points, whole) <= loss(points, cut) <= 1.1 * loss(points, whole)
 
@@ -132,7 +132,7 @@ def test_blocks_lose_little_and_groups_keep_k() -> None:
 def test_a_block_holds_several_groups_however_large_k_is() -> None:
     """Blocks are not cut below eight times k."""
     points = np.random.default_rng(7).normal(size=(400, 1))
-    assert np.bincount(microaggregated(points, ones(points), 40, exact=100, block=10)).min() >= 40
+    assert np.bincount(microaggregated(points, ones(points), 40, block=10)).min() >= 40
 
 
 def test_means_are_weighted() -> None:
