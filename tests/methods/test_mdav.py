@@ -288,6 +288,14 @@ def test_a_row_of_an_unknown_combination_is_left_out(tmp_path: Path) -> None:
         anonkit.apply(tmp_path / "out.params.json", odd, ledger=None, max_suppression=0.0)
 
 
+def test_a_batch_too_small_for_any_centroid_is_refused(tmp_path: Path) -> None:
+    """Eight rows of two sexes: no combination has five."""
+    released(_people(400, 1), k=5, policy=BATCHES, output=tmp_path / "out.parquet")
+    few = pa.table({"x": [30.0 + at for at in range(8)], "sex": ["f", "m"] * 4})
+    with pytest.raises(GuaranteeError, match="8 of 8 rows would have to be left out"):
+        anonkit.apply(tmp_path / "out.params.json", few, ledger=None, max_suppression=0.9)
+
+
 def test_a_second_release_of_the_people_is_refused(tmp_path: Path) -> None:
     """Means of groups that differ by few people disclose these: no word of the owner lets both out."""
     ledger, table = tmp_path / "ledger.sqlite", _people(300, 4)

@@ -72,8 +72,9 @@ class Centroids:
         )
 
     def taken(self, name: str, at: NDArray[np.int64]) -> pa.Array:
-        """Return the means of the centroids at some places; any for `UNKNOWN`."""
-        return pa.array(dict(self.means)[name], pa.float64()).take(pa.array(np.maximum(at, 0)))
+        """Return the means of the centroids at some places; missing at `UNKNOWN`."""
+        means = dict(self.means)[name]
+        return pa.array([*means, None], pa.float64()).take(pa.array(np.where(at == UNKNOWN, len(means), at)))
 
     def nearest(self, shown: Mapping[str, pa.Array], numbers: Mapping[str, pa.Array]) -> NDArray[np.int64]:
         """Return the place of the centroid nearest to each row, `UNKNOWN` where its combination has none.
