@@ -83,7 +83,7 @@ def from_features(release: Any, test: pa.Table) -> tuple[Matrix, Matrix]:
 
 def scores(name: str, table: pa.Table, target: str, k: int) -> str:
     """Return one line of the first table."""
-    rows, test = halves(table)
+    rows, test = halves(table.filter(table[target].is_valid()))
     truth = test[target].to_numpy(zero_copy_only=False)
     boxes, groups = (released(rows, target, k, method) for method in ("mondrian", "mdav"))
     labels = {
