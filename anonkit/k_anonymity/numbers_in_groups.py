@@ -43,6 +43,9 @@ class GroupedNumbers:
 
     recoding: GroupedRecoding
     owner: Mapping[str, Any]
+    """Number of groups, information that their means lose, rows that were grouped in blocks."""
+    figures: Mapping[str, Any]
+    """Of the means, by name: how many each rule withholds, their distances from the numbers."""
 
 
 def group_numbers(
@@ -94,9 +97,11 @@ def group_numbers(
         name: MeanAxis(name=name, unit=units[name]) for name in names
     }
     published = GlobalRecoding(columns=tuple(columns[name] for name in order), centroids=centroids)
+    owner, figures = _figures(rows, weights, groups, shown_means, block)
     return GroupedNumbers(
         recoding=GroupedRecoding(published=published, keys=keys, centroid_of=centroid_of),
-        owner=_figures(rows, weights, groups, shown_means, block),
+        owner=owner,
+        figures=figures,
     )
 
 
@@ -340,28 +345,33 @@ def _example_texts(texts: Sequence[pa.Array], entry: IntArray, groups: IntArray)
     return [array.take(pa.array(example)).to_pylist() for array in texts]
 
 
-def _figures(rows: _Rows, weights: IntArray, groups: IntArray, shown: _Means, block: int) -> dict[str, Any]:
-    """Return figures of the groups for the owner."""
+def _figures(
+    rows: _Rows, weights: IntArray, groups: IntArray, shown: _Means, block: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return figures of the groups for the owner, and those of their means by name."""
     there = groups != UNKNOWN
     if not there.any():
-        return {"groups": 0}
+        return {"groups": 0}, {}
     own, of_group, n_rows = rows.points[there], groups[there], weights[there]
     n_groups = int(of_group.max()) + 1
     lost = float((n_rows @ (own - means_of(own, n_rows, of_group, n_groups)[of_group]) ** 2).sum())
     whole = float((n_rows @ (own - n_rows @ own / n_rows.sum()) ** 2).sum())
     crowded = np.bincount(rows.stratum[there])[rows.stratum[there]] > block
-    told = np.flatnonzero(np.isfinite(shown.means).all(axis=0))
-    numbers = rows.numbers[there][:, told]
-    small = (np.abs(numbers) < _SQUARES).all(axis=1)
-    measured = told.size > 0 and bool(small.all())
     return {
         "groups": n_groups,
         "information_loss": lost / whole if whole > 0 else 0.0,
         "rows_in_blocks": int(n_rows[crowded].sum()),
-        "withheld": shown.withheld,
-        **(
-            {"number_distances": number_distances(numbers, shown.means[of_group][:, told], n_rows.astype(np.float64))}
-            if measured
-            else {}
-        ),
+    }, {
+        "means": {name: {"classes": n_groups, **rules} for name, rules in shown.withheld.items()},
+        "number_distances": _distances(rows.numbers[there], shown.means[of_group], n_rows),
     }
+
+
+def _distances(own: FloatArray, shown: FloatArray, n_rows: IntArray) -> dict[str, Any]:
+    """Return the distances of means from numbers, of the rows that show every mean."""
+    columns = np.isfinite(shown).any(axis=0)
+    whole = np.isfinite(shown[:, columns]).all(axis=1)
+    own, shown = own[whole][:, columns], shown[whole][:, columns]
+    if not own.size or not (np.abs(own) < _SQUARES).all():
+        return {}
+    return {"means": number_distances(own, shown, n_rows[whole].astype(np.float64))}

@@ -45,6 +45,8 @@ class SearchResult:
     """The report's `search` block: `name`, and figures that disclose nothing of single rows."""
     owner: JsonObject = field(default_factory=lambda: MappingProxyType({}))
     """Exact figures of the source behind the recoding, for the owner alone."""
+    figures: JsonObject = field(default_factory=lambda: MappingProxyType({}))
+    """Others of the owner, under their own names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,6 +178,7 @@ class RecodingMethod(AnonymityModel, ABC):
             owner={
                 **draft.owner,
                 **({"search": result.owner} if result.owner else {}),
+                **result.figures,
                 **({} if prepared.owner is None else {"target": prepared.owner}),
             },
             notes=[*draft.notes, sample_note(searched, source)] if sampled else draft.notes,

@@ -129,7 +129,9 @@ class MDAV(RecodingMethod):
         shown = {column.name for column in categories.columns}
         order = [column.name for column in prepared.columns if column.name in shown or column.name in names]
         found = group_numbers(prepared, categories, names, order, prepared.steps)
-        return SearchResult(recoding=found.recoding, details={"name": self.name}, owner=dict(found.owner))
+        return SearchResult(
+            recoding=found.recoding, details={"name": self.name}, owner=found.owner, figures=found.figures
+        )
 
     def _levels(
         self, prepared: Prepared, columns: list[CodedColumn], ladders: dict[str, Ladder]

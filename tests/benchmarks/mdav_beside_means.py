@@ -109,12 +109,12 @@ def scores(name: str, table: pa.Table, target: str, k: int) -> str:
 def distances(name: str, table: pa.Table, target: str, k: int) -> str:
     """Return one line of the second table: the whole table, middles, means, groups."""
     boxes, groups = (released(table, target, k, method) for method in ("mondrian", "mdav"))
-    of_boxes, of_groups = boxes.owner["number_distances"], groups.owner["search"]["number_distances"]
+    of_boxes, of_groups = boxes.owner["number_distances"], groups.owner["number_distances"]["means"]
     columns = [
         f"{of_boxes['middles'].get(key, 0):.3f} → {of_boxes['means'].get(key, 0):.3f} → {of_groups.get(key, 0):.3f}"
         for key in ("il1s_per_cell", "eigenvalues", "correlations")
     ]
-    withheld = groups.owner["search"]["withheld"]
+    withheld = groups.owner["means"]
     cells = groups.owner["search"]["groups"] * len(withheld)
     for rule in ("p_percent", "dominance"):
         columns.append(f"{sum(each[rule] for each in withheld.values()) / cells:.1%}".replace("%", " %"))

@@ -114,9 +114,9 @@ def test_sums_stay_within_the_rounding() -> None:
         assert abs(shown.sum() - own.sum()) <= 300 * units[name] / 2
         assert shown.min() >= own.min() - units[name]
     figures = release.owner["search"]
-    assert figures["withheld"]["a"] == {"few": 0, "p_percent": 0, "dominance": 0}
+    assert release.owner["means"]["a"] == {"classes": figures["groups"], "few": 0, "p_percent": 0, "dominance": 0}
     assert 0 < figures["information_loss"] < 0.2
-    assert figures["number_distances"]["il1s_per_cell"] < 0.2
+    assert release.owner["number_distances"]["means"]["il1s_per_cell"] < 0.2
     assert figures["rows_in_blocks"] == 0
 
 
@@ -137,7 +137,7 @@ def test_a_mean_that_one_person_dominates_is_withheld(numbers: list[int], tmp_pa
     shown = rows_of(release)
     assert sum(count for (gain, _), count in shown.items() if gain is None) == 3
     assert anonkit.validate(tmp_path / "out.parquet").passed
-    assert release.owner["search"]["withheld"]["gain"]["dominance"] == 1
+    assert release.owner["means"]["gain"]["dominance"] == 1
     row = pa.table({"gain": [5000.0], "age": [30.0]}).to_batches()[0]
     assert recoding_from_dict(release.params["recoding"]).apply(row)[0]["gain"].to_pylist() == [None]
 
