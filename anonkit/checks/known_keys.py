@@ -154,6 +154,7 @@ _PARAMS: Shape = {
     "recoding": {
         "kind": _plain, "merged": _plain, "axes": _AXIS, "columns": _AXIS,
         "nodes": (_absent, dict.fromkeys(("axis", "left", "children"), _plain)),
+        "narrowed": dict.fromkeys(("sets", "boxes"), _plain),
     },
     "bounds": {"*": dict.fromkeys(("low", "high", "mean", "step", "labels"), _plain)},
     "target": (_words, _COUNTED),

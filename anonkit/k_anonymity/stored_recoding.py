@@ -34,6 +34,7 @@ from anonkit.published.recoding import (
     Grouping,
     IntervalAxis,
     KeptAxis,
+    LocalRecoding,
     Recoding,
     recoding_from_dict,
 )
@@ -188,7 +189,9 @@ class Recoded(AnonymityModel):
         if any(rule.no_values is None for rule in rules):
             rules = settled_rules(self, source, policy, engine, usable.needed)
         usable = replace(usable, rules=rules)
-        recoding = merged_recoding(self, source, policy, engine, self.recoding, usable)
+        # boxes were as narrow as the rows of that table: rows of this one may be anywhere in them
+        divided = self.recoding.as_divided if isinstance(self.recoding, LocalRecoding) else self.recoding
+        recoding = merged_recoding(self, source, policy, engine, divided, usable)
         draft = draft_recoded(
             self,
             source,

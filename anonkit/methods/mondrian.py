@@ -11,6 +11,7 @@ import numpy as np
 
 from anonkit.k_anonymity.coded_axes import boxes_of
 from anonkit.k_anonymity.held_out_labels import all_labels_parameter
+from anonkit.k_anonymity.narrowed_boxes import NarrowedColumn, narrowed_columns
 from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult
 from anonkit.k_anonymity.search.box_tree import grow_boxes
@@ -70,7 +71,13 @@ class Mondrian(RecodingMethod):
             hidden=prepared.hidden,
             brief=self.in_brief,
         )
-        recoding = boxes_of(prepared.columns, tree, prepared.hierarchies)
+        narrowed: list[NarrowedColumn] = []
+        if prepared.jointly:
+            codes = [column.codes for column in prepared.columns]
+            narrowed = narrowed_columns(
+                prepared.columns, tree, tree.assign(codes), prepared.hierarchies, prepared.k, prepared.holders
+            )
+        recoding = boxes_of(prepared.columns, tree, prepared.hierarchies, narrowed)
         facts = _column_facts([column.name for column in prepared.columns], recoding)
         return SearchResult(
             recoding=recoding, column_facts=facts, details={"name": "mondrian", "boxes": boxes.n_classes}
