@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes that show less than the tree of a recoding leaves them, read from `params.json` and checked against the tree."""
+"""Boxes that show less than the tree of a recoding leaves them: what `params.json` says, read strictly."""
 
 from __future__ import annotations
 

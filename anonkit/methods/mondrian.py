@@ -26,9 +26,9 @@ from anonkit.report.blocks import ColumnFacts
 class Mondrian(RecodingMethod):
     """Cut the table into boxes of at least k rows, where a forest says that a cut keeps what predicts the target.
 
-    Every row shows the box it is in: an interval or a set of values a column. No row is suppressed. One column may
-    be fine in one part of the table and coarse in another (local recoding), so more detail survives than with one
-    recoding a column; the released columns are harder to read.
+    Every row shows the box it is in: an interval or a set of values a column. Without a target a box is as narrow as
+    its rows and k allow. No row is suppressed. One column may be fine in one part of the table and coarse in another
+    (local recoding), so more detail survives than with one recoding a column; the released columns are harder to read.
 
     Privacy
     -------
@@ -95,6 +95,7 @@ def _column_facts(names: Sequence[str], recoding: LocalRecoding) -> dict[str, Co
         share = float(n_cuts / max(cuts.sum(), 1))
         facts[axis.name] = {
             "importance": share,
-            "reason": f"the rows were divided in two {cuts.sum():,} times, {n_cuts:,} of them by this column",
+            "reason": f"the rows were divided in two {cuts.sum():,} times, {n_cuts:,} of them by this column"
+            + ("" if recoding.narrowed is None else "; boxes show what their rows have of it"),
         }
     return facts

@@ -172,7 +172,8 @@ def test_boxes_show_nodes_of_a_declared_hierarchy() -> None:
     out, recoding = release.to_pandas(), _recoding(release)
 
     ends = [tuple(map(int, label.strip("[)").split(", "))) for label in set(out["age"]) if label.startswith("[")]
-    assert ends and all(high - low in (5, 10, 20) and low % (high - low) == 0 for low, high in ends)
+    assert ends
+    assert all(high - low in (5, 10, 20) and low % (high - low) == 0 for low, high in ends)
     batch = pa.Table.from_pandas(frame, preserve_index=False).combine_chunks().to_batches()[0]
     wide = recoding.as_divided.apply(batch)[0]["age"].to_pylist()
     narrow = recoding.apply(batch)[0]["age"].to_pylist()
