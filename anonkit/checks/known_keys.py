@@ -89,7 +89,8 @@ OWN = frozenset(
 """Methods of anonkit: what they write is known."""
 
 _DOMAIN = {
-    "bounds": _ends, "categories": _categories, "has_missing": _flag, "texts_alone": _flag, "outside": _text, "truth_values": _flag,
+    "bounds": _ends, "categories": _categories, "has_missing": _flag, "texts_alone": _flag, "outside": _text,
+    "truth_values": _flag,
     "cells": _plain, "step": _plain, "spikes": _plain, "bins": _plain, "fine": _plain, "ends": _plain, "means": _plain,
 }  # fmt: skip
 _WRITTEN = {"decimal": _text, "thousands": _text, "percent": _flag, "currency": _text}

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.checks.narrowed_boxes import shown_by_box, within
 from anonkit.checks.recoded_labels import AxisParts
 from anonkit.checks.sameness import named
+from anonkit.checks.shown_boxes import shown_by_box, within
 from anonkit.errors import UncheckedError
 
 Codes = NDArray[np.int64]

@@ -18,8 +18,8 @@ from typing import Any
 
 from anonkit.checks.calendar_labels import is_calendar_label
 from anonkit.checks.cell_labels import is_cell_label, wrong_outlines
-from anonkit.checks.narrowed_boxes import shown_by_box, within
 from anonkit.checks.sameness import named, none_of, repeated, same
+from anonkit.checks.shown_boxes import shown_by_box, within
 from anonkit.checks.table_scans import Lines, combined
 from anonkit.promises.guarantee import Check
 

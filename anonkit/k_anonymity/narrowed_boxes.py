@@ -28,7 +28,7 @@ MOST_PARTS = 128
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NarrowedColumn:
-    """What the boxes show of one column, where that is less than what the tree leaves them."""
+    """The codes of one column that boxes show, where these are fewer than the tree leaves them."""
 
     sets: tuple[NDArray[np.int64], ...]
     """Codes that boxes show, each ascending and no two alike."""

@@ -46,7 +46,7 @@ def _recoding(release: anonkit.Release) -> LocalRecoding:
 
 
 def test_a_box_whose_rows_have_one_value_shows_it() -> None:
-    """Where a column tells nothing that others do not, no cut is by it, and every box shows what it holds."""
+    """Every box shows what it holds of a column by which there is no cut, since others tell all that it does."""
     letters = np.repeat(list("abcdef"), 10)
     frame = pd.DataFrame({"letter": letters, "twin": np.char.upper(letters), "number": np.repeat(range(6), 10)})
     out = _release(frame, k=10).to_pandas()

@@ -28,7 +28,7 @@ class NarrowedBoxes:
     """Of every leaf, in the order of their numbers, the index of its set of each axis."""
 
     def shown(self, found: HeldParts, leaves: Sequence[int]) -> HeldParts:
-        """Return what boxes show in place of what the tree leaves them, in the order in which those stand.
+        """Return what boxes show in place of what the tree leaves them, in the same order.
 
         Parameters
         ----------

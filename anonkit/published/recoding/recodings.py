@@ -76,7 +76,7 @@ class LocalRecoding:
     merged: bool = False
     """True when rows of boxes that were too small show a box further up the tree."""
     narrowed: NarrowedBoxes | None = None
-    """What each box shows where that is less than the tree leaves it; of the rows of one table alone."""
+    """The parts that each box shows where these are fewer than the tree leaves it; of the rows of one table alone."""
 
     @property
     def as_divided(self) -> LocalRecoding:

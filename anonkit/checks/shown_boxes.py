@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonkit.checks.sameness import repeated
-
 Region = list[frozenset[int]]
 """The parts of every axis that a box holds."""
 
@@ -58,6 +56,6 @@ def _set(ends: Sequence[int], size: int) -> frozenset[int]:
     firsts, lasts = ends[::2], ends[1::2]
     if firsts[0] < 0 or lasts[-1] >= size or any(first > last for first, last in zip(firsts, lasts, strict=True)):
         raise ValueError("no runs of parts")
-    if any(last + 1 >= first for last, first in zip(lasts, firsts[1:], strict=False)) or repeated(firsts):
+    if any(last + 1 >= first for last, first in zip(lasts, firsts[1:], strict=False)):
         raise ValueError("runs that touch")
     return frozenset(part for first, last in zip(firsts, lasts, strict=True) for part in range(first, last + 1))
