@@ -179,7 +179,9 @@ def _small(mechanism: Channel) -> type[np.integer[Any]]:
 def _shown_of(domain: Categories | Grid, answers: Codes) -> pa.Array:
     """Return answers as cells: categories by name, cells of a grid by their middles."""
     if isinstance(domain, Categories):
-        return labelled(answers, domain) if domain.are_truth_values else _labelled(answers, domain.labels())
+        if domain.are_truth_values:
+            return labelled(answers.astype(np.int64), domain)
+        return _labelled(answers, domain.labels())
     return array_of_numbers(domain.decode(answers), domain)
 
 
