@@ -153,7 +153,7 @@ def _shares(release: anonkit.Release) -> dict[Any, float]:
     return {value: cells.count(value) / len(cells) for value in (False, True, None)}
 
 
-@pytest.mark.quick_cases("rr", "dp-nb", "diffgen")
+@pytest.mark.quick_cases("rr", "dp-nb")
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_of_noise_knows_the_domain_of_booleans(method: str, tmp_path: Path) -> None:
     """By the policy and by a public type: no category is declared, cells are booleans, and the files validate."""
@@ -170,6 +170,7 @@ def test_every_method_of_noise_knows_the_domain_of_booleans(method: str, tmp_pat
         assert not any(str(one).startswith("CONDITIONAL") for one in assumptions)
 
 
+@pytest.mark.quick_cases("CSV", "JSON Lines", "pandas")
 @pytest.mark.parametrize("source", BY_POLICY)
 def test_every_source_gives_the_same_rows(source: str, tmp_path: Path) -> None:
     """A seeded release is the same from every source, of cells that are spelled in any way."""
@@ -179,6 +180,7 @@ def test_every_source_gives_the_same_rows(source: str, tmp_path: Path) -> None:
     assert 0.2 < _shares(made)[True] < 0.6
 
 
+@pytest.mark.quick_cases("Parquet", "pandas boolean")
 @pytest.mark.parametrize("source", BY_TYPE)
 def test_a_public_type_says_it(source: str, tmp_path: Path) -> None:
     """A typed source needs no word of the policy but the role of the column."""
@@ -186,6 +188,7 @@ def test_a_public_type_says_it(source: str, tmp_path: Path) -> None:
     assert made.to_arrow().schema.field("flag").type == pa.bool_()
 
 
+@pytest.mark.quick_cases("JSON Lines", "pandas")
 @pytest.mark.parametrize("source", ["CSV", "JSON Lines", "Excel", "SQLite", "pandas"])
 def test_cells_never_say_it(source: str, tmp_path: Path) -> None:
     """Where no type is public a column of which nothing is declared is refused, whatever its cells are."""
