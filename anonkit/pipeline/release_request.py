@@ -93,8 +93,10 @@ class ReleaseRequest:
                 return replace(with_truth_values(policy), cell_by_cell=True)
         except PolicyError:
             counted = with_truth_values(policy)
-            perhaps = with_truth_values(counted, [*counted.columns] if typed else [])
-            if not promised(perhaps).cell_by_cell:
+            try:
+                promised(with_truth_values(counted, counted.columns) if typed else counted)
+            except PolicyError:
+                promised(counted)  # what is wrong with the policy as it is
                 raise
             return replace(counted, cell_by_cell=True)
         return replace(policy, cell_by_cell=False)
