@@ -30,6 +30,7 @@ from anonkit.promises.guarantee import Check
 
 _WEIGHTS, _SHARES = 1 << 20, 1 << 16
 _STANDS_OUT = 4.0
+_MISSING_STANDS_OUT = 2.0
 _FALSE_ALARM = 1e-9
 _MISFIT = 0.03
 """Largest distance, in total variation, that a mixture may be from a column beyond what its noise makes."""
@@ -102,9 +103,12 @@ def _wrong_tables(params: Mapping[str, Any], split: PublicFacts) -> int:
 def _wrong_groups(params: Mapping[str, Any], split: PublicFacts) -> int:
     """Count columns whose rare values are not those whose noisy counts are within the noise."""
     wrong = 0
-    for table in params["tables"]:
+    for table, column in zip(params["tables"], split.attributes, strict=False):
         counts = np.array(table["counts"], dtype=np.float64).sum(axis=0)
-        loud = counts >= _STANDS_OUT * math.sqrt(_variance(params, table["rate"]) * split.n_classes)
+        least = np.full(counts.size, _STANDS_OUT)
+        if column.domain.has_missing and "missing_above" in params:
+            least[-1] = _MISSING_STANDS_OUT
+        loud = counts >= least * math.sqrt(_variance(params, table["rate"]) * split.n_classes)
         expected = np.where(loud, np.cumsum(loud) - 1, loud.sum())
         if (~loud).sum() < 2 or not params["pairs"]:
             expected = np.arange(loud.size)

@@ -22,6 +22,7 @@ from anonkit.promises.guarantee import LOOKED_AT, Check
 
 _STEP = Fraction(1, 1 << 52)
 _WHOLE = re.compile(r"That all numbers of (.+) are whole is public knowledge: the types of the source say so\.")
+_TRUTH = re.compile(r"That all values of (.+) are false or true is public knowledge: the types of the source say so\.")
 _PUBLIC_COLUMNS = "That the table has these columns, with their names and their types, is public knowledge."
 _HALVES_A_CHOICE = ("diffp-id3", "diffp-c45", "diffgen", "dt-diff")
 """Methods whose papers choose half as sharply as the epsilon that they charge for it allows."""
@@ -81,7 +82,7 @@ def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts, *, found: boo
     stated, given = [guarantee["parameters"].get("published_claim")], facts.parameters
     claims = [assumption for assumption in guarantee["assumptions"] if assumption != LOOKED_AT]
     assumed = [assumption for assumption in claims if not str(assumption).startswith("CONDITIONAL: ")]
-    stated += assumed[_says_whole_numbers(assumed, facts) :]
+    stated += _without_types(assumed, facts)
     expected: list[str | None] = [None]
     if given.get("rows") == "published-bootstrap":
         expected = [
@@ -113,11 +114,14 @@ def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts, *, found: boo
     return Check(name="published_claim", passed=wrong == 0, observed=wrong, required=0)
 
 
-def _says_whole_numbers(assumed: Sequence[object], facts: PublicFacts) -> bool:
-    """Return whether the first assumption is that types are public, of columns that hold integers."""
-    found = _WHOLE.fullmatch(str(assumed[0])) if assumed else None
+def _without_types(assumed: Sequence[str], facts: PublicFacts) -> Sequence[str]:
+    """Return the assumptions after the first ones, that types are public: of columns of integers, then of booleans."""
     whole = [column.name for column in facts.columns if column.domain.multiples is not None]
-    return found is not None and _are_listed(found[1], [*whole, *facts.added_multiples])
+    truths = [column.name for column in facts.columns if column.domain.truth_values]
+    for pattern, names in ((_WHOLE, [*whole, *facts.added_multiples]), (_TRUTH, truths)):
+        found = pattern.fullmatch(str(assumed[0])) if assumed else None
+        assumed = assumed[found is not None and _are_listed(found[1], names) :]
+    return assumed
 
 
 def _are_listed(text: str, names: Sequence[str]) -> bool:

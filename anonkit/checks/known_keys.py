@@ -90,6 +90,7 @@ OWN = frozenset(
 
 _DOMAIN = {
     "bounds": _ends, "categories": _categories, "has_missing": _flag, "texts_alone": _flag, "outside": _text,
+    "truth_values": _flag,
     "cells": _plain, "step": _plain, "spikes": _plain, "bins": _plain, "fine": _plain, "ends": _plain, "means": _plain,
 }  # fmt: skip
 _WRITTEN = {"decimal": _text, "thousands": _text, "percent": _flag, "currency": _text}
@@ -159,6 +160,7 @@ _PARAMS: Shape = {
             "rows": _text, "rules": dict.fromkeys(("digits", "p_percent", "dominance"), _figure),
             **dict.fromkeys(("scale", "columns", "missing"), ANY),
         },
+        "narrowed": dict.fromkeys(("sets", "boxes"), _plain),
     },
     "bounds": {"*": dict.fromkeys(("low", "high", "mean", "step", "labels"), _plain)},
     "target": (_words, _COUNTED),

@@ -19,6 +19,7 @@ from typing import Any
 from anonkit.checks.calendar_labels import is_calendar_label
 from anonkit.checks.cell_labels import is_cell_label, wrong_outlines
 from anonkit.checks.sameness import named, none_of, repeated, same
+from anonkit.checks.shown_boxes import shown_by_box, within
 from anonkit.checks.table_scans import Lines, combined
 from anonkit.promises.guarantee import Check
 
@@ -258,8 +259,11 @@ def walk(recoding: Mapping[str, Any], axes: Sequence[AxisParts]) -> Iterator[tup
 def _regions(
     recoding: Mapping[str, Any], axes: Sequence[AxisParts]
 ) -> Iterator[tuple[bool, int | None, Sequence[frozenset[int]]]]:
-    """Yield every box: whether it is divided no further, the axis on which it is less than the one above, its parts."""
-    nodes = recoding["nodes"]
+    """Yield every box: whether rows may show it, the axis on which it is less than the one above, its parts.
+
+    Where boxes show less than the tree leaves them, both are yielded, and the latter is not what rows may show.
+    """
+    nodes, narrow = recoding["nodes"], shown_by_box(recoding, [axis.size for axis in axes])
     waiting: list[tuple[int, int | None, list[frozenset[int]]]] = [
         (0, None, [frozenset(range(axis.size)) for axis in axes])
     ]
@@ -267,8 +271,10 @@ def _regions(
     while waiting:
         number, changed, region = waiting.pop()
         node = nodes[number]
-        yield node is None, changed, region
+        yield node is None and not narrow, changed, region
         if node is None:
+            if narrow:
+                yield True, None, within(narrow[number], region)
             continue
         at, left = node["axis"], frozenset(node["left"])
         (low, high), whole = node["children"], region[node["axis"]]
@@ -291,8 +297,12 @@ def labels_of(recoding: Mapping[str, Any]) -> dict[str, set[str | None]]:
         The recoding is none.
     """
     if recoding["kind"] == "local":
-        boxes = boxes_of({**recoding, "merged": True})
-        return {name: {box[at] for box in boxes} for at, (name, _) in enumerate(named(recoding["axes"]))}
+        axes = [AxisParts.of(axis) for axis in recoding["axes"]]
+        regions = [region for _, _, region in _regions(recoding, axes)]
+        return {
+            name: {axes[at].label(region[at]) for region in regions}
+            for at, (name, _) in enumerate(named(recoding["axes"]))
+        }
     return {name: _labels(column, merged=True) for name, column in named(recoding["columns"]) if "labels" in column}
 
 

@@ -37,6 +37,7 @@ from anonkit.published.recoding import (
     Grouping,
     IntervalAxis,
     KeptAxis,
+    LocalRecoding,
     Recoding,
     recoding_from_dict,
 )
@@ -224,7 +225,9 @@ class Recoded(AnonymityModel):
         """Return the recoding as this table keeps the model under it."""
         if isinstance(self.recoding, GlobalRecoding) and self.recoding.centroids is not None:
             return open_centroids(self, source, policy, engine, self.recoding, usable)
-        return merged_recoding(self, source, policy, engine, self.recoding, usable)
+        # boxes were as narrow as the rows of that table: rows of this one may be anywhere in them
+        divided = self.recoding.as_divided if isinstance(self.recoding, LocalRecoding) else self.recoding
+        return merged_recoding(self, source, policy, engine, divided, usable)
 
     def as_released(self, source: Source, policy: Policy, engine: Engine, asked: RowsAsked) -> RowRecoding:
         """Return how the earlier release showed the rows of its table.

@@ -47,6 +47,7 @@ from anonkit.pipeline.several_tables import SeveralTables
 from anonkit.pipeline.step_log import step_log
 from anonkit.pipeline.stored_dossier import measured_dossier
 from anonkit.pipeline.surrogates import shown_rows
+from anonkit.pipeline.whole_types import may_bring_types
 from anonkit.pipeline.written_bounds import bounds_notes, shown_labels
 from anonkit.policy.declaration import Policy
 from anonkit.policy.target_task import task_of_params
@@ -98,7 +99,7 @@ def _released(source: object, request: ReleaseRequest) -> Release:
     output.refuse_taken_by_others()
     signer = output.signer()
     try:
-        declared = request.declared()
+        declared = request.declared(typed=may_bring_types(source))
     except PolicyError:  # a mistyped name is the better reason, and may be the only one
         refuse_unknown_columns(source, request)
         raise

@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns that hold integers by the type of their source: a public fact, as the promise states it.
+"""Columns that hold integers or booleans by the type of their source: a public fact, as the promise states it.
 
 Never by cells: a string has no type, and a missing cell turns a column of integers into floats in pandas.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from anonkit.policy.declaration import Policy
+from anonkit.policy.truth_values import with_truth_values
+
+_WITHOUT_TYPES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".xlsx", ".xls", ".ods")
 
 
 def with_whole_types(policy: Policy, schema: pa.Schema, source: Any) -> Policy:
-    """Return the policy with the columns marked that the source has as integers and no policy declares.
+    """Return the policy with the columns marked that the source has as integers or booleans and no policy declares.
 
     Parameters
     ----------
@@ -31,6 +37,10 @@ def with_whole_types(policy: Policy, schema: pa.Schema, source: Any) -> Policy:
     -------
     Decided by types alone; no cell is looked at.
     """
+    truths = [
+        field.name for field in schema if pa.types.is_boolean(field.type) and not _typed_by_cells(source, field.name)
+    ]
+    policy = with_truth_values(policy, truths)
     columns = dict(policy.columns)
     for field in schema:
         column = columns.get(field.name)
@@ -46,3 +56,11 @@ def _typed_by_cells(source: Any, name: str) -> bool:
     if type(source).__module__.split(".")[0] != "pandas":
         return False
     return isinstance(source.dtypes[name], np.dtype)
+
+
+def may_bring_types(source: Any) -> bool:
+    """Return whether a source may have types of its own: all but names of text files, workbooks and standard input."""
+    if not isinstance(source, str | PathLike):
+        return True
+    names = Path(os.fspath(source)).suffixes
+    return str(source) != "-" and not any(name.lower() in _WITHOUT_TYPES for name in names)

@@ -127,9 +127,12 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
         _noisy(table, draw, randomness.child(f"table of column {at}"), plan.law)
         for at, (table, draw) in enumerate(zip(exact.columns, plan.one_ways, strict=True))
     ]
+    missing = [rule.MISSING_DEVIATIONS if layout.schema.domains[name].has_missing else None for name in layout.names]
     groups = [
-        np.arange(table.counts.shape[1]) if plan.edges is None else rare_together(table, rule.RARE_DEVIATIONS)
-        for table in one_ways
+        np.arange(table.counts.shape[1])
+        if plan.edges is None
+        else rare_together(table, rule.RARE_DEVIATIONS, of_missing)
+        for table, of_missing in zip(one_ways, missing, strict=True)
     ]
     margins = margins_of(one_ways, groups, layout.bins)
     known: dict[Pair, MeasuredTable] = {}

@@ -64,6 +64,8 @@ COLUMN_WEIGHT = 0.5
 """Weight of a column in the division of what is left."""
 RARE_DEVIATIONS = 4.0
 """Values with a noisy count below so many standard deviations are counted together in pairs."""
+MISSING_DEVIATIONS = 2.0
+"""Missing has a group of its own from so many on: its few cells are counted by all tables of the column then."""
 NOISE_TAKEN_OFF = 0.5
 """Part of the expected noise of a table that is taken off the score of its pair."""
 COMPONENTS = 300

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from anonkit.published.recoding.axes import UNKNOWN, CategoryAxis, Grouping, IntervalAxis, KeptAxis, MeanAxis
 from anonkit.published.recoding.box_routes import BoxRoutes, HeldParts
 from anonkit.published.recoding.centroids import Centroids
+from anonkit.published.recoding.narrowed import NarrowedBoxes, is_shown
 
 _T = TypeVar("_T")
 
@@ -106,6 +107,13 @@ class LocalRecoding:
     """Node 0 is the root; None is a leaf."""
     merged: bool = False
     """True when rows of boxes that were too small show a box further up the tree."""
+    narrowed: NarrowedBoxes | None = None
+    """The parts that each box shows where these are fewer than the tree leaves it; of the rows of one table alone."""
+
+    @property
+    def as_divided(self) -> LocalRecoding:
+        """The recoding for other rows: what each box shows is all that the tree leaves it."""
+        return self if self.narrowed is None else replace(self, narrowed=None)
 
     @cached_property
     def _routes(self) -> BoxRoutes:
@@ -115,6 +123,8 @@ class LocalRecoding:
     def _labelled(self) -> tuple[HeldParts, tuple[tuple[str | None, ...], ...]]:
         """The sets of parts that leaves hold, and the labels of those of every axis: each set is named once."""
         found = self._routes.held_parts()
+        if self.narrowed is not None:
+            found = self.narrowed.shown(found, [number for number, node in enumerate(self.nodes) if node is None])
         labels = (
             tuple(axis.label(members.tolist()) for members in sets)
             for axis, sets in zip(self.axes, found.sets, strict=True)
@@ -126,12 +136,20 @@ class LocalRecoding:
         return self._routes.leaves(codes)
 
     def leaves_of(self, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the leaf of every row of a batch, and which rows have a value that the recoding does not cover."""
+        """Return the leaf of every row of a batch, and which rows have a value that the recoding does not cover.
+
+        Where boxes are narrowed, a row outside what its box shows is not covered.
+        """
         codes = [axis.codes(batch.column(axis.name)) for axis in self.axes]
         unknown = np.zeros(batch.num_rows, dtype=bool)
         for column in codes:
             unknown |= column == UNKNOWN
-        return self.leaves([np.maximum(column, 0) for column in codes]), unknown
+        codes = [np.maximum(column, 0) for column in codes]
+        leaves = self.leaves(codes)
+        if self.narrowed is not None:
+            found = self._labelled[0]
+            unknown |= ~is_shown(found, [axis.size for axis in self.axes], self._rows_of(found)[leaves], codes)
+        return leaves, unknown
 
     def regions(self) -> dict[int, tuple[frozenset[int], ...]]:
         """Return the parts of each axis that every leaf holds."""
@@ -148,14 +166,18 @@ class LocalRecoding:
         """Return the released quasi-identifier columns, and which rows have a value that is not covered."""
         leaves, unknown = self.leaves_of(batch)
         found, labels = self._labelled
-        row_of = np.zeros(len(self.nodes), dtype=np.int64)
-        row_of[list(found.nodes)] = np.arange(len(found.nodes))
-        held = found.held[row_of[leaves]]
+        held = found.held[self._rows_of(found)[leaves]]
         out = {
             axis.name: pa.array(labels[at], pa.string()).take(pa.array(held[:, at]))
             for at, axis in enumerate(self.axes)
         }
         return out, unknown
+
+    def _rows_of(self, found: HeldParts) -> NDArray[np.int64]:
+        """Return the row of `found.held` of each node, shape (n_nodes,)."""
+        row_of = np.zeros(len(self.nodes), dtype=np.int64)
+        row_of[list(found.nodes)] = np.arange(len(found.nodes))
+        return row_of
 
     def types(self, schema: pa.Schema) -> dict[str, pa.DataType]:
         """Return the type of every released quasi-identifier."""
@@ -173,8 +195,10 @@ class LocalRecoding:
             None if node is None else {"axis": node.axis, "left": list(node.left), "children": list(node.children)}
             for node in self._named_once
         ]
-        merged = {"merged": True} if self.merged else {}
-        return {"kind": "local", "axes": [axis.to_dict() for axis in self.axes], "nodes": nodes, **merged}
+        more: dict[str, Any] = {"merged": True} if self.merged else {}
+        if self.narrowed is not None:
+            more["narrowed"] = self.narrowed.to_dict()
+        return {"kind": "local", "axes": [axis.to_dict() for axis in self.axes], "nodes": nodes, **more}
 
     @property
     def _named_once(self) -> list[RecodingSplit | None]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anonkit.domains.interval_ends import point_from_text
@@ -12,6 +12,7 @@ from anonkit.errors import ReleaseFormatError
 from anonkit.published.recoding.axes import CategoryAxis, Grouping, IntervalAxis, KeptAxis, MeanAxis, Named
 from anonkit.published.recoding.box_routes import BoxRoutes
 from anonkit.published.recoding.centroids import Centroids
+from anonkit.published.recoding.narrowed import NarrowedBoxes
 from anonkit.published.recoding.recodings import GlobalRecoding, LocalRecoding, Recoding, RecodingSplit
 
 
@@ -42,7 +43,7 @@ def recoding_from_dict(raw: Mapping[str, Any]) -> Recoding:
                 for node in raw["nodes"]
             )
             BoxRoutes.of([axis.size for axis in axes], nodes)  # no part, axis or child that there is not
-            return LocalRecoding(axes=axes, nodes=nodes, merged=_merged(raw))
+            return LocalRecoding(axes=axes, nodes=nodes, merged=_merged(raw), narrowed=_narrowed(raw, axes, nodes))
     except (KeyError, TypeError, IndexError, ValueError, OverflowError):
         pass
     raise ReleaseFormatError("the recoding in params.json is damaged", "anonkit validate tells which file was changed")
@@ -52,6 +53,15 @@ def _merged(raw: Mapping[str, Any]) -> bool:
     if raw.get("merged", False) not in (True, False):
         raise ValueError("merged")
     return bool(raw.get("merged", False))
+
+
+def _narrowed(
+    raw: Mapping[str, Any], axes: Sequence[IntervalAxis | CategoryAxis], nodes: Sequence[RecodingSplit | None]
+) -> NarrowedBoxes | None:
+    if "narrowed" not in raw:
+        return None
+    n_boxes = sum(node is None for node in nodes)
+    return NarrowedBoxes.from_dict(raw["narrowed"], [axis.size for axis in axes], n_boxes)
 
 
 def _axis_from_dict(raw: Mapping[str, Any]) -> IntervalAxis | CategoryAxis:
