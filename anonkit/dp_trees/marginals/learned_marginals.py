@@ -131,7 +131,7 @@ def planned(
 
 
 def measured(
-    exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness: Randomness, triple: ChosenTriple | None
+    exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness: Randomness, triple: ChosenTriple | None = None
 ) -> LearnedMarginals:
     """Measure what is planned, and fit the mixture to it."""
     layout = plan.layout

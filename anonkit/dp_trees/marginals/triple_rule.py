@@ -2,7 +2,7 @@
 """The public rule of triples: which are candidates, in which cells, what chance makes of them, and what is paid.
 
 A target may depend on three columns together and on no two of them (a parity). Where pairs were read to gain little, a
-reading tells whether any pair speaks of the target; where none does, one triple is chosen privately, or none. All of it
+reading shows whether any pair speaks of the target; where none does, one triple is chosen privately, or none. All of it
 follows from epsilon, from the number of rows (public, or counted with noise) and from the sizes of the domains.
 """
 
@@ -64,7 +64,7 @@ class TripleRule:
     rows: float
     """Number of rows, public or noisy; at least 1."""
     epsilon: float
-    """What a row may lose in all."""
+    """Most privacy loss of a row in all."""
 
     @classmethod
     def of(cls, layout: ColumnLayout, rows: float, epsilon: float) -> TripleRule:
@@ -124,7 +124,7 @@ class TripleRule:
 
     @property
     def _margin_for_all(self) -> float:
-        """What noise of the choice needs, in rows, were all of epsilon spent on it: its scores move by a row each."""
+        """Margin in rows that noise of the choice needs, were all of epsilon spent on it: scores move by a row each."""
         return 2 * (math.log(self.number) + _FALSE_HEADS) / self.epsilon
 
     @property
