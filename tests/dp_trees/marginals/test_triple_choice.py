@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -91,7 +90,6 @@ def scores(rows: Rows) -> np.ndarray:
     return np.asarray(found)
 
 
-@cache
 def small_tables() -> dict[Rows, np.ndarray]:
     """The scores of all tables of up to three rows."""
     return {
