@@ -41,6 +41,7 @@ from anonkit.checks.central_triples import (
 )
 from anonkit.checks.finding_lines import finding_epsilon, finding_lines
 from anonkit.checks.gaussian_lines import rho_within
+from anonkit.checks.missing_cells import is_thresholded
 from anonkit.errors import ReleaseFormatError
 
 ROWS_PART = 100
@@ -157,7 +158,7 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
         tied = view.of_last(view.quiet(1, _amounts(facts, left)), tie / 2) <= 0.2
     edges = max(edges, int(tied))
     triples, cells = None, 0
-    if splits and not tied and gain < 0.01:
+    if splits and not tied and gain < 0.01 and is_thresholded(params):  # earlier versions looked for none
         triples, spent = _triples(facts, rows, whole, readings)
         left -= spent
     if triples is not None and (chosen := triples.chosen(params, [column.name for column in facts.attributes])):

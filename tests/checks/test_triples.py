@@ -142,6 +142,7 @@ FORGERIES: dict[str, Edit] = {
     "other cells": table(groups=[[0, 1, 1], [0, 1, 0], [0, 1, 1]]),
     "other counts": lambda files: files.params["triple"]["table"]["counts"].reverse(),
     "a key more": table(more=1),
+    "an earlier version": lambda files: files.params.pop("missing_above"),
 }
 
 
