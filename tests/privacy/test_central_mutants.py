@@ -322,7 +322,7 @@ REFUSED: dict[str, Mutant] = {
         old="rate = rate_within(units, WIDTH)", new="WIDTH = 1\n    rate = rate_within(units, WIDTH)",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "a choice of a pair has twice its rate": Mutant(
-        where=PAIR_QUESTIONS + "asked", old="self.interaction.draw(choice)", new="self.interaction.draw(2 * choice)",
+        where=PAIR_QUESTIONS + "_chosen", old="self.interaction.draw(units)", new="self.interaction.draw(2 * units)",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "a pair is chosen wherever there is one": Mutant(
         where="anonkit.dp_trees.additive_model.budget_rule:choice_share", old="return asked if asked <= _MOST_CHOICE",

@@ -23,9 +23,8 @@ from anonkit.domains.array_types import IntArray
 from anonkit.dp_trees.additive_model.budget_rule import choice_share, least_gain
 from anonkit.dp_trees.additive_model.class_pairs import CHANCE, MOST_CELLS, ROWS_A_CELL, ClassPairs, groups_of
 from anonkit.dp_trees.counted_once import refuse_other_totals
-from anonkit.dp_trees.marginals.column_layout import Pair
-from anonkit.dp_trees.marginals.triple_choice import TripleCounts
-from anonkit.dp_trees.marginals.triple_rule import Triple
+from anonkit.dp_trees.marginals.column_layout import Pair, Triple
+from anonkit.dp_trees.marginals.table_counts import TripleCounts
 from anonkit.dp_trees.pair_grid import PairGrid, steps_to_one
 from anonkit.dp_trees.questions import Counter
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within

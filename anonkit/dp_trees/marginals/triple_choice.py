@@ -7,7 +7,7 @@ The score of a triple is half of how far its rows are from classes of the same s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -17,13 +17,14 @@ import numpy as np
 from anonkit.domains.array_types import IntArray
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.marginals import triple_rule
-from anonkit.dp_trees.marginals.column_layout import ColumnLayout
+from anonkit.dp_trees.marginals.column_layout import Triple
 from anonkit.dp_trees.marginals.dependency_tree import STEPS, WIDTH
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
 from anonkit.dp_trees.marginals.noisy_readings import Reading, reading_draw
-from anonkit.dp_trees.marginals.triple_rule import Triple, TripleRule, groups_of
+from anonkit.dp_trees.marginals.table_counts import TripleCounts
+from anonkit.dp_trees.marginals.triple_rule import TripleRule, groups_of
 from anonkit.dp_trees.marginals.view_choice import ViewChoice, forecast_of
-from anonkit.dp_trees.questions import CodedBatch, Counter
+from anonkit.dp_trees.questions import Counter
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
@@ -54,54 +55,6 @@ class ChosenTriple:
     def to_params(self) -> dict[str, Any]:
         """Return the choice, ready for JSON."""
         return {"purpose": self.draw.purpose, "rate": self.draw.rate, "names": list(self.names)}
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TripleCounts:
-    """Counts of class by cell of triples of columns, one after the other. See `questions.RowSums`.
-
-    Privacy
-    -------
-    A row is in one cell of the table of each triple: it changes each by 1 in all (sensitivity 1).
-    """
-
-    layout: ColumnLayout
-    groups: Sequence[IntArray] = field(repr=False)
-    """For each column the group of each of its values."""
-    triples: Sequence[Triple] = field(repr=False)
-
-    @property
-    def shapes(self) -> list[tuple[int, int]]:
-        """Shape of the table of each triple: classes, cells."""
-        sizes = [int(group.max()) + 1 for group in self.groups]
-        return [(self.layout.classes, sizes[a] * sizes[b] * sizes[c]) for a, b, c in self.triples]
-
-    @property
-    def size(self) -> int:
-        """Number of counts."""
-        return sum(classes * cells for classes, cells in self.shapes)
-
-    def count(self, batch: CodedBatch) -> IntArray:
-        """Return the counts of a batch, shape (size,)."""
-        coded = [group[codes] for group, codes in zip(self.groups, self.layout.codes(batch), strict=True)]
-        sizes = [int(group.max()) + 1 for group in self.groups]
-        labels, above, tables = self.layout.labels(batch), (-1, -1), []
-        rows = labels
-        for (first, second, third), (classes, cells) in zip(self.triples, self.shapes, strict=True):
-            if (first, second) != above:  # triples of two first columns are together
-                above = first, second
-                rows = ((labels * sizes[first] + coded[first]) * sizes[second] + coded[second]) * sizes[third]
-                size = sizes[third]
-            elif sizes[third] != size:
-                rows, size = rows // size * sizes[third], sizes[third]
-            tables.append(np.bincount(rows + coded[third], minlength=classes * cells))
-        return np.concatenate([np.zeros(0, dtype=np.int64), *tables]).astype(np.int64, copy=False)
-
-    def split(self, counts: IntArray) -> Iterator[tuple[Triple, IntArray]]:
-        """Yield each triple and its table, shape (classes, cells)."""
-        ends = np.cumsum([classes * cells for classes, cells in self.shapes])
-        for triple, shape, flat in zip(self.triples, self.shapes, np.split(counts, ends[:-1]), strict=True):
-            yield triple, flat.reshape(shape)
 
 
 def relation(table: IntArray) -> float:

@@ -15,11 +15,8 @@ from functools import cached_property
 from itertools import combinations
 
 from anonkit.domains.array_types import IntArray
-from anonkit.dp_trees.marginals.column_layout import ColumnLayout
+from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Triple
 from anonkit.published.triple_tables import groups_of_values
-
-Triple = tuple[int, int, int]
-"""Three columns by number, the lowest first."""
 
 LITTLE_GAIN = 0.01
 """Gain of a forest of pairs, as it was read, from which on no triple is looked for."""

@@ -15,12 +15,12 @@ from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.dp_trees.marginals.column_layout import ColumnLayout
 from anonkit.dp_trees.marginals.dependency_tree import STEPS
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
+from anonkit.dp_trees.marginals.table_counts import TripleCounts
 from anonkit.dp_trees.marginals.triple_choice import (
     CHOICE,
     CHOICE_WIDTH,
     READING,
     READING_WIDTH,
-    TripleCounts,
     best_pair,
     chosen_triple,
     relation,
