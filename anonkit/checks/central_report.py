@@ -209,6 +209,7 @@ def _size_of_mixture(params: Mapping[str, Any]) -> dict[str, Any]:
         "pairs": len(params["pairs"]),
         "anchored": params["anchored"],
         "components": sum(len(own["weights"]) for own in params["mixtures"]),
+        **({"triple": params["triple"]["names"]} if (params.get("triple") or {}).get("names") else {}),
     }
 
 

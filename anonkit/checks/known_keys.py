@@ -173,6 +173,10 @@ _PARAMS: Shape = {
     ),
     "pairs": dict.fromkeys(("names", "counts", "rate", "in_tree"), _plain),
     "readings": dict.fromkeys(("purpose", "rate", "steps"), _plain),
+    "triple": {
+        **dict.fromkeys(("purpose", "rate", "names"), _plain),
+        "table": dict.fromkeys(("groups", "rate", "counts"), _plain),
+    },
     "mixtures": dict.fromkeys(("rows", "shares", "weights"), _plain),
     "rows": dict.fromkeys(("count", "rate"), _plain),
     "accounting": _LINE,

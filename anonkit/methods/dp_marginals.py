@@ -210,13 +210,26 @@ class DPMarginals(DeltaMethod):
 
 
 def tables_of_target(learned: LearnedMarginals) -> list[Table]:
-    """Return the noisy tables of the target with one or two other columns, class by code, with their variance."""
+    """Return the noisy tables of the target with one to three other columns, class by code, with their variance."""
     target = learned.mixtures.schema.target
+    triples: list[Table] = [(table.counts, table.variance) for table in learned.triples]
     if learned.mixtures.anchored:
         alone = [(table.counts, table.variance) for table in learned.one_ways]
-        return [*alone, *((pair.counts.reshape(len(pair.counts), -1), pair.variance) for pair in learned.pairs)]
-    pairs = [pair for pair in learned.pairs if target in pair.names]
-    return [(pair.counts[0] if pair.names[0] == target else pair.counts[0].T, pair.variance) for pair in pairs]
+        pairs = ((pair.counts.reshape(len(pair.counts), -1), pair.variance) for pair in learned.pairs)
+        return [*alone, *pairs, *triples]
+    of_target = [pair for pair in learned.pairs if target in pair.names]
+    two = [(pair.counts[0] if pair.names[0] == target else pair.counts[0].T, pair.variance) for pair in of_target]
+    return [*two, *triples]
+
+
+def _of_triple(learned: LearnedMarginals) -> dict[str, Any]:
+    """Return the choice of a triple with its table; nothing where none was looked for."""
+    if learned.triple is None:
+        return {}
+    block = learned.triple.to_params()
+    if learned.triples:
+        block["table"] = learned.triples[0].to_params()
+    return {"triple": block}
 
 
 def marginals_draft(
@@ -250,6 +263,7 @@ def marginals_draft(
         "readings": [reading.to_params() for reading in learned.choice.readings],
         "tables": [table.to_params() for table in learned.one_ways],
         "pairs": [table.to_params() for table in learned.pairs],
+        **_of_triple(learned),
         **accounting.to_params(),
         "columns": rows.described(),
         **ruled.to_params(),
@@ -276,6 +290,7 @@ def marginals_draft(
                 "pairs": len(learned.pairs),
                 "anchored": mixtures.anchored,
                 "components": sum(own.weights.size for own in mixtures.classes),
+                **({"triple": list(learned.triples[0].names)} if learned.triples else {}),
             },
         },
     )

@@ -213,6 +213,8 @@ _CHECKS = {
     "anchor": ("Whether the target splits every table, as the published rule says", ""),
     "groups": ("Columns whose rare values are not grouped by their noisy counts", "exactly"),
     "pairs": ("Pairs of columns that differ from the published rule", "exactly"),
+    "triple": ("Parts of the choice of three columns that differ from the published rule", "exactly"),
+    "mixture_fits_triple": ("Distance of the mixture from the noisy table of three columns", "at most"),
     "mixtures": ("Mixtures whose parts do not add up or do not fit the columns", "exactly"),
     "rows_of_tables": ("Mixtures whose size differs from their noisy tables", "exactly"),
     "mixture_fits": ("Distance of the mixture from the noisy table of ‘{}’", "at most"),
@@ -342,7 +344,7 @@ def people_alike(report: Mapping[str, Any]) -> int | None:
     return counted[0] if counted and isinstance(counted[0], int) and counted[0] > 0 else None
 
 
-def pairs_words(columns: int, pairs: int, *, anchored: bool) -> str:
+def pairs_words(columns: int, pairs: int, *, anchored: bool, triple: Sequence[str] = ()) -> str:
     """Return how many pairs of columns were measured, and what that makes of the others; empty where there are none.
 
     Parameters
@@ -351,12 +353,17 @@ def pairs_words(columns: int, pairs: int, *, anchored: bool) -> str:
         Noisy tables of columns and of pairs.
     anchored : bool
         Whether the target splits every table; it is none of the columns then.
+    triple : sequence of str
+        Three columns that were measured together with the target; none.
     """
     possible = columns * (columns - 1) // 2
     if not possible:
         return ""
     text = f"{number(pairs)} of {number(possible)} measured{', besides those with the target' if anchored else ''}"
     within = " within a class" if anchored else ""
+    if triple:
+        together = ", ".join(map(repr, triple))
+        return f"{text}; {together} together with the target: other columns are drawn as if independent{within}"
     if not pairs:
         return f"{text}: columns are drawn as if independent{within}"
     if pairs < columns - 1:  # too few to join all columns

@@ -106,14 +106,16 @@ def _of_marginals(
     rows = rows if counting is not None else float(method.n_rows)
     layout, drawn = method.finest_view(policy), () if counting is None else (counting,)
     left = method.left(policy, sum(draw.units for draw in drawn))
-    plan, choice, _ = planned(
+    plan, choice, _, triple = planned(
         layout, Rows(layout.schema), rows, left, method._row_units, Randomness.seeded(int(abs(rows)))
     )
-    draws = (*drawn, *(reading.draw for reading in choice.readings), *plan.draws)
+    chosen = () if triple is None else (triple.draw,)
+    draws = (*drawn, *(reading.draw for reading in choice.readings), *chosen, *plan.draws)
     account = method.accounting(draws)
     readings = [reading.to_params() for reading in choice.readings]
     told = {"rows": {"count": int(rows)}, "readings": readings, **method.told}
-    return account, {**layout.schema.to_params(), **told}
+    block = {} if triple is None else {"triple": triple.to_params()}
+    return account, {**layout.schema.to_params(), **told, **block}
 
 
 def account_of(method: Any, policy: Policy, rows: float) -> tuple[Accounting | ApproximateAccounting, dict[str, Any]]:

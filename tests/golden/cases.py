@@ -217,6 +217,7 @@ def _central() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "delta", "dp-marginals", {**few, "epsilon": 16.0, "delta": 1e-2}
     yield "no-target", "dp-marginals", {**odd, "epsilon": 12.0, "policy": tables.UNTARGETED_POLICY, "kind": "parquet"}
     yield "people", "dp-marginals", {**people, "bins": 4, "kind": "csv", "n_rows": 300, "epsilon": 40.0}
+    yield "triple", "dp-marginals", {"table": tables.PARITIES, "policy": tables.PARITIES_POLICY, "epsilon": 20.0}
     yield "columns-alone", "dp-marginals", {**odd, "adjacency": "replace", "kind": "pandas"}
     yield "plain", "dp-forest", few
     yield "cells", "dp-forest", {**few, "as_": "cells", "n_rows": 300}
