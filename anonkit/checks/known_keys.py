@@ -167,6 +167,7 @@ _PARAMS: Shape = {
     "pairs": dict.fromkeys(("names", "counts", "rate", "in_tree"), _plain),
     "readings": dict.fromkeys(("purpose", "rate", "steps"), _plain),
     "mixtures": dict.fromkeys(("rows", "shares", "weights"), _plain),
+    "spikes": dict.fromkeys(("name", "every", "counts", "rate", "threshold"), _plain),
     "rows": dict.fromkeys(("count", "rate"), _plain),
     "accounting": _LINE,
     "composition": {"adjacency": _plain, "rows_per_unit": _plain, "bootstrap": ANY},
