@@ -20,6 +20,9 @@ _ABOVE = 2.0
 """Standard deviations of its noise that what is not empty is above."""
 _ABOVE_AT_BOUNDS = 0.0
 """The same of the first and the last cell: all that lies beyond the bounds counts there."""
+_SHORTEST = 1 / 8
+"""Part of the cells that an empty run has, at least: what is near to many rows may well have a few."""
+_FEWEST_CELLS = 12
 _CLEARLY = 4.2
 """Those that a neighbour has more, at least."""
 
@@ -52,7 +55,7 @@ def without_empty(counts: FloatArray, deviation: float) -> FloatArray:
 
 def _cut(counts: FloatArray, deviation: float, first: int, after: int, kept: BoolArray) -> None:
     """Mark the empty half of a run that is not empty, and go on in a half that is not."""
-    if after - first < 2:
+    if counts.size < _FEWEST_CELLS or after - first < max(2 * _SHORTEST * counts.size, 4):
         return
     middle = (first + after) // 2
     halves = ((first, middle), (middle, after))

@@ -250,18 +250,18 @@ class StackedForest:
 
     @property
     def totals(self) -> list[FloatArray]:
-        """Rows by code of each attribute, in all regions and classes together; empty where it was not measured.
-
-        As noisy as they are, but 0 in cells of numbers that seem empty.
-        """
+        """Rows by code of each number that was measured, in all regions and classes together; empty for the others."""
         draw, found = self.plan.histogram_draw, []
         variance = noise_variance(draw.rate, GAUSSIAN if isinstance(draw, GaussianDraw) else LAPLACE)
         for attribute, table in zip(self.plan.schema.attributes, self.histograms, strict=True):
             noisy = table.sum(axis=(0, 2)).astype(np.float64)
-            if isinstance(attribute.domain, Grid) and noisy.size:
-                deviation = math.sqrt(variance * table.shape[0] * table.shape[2])
-                cells = attribute.domain.cells
-                noisy[:cells] = without_empty(noisy[:cells], deviation)
+            if not isinstance(attribute.domain, Grid) or not noisy.size:
+                found.append(np.zeros(0))
+                continue
+            noisy += (self.world.rows - noisy.sum()) / noisy.size  # the leaves know better how many rows there are
+            cells = attribute.domain.cells
+            deviation = math.sqrt(variance * table.shape[0] * table.shape[2])
+            noisy[:cells] = without_empty(noisy[:cells], deviation)
             found.append(noisy)
         return found
 
