@@ -85,9 +85,7 @@ def _wrong(one: Mapping[str, Any], column: PublicColumn, rate: object) -> int:
     counts, (stated, threshold) = integers(one["counts"]), integers([one["rate"], one["threshold"]])
     if len(counts) != len(places) + 1 or stated < 1:
         return 1
-    least = max(
-        math.ceil(math.log(len(counts) * _ALARMS) * 2**52 / stated), math.ceil(Fraction(sum(counts)) * _LEAST)
-    )
+    least = max(math.ceil(math.log(len(counts) * _ALARMS) * 2**52 / stated), math.ceil(Fraction(sum(counts)) * _LEAST))
     high = sorted(zip(counts, (-place for place in places), strict=False), reverse=True)[:_MOST]
     found = sorted(-place for count, place in high if count >= least)
     return (

@@ -3,8 +3,8 @@
 
 What noise leaves in many empty cells is little by itself, but moves a mean and a deviation far. A run of cells, one of
 the halves, quarters, … of the range, is empty where its sum does not exceed the noise of a sum, while its neighbour of
-the same width has clearly more; a cell in it that stands out by itself is not. Post-processing of noisy counts, at no
-privacy loss.
+the same width has clearly more. A cell in it that exceeds the noise by itself is not empty. Post-processing of noisy
+counts, at no privacy loss.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _ABOVE_AT_BOUNDS = 0.0
 """The same of the first and the last cell: all that lies beyond the bounds counts there."""
 _SHORTEST = 1 / 8
 """Part of the cells that an empty run has, at least: what is near to many rows may well have a few."""
-_FEWEST_CELLS = 12
 _CLEARLY = 4.2
-"""Those that a neighbour has more, at least."""
+"""Standard deviations of its noise that a neighbour has more, at least."""
+_FEWEST_CELLS, _FEWEST_ROWS = 12, 6.0
+"""Nothing is empty among fewer cells, or with fewer rows, in standard deviations of the noise of all of them."""
 
 
 def kept_cells(counts: FloatArray, deviation: float) -> BoolArray:
@@ -38,6 +39,8 @@ def kept_cells(counts: FloatArray, deviation: float) -> BoolArray:
         Of the noise of each.
     """
     kept = np.ones(counts.size, dtype=bool)
+    if counts.size < _FEWEST_CELLS or counts.sum() < _FEWEST_ROWS * deviation * math.sqrt(counts.size):
+        return kept
     _cut(counts, deviation, 0, counts.size, kept)
     limits = np.full(counts.size, _ABOVE)
     limits[[0, -1]] = _ABOVE_AT_BOUNDS
@@ -55,7 +58,7 @@ def without_empty(counts: FloatArray, deviation: float) -> FloatArray:
 
 def _cut(counts: FloatArray, deviation: float, first: int, after: int, kept: BoolArray) -> None:
     """Mark the empty half of a run that is not empty, and go on in a half that is not."""
-    if counts.size < _FEWEST_CELLS or after - first < max(2 * _SHORTEST * counts.size, 4):
+    if after - first < max(2 * _SHORTEST * counts.size, 4):
         return
     middle = (first + after) // 2
     halves = ((first, middle), (middle, after))

@@ -26,7 +26,7 @@ from anonkit.dp_trees.marginals.measured_tables import (
     rows_per_class,
 )
 from anonkit.dp_trees.marginals.mixture_rounding import in_units, without_values
-from anonkit.dp_trees.marginals.number_columns import number_totals, with_totals
+from anonkit.dp_trees.marginals.number_totals import number_totals, with_totals
 from anonkit.dp_trees.marginals.pair_completion import Completion, expected_squares
 from anonkit.dp_trees.marginals.pair_consistency import consistent_pair
 from anonkit.dp_trees.marginals.product_mixture import Mixture, fitted_mixture

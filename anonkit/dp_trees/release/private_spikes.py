@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spikes found privately before all else: their columns, their cost, and the release with what is left of epsilon.
 
-A column of whole numbers in which a value is frequent is known badly by equal bins. Where the policy names no spikes,
+A column of integers in which a value is frequent is known badly by equal bins. Where the policy names no spikes,
 a share of epsilon looks for them among public candidates (`anonkit.mechanisms.spike_finding`); the rest of the release
 is as if the policy had named those that were found, with what is left of epsilon.
 """
@@ -29,8 +29,9 @@ from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.spike_finding import candidates_of, found_among, noisy_histogram, spacing_of, threshold_of
 from anonkit.parameters import check_choice, parameter
+from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
-from anonkit.policy.public_domains import NumericAttribute, public_domains
+from anonkit.policy.public_domains import NumericAttribute, public_attribute
 from anonkit.protocols import Draft, Engine, Progress, Source
 from anonkit.published.marginal_tables import MarginalSchema
 from anonkit.published.tree_attributes import Attribute, Split
@@ -89,7 +90,7 @@ class SpikeMethod(DeltaMethod):
     spikes: str = parameter(
         default="private",
         range="one of these",
-        help="look for frequent values of whole numbers, for a 25th of epsilon, or use those of the policy alone",
+        help="look for frequent values of integer columns, for a 25th of epsilon, or use those of the policy alone",
         choices=SEARCHES,
     )
 
@@ -104,17 +105,16 @@ class SpikeMethod(DeltaMethod):
         """
         if self.spikes != "private" or self.delta or policy.found_domains is not None or not self.draws_rows:
             return ()
-        fewest = max(_FEWEST_VALUES, getattr(self, "bins", 0))
         ruled = _in_rules(policy.constraints) if self.keeps_rules else set()
-        return tuple(
-            column
-            for column in public_domains(policy, ruled=self.keeps_rules).attributes
-            if isinstance(column, NumericAttribute)
-            and column.values is not None
-            and not column.values.spikes
-            and column.values.size > fewest
-            and column.name not in ruled
-        )
+        names = [name for name in sorted(policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE)) if name not in ruled]
+        columns = [policy.column(name) for name in names]
+        asked = [public_attribute(column, policy.missing) for column in columns if self._may_have_spikes(column)]
+        return tuple(column for column in asked if isinstance(column, NumericAttribute))
+
+    def _may_have_spikes(self, column: Column) -> bool:
+        """Return whether a column has more numbers than cells, and no spikes that the policy names."""
+        values = None if column.bounds is None or column.spikes else column.whole_values
+        return values is not None and values.size > max(_FEWEST_VALUES, getattr(self, "bins", 0))
 
     def spike_draws(self, policy: Policy) -> tuple[AccountedDraw, ...]:
         """Return the line of each histogram, before any data is seen."""
@@ -155,7 +155,7 @@ class SpikeMethod(DeltaMethod):
             assert values is not None  # noqa: S101 - of a searched column
             noisy = noisy_histogram(_folded(cells, values), draw.rate, words)
             histograms.append(SpikeHistogram(name=column.name, values=values, counts=noisy, draw=draw))
-        named = {one.name: replace(policy.columns[one.name], spikes=one.found) for one in histograms}
+        named = {one.name: replace(policy.columns[one.name], spikes=one.found) for one in histograms if one.found}
         declared = replace(policy, columns={**policy.columns, **named})
         draft = self.after_spikes(policy).release(source, declared, engine=engine, rng=rng, progress=progress)
         return self._with_search(draft, policy, histograms)
@@ -176,9 +176,7 @@ class SpikeMethod(DeltaMethod):
             "spikes": [one.to_params() for one in histograms],
         }
         notes = tuple(_note(one) for one in histograms if one.found)
-        return replace(
-            draft, params=params, notes=(*draft.notes, *notes), details={**draft.details, "budget": budget}
-        )
+        return replace(draft, params=params, notes=(*draft.notes, *notes), details={**draft.details, "budget": budget})
 
 
 def candidate_counts(batch: CodedBatch, sizes: Sequence[int]) -> IntArray:
@@ -223,4 +221,3 @@ def _in_rules(rules: PublicRules) -> set[str]:
 def _note(found: SpikeHistogram) -> str:
     values = ", ".join(f"{value:g}" for value in found.found)
     return f"Values of {found.name} that noisy counts found to be frequent have cells of their own: {values}."
-

@@ -26,9 +26,10 @@ _ROUNDS = 4
 def number_totals(
     layout: ColumnLayout, margins: Margins, one_ways: Sequence[MeasuredTable], faint: IntArray
 ) -> dict[int, FloatArray]:
-    """Return for each column of numbers the rows of each of its values, 0 in cells that seem empty.
+    """Return the rows of each value of the columns of numbers that have cells that seem empty: 0 in these.
 
-    Groups of values are as frequent as all tables say, and within a group the table of the column says what is.
+    Others are as frequent as all tables together say; a bound that shares its group with rare values, and exceeds
+    the noise, as the table of its column says.
 
     Parameters
     ----------
@@ -44,7 +45,10 @@ def number_totals(
         rows = margins.totals @ margins.values[column]
         cells = table.counts[:, : domain.cells].sum(axis=0).astype(np.float64)
         deviation = math.sqrt(table.variance * len(table.counts))
-        rows[: domain.cells] *= kept_cells(cells, deviation)
+        kept = kept_cells(cells, deviation)
+        if kept.all():
+            continue
+        rows[: domain.cells] *= kept
         rows[np.isin(np.arange(rows.size) + int(layout.offsets[column]), faint)] = 0.0
         alone = np.bincount(margins.groups[column])[margins.groups[column]] == 1
         for end in (0, domain.cells - 1):
@@ -58,7 +62,7 @@ def number_totals(
 def with_totals(
     mixtures: Sequence[Mixture], rows: FloatArray, totals: Mapping[int, FloatArray], offsets: IntArray
 ) -> list[Mixture]:
-    """Return the mixtures of the classes in which columns have their values as often as wanted, in all classes together.
+    """Return the mixtures of the classes, with values of some columns as often as wanted in all classes together.
 
     Parameters
     ----------
