@@ -143,7 +143,8 @@ MUTANTS: dict[str, Mutant] = {
         refused_by="bytes"),
     "what is found depends on exact counts": Mutant(
         where="dp_trees.release.private_spikes:SpikeMethod.released_after_search",
-        old="spikes=one.found)", new="spikes=one.found if exact[0] % 2 else one.values.bounds[:1])",
+        old="one.found) for one in histograms if one.found}",
+        new="one.values.bounds[:1]) for one in histograms if exact[0] % 2}",
         refused_by="spikes"),
     "the search is not in the account": Mutant(
         where="dp_trees.release.private_spikes:SpikeMethod._with_search",

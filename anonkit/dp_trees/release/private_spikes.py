@@ -29,7 +29,7 @@ from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.spike_finding import candidates_of, found_among, noisy_histogram, spacing_of, threshold_of
 from anonkit.parameters import check_choice, parameter
-from anonkit.policy.column_declarations import Column, Role
+from anonkit.policy.column_declarations import Column, ColumnType, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import NumericAttribute, public_attribute
 from anonkit.protocols import Draft, Engine, Progress, Source
@@ -113,7 +113,9 @@ class SpikeMethod(DeltaMethod):
 
     def _may_have_spikes(self, column: Column) -> bool:
         """Return whether a column has more numbers than cells, and no spikes that the policy names."""
-        values = None if column.bounds is None or column.spikes else column.whole_values
+        if column.spikes or not (column.step or column.is_whole_by_type or column.type is ColumnType.INTEGER):
+            return False
+        values = column.whole_values
         return values is not None and values.size > max(_FEWEST_VALUES, getattr(self, "bins", 0))
 
     def spike_draws(self, policy: Policy) -> tuple[AccountedDraw, ...]:
