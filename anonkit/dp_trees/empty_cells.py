@@ -24,7 +24,7 @@ _SHORTEST = 1 / 8
 """Part of the cells that an empty run has, at least: what is near to many rows may well have a few."""
 _CLEARLY = 4.2
 """Standard deviations of its noise that a neighbour has more, at least."""
-_FEWEST_CELLS, _FEWEST_ROWS = 12, 6.0
+_FEWEST_CELLS, _FEWEST_ROWS = 12, 8.0
 """Nothing is empty among fewer cells, or with fewer rows, in standard deviations of the noise of all of them."""
 
 
