@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from anonkit.parameters import check_choice, parameter
 from anonkit.policy.column_declarations import Column, ColumnType, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import NumericAttribute, public_attribute
-from anonkit.protocols import Draft, Engine, Progress, Source
+from anonkit.protocols import Draft, Engine, Method, Progress, Source
 from anonkit.published.marginal_tables import MarginalSchema
 from anonkit.published.tree_attributes import Attribute, Split
 from anonkit.randomness import Randomness
@@ -159,15 +159,16 @@ class SpikeMethod(DeltaMethod):
             histograms.append(SpikeHistogram(name=column.name, values=values, counts=noisy, draw=draw))
         named = {one.name: replace(policy.columns[one.name], spikes=one.found) for one in histograms if one.found}
         declared = replace(policy, columns={**policy.columns, **named})
-        draft = self.after_spikes(policy).release(source, declared, engine=engine, rng=rng, progress=progress)
+        left = cast(Method, self.after_spikes(policy))
+        draft = left.release(source, declared, engine=engine, rng=rng, progress=progress)
         return self._with_search(draft, policy, histograms)
 
     def _with_search(self, draft: Draft, policy: Policy, histograms: Sequence[SpikeHistogram]) -> Draft:
         """Return the draft with the search in its account, its budget and its notes."""
-        lines = [one.draw for one in histograms]
+        lines, promised = [one.draw for one in histograms], cast(Method, self).guarantee(policy)
         budget: Budget = {
             **draft.details["budget"],
-            "epsilon": float(self.guarantee(policy).to_dict()["parameters"]["epsilon"]),
+            "epsilon": float(promised.to_dict()["parameters"]["epsilon"]),
             "domains": [{"name": line.purpose, "epsilon": line.epsilon, "delta": 0.0} for line in lines],
         }
         drawn: Any = draft.params["accounting"]
