@@ -42,6 +42,7 @@ from anonkit.checks.finding_lines import model_lines
 from anonkit.checks.number_cells import EqualCells, fewest, is_as_written, multiples_of
 from anonkit.checks.row_rules import row_rule_checks, rules_of
 from anonkit.checks.truth_cells import are_of_type, says_truth_values
+from anonkit.checks.spike_search import spike_checks
 from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check
 
@@ -126,6 +127,8 @@ def _promise_checks(params: Mapping[str, Any], guarantee: Mapping[str, Any], fac
     yield from claim_checks(params, guarantee, facts)
     expected = expected_account(facts, params)
     yield from account_checks(params, facts, expected)
+    if "spikes" in params or facts.parameters.get("spikes") == "private":
+        yield from spike_checks(params, facts)
     if "trees" in params:
         yield from forest_checks(params, facts, expected)
         rule = rebuilt_rule(facts, params)

@@ -13,7 +13,7 @@ from typing import Any
 from anonkit.checks.central_marginal_plan import delta_may_pay
 from anonkit.checks.central_params import EXPONENTIAL, PublicFacts
 from anonkit.checks.central_target import STACKED
-from anonkit.checks.finding_lines import finding_lines, model_lines
+from anonkit.checks.finding_lines import finding_lines, looked_for_domains, model_lines
 from anonkit.checks.histogram_law import histograms_may_be_gaussian
 from anonkit.checks.row_rules import determined_columns
 from anonkit.checks.sameness import same
@@ -49,7 +49,7 @@ def report_checks(
     repeated = (method["name"], method["parameters"]) == stated and _alike(method["parameters"], facts.parameters)
     yield Check(name="parameters", passed=repeated, observed=str(method["name"]), required=facts.method)
     if is_promised:
-        yield _claim_check(report["guarantee"], facts, found=bool(finding_lines(params)))
+        yield _claim_check(report["guarantee"], facts, found=looked_for_domains(params))
     yield from _budget_checks(params, report["budget"], facts) if is_promised else _nothing_spent(report["budget"])
     columns = {column["name"]: column for column in report["columns"]}
     released = [column["name"] for column in params["columns"]]
@@ -142,7 +142,7 @@ def _nothing_spent(budget: Mapping[str, Any]) -> Iterator[Check]:
 def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
     """Compare the budget block with the lines of the account."""
     found, is_gaussian = finding_lines(params), facts.is_gaussian(params)
-    spends = is_gaussian or found or ("mixtures" in params and delta_may_pay(facts))
+    spends = is_gaussian or looked_for_domains(params) or ("mixtures" in params and delta_may_pay(facts))
     spends = spends or (facts.method in STACKED and histograms_may_be_gaussian(facts, params))
     delta = facts.delta if spends else 0
     yield Check(name="delta", passed=budget["delta"] == delta, observed=str(budget["delta"]), required=delta)

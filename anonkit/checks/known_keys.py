@@ -178,6 +178,7 @@ _PARAMS: Shape = {
         "table": dict.fromkeys(("groups", "rate", "counts"), _plain),
     },
     "mixtures": dict.fromkeys(("rows", "shares", "weights"), _plain),
+    "spikes": dict.fromkeys(("name", "every", "counts", "rate", "threshold"), _plain),
     "rows": dict.fromkeys(("count", "rate"), _plain),
     "accounting": _LINE,
     "composition": {"adjacency": _plain, "rows_per_unit": _plain, "bootstrap": ANY},

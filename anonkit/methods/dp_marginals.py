@@ -21,8 +21,8 @@ from anonkit.dp_trees.marginals.table_plan import can_hold, candidate_pairs
 from anonkit.dp_trees.marginals.view_choice import delta_may_pay
 from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import bins_parameter
-from anonkit.dp_trees.release.delta_method import DeltaMethod
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
+from anonkit.dp_trees.release.private_spikes import SpikeMethod
 from anonkit.dp_trees.release.ruled_rows import RuledRows, check_rules
 from anonkit.dp_trees.release.synthesized import column_entries, expense
 from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, rate_within
@@ -47,7 +47,7 @@ PlannedDraw = AccountedDraw | GaussianDraw | ConcentratedChoice
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPMarginals(DeltaMethod):
+class DPMarginals(SpikeMethod):
     """Measure every column and the pairs that depend most on each other, and draw rows that agree with all of it.
 
     A public rule divides epsilon between the tables of the columns, the private choice of pairs (a forest, then one by
@@ -164,6 +164,8 @@ class DPMarginals(DeltaMethod):
             drawn = left_over.release(source, declared, engine=engine, rng=rng, progress=progress)
             return self.charged(drawn, policy.found_domains)
         self.check_unit(policy)
+        if self.searched_columns(policy):
+            return self.released_after_search(source, policy, engine=engine, rng=rng, progress=progress)
         keep = self.used_rows(source, policy, engine, rng)
         counting, rows = self._counting, float(self.n_rows)
         if counting is not None:

@@ -124,7 +124,7 @@ def budget_tables(budget: Mapping[str, Any], draws: Sequence[Mapping[str, Any]] 
     tables = [
         ("per_level", "Budget by level"),
         ("per_attribute", "Budget by attribute"),
-        ("domains", "Budget for finding domains"),
+        ("domains", "Budget for finding domains and frequent values"),
     ]
     facts = {key: value for key, value in budget.items() if key not in dict(tables) and value is not None}
     return {

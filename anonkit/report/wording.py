@@ -132,6 +132,7 @@ _CHECKS = {
     "rows_per_tree": ("Rows that each tree saw, and trees planned and published", ""),
     "trees": ("Nodes of the trees, all possible under the published plan", ""),
     "tables": ("Noisy tables that do not fit their domains, or the noise that was paid for", "exactly"),
+    "spikes": ("Frequent values that do not follow from the noisy counts that were paid for", "exactly"),
     "counted_domains": ("Columns whose domain differs from the one that was counted", "exactly"),
     "noise_is_stated": ("The noise is not too small: probability of so little noise", "at least"),
     "counts_agree": (

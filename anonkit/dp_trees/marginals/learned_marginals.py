@@ -26,6 +26,7 @@ from anonkit.dp_trees.marginals.measured_tables import (
     rows_per_class,
 )
 from anonkit.dp_trees.marginals.mixture_rounding import in_units, without_values
+from anonkit.dp_trees.marginals.number_totals import number_totals, with_totals
 from anonkit.dp_trees.marginals.pair_completion import Completion, expected_squares
 from anonkit.dp_trees.marginals.pair_consistency import consistent_pair
 from anonkit.dp_trees.marginals.product_mixture import Mixture, fitted_mixture
@@ -295,12 +296,15 @@ def _mixtures(
     if cells:
         ((chosen, table),) = cells
         return mixtures_of_triple(layout, columns, chosen, table, faint, class_rows)
+    totals = number_totals(layout, margins, one_ways, faint)
+
+    def settled(fitted: Sequence[Mixture]) -> tuple[ClassMixture, ...]:
+        shown = [without_values(own, faint, layout.offsets) for own in fitted]
+        shown = with_totals(shown, class_rows, totals, layout.offsets)
+        return tuple(in_units(own, layout.offsets, rows) for own, rows in zip(shown, class_rows, strict=True))
+
     if not known:
-        alone = (Mixture(weights=np.ones(1), shares=own[np.newaxis]) for own in columns)
-        return tuple(
-            in_units(without_values(own, faint, layout.offsets), layout.offsets, rows)
-            for own, rows in zip(alone, class_rows, strict=True)
-        )
+        return settled([Mixture(weights=np.ones(1), shares=own[np.newaxis]) for own in columns])
     completion = _completion(layout, margins, known)
     completion.settle(rule.COMPLETION_ROUNDS)
     targets = completion.all_pairs()
@@ -313,9 +317,8 @@ def _mixtures(
     out = []
     for at, (pairs, own, rows, total) in enumerate(zip(targets, columns, starts, class_rows, strict=True)):
         rough = fitted_mixture(pairs, weights, own, rows[: components_of(total)], layout.offsets, first_steps)
-        nearer = moved_nearer(rough, wanted, at, layout.offsets, steps)
-        out.append(in_units(without_values(nearer, faint, layout.offsets), layout.offsets, total))
-    return tuple(out)
+        out.append(moved_nearer(rough, wanted, at, layout.offsets, steps))
+    return settled(out)
 
 
 def _faint(
