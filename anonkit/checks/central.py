@@ -41,8 +41,8 @@ from anonkit.checks.central_target import target_checks
 from anonkit.checks.finding_lines import model_lines
 from anonkit.checks.number_cells import EqualCells, fewest, is_as_written, multiples_of
 from anonkit.checks.row_rules import row_rule_checks, rules_of
-from anonkit.checks.truth_cells import are_of_type, says_truth_values
 from anonkit.checks.spike_search import spike_checks
+from anonkit.checks.truth_cells import are_of_type, says_truth_values
 from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check
 
