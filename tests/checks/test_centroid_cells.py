@@ -16,6 +16,7 @@ from checks.forging import at, cells, recounted, stated_anew
 import anonkit
 from anonkit.checks.centroid_cells import _text
 from anonkit.domains.cell_keys import cell_texts
+from anonkit.errors import UncheckedError
 
 POLICY: dict[str, Any] = {
     "columns": {
@@ -76,6 +77,26 @@ def test_true_releases_validate(true: Files, batch: Files, tmp_path: Path) -> No
         "age": 1.0,
         "pay": 5.0,
     }
+
+
+def test_numbers_of_one_value_leave_the_release(tmp_path: Path) -> None:
+    """The promise speaks of means, and no column has any: the release validates."""
+    data = tmp_path / "out.parquet"
+    table = pa.table({"x": [5] * 12, "sex": ["f", "m"] * 6})
+    columns = {name: {"role": "quasi_identifier"} for name in table.column_names}
+    release = anonkit.release(
+        table, method="mdav", k=3, policy={"columns": columns, "unit": "none"}, no_target=True, output=data,
+        ledger=None, utility=False,
+    )  # fmt: skip
+    assert "centroids" not in release.params["recoding"]
+    assert verdict(data) == (0, ())
+
+
+def test_nobody_can_say_in_which_group_a_person_of_a_population_would_be(true: Files, tmp_path: Path) -> None:
+    """A population file is refused; without it the release validates."""
+    data = forged(true, lambda files: None, tmp_path)
+    with pytest.raises(UncheckedError, match="no file tells which group"):
+        anonkit.validate(data, population=_table())
 
 
 def _one_cell(column: pa.ChunkedArray) -> pa.Array:

@@ -162,6 +162,7 @@ def _k_anonymous() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "diverse", "incognito", {**few, "l": 2, "t": 0.6, "max_suppression": 0.1}
     yield "awkward", "incognito", {**odd, **some, "loss": "discernibility", "kind": "parquet"}
     yield "plain", "mdav", {**few, "kind": "parquet", "policy": _ONLY_TARGET.replace("swipe_amount", "occupation")}
+    yield "paper", "mdav", {**few, "preset": "paper", "policy": _ONLY_TARGET.replace("swipe_amount", "occupation")}
     yield "awkward", "mdav", {**odd, "max_suppression": 0.3, "l": 2}
 
 

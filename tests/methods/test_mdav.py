@@ -120,6 +120,11 @@ def test_sums_stay_within_the_rounding() -> None:
     assert figures["rows_in_blocks"] == 0
 
 
+def test_no_group_is_of_two() -> None:
+    """With k = 2, too: of two people each works out the number of the other."""
+    assert set(rows_of(released(pa.table({"x": [1, 2, 3, 10, 11, 15]}), k=2)).values()) == {3}
+
+
 def test_a_declared_step_is_the_unit() -> None:
     """Means are multiples of it."""
     draws = np.random.default_rng(2)
@@ -307,6 +312,14 @@ def test_a_second_release_of_the_people_is_refused(tmp_path: Path) -> None:
         released(table, k=10, accept_joint_k=1, **asked)
     with pytest.raises(GuaranteeError, match="the table has changed since release 1"):
         released(table.slice(1), k=5, **asked)
+
+
+def test_a_batch_of_the_same_people_is_refused(tmp_path: Path) -> None:
+    """The nearest centroids of the rows that made them are groups of other people, with other means beside them."""
+    ledger, table = tmp_path / "ledger.sqlite", _people(300, 4)
+    released(table, k=5, policy=BATCHES, ledger=ledger, dataset="people", output=tmp_path / "out.parquet")
+    with pytest.raises(GuaranteeError, match="means of groups that differ by fewer than 5 people"):
+        anonkit.apply(tmp_path / "out.params.json", table, ledger=ledger, accept_joint_k=1)
 
 
 def test_the_groups_of_a_release_are_found_again(tmp_path: Path) -> None:
