@@ -27,8 +27,9 @@ from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, automati
 from anonkit.k_anonymity.search.importance import IMPORTANCE_STRATEGIES, Importance, LabelledRows
 from anonkit.k_anonymity.search.joint_guide import joint_guide, relatedness
 from anonkit.k_anonymity.search.out_of_bag import PUBLISHED, ForestSize
+from anonkit.k_anonymity.search.several_starts import best_specialization
 from anonkit.k_anonymity.search.suppression import suppressed_rows
-from anonkit.k_anonymity.search.top_down_specialization import Drop, DropReason, specialize
+from anonkit.k_anonymity.search.top_down_specialization import Drop, DropReason
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.policy.declaration import TargetUse
 from anonkit.protocols import Progress
@@ -244,7 +245,7 @@ class RFKA(RecodingMethod):
                     },
                 },
             )
-        result = specialize(
+        result = best_specialization(
             columns,
             _guide(columns, evidence, prepared),
             importance.by_column,

@@ -109,6 +109,8 @@ def specialize(
     kept: Collection[str] = (),
     wished: Collection[str] = (),
     detail_weights: Mapping[str, float] = MappingProxyType({}),
+    exponent: float = IMPORTANCE_EXPONENT,
+    charge: float = SUPPRESSION_CHARGE,
 ) -> Specialization:
     """Find a global recoding that keeps what matters for the target.
 
@@ -134,6 +136,8 @@ def specialize(
         Columns that are divided in two next, each where an equal share of the rows that may still be left out allows.
     detail_weights : mapping of column name to float
         Multiplies the gains of a column, above 0; 1 by default.
+    exponent, charge : float
+        As `IMPORTANCE_EXPONENT` and `SUPPRESSION_CHARGE` say, 0 or more.
 
     Returns
     -------
@@ -148,7 +152,9 @@ def specialize(
     """
     ladders = ladders or {}
     for cheapest in (False, True):
-        search = _Search(columns, probabilities, importance, requirements, max_suppressed, ladders, detail_weights)
+        search = _Search(
+            columns, probabilities, importance, requirements, max_suppressed, ladders, detail_weights, exponent, charge
+        )
         if search.divide_first(kept, cheapest=cheapest):
             break
     search.divide_wished([name for name in wished if name not in kept])
@@ -193,11 +199,13 @@ class _Search:
         max_suppressed: int,
         ladders: Mapping[str, Ladder],
         detail_weights: Mapping[str, float],
+        exponent: float,
+        charge: float,
     ) -> None:
         self.atoms = {column.name: _atoms(column, ladders.get(column.name)) for column in columns}
         distinct = NumberedRows.of([_coarsened(column, self.atoms[column.name]) for column in columns], requirements)
         guide, self.total = guide_of(probabilities, distinct.entry, distinct.whole.classes.size)
-        self.charge = SUPPRESSION_CHARGE * self.total / max(distinct.whole.n_rows(), 1)  # rows without a guide go too
+        self.charge = charge * self.total / max(distinct.whole.n_rows(), 1)  # rows without a guide go too
         self.begin = partial(Refinable.start, guide=guide, requirements=distinct.requirements)
         self.whole = distinct.whole
         self.state = self.begin(distinct.whole)
@@ -209,7 +217,7 @@ class _Search:
             column.name: refinable_column(column, self.atoms[column.name], ladders.get(column.name))
             for column in by_importance
         }
-        by_target = _weights([importance.get(name, 0.0) for name in self.columns])
+        by_target = _weights([importance.get(name, 0.0) for name in self.columns], exponent)
         self.weights = {
             name: weight * detail_weights.get(name, 1.0) for name, weight in zip(self.columns, by_target, strict=True)
         }
@@ -395,12 +403,12 @@ class _Search:
         return Drop(reason=reason, suppressed=fewest, available=available)
 
 
-def _weights(importance: Sequence[float]) -> list[float]:
+def _weights(importance: Sequence[float], exponent: float) -> list[float]:
     """Return what gains are multiplied by, 1 for the most important column."""
     top = max(importance)
     if top <= 0:
         return [1.0] * len(importance)
-    return [max(value / top, _LEAST_IMPORTANCE) ** IMPORTANCE_EXPONENT for value in importance]
+    return [max(value / top, _LEAST_IMPORTANCE) ** exponent for value in importance]
 
 
 def _coarsened(column: CodedColumn, atoms: Groups) -> CodedColumn:
