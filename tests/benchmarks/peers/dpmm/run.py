@@ -49,16 +49,19 @@ def rows(file: str, out: str, model: str, epsilon: float, delta: float) -> None:
     print(json.dumps({"seconds": taken}))
 
 
-def codes(file: str, out: str, epsilon: float, delta: float, megabytes: float) -> None:
-    """Draw as many rows as the table of codes has from AIM, into OUT.npy, and print the processor seconds.
+def codes(
+    file: str, out: str, epsilon: float, delta: float, megabytes: float | None = None, model: str = "aim"
+) -> None:
+    """Draw as many rows as the table of codes has from a model, into OUT.npy, and print the processor seconds.
 
-    All pairs of columns are its workload. Its model may take as many megabytes: its own script's 80 take hours.
+    All pairs of columns are AIM's workload. Its model may take as many megabytes: its own script's 80 take hours.
     """
     stored = np.load(file)
     names = [f"c{at}" for at in range(stored["codes"].shape[1])]
     domain = dict(zip(names, map(int, stored["sizes"]), strict=True))
     begun = time.process_time()
-    pipeline = AIMPipeline(
+    kinds = {"aim": AIMPipeline, "mst": MSTPipeline, "privbayes": PrivBayesPipeline}
+    pipeline = kinds[model](
         epsilon=epsilon, delta=delta, max_model_size=megabytes, compress=False, disable_processing=True, n_jobs=1
     )
     pipeline.fit(pd.DataFrame(stored["codes"], columns=names), domain=domain)
