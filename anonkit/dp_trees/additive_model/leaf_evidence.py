@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
-from anonkit.dp_trees.additive_model.count_evidence import Shares
 from anonkit.dp_trees.leaf_cells import cells_of
+from anonkit.estimators.count_evidence import Shares
 from anonkit.published.additive_scores import region_of_nodes
 from anonkit.published.tree_model import PublishedForest
 
