@@ -23,8 +23,8 @@ from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import Grid
 from anonkit.estimators.class_shrinkage import confirmed, drawn_shares, shrunken
-from anonkit.estimators.count_evidence import shares_of
 from anonkit.estimators.evidence_weight import evidence_weight, normal_separation, separation, weight_of_tables
+from anonkit.published.count_evidence import shares_of
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTarget
 
 _NEVER = 1e-9
@@ -43,7 +43,7 @@ class DrawnFactors:
 def draw_factors(factors: Sequence[Factor], statistics: ClassStatistics, estimation: Estimation) -> DrawnFactors:
     """Return the factors with the shares of randomized attributes drawn towards no effect of the class.
 
-    So are those of noisy counts (`anonkit.estimators.count_evidence`). Shares behind a band are smoothed already, and
+    So are those of noisy counts (`anonkit.published.count_evidence`). Shares behind a band are smoothed already, and
     what is clear has no noise: they stay. So do errors, which are those of the unbiased estimates. Where nothing was
     randomized all is as it is.
     """
@@ -89,7 +89,7 @@ def _of_tables(factors: Sequence[Factor], statistics: ClassStatistics, classes: 
     """Return the factors of noisy tables: shares drawn together by the noise, cells of numbers smoothed.
 
     Cells of a number are smoothed as they were published, noise and all; counts of categories are made consistent
-    first, which tells more of rare classes.
+    first, which keeps more of rare classes.
     """
     drawn = []
     for factor in factors:

@@ -112,7 +112,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     estimator : {"shrunken", "likelihood", "moment", "published"}
         Estimator of the shares: shrunk towards no effect of the class, as far as their noise requires
         (`anonkit.estimators.class_shrinkage`), their sum by what noise and dependence make of it
-        (`anonkit.estimators.evidence_weight`; of noisy tables `anonkit.estimators.count_evidence`); by maximum
+        (`anonkit.estimators.evidence_weight`; of noisy tables `anonkit.published.count_evidence`); by maximum
         likelihood; unbiased, projected on the simplex; or as the paper has it, with nothing put right (for comparison).
     smoothing : float
         Rows added to each value of each class, in [0, inf). Not used by the published estimator.

@@ -9,7 +9,7 @@ noisy counts, at no privacy loss.
 ``stacked``
     The model from its noisy parts; the other modules are its steps.
 ``consistency``, ``combination``
-    Consistent class totals, and the weighted sum of the log-odds per attribute value (`estimators.count_evidence`).
+    Consistent class totals, and the weighted sum of the log-odds per attribute value (`published.count_evidence`).
 ``weighting``, ``optimism``
     The Newton step for the weights, and the correction for scoring counts on themselves.
 ``synthetic_population``

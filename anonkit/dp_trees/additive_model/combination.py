@@ -17,9 +17,9 @@ from anonkit.dp_trees.additive_model.consistency import AgreedCounts
 from anonkit.dp_trees.additive_model.leaf_evidence import evidence_of_leaves
 from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
 from anonkit.dp_trees.additive_model.weighting import FEATURE_UNIT, LARGEST_WEIGHT, Bounds, Features, NoisyStep
-from anonkit.estimators.count_evidence import Shares, shares_of, shares_unasked
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.additive_scores import UNIT, AdditiveScores, places_of, region_of_nodes, softmax
+from anonkit.published.count_evidence import Shares, shares_of, shares_unasked
 from anonkit.published.tree_model import Node, PublishedForest
 from anonkit.randomness import Randomness
 
