@@ -21,7 +21,6 @@ from anonkit.consumers.estimation import (
 )
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
 from anonkit.domains.array_types import FloatArray
-from anonkit.domains.attribute_domains import Grid
 from anonkit.estimators.class_shrinkage import confirmed, drawn_shares, shrunken
 from anonkit.estimators.evidence_weight import evidence_weight, normal_separation, separation, weight_of_tables
 from anonkit.published.count_evidence import shares_of
@@ -88,19 +87,19 @@ def draw_factors(factors: Sequence[Factor], statistics: ClassStatistics, estimat
 def _of_tables(factors: Sequence[Factor], statistics: ClassStatistics, classes: FloatArray) -> DrawnFactors:
     """Return the factors of noisy tables: shares drawn together by the noise, cells of numbers smoothed.
 
-    Cells of a number are smoothed as they were published, noise and all; counts of categories are made consistent
-    first, which keeps more of rare classes.
+    Counts are taken as they were published, and only moved so that those of a class add up to its rows by all tables:
+    where they are cut off at 0 their noise is of another size.
     """
     drawn = []
     for factor in factors:
-        name, domain = factor.attribute.name, factor.attribute.domain
-        counts = statistics.sums[name]
+        name, domain, rows = factor.attribute.name, factor.attribute.domain, statistics.label_counts
+        counts = statistics.noisy.get(name, statistics.sums[name])
         if not isinstance(factor, ShareFactor) or domain is None or not isinstance(counts, np.ndarray):
             drawn.append(factor)
             continue
-        own = statistics.noisy.get(name, counts) if isinstance(domain, Grid) else counts
+        moved = counts + ((rows - counts.sum(axis=1)) / counts.shape[1])[:, np.newaxis]
         scale = math.sqrt(statistics.noise.get(name, 0.0) / 2)
-        found = shares_of(own.T[np.newaxis].astype(np.float64), scale, domain).of_class[0].T
+        found = shares_of(moved.T[np.newaxis], scale, domain).of_class[0].T
         positive = np.maximum(found, _NEVER)
         drawn.append(replace(factor, probabilities=positive / positive.sum(axis=1, keepdims=True)))
     tables = [factor.probabilities for factor in drawn if isinstance(factor, ShareFactor)]
