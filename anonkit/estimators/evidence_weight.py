@@ -23,7 +23,8 @@ where noise decides little, did not fall on fifteen simulated and generated tabl
 
 TABLE_OVERLAP = 0.1
 """The same between columns whose noisy counts by class are published, which do not determine it either. Of .05, .1, .15
-and .25 that of the least loss in probability on simulated tables: docs/methods/dp_nb.md."""
+and .25 that of the least loss in probability on simulated tables; of K classes evidence has K - 1 directions, which
+share it."""
 DOUBTED_OVERLAP = 0.2
 """Correlation under which a model of a skewed target shall still be right as often as its commonest class. Of .1, .2
 and .3 the first under which none of these tables fell behind by more than chance."""
@@ -114,7 +115,7 @@ def weight_of_tables(tables: Sequence[FloatArray], classes: FloatArray) -> float
     `DOUBTED_OVERLAP`, would be named right no less often than that.
     """
     strengths = np.array([separation(within, classes) for within in tables])
-    beyond = effective_number(strengths) - 1
+    beyond = (effective_number(strengths) - 1) / max(classes.size - 1, 1)
     weight = 1 / (1 + TABLE_OVERLAP * beyond)
     if float(classes.max()) < SKEWED or beyond <= 0:
         return weight
