@@ -54,6 +54,8 @@ end."""
 _MOST_VALUES = 1 << 21
 _MOST_ROWS = 1 << 36
 _MOST_CLASSES = 16
+_FREE_SPLIT, _FREE_BESIDE_TREE = 0.08, 0.003
+"""Expected distance by noise that tables split by the target may cost unread, and where one tree was read to gain."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,12 +221,12 @@ def _decided(
     anchored, base, asked, speaks = False, noise, 0, False
     if split is not None:
         own, whole_tree = split.least(0, amounts), alike.spanning()
-        anchored, through = own - noise <= 0.003, 0.0
         joins = alike.quiet(whole_tree, amounts)[0] and split.least(split.spanning(), amounts) > 0.03
         found, spent = _joined(alike, [whole_tree] if joins else [], amounts, noise, whole, readings)
         if found[1] and found[0] > 0.5 * (own - noise):
             return False, alike_pairs, found, False
         left -= spent
+        anchored, through = own - noise <= (_FREE_BESIDE_TREE if found[1] else _FREE_SPLIT), 0.0
         noisiest = max(3.0 * (own - noise) / 5, 0.01)
         share = min(0.05, 0.004 / noise, 1 / noisiest / whole / rows)
         scale, chance = 1 / (share * whole * rows), alike.by_chance(split.classes)

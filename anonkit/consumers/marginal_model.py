@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anonkit.consumers.class_conditionals import ClassConditionals
 from anonkit.consumers.column_answers import mean_of_column, shares_of_column
 from anonkit.consumers.marginal_intervals import MODEL, answer, noisy_cells
 from anonkit.consumers.release_files import read_params
@@ -120,6 +121,7 @@ class MarginalModel:
             self.columns = tuple(str(one["name"]) for one in params["columns"])
             self._triple = tuple(map(str, params[_TRIPLE]["names"] if _TRIPLE in params else ()))
             self._tables, self._pairs = noisy_cells(self._mixtures, tables, pairs)
+            self._measured = tables, pairs
             self._rules = PublicRules.from_params(params.get(_RULES, ()))
             stated = {str(one["name"]): one for one in params["columns"]}
             following = {name: stated[name]["domain"] for name in self._rules.determined}
@@ -172,6 +174,10 @@ class MarginalModel:
     def mixtures(self) -> ProductMixtures:
         """The mixture as it was published, without conditions."""
         return self._mixtures
+
+    def class_conditionals(self) -> ClassConditionals | None:
+        """Return what the tables say of a target that splits them all, for predictions; None where the mixture does."""
+        return ClassConditionals.of(self._mixtures, *self._measured)
 
     @property
     def conditions(self) -> dict[str, RowCondition]:
