@@ -49,7 +49,7 @@ class PublicDomain:
     bins: int = 0
     """Number of equal cells that single values divide; 0 where none is a cell of its own."""
     truth_values: bool = False
-    """Whether its categories are false and true, and its cells booleans."""
+    """True where its categories are false and true, and its cells booleans."""
 
     @property
     def grid(self) -> EqualCells:

@@ -42,7 +42,7 @@ class ListedCategories:
     values: tuple[str, ...]
     has_missing: bool
     truth_values: bool = False
-    """Whether they are false and true, and its cells booleans."""
+    """True where they are false and true, and its cells booleans."""
 
     @property
     def size(self) -> int:

@@ -27,9 +27,8 @@ from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, automati
 from anonkit.k_anonymity.search.importance import IMPORTANCE_STRATEGIES, Importance, LabelledRows
 from anonkit.k_anonymity.search.joint_guide import joint_guide, relatedness
 from anonkit.k_anonymity.search.out_of_bag import PUBLISHED, ForestSize
-from anonkit.k_anonymity.search.several_starts import best_specialization
 from anonkit.k_anonymity.search.suppression import suppressed_rows
-from anonkit.k_anonymity.search.top_down_specialization import Drop, DropReason
+from anonkit.k_anonymity.search.top_down_specialization import Drop, DropReason, best_specialization
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.policy.declaration import TargetUse
 from anonkit.protocols import Progress

@@ -6,10 +6,7 @@ Never by cells: a string has no type, and a missing cell turns a column of integ
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +14,6 @@ import pyarrow as pa
 
 from anonkit.policy.declaration import Policy
 from anonkit.policy.truth_values import with_truth_values
-
-_WITHOUT_TYPES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".xlsx", ".xls", ".ods")
 
 
 def with_whole_types(policy: Policy, schema: pa.Schema, source: Any) -> Policy:
@@ -56,11 +51,3 @@ def _typed_by_cells(source: Any, name: str) -> bool:
     if type(source).__module__.split(".")[0] != "pandas":
         return False
     return isinstance(source.dtypes[name], np.dtype)
-
-
-def may_bring_types(source: Any) -> bool:
-    """Return whether a source may have types of its own: all but names of text files, workbooks and standard input."""
-    if not isinstance(source, str | PathLike):
-        return True
-    names = Path(os.fspath(source)).suffixes
-    return str(source) != "-" and not any(name.lower() in _WITHOUT_TYPES for name in names)

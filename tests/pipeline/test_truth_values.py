@@ -191,13 +191,13 @@ def test_a_public_type_says_it(source: str, tmp_path: Path) -> None:
 @pytest.mark.quick_cases("JSON Lines", "pandas")
 @pytest.mark.parametrize("source", ["CSV", "JSON Lines", "Excel", "SQLite", "pandas"])
 def test_cells_never_say_it(source: str, tmp_path: Path) -> None:
-    """Where no type is public a column of which nothing is declared is refused, whatever its cells are."""
+    """A column of which nothing is declared is refused where no type is public, whatever its cells are."""
     with pytest.raises(PolicyError, match="'flag' has no public domain"):
         _release(BY_POLICY[source](tmp_path), "rr", _policy())
 
 
 def test_one_odd_cell_changes_no_other_row(tmp_path: Path) -> None:
-    """What is no boolean is missing, alone."""
+    """A cell that is no boolean is missing, alone."""
     flags, letters, classes = _cells()
     frame = pd.DataFrame({"flag": pd.Series(flags, dtype=object), "c": letters, "y": classes})
     odd = frame.copy()

@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from anonkit.domains.array_types import BoolArray, FloatArray
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.distinct_rows import NumberedRows, released_partition
-from anonkit.k_anonymity.search.equivalence import Requirement
+from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, equal_mass, number_groups
 from anonkit.k_anonymity.search.refinable_column import RefinableColumn, refinable_column
 from anonkit.k_anonymity.search.refinement import Prospects, Refinable
@@ -36,6 +37,12 @@ IMPORTANCE_EXPONENT = 0.25
 """Gains are weighted by the column's importance, relative to the largest, to this power: among refinements that
 inform about as much, those of columns the forest relies on come first, also where a column informs only
 together with another."""
+
+FROM_K = 40
+"""Rows (people) of a group from which on several searches are made: few refinements fit then, what the first ones spend
+decides the rest, and a search has few steps."""
+STARTS = ((IMPORTANCE_EXPONENT, SUPPRESSION_CHARGE), (1.0, 0.25), (0.0, 0.25), (0.25, 1.0))
+"""Exponent and charge of each search; the first is the only one where groups are small."""
 
 _FIRST_DETAIL = 0.01
 """Worth of separating all rows of a column that must be kept, as a share of the guide's variance: it decides
@@ -168,6 +175,24 @@ def specialize(
         dropped={name: search.reason(name) for name, of_code in groups.items() if of_code is None},
         explained=search.steps[-1].explained if search.steps else 0.0,
     )
+
+
+def best_specialization(
+    columns: Sequence[CodedColumn],
+    probabilities: FloatArray,
+    importance: Mapping[str, float],
+    requirements: Sequence[Requirement],
+    *given: Any,
+    **more: Any,
+) -> Specialization:
+    """Return the search that explains most of the guide, the first of several that explain as much; see `specialize`.
+
+    The guide are out-of-bag probabilities, so that no row's own label is among what decides.
+    """
+    k = max((one.k for one in requirements if isinstance(one, AtLeastK)), default=1)
+    search = partial(specialize, columns, probabilities, importance, requirements, *given, **more)
+    found = [search(exponent=exponent, charge=charge) for exponent, charge in STARTS[: None if k >= FROM_K else 1]]
+    return max(found, key=lambda result: result.explained)
 
 
 def _atoms(column: CodedColumn, ladder: Ladder | None) -> Groups:

@@ -7,8 +7,7 @@ import pytest
 
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.equivalence import AtLeastK
-from anonkit.k_anonymity.search.several_starts import FROM_K, STARTS, best_specialization
-from anonkit.k_anonymity.search.top_down_specialization import specialize
+from anonkit.k_anonymity.search.top_down_specialization import FROM_K, STARTS, best_specialization, specialize
 
 
 def _table(seed: int) -> tuple[list[CodedColumn], np.ndarray, dict[str, float]]:
