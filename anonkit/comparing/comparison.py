@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, TypedDict, Unpack
 
 import pyarrow as pa
 
@@ -28,6 +28,7 @@ from anonkit.errors import AnonkitError, GuaranteeError, ParameterError, PolicyE
 from anonkit.ledger.account import Account, Where
 from anonkit.ledger.neighbour_totals import total
 from anonkit.methods import make_method, method_class, method_parameters
+from anonkit.pipeline.release_options import refuse_unknown, taken
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.policy.declaration import Policy, TargetUse
@@ -115,54 +116,57 @@ class Comparison:
         }
 
 
+class BudgetOptions(TypedDict, total=False):
+    """The dataset whose budget is charged: see `Account`."""
+
+    dataset: str | None
+    budget: float | None
+    budget_delta: float | None
+
+
+class CompareOptions(BudgetOptions, ReadAs, total=False):
+    """The further keywords of `anonkit.compare`."""
+
+    task: str | None
+    identifiers: Sequence[str]
+    domains_from_data: bool
+    domains_min_people: int
+    charge: str | Path | None
+
+
 def compare(
     source: object,
     *,
-    target: str | None = None,
-    task: str | None = None,
     methods: Sequence[str],
+    target: str | None = None,
     k: Sequence[int] = (5, 10, 50),
     epsilon: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
     policy: Policy | Mapping[str, Any] | str | Path | None = None,
-    identifiers: Sequence[str] = (),
-    domains_from_data: bool = False,
-    domains_min_people: int = Policy.domains_min_people,
     public: object = None,
-    charge: str | Path | None = None,
-    dataset: str | None = None,
-    budget: float | None = None,
-    budget_delta: float | None = None,
     rows: int = ROWS,
     attacks: int = ATTACKS,
     seed: int = 0,
     progress: Progress = no_progress,
     seen: Callable[[FrontierPoint], None] = lambda _: None,
-    **how: Unpack[ReadAs],
+    **options: Unpack[CompareOptions],
 ) -> Comparison:
     """Release half of a table in several ways, attack each release, and train models on it.
 
     Parameters
     ----------
     source : path or table
-    target : str, optional
-        What models predict; by default the target that the policy declares.
-    task : str, optional
-        "classification" or "regression"; by default the policy's, else models do what the values of the target suggest,
-        and every method what it takes the task to be.
     methods : sequence of str
         Those with a parameter `epsilon` run at every epsilon, others with `k` at every k, the rest once.
+    target : str, optional
+        What models predict; by default the target that the policy declares.
     k : sequence of int
         Each 2 or more.
     epsilon : sequence of float
         Each in (0, inf); all that were looked at add up.
-    policy, identifiers, domains_from_data, domains_min_people
+    policy : Policy, mapping or path, optional
         As for `release`.
     public : path or table, optional
         Public or simulated rows with the same columns, compared instead of the source: looking at them is free.
-    charge : path, optional
-        Ledger in which every epsilon that is looked at is booked, under `dataset` and its `budget`.
-    dataset, budget, budget_delta
-        As for `release`, with `charge`.
     rows : int
         Rows compared, drawn at random when there are more, in [100, inf).
     attacks : int
@@ -173,9 +177,19 @@ def compare(
         Called with the step and the share done.
     seen : callable
         Called with every release as soon as it is measured.
-    **how
-        `query`, `sheet`, `format`, `header_row`, `header`, `names`, `decimal`, `delimiter` and
-        `skip_rows`, as for `release`, of the table that is compared.
+    **options
+        The keywords below.
+    task : str, optional
+        "classification" or "regression"; by default the policy's, else models do what the values of the target suggest,
+        and every method what it takes the task to be.
+    identifiers, domains_from_data, domains_min_people
+        As for `release`.
+    charge : path, optional
+        Ledger in which every epsilon that is looked at is booked, under `dataset` and its `budget`.
+    dataset, budget, budget_delta
+        As for `release`, with `charge`.
+    query, sheet, format, header_row, header, names, decimal, delimiter, skip_rows
+        As for `release`, of the table that is compared.
 
     Raises
     ------
@@ -187,6 +201,7 @@ def compare(
     -------
     The releases are made in memory and given to nobody. The figures are computed from the source and for its owner.
     """
+    refuse_unknown("compare", options, CompareOptions.__annotations__)
     if not methods or rows < 100:
         raise ParameterError("compare needs methods and 100 rows or more", _METHODS)
     for name in methods:
@@ -199,22 +214,26 @@ def compare(
     target = declared.target if target is None else target
     if target is None:
         raise ParameterError("no column is named as the target, which models predict", option("target", "COLUMN"))
-    declared = declared.with_roles(target=target, task=task, identifiers=identifiers)
-    first, second, table_rows = halves_of(source_at(source if public is None else public, **how), declared, rows, seed)
+    given: dict[str, Any] = {**options}
+    declared = declared.with_roles(
+        target=target, task=given.pop("task", None), identifiers=given.pop("identifiers", ())
+    )
+    read = source_at(source if public is None else public, **taken(given, ReadAs))
+    first, second, table_rows = halves_of(read, declared, rows, seed)
     found = _task(first, declared, target)
     resolved = declared.resolve(first.column_names, target_use=TargetUse.AS_DECLARED)
     halves = Halves(
         released=first, held_out=second, policy=resolved, target=target, task=found, attacks=attacks, seed=seed
     )
-    account = Account(
-        ledger=Where.NOWHERE if charge is None else charge, dataset=dataset, budget=budget, budget_delta=budget_delta
-    )
+    charge = given.pop("charge", None)
+    account = Account(ledger=Where.NOWHERE if charge is None else charge, **taken(given, BudgetOptions))
+    min_people = given.pop("domains_min_people", Policy.domains_min_people)
     settings = [setting for name in methods for setting in _settings(name, k, epsilon)]
     bench = _Bench(
         halves=halves.settled(),
         declared=declared,
         account=account,
-        domains_min_people=domains_min_people if domains_from_data else None,
+        domains_min_people=min_people if given.pop("domains_from_data", False) else None,
     )
     dropped = [name for name in first.column_names if not declared.column(name).is_released]
     with made_in_turn(settings, bench.tried, may_be_apart=_is_free, seen=lambda tried: seen(tried.point)) as turns:

@@ -13,6 +13,8 @@ from anonkit.desk.edited_policy import EditedPolicy
 from anonkit.desk.release_desk import NEVER_SHOWN, Desk
 from anonkit.report.wording import number
 
+_NOT_MEASURED = "not measured"
+
 
 def strip_view(desk: Desk) -> list[tuple[str, str, str]]:
     """Return name, figure and what is to be known of it: before, and after the release as it is decided now."""
@@ -79,7 +81,8 @@ def _found_after(desk: Desk, report: Mapping[str, Any]) -> str:
 def _usefulness(desk: Desk, rehearsal: Mapping[str, Any] | None) -> str:
     """Return what was computed last: of the dry run, of the comparison, or of what was decided before."""
     if rehearsal is not None:
-        return _predicted(rehearsal["report"])
+        predicted = _predicted(rehearsal["report"])
+        return _compared(desk) or predicted if predicted == _NOT_MEASURED else predicted
     job = desk.jobs.of_kind("rehearse")
     if job is not None and job.state is JobState.AT_WORK:
         return "pending"
@@ -110,7 +113,7 @@ def _predicted(report: Mapping[str, Any]) -> str:
         return f"{prediction['measure'].upper()} {prediction['released']:.3f}, on simulated rows"
     told = (report.get("utility") or {}).get("prediction_of_target") or {}
     if isinstance(told, str):  # why it was not measured
-        return "not measured"
+        return _NOT_MEASURED
     for measure in ("auc", "r2"):
         if told.get(measure) is not None:
             low, high = told.get("ci", {}).get(measure, (None, None))

@@ -61,6 +61,7 @@ class Phone:
     def see(self, heading: str) -> None:
         """Wait for a heading; the page is no wider than its window."""
         self.page.get_by_role("heading", name=heading, exact=True).wait_for()
+        self.page.wait_for_load_state("load")  # a heading is there before the styles that keep wide lines in
         wider = self.page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert wider <= 0, heading
         assert self.top_stays(), heading

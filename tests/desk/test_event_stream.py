@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from desk.visitor import Visitor
+from desk.visitor import Visitor, completed
 
 
 def test_a_change_right_after_another_reaches_the_page(
@@ -27,6 +27,6 @@ def test_a_change_right_after_another_reaches_the_page(
         told.append(await asyncio.wait_for(waiting, 5))
         return told
 
-    told = asyncio.run(heard())
+    told = completed(heard())
     assert len(set(told)) == 3, told
     assert all(one.startswith("event: changed") for one in told)

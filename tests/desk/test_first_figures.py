@@ -51,6 +51,12 @@ def test_usefulness_is_what_was_computed_last(table: Path, tmp_path: Path) -> No
     assert usefulness() == "AUC 0.810, on a sample"
     job.state, job.result = JobState.AT_WORK, None
     assert usefulness() == "pending"
+    unmeasured = {"utility": {"prediction_of_target": "not measured: no label was held out"}, "rows": {"out": 3}}
+    result = {"report": unmeasured}
+    desk.jobs._of_kind["rehearse"] = Job(
+        kind="rehearse", key=desk._key_of("rehearse"), state=JobState.DONE, result=result
+    )
+    assert usefulness() == "AUC 0.810, on a sample"
     desk.close()
 
 

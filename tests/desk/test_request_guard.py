@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from desk.visitor import completed
 
 from anonkit.desk.request_guard import FIELDS, LARGEST_FORM, RequestGuard
 
@@ -283,7 +283,7 @@ def test_a_web_socket_is_closed() -> None:
     async def send(message: Any) -> None:
         said.append(message)
 
-    asyncio.run(guard({"type": "websocket", "path": "/events", "headers": []}, send, send))  # type: ignore[arg-type]
+    completed(guard({"type": "websocket", "path": "/events", "headers": []}, send, send))  # type: ignore[arg-type]
     assert said == [{"type": "websocket.close", "code": 1008}]
     assert behind.scopes == []
 
@@ -310,7 +310,7 @@ def test_a_defect_says_where_and_nothing_of_the_table() -> None:
         "path": "/",
         "headers": [(name.encode(), value.encode()) for name, value in headers],
     }
-    asyncio.run(guard(scope, receive, send))
+    completed(guard(scope, receive, send))
     assert said[0]["status"] == 500
     assert b"ValueError" in said[1]["body"]
     assert b"Ada" not in said[1]["body"]

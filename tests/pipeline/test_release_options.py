@@ -11,6 +11,7 @@ from keywords_of_calls import keywords_of
 
 import anonkit
 from anonkit.checks.against_population import AgainstPopulation
+from anonkit.comparing import comparison
 from anonkit.engines.snapshots.addresses import ReadAs, SourceAddress
 from anonkit.errors import ParameterError
 from anonkit.ledger.account import Account
@@ -26,7 +27,7 @@ GROUPS = [
 ]
 
 
-@pytest.mark.parametrize(("call", "most"), [(anonkit.release, 20), (anonkit.apply, 14)])
+@pytest.mark.parametrize(("call", "most"), [(anonkit.release, 20), (anonkit.apply, 14), (anonkit.compare, 13)])
 def test_a_call_names_what_many_use(call: object, most: int) -> None:
     """The others are keywords all the same."""
     assert len(inspect.signature(call).parameters) <= most  # type: ignore[arg-type]
@@ -42,6 +43,7 @@ def test_the_parameters_of_methods_are_those_of_every_method() -> None:
     ("group", "value"),
     [
         (release_options.LedgerOptions, Account),
+        (comparison.BudgetOptions, Account),
         (release_options.OutputOptions, Output),
         (ReadAs, SourceAddress),
     ],
