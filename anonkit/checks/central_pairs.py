@@ -70,7 +70,7 @@ class PairTables:
         most, widest = min(5_000, (1 << 28) / known), min(left * known / 8, known / 16) / classes
         while few and pairs:
             number, cells = math.comb(len(few), 3), math.prod(size for size, _ in few[-3:])
-            as_cheap = choice_cost(pairs + number, left, rows) == choice_cost(pairs, left, rows)
+            as_cheap = choice_cost(pairs + 8 * number, left, rows) == choice_cost(pairs, left, rows)
             if number <= most and cells <= widest and as_cheap and 2 * cells * _largest(self.attributes) <= 1 << 26:
                 break
             few.pop()

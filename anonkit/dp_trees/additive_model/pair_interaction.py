@@ -46,6 +46,8 @@ _MOST_LEVELS = 12
 _MOST_FEW_CELLS = 4
 """Cells of a number, or categories, of an attribute that is one of three; missing is one more."""
 _MOST_TRIPLES = 5_000
+_COUNTS_AS = 8
+"""Pairs that a triple counts as in the price: none is taken where nothing gains anything in 98 of 100 releases."""
 _MOST_ROW_LOOKS = 1 << 28
 """Triples times rows at most."""
 
@@ -85,7 +87,7 @@ class PairInteraction(ClassPairs):
         order = sorted((size, at) for at, size in enumerate(sizes) if 1 < size <= _MOST_FEW_CELLS + 1)
         while order and (
             math.comb(len(order), 3) > min(_MOST_TRIPLES, _MOST_ROW_LOOKS / max(self.rows, 1.0))
-            or price(pairs=known + math.comb(len(order), 3)) != price(pairs=known)
+            or price(pairs=known + _COUNTS_AS * math.comb(len(order), 3)) != price(pairs=known)
             or math.prod(size for size, _ in order[-3:]) > strength
             or not _is_small(0, math.prod(size for size, _ in order[-3:]), self.schema)
         ):
