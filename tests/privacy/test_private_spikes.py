@@ -39,7 +39,8 @@ Row = tuple[Any, ...]
 ROWS: list[Row] = [
     (0, 40, "cook", "no"), (12, 40, "nurse", "yes"), (0, 3, "nurse", "no"), (7, 20, "cook", "yes"),
     (0, 40, "nurse", "yes"), (600, 12, "nurse", "no"), (0, 40, "cook", "no"),
-]  # fmt: skip
+] * 8  # fmt: skip
+WHO = [f"{who}{time}" for time in range(8) for who in "aabccdd"]
 MORE: list[Row] = [(0, 40, "cook", "yes"), (999, None, "nurse", "yes"), (None, None, None, "no")]
 METHODS: dict[str, dict[str, Any]] = {
     "dp-nb": {"bins": 4, "epsilon": 20.0},
@@ -64,7 +65,7 @@ PAIRS: dict[str, tuple[tuple[pa.Table, pa.Table], Policy, dict[str, Any]]] = {
     "the only row": ((table([MORE[1]]), table([])), POLICY, {}),
     "a row replaced": ((table([*ROWS, MORE[0]]), table([*ROWS, MORE[2]])), POLICY, {"adjacency": "replace"}),
     "a person more": (
-        (table([*ROWS, *MORE], [*"aabccdd", *"eee"]), table(ROWS, [*"aabccdd"])), PEOPLE, {"rows_per_unit": 2}),
+        (table([*ROWS, *MORE], [*WHO, *"eee"]), table(ROWS, WHO)), PEOPLE, {"rows_per_unit": 2}),
 }  # fmt: skip
 
 
