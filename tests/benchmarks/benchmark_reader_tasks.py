@@ -11,7 +11,7 @@ from reader_tasks import EPSILONS, Task, passed
 DELTA = 1e-9
 """Of the peers whose promise has one."""
 JUDGED = "dp-marginals"
-"""The method for which lines and leads are; it was named before the run."""
+"""The method that lines and leads are for; it was named before the run."""
 SETTINGS = {
     "binned": "The same discretiser for all",
     "own": "Each with its own",
@@ -33,9 +33,9 @@ NAMES = {
 }
 """Columns of the tables."""
 PURE = ("independent", "datasynthesizer", "datasynthesizer, own")
-"""Whose promise is pure epsilon: dp-marginals is to be level with them or ahead at every epsilon."""
+"""Peers of pure epsilon: dp-marginals is to be level with them or ahead at every epsilon."""
 AIM_AT = (0.1, 0.5)
-"""Where it is to be level with AIM or ahead."""
+"""The epsilons at which it is to be level with AIM or ahead."""
 MODELS = ("AUC, forest", "AUC, regression", "AUC, boosting")
 Known = Mapping[str, Mapping[str, float]]
 

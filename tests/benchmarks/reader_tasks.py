@@ -213,7 +213,7 @@ class Task:
     error: Callable[[Rows, Rows], float]
     passes: tuple[float, float, float]
     binned: bool = True
-    """Whether it says something where every number is the middle of one of 16 bins."""
+    """True for a task that says something where every number is the middle of one of 16 bins."""
 
 
 @dataclass(frozen=True, kw_only=True)
