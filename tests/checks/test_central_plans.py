@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonkit.checks.central_account import account_checks, published_account
+from anonkit.checks.central_account import account_checks
 from anonkit.checks.central_params import facts_of
 from anonkit.checks.central_plans import expected_account
 from anonkit.checks.central_rule import rebuilt_rule
