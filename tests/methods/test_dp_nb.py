@@ -152,7 +152,9 @@ def test_with_a_delta_the_quieter_noise_is_drawn_and_the_claim_is_kept(
         promise = method.guarantee(policy)
         assert (promise.epsilon, promise.delta) == (epsilon, delta)  # type: ignore[union-attr]
         assert epsilon_of(account.rho, Fraction(delta)) <= Fraction(epsilon)
-        assert noise(account, GAUSSIAN) < laplace * 1.01
+        assert (
+            noise(account, GAUSSIAN) < laplace * 1.05
+        )  # the rule takes the noise for continuous, which it is not at 8
     else:
         assert method.guarantee(policy) == pure.guarantee(policy)
 
