@@ -184,7 +184,7 @@ class ClassStatistics:
             else:
                 fits = fits and isinstance(sums, PowerSums) and sums.sums.shape == (self.n_classes, N_POWERS)
         fits = fits and all(
-            isinstance(sums := self.sums.get(name), np.ndarray) and sums.shape == counts.shape
+            isinstance(own := self.sums.get(name), np.ndarray) and own.shape == counts.shape
             for name, counts in self.noisy.items()
         )
         if not fits:
