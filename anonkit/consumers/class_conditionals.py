@@ -29,7 +29,7 @@ _FEWEST_ROWS = 0.5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClassConditionals:
-    """What columns and pairs say of each class, in natural logarithms; a last row says nothing, for unknown cells."""
+    """Evidence of columns and pairs for each class, in natural logarithms; a last row of zeros is for unknown cells."""
 
     classes: FloatArray
     """Logarithm of the share of each class, shape (n_classes,)."""

@@ -79,7 +79,7 @@ def test_unknown_cells_and_missing_columns_say_nothing(params: dict[str, Any]) -
 
 
 def test_where_most_pairs_were_measured_the_mixture_is_read(params: dict[str, Any]) -> None:
-    """What pairs that close circles say is no sum: from more than half of all pairs on the mixture predicts."""
+    """Evidence of pairs that close circles is no sum: from more than half of all pairs on the mixture predicts."""
     counts = range(len(params["pairs"]) + 1)
     read = [MarginalModel(_pairs_kept(params, number)).class_conditionals() for number in counts]
     assert [isinstance(one, ClassConditionals) for one in read] == [number <= 3 for number in counts]
