@@ -270,10 +270,11 @@ def _regions(
     reached = [0]
     while waiting:
         number, changed, region = waiting.pop()
-        node = nodes[number]
-        yield node is None and not narrow, changed, region
+        node, held = nodes[number], all(region)  # a box that no row can be in shows nothing
+        if held:
+            yield node is None and not narrow, changed, region
         if node is None:
-            if narrow:
+            if narrow and held:
                 yield True, None, within(narrow[number], region)
             continue
         at, left = node["axis"], frozenset(node["left"])
@@ -282,8 +283,7 @@ def _regions(
         if min(low, high) <= number or repeated(node["left"]) or not left <= set(range(axes[at].size)):
             raise ValueError("not a tree of boxes")
         for child, side in ((low, whole & left), (high, whole - left)):
-            if side:  # what no row can be in shows nothing
-                waiting.append((child, at, [*region[:at], side, *region[at + 1 :]]))
+            waiting.append((child, at, [*region[:at], side, *region[at + 1 :]]))
     if sorted(reached) != list(range(len(nodes))):
         raise ValueError("not every box is in the tree exactly once")
 
