@@ -183,14 +183,14 @@ def _stated(params: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Role]]:
 
 def _policy(params: Mapping[str, Any], unit: str | None) -> Policy:
     """Return the public domains under which the release was made."""
-    columns = {}
+    columns, found = {}, {str(one["name"]) for one in params.get("spikes", ())}  # searched for again, not declared
     for attribute, role in _stated(params):
         domain, name = attribute["domain"], str(attribute["name"])
         missing = Missing.CATEGORY if domain.get("has_missing") else None
         if "bounds" in domain:
             low, high = (float(bound) for bound in domain["bounds"])
             step = domain.get("step")
-            spikes = tuple(float(spike) for spike in domain.get("spikes", ()))
+            spikes = tuple(float(spike) for spike in domain.get("spikes", ()) if name not in found)
             columns[name] = Column(name=name, role=role, bounds=(low, high), step=step, spikes=spikes, missing=missing)
         else:
             values = Categories.from_params(domain).values

@@ -229,9 +229,8 @@ def _recoded(recoding: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return what the recoding does to each column it names."""
     if recoding["kind"] == "local":
         return [(name, "generalized") for name, _ in named(recoding["axes"])]
-    return [
-        (name, "kept" if column["kind"] == "kept" else "generalized") for name, column in named(recoding["columns"])
-    ]
+    done = {"kept": "kept", "means": "averaged"}
+    return [(name, done.get(column["kind"], "generalized")) for name, column in named(recoding["columns"])]
 
 
 def _wrong_actions(
@@ -257,7 +256,7 @@ def _wrong_actions(
 
 def _wrong_details(stated: Mapping[str, Mapping[str, Any]], recoded: Mapping[str, str], *, is_local: bool) -> int:
     """Count the columns whose detail in the report differs from the recoding; of others the report states none."""
-    words = {"kept": "full", "generalized": "boxes" if is_local else "generalized"}
+    words = {"kept": "full", "averaged": "means", "generalized": "boxes" if is_local else "generalized"}
     expected = {name: words[action] for name, action in recoded.items() if action in words}
     return sum(not same(entry.get("detail", ""), expected.get(name, "")) for name, entry in stated.items())
 

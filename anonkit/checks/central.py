@@ -41,6 +41,8 @@ from anonkit.checks.central_target import target_checks
 from anonkit.checks.finding_lines import model_lines
 from anonkit.checks.number_cells import EqualCells, fewest, is_as_written, multiples_of
 from anonkit.checks.row_rules import row_rule_checks, rules_of
+from anonkit.checks.spike_search import spike_checks
+from anonkit.checks.truth_cells import are_of_type, says_truth_values
 from anonkit.errors import ReleaseFormatError, refusing_damage
 from anonkit.promises.guarantee import Check
 
@@ -125,6 +127,8 @@ def _promise_checks(params: Mapping[str, Any], guarantee: Mapping[str, Any], fac
     yield from claim_checks(params, guarantee, facts)
     expected = expected_account(facts, params)
     yield from account_checks(params, facts, expected)
+    if "spikes" in params or facts.parameters.get("spikes") == "private":
+        yield from spike_checks(params, facts)
     if "trees" in params:
         yield from forest_checks(params, facts, expected)
         rule = rebuilt_rule(facts, params)
@@ -189,8 +193,9 @@ def _same_domain(listed: Mapping[str, Any], column: PublicColumn, facts: PublicF
     steps = 16 if own.bounds is not None and facts.method in ("dp-forest", "dp-tree") else 1
     bins = facts.parameters.get("bins", 0)
     right = own.bounds is None or not bins or fewest(bins, own.multiples) == own.cells
-    same = (domain.categories, domain.bounds, domain.multiples, domain.has_missing) == (
+    same = (domain.categories, domain.truth_values, domain.bounds, domain.multiples, domain.has_missing) == (
         own.categories,
+        own.truth_values,
         own.bounds,
         own.multiples,
         own.has_missing,
@@ -249,6 +254,7 @@ def _outside(cells: pa.Array, described: Mapping[str, Any]) -> int:
     absent = np.asarray(values.is_null().to_numpy(zero_copy_only=False), dtype=bool)
     if described["type"] == "category":
         known = _is_one_of(values, domain["categories"])
+        known &= are_of_type(values, truth_values=says_truth_values(domain))
     elif described["type"] == "count":
         numbers = _numbers(values)
         known = numbers == np.round(numbers)  # noisy counts may be negative

@@ -30,8 +30,18 @@ from anonkit.checks.central_plans import (
     ExpectedLine,
     row_epsilon,
 )
+from anonkit.checks.central_triples import (
+    CHOICE,
+    CHOICE_WIDTH,
+    READING,
+    TABLE,
+    TriplePlan,
+    is_little,
+    planned_triples,
+)
 from anonkit.checks.finding_lines import finding_epsilon, finding_lines
 from anonkit.checks.gaussian_lines import rho_within
+from anonkit.checks.missing_cells import is_thresholded
 from anonkit.errors import ReleaseFormatError
 
 ROWS_PART = 100
@@ -44,6 +54,8 @@ end."""
 _MOST_VALUES = 1 << 21
 _MOST_ROWS = 1 << 36
 _MOST_CLASSES = 16
+_FREE_SPLIT, _FREE_BESIDE_TREE = 0.08, 0.003
+"""Expected distance by noise that tables split by the target may cost unread, and where one tree was read to gain."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +76,10 @@ class ExpectedTables:
     """Purpose and share of epsilon of each reading, and by how many rows a row may move it."""
     is_gaussian: bool
     """True where noise is Gaussian, and costs are of rho."""
+    triples: TriplePlan | None = None
+    """Triples of which one was chosen, or none; None where no choice is made."""
+    cells: int = 0
+    """Cells of the table of the chosen triple, for each class that splits the tables."""
     costs: tuple[float, float, float, float, float]
     """Tables of columns, choices of edges, tables of edges, further choices, further tables: of one row, in all."""
 
@@ -136,8 +152,6 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
     splits = facts.has_target and not facts.target.domain.fine and 2 <= facts.n_classes <= _MOST_CLASSES
     splits = splits and _can_hold(facts)
     anchored, candidates, (gain, edges), speaks = _decided(facts, rows, whole, left, splits, readings)
-    if len(readings.asked) != len(readings.stated):
-        raise ReleaseFormatError("the params hold a reading that the rule does not ask for")
     view, tie, before = _view(facts, rows, candidates, anchored), 0.0, left
     left -= whole * sum(share for _, share, _ in readings.asked)
     tied = speaks and not anchored and edges < view.spanning()
@@ -145,6 +159,15 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
         tie = min(0.1, 0.006 / view.least(0, _amounts(facts, before)))
         tied = view.of_last(view.quiet(1, _amounts(facts, left)), tie / 2) <= 0.2
     edges = max(edges, int(tied))
+    triples, cells = None, 0
+    if splits and not tied and gain < 0.01 and is_thresholded(params):  # earlier versions looked for none
+        triples, spent = _triples(facts, rows, whole, readings)
+        left -= spent
+    if triples is not None and (chosen := triples.chosen(params, [column.name for column in facts.attributes])):
+        edges, gain = 0, 0.0
+        cells = triples.cells(chosen) * (1 if anchored else facts.n_classes)
+    if len(readings.asked) != len(readings.stated):
+        raise ReleaseFormatError("the params hold a reading that the rule does not ask for")
     amount = view.quiet(edges, _amounts(facts, left))
     gaussian, loss = amount
     further, (columns, choice, tree) = 0, view.parts(edges, gaussian)
@@ -164,7 +187,18 @@ def expected_measurements(facts: PublicFacts, params: Mapping[str, Any]) -> Expe
     return ExpectedTables(
         anchored=anchored, candidates=candidates, edges=edges, tied=tied, further=further,
         readings=tuple(readings.asked), is_gaussian=gaussian, costs=(one, choice, tree, later, pairs),
+        triples=triples, cells=cells,
     )  # fmt: skip
+
+
+def _triples(facts: PublicFacts, rows: float, whole: float, readings: _Readings) -> tuple[TriplePlan | None, float]:
+    """Return the triples of which one is chosen, or none; and what the reading before it and the choice cost."""
+    plan = planned_triples(facts, rows, whole)
+    if plan is None:
+        return None, 0.0
+    if not is_little(readings.take(READING, plan.reading, 1), rows):
+        return None, plan.reading * whole
+    return plan, (plan.reading + plan.choice) * whole
 
 
 def _decided(
@@ -187,12 +221,12 @@ def _decided(
     anchored, base, asked, speaks = False, noise, 0, False
     if split is not None:
         own, whole_tree = split.least(0, amounts), alike.spanning()
-        anchored, through = own - noise <= 0.003, 0.0
         joins = alike.quiet(whole_tree, amounts)[0] and split.least(split.spanning(), amounts) > 0.03
         found, spent = _joined(alike, [whole_tree] if joins else [], amounts, noise, whole, readings)
         if found[1] and found[0] > 0.5 * (own - noise):
             return False, alike_pairs, found, False
         left -= spent
+        anchored, through = own - noise <= (_FREE_BESIDE_TREE if found[1] else _FREE_SPLIT), 0.0
         noisiest = max(3.0 * (own - noise) / 5, 0.01)
         share = min(0.05, 0.004 / noise, 1 / noisiest / whole / rows)
         scale, chance = 1 / (share * whole * rows), alike.by_chance(split.classes)
@@ -258,11 +292,17 @@ def expected_tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAc
     ]
     word = "class x {}" if found.anchored else "rows by {}"
     law, power = (GAUSSIAN if found.is_gaussian else LAPLACE), cell_power(found.is_gaussian)
+    names = [word.format(column.name) for column in split.attributes]
     weights = [column.domain.size**power for column in split.attributes]
+    if found.cells:
+        names, weights = [*names, TABLE], [*weights, found.cells**power]
     columns = [
-        ExpectedLine(purpose=word.format(column.name), mechanism=law, cost=found.costs[0] * weight / sum(weights))
-        for column, weight in zip(split.attributes, weights, strict=True)
+        ExpectedLine(purpose=name, mechanism=law, cost=found.costs[0] * weight / sum(weights))
+        for name, weight in zip(names, weights, strict=True)
     ]
+    if found.triples is not None:
+        paid = whole * found.triples.choice
+        read.append(ExpectedLine(purpose=CHOICE, mechanism=FLIP, sensitivity=CHOICE_WIDTH, cost=paid))
     _, choice, tree, later, pairs = found.costs
     lines = [
         *([_choice("pair of the tree", found, found.edges, choice),

@@ -23,6 +23,7 @@ from anonkit.checks.central_params import (
     PublicFacts,
     integers,
 )
+from anonkit.checks.central_triples import expected_of_triple, measured_triple, wrong_triple
 from anonkit.checks.gaussian_lines import gaussian_variance
 from anonkit.checks.missing_cells import shown_in_mixtures
 from anonkit.errors import ReleaseFormatError
@@ -30,6 +31,7 @@ from anonkit.promises.guarantee import Check
 
 _WEIGHTS, _SHARES = 1 << 20, 1 << 16
 _STANDS_OUT = 4.0
+_MISSING_STANDS_OUT = 2.0
 _FALSE_ALARM = 1e-9
 _MISFIT = 0.03
 """Largest distance, in total variation, that a mixture may be from a column beyond what its noise makes."""
@@ -66,6 +68,10 @@ def marginal_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[C
     yield Check(name="groups", passed=wrong == 0, observed=wrong, required=0)
     wrong = _wrong_pairs(params, split, expected)
     yield Check(name="pairs", passed=wrong == 0, observed=wrong, required=0)
+    triple = wrong_triple(params, expected.triples, [one.name for one in facts.attributes], facts.n_classes)
+    if expected.triples is not None or triple:
+        yield Check(name="triple", passed=triple == 0, observed=triple, required=0)
+    wrong += triple
     odd = _wrong_mixtures(params, split)
     if not wrong and not odd:  # else tables that count missing may be of any shape
         odd = shown_in_mixtures(params, split, gaussian=params["format"] == GAUSSIAN_MARGINALS)
@@ -76,6 +82,7 @@ def marginal_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[C
     yield Check(name="rows_of_tables", passed=wrong == 0, observed=wrong, required=0)
     for column, distance, most in _distances(params, split):
         yield Check(name=f"mixture_fits:{column.name}", passed=distance <= most, observed=distance, required=most)
+    yield from _triple_fits(params, split, anchored=expected.anchored)
 
 
 def _rates(params: Mapping[str, Any], beginning: str) -> list[int]:
@@ -102,9 +109,12 @@ def _wrong_tables(params: Mapping[str, Any], split: PublicFacts) -> int:
 def _wrong_groups(params: Mapping[str, Any], split: PublicFacts) -> int:
     """Count columns whose rare values are not those whose noisy counts are within the noise."""
     wrong = 0
-    for table in params["tables"]:
+    for table, column in zip(params["tables"], split.attributes, strict=False):
         counts = np.array(table["counts"], dtype=np.float64).sum(axis=0)
-        loud = counts >= _STANDS_OUT * math.sqrt(_variance(params, table["rate"]) * split.n_classes)
+        least = np.full(counts.size, _STANDS_OUT)
+        if column.domain.has_missing and "missing_above" in params:
+            least[-1] = _MISSING_STANDS_OUT
+        loud = counts >= least * math.sqrt(_variance(params, table["rate"]) * split.n_classes)
         expected = np.where(loud, np.cumsum(loud) - 1, loud.sum())
         if (~loud).sum() < 2 or not params["pairs"]:
             expected = np.arange(loud.size)
@@ -147,6 +157,18 @@ def _wrong_mixtures(params: Mapping[str, Any], split: PublicFacts) -> int:
     return wrong
 
 
+def _triple_fits(params: Mapping[str, Any], split: PublicFacts, *, anchored: bool) -> Iterator[Check]:
+    """Check that the mixture is as near to the table of a triple as its noise allows."""
+    measured = measured_triple(params, anchored=anchored)
+    if measured is None:
+        return
+    counts, rate = measured
+    rows = max(sum(own["rows"] for own in params["mixtures"]), 1)
+    distance = float(np.abs(counts - expected_of_triple(params, split, anchored=anchored)).sum()) / 2 / rows
+    most = _MISFIT + 2 * _largest_noise(params, rate, counts.size) / rows
+    yield Check(name="mixture_fits_triple", passed=distance <= most, observed=distance, required=most)
+
+
 def _wrong_rows(params: Mapping[str, Any]) -> int:
     """Count classes whose rows are not what all noisy tables together say."""
     sums, weights = [], []
@@ -154,6 +176,11 @@ def _wrong_rows(params: Mapping[str, Any]) -> int:
         counts = np.array(table["counts"], dtype=np.float64)
         sums.append(counts.reshape(len(counts), -1).sum(axis=1))
         weights.append(1 / (_variance(params, table["rate"]) * counts[0].size))
+    measured = measured_triple(params, anchored=params["anchored"] is True)
+    if measured is not None:
+        counts, rate = measured
+        sums.append(counts.sum(axis=1))
+        weights.append(1 / (_variance(params, rate) * counts[0].size))
     sizes = np.maximum(np.array(weights) @ np.stack(sums) / sum(weights), 0.0)
     stated = np.array([own["rows"] for own in params["mixtures"]])
     return int((np.abs(stated - sizes) > 0.5 + 1e-6).sum())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Private pre-queries of the default trees on pairs of attributes, written independently.
+"""Private pre-queries of the default trees on pairs and triples of attributes, written independently.
 
 Which tables there are, the loss of a reading and a choice, and the first splits of a tree that a pair leads, follow
 from public facts and the published number of rows. A tree that begins otherwise was chosen by something without a
@@ -20,8 +20,8 @@ from anonkit.errors import ReleaseFormatError
 
 READING = "dependence within classes"
 CHOICE = "interacting pair"
-_TOLD_APART = 8
-"""Cells of a number that tables of pairs distinguish."""
+_TOLD_APART, _FEW_APART = 8, 4
+"""Cells of a number that tables of pairs distinguish, and those of triples."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,24 @@ class PairTables:
         """
         return max(512, 128 * min(len(self.attributes) - 1, len(self.pairs))) + 2 if self.pairs else 0
 
-    def led(self, strength: float) -> list[tuple[int, int]]:
+    def triples(self, classes: int, pairs: int, left: float, rows: int) -> list[tuple[int, ...]]:
+        """Return the triples that may lead a tree, beside so many pairs: of attributes of five cells at most.
+
+        As many of those with fewest cells as leave the price of the choice what it is.
+        """
+        known = max(float(rows), 1.0)
+        sizes = [_groups(one, self.bins, _FEW_APART) for one in self.attributes]
+        few = sorted((size, at) for at, size in enumerate(sizes) if 1 < size <= _FEW_APART + 1)
+        most, widest = min(5_000, (1 << 28) / known), min(left * known / 8, known / 16) / classes
+        while few and pairs:
+            number, cells = math.comb(len(few), 3), math.prod(size for size, _ in few[-3:])
+            as_cheap = choice_cost(pairs + 8 * number, left, rows) == choice_cost(pairs, left, rows)
+            if number <= most and cells <= widest and as_cheap and 2 * cells * _largest(self.attributes) <= 1 << 26:
+                break
+            few.pop()
+        return list(combinations(sorted(at for _, at in few), 3)) if pairs else []
+
+    def led(self, strength: float) -> list[tuple[int, ...]]:
         """Return the pairs that may lead a tree: 8 of epsilon times rows for each cell, and twelve levels at most."""
         largest = _largest(self.attributes)
         return [
@@ -98,8 +115,8 @@ def told_reading(params: Mapping[str, Any]) -> dict[str, Any]:
     return {"purpose": READING, "rate": rate, "steps": integers([told["steps"]])[0]}
 
 
-def told_choice(params: Mapping[str, Any], facts: PublicFacts, pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """Return the expected entry of the choice: by its own line of the account, one of the pairs or none.
+def told_choice(params: Mapping[str, Any], facts: PublicFacts, pairs: Sequence[tuple[int, ...]]) -> dict[str, Any]:
+    """Return the expected entry of the choice: by its own line of the account, one of the pairs or triples, or none.
 
     Raises
     ------
@@ -116,7 +133,7 @@ def told_choice(params: Mapping[str, Any], facts: PublicFacts, pairs: Sequence[t
 
 @dataclass(frozen=True, kw_only=True)
 class LeadingGrid:
-    """The first splits of a tree that two attributes lead."""
+    """The first splits of a tree that two or three attributes lead."""
 
     pair: tuple[PublicColumn, ...]
     bins: int
@@ -125,7 +142,9 @@ class LeadingGrid:
 
     @classmethod
     def of(cls, pair: tuple[PublicColumn, ...], facts: PublicFacts, bins: int, strength: float) -> LeadingGrid:
-        """Return the grid of two attributes: eight cells of a number, more with 16 of epsilon times rows for each."""
+        """Return the grid: eight cells of a number, more with 16 of epsilon times rows for each, or four of three."""
+        if len(pair) > 2:
+            return cls(pair=pair, bins=bins, apart=_FEW_APART)
         for apart in (32, 16):
             cells = facts.n_classes * math.prod(_groups(one, bins, apart) for one in pair)
             if 16 * cells <= strength and _is_small(pair, _largest(facts.attributes), bins, apart):
@@ -166,7 +185,7 @@ class LeadingGrid:
         to_go = [_to_go(one, upper - lower) for one, (lower, upper) in zip(self.pair, box, strict=True)]
         if sum(to_go) == 0:
             return None
-        at = 1 if to_go[1] > to_go[0] else 0
+        at = to_go.index(max(to_go))
         lower, upper = box[at]
         if self.pair[at].domain.categories is not None:
             return at, lower, ((lower, lower + 1), (lower + 1, upper))

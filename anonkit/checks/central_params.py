@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonkit.checks.number_cells import EqualCells, Multiples, fewest, multiples_of
+from anonkit.checks.truth_cells import says_truth_values
 from anonkit.errors import ReleaseFormatError
 
 GAUSSIAN, THRESHOLDED, EXPONENTIAL = "discrete-gaussian", "thresholded-laplace", "exponential"
@@ -47,6 +48,8 @@ class PublicDomain:
     """The numbers that the column holds, where it does not hold any."""
     bins: int = 0
     """Number of equal cells that single values divide; 0 where none is a cell of its own."""
+    truth_values: bool = False
+    """True where its categories are false and true, and its cells booleans."""
 
     @property
     def grid(self) -> EqualCells:
@@ -237,7 +240,13 @@ def domain_of(raw: Mapping[str, Any], kind: str) -> PublicDomain:
         texts = isinstance(values, list) and all(isinstance(value, str) for value in values)
         if not texts or not values or len(set(values)) != len(values):
             raise ReleaseFormatError("a domain of the params is no list of different categories")
-        return PublicDomain(categories=tuple(values), bounds=None, cells=len(values), has_missing=has_missing)
+        return PublicDomain(
+            categories=tuple(values),
+            bounds=None,
+            cells=len(values),
+            has_missing=has_missing,
+            truth_values=says_truth_values(raw),
+        )
     low, high = raw["bounds"]
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (low, high))
     if kind != "number" or not numbers or not math.isfinite(low) or not math.isfinite(high) or not low < high:

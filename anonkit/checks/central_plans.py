@@ -22,8 +22,9 @@ from anonkit.checks.central_params import (
     changed_squared,
 )
 from anonkit.checks.central_rule import rebuilt_rule
-from anonkit.checks.finding_lines import finding_epsilon, finding_lines
+from anonkit.checks.finding_lines import SPIKES, finding_epsilon, finding_lines
 from anonkit.checks.gaussian_lines import rho_within
+from anonkit.checks.spike_search import spike_costs
 from anonkit.errors import ReleaseFormatError
 
 LAPLACE, FLIP = "discrete-laplace", "permute-and-flip"
@@ -135,12 +136,18 @@ def _tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
         ExpectedLine(purpose=purpose, mechanism=mechanism, cost=whole * weight / sum(weights))
         for (purpose, _), weight in zip(columns, weights, strict=True)
     )
-    return ExpectedAccount(lines=(*_finding(params), *lines))
+    return ExpectedAccount(lines=(*_finding(facts, params), *lines))
 
 
-def _finding(params: Mapping[str, Any]) -> Iterator[ExpectedLine]:
-    """Yield the lines of the domain search unchanged: no other file has the columns that were declared."""
+def _finding(facts: PublicFacts, params: Mapping[str, Any]) -> Iterator[ExpectedLine]:
+    """Yield the lines of the domain search unchanged: no other file has the columns that were declared.
+
+    Those of the search for spikes follow from the columns and epsilon.
+    """
+    yield from (_line(purpose, cost=cost) for purpose, cost in spike_costs(facts, params).items())
     for line in finding_lines(params):
+        if str(line["purpose"]).startswith(SPIKES):
+            continue
         is_threshold = str(line["purpose"]).startswith("categories of ")
         yield ExpectedLine(purpose=str(line["purpose"]), mechanism=THRESHOLDED if is_threshold else LAPLACE)
 
@@ -150,7 +157,7 @@ def _marginals(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount
     from anonkit.checks.central_marginal_plan import expected_tables
 
     rebuilt = expected_tables(facts, params)
-    return replace(rebuilt, lines=(*_finding(params), *rebuilt.lines))
+    return replace(rebuilt, lines=(*_finding(facts, params), *rebuilt.lines))
 
 
 # --- top-down specialization -------------------------------------------------------------------------------------
@@ -220,7 +227,7 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     slope = _line("gradient of the calibration", sensitivity=_CALIBRATION_BOUND, cost=cost)
     learned = [*(learned if "weights" in params else []), *([slope] if "calibration" in params else [])]
     return ExpectedAccount(
-        lines=(*_finding(params), *counted, *lines, histograms, *learned),
+        lines=(*_finding(facts, params), *counted, *lines, histograms, *learned),
         rows_per_tree=("disjoint", trees),
         path=row_epsilon(facts) - in_rho,
         levels=levels,

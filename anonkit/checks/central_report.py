@@ -13,7 +13,7 @@ from typing import Any
 from anonkit.checks.central_marginal_plan import delta_may_pay
 from anonkit.checks.central_params import EXPONENTIAL, PublicFacts
 from anonkit.checks.central_target import STACKED
-from anonkit.checks.finding_lines import finding_lines, model_lines
+from anonkit.checks.finding_lines import finding_lines, looked_for_domains, model_lines
 from anonkit.checks.histogram_law import histograms_may_be_gaussian
 from anonkit.checks.row_rules import determined_columns
 from anonkit.checks.sameness import same
@@ -22,6 +22,7 @@ from anonkit.promises.guarantee import LOOKED_AT, Check
 
 _STEP = Fraction(1, 1 << 52)
 _WHOLE = re.compile(r"That all numbers of (.+) are whole is public knowledge: the types of the source say so\.")
+_TRUTH = re.compile(r"That all values of (.+) are false or true is public knowledge: the types of the source say so\.")
 _PUBLIC_COLUMNS = "That the table has these columns, with their names and their types, is public knowledge."
 _HALVES_A_CHOICE = ("diffp-id3", "diffp-c45", "diffgen", "dt-diff")
 """Methods whose papers choose half as sharply as the epsilon that they charge for it allows."""
@@ -48,7 +49,7 @@ def report_checks(
     repeated = (method["name"], method["parameters"]) == stated and _alike(method["parameters"], facts.parameters)
     yield Check(name="parameters", passed=repeated, observed=str(method["name"]), required=facts.method)
     if is_promised:
-        yield _claim_check(report["guarantee"], facts, found=bool(finding_lines(params)))
+        yield _claim_check(report["guarantee"], facts, found=looked_for_domains(params))
     yield from _budget_checks(params, report["budget"], facts) if is_promised else _nothing_spent(report["budget"])
     columns = {column["name"]: column for column in report["columns"]}
     released = [column["name"] for column in params["columns"]]
@@ -81,7 +82,7 @@ def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts, *, found: boo
     stated, given = [guarantee["parameters"].get("published_claim")], facts.parameters
     claims = [assumption for assumption in guarantee["assumptions"] if assumption != LOOKED_AT]
     assumed = [assumption for assumption in claims if not str(assumption).startswith("CONDITIONAL: ")]
-    stated += assumed[_says_whole_numbers(assumed, facts) :]
+    stated += _without_types(assumed, facts)
     expected: list[str | None] = [None]
     if given.get("rows") == "published-bootstrap":
         expected = [
@@ -113,11 +114,14 @@ def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts, *, found: boo
     return Check(name="published_claim", passed=wrong == 0, observed=wrong, required=0)
 
 
-def _says_whole_numbers(assumed: Sequence[object], facts: PublicFacts) -> bool:
-    """Return whether the first assumption is that types are public, of columns that hold integers."""
-    found = _WHOLE.fullmatch(str(assumed[0])) if assumed else None
+def _without_types(assumed: Sequence[str], facts: PublicFacts) -> Sequence[str]:
+    """Return the assumptions after the first ones, that types are public: of columns of integers, then of booleans."""
     whole = [column.name for column in facts.columns if column.domain.multiples is not None]
-    return found is not None and _are_listed(found[1], [*whole, *facts.added_multiples])
+    truths = [column.name for column in facts.columns if column.domain.truth_values]
+    for pattern, names in ((_WHOLE, [*whole, *facts.added_multiples]), (_TRUTH, truths)):
+        found = pattern.fullmatch(str(assumed[0])) if assumed else None
+        assumed = assumed[found is not None and _are_listed(found[1], names) :]
+    return assumed
 
 
 def _are_listed(text: str, names: Sequence[str]) -> bool:
@@ -138,7 +142,7 @@ def _nothing_spent(budget: Mapping[str, Any]) -> Iterator[Check]:
 def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
     """Compare the budget block with the lines of the account."""
     found, is_gaussian = finding_lines(params), facts.is_gaussian(params)
-    spends = is_gaussian or found or ("mixtures" in params and delta_may_pay(facts))
+    spends = is_gaussian or looked_for_domains(params) or ("mixtures" in params and delta_may_pay(facts))
     spends = spends or (facts.method in STACKED and histograms_may_be_gaussian(facts, params))
     delta = facts.delta if spends else 0
     yield Check(name="delta", passed=budget["delta"] == delta, observed=str(budget["delta"]), required=delta)
@@ -205,6 +209,7 @@ def _size_of_mixture(params: Mapping[str, Any]) -> dict[str, Any]:
         "pairs": len(params["pairs"]),
         "anchored": params["anchored"],
         "components": sum(len(own["weights"]) for own in params["mixtures"]),
+        **({"triple": params["triple"]["names"]} if (params.get("triple") or {}).get("names") else {}),
     }
 
 

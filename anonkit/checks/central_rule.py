@@ -131,12 +131,12 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
     changes = facts.whole("rows_per_unit", 1, 1000) * (2 if facts.parameters["adjacency"] == "replace" else 1)
     whole = math.floor((Fraction(facts.number("epsilon")) / changes - finding_epsilon(params)) * _UNITS)
     units, attributes, classes = whole - _spent(params, *_COUNTED), len(facts.attributes), facts.n_classes
-    width, pairs = _asked_of_pairs(facts, params, units / _UNITS, rows)
+    width, pairs, triples = _asked_of_pairs(facts, params, units / _UNITS, rows)
     reading, of_reading = (
         (None, 0.0) if not width else (told_reading(params), reading_cost(width, units / _UNITS, rows))
     )
     of_choice = choice_cost(len(pairs), units / _UNITS, rows)
-    choice = told_choice(params, facts, pairs) if of_choice else None
+    choice = told_choice(params, facts, [*pairs, *triples]) if of_choice else None
     independent = reading is not None and reading["steps"] / 256 < 0.07 * max(rows, 1)
     units -= (_spent(params, READING) if width else 0) + (_spent(params, CHOICE) if of_choice else 0)
     left = units / _UNITS
@@ -189,24 +189,25 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
 
 def _asked_of_pairs(
     facts: PublicFacts, params: Mapping[str, Any], left: float, rows: int
-) -> tuple[int, list[tuple[int, int]]]:
-    """Return the steps by which a row moves a reading of pairs, and the candidate pairs of the choice.
+) -> tuple[int, list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Return the steps by which a row moves a reading of pairs, and the candidate pairs and triples of the choice.
 
     There are no pre-queries where cells are released, and none that the version of the release lacked. A reading is
     taken where weights might be learned, a choice where one tree is grown, as deep as the rule says.
     """
     strength, told = left * max(rows, 1), params["rule"]
     if facts.parameters["as_"] == "cells":
-        return 0, []
+        return 0, [], []
     by_cell = strength / (2 * max(len(facts.attributes), 1) * facts.n_classes)
     bins = facts.whole("bins", 0, 1024) or next(bins for limit, bins in _CELLS if by_cell < limit)
     weights = strength > 35 * len(facts.attributes) ** 2 and facts.n_classes <= 64
     free = _trees(facts) == 1 and not facts.whole("depth", 0, 12) and choice_cost(1, left, rows) > 0
     if not (weights or free):
-        return 0, []
+        return 0, [], []
     tables = PairTables.of(facts, bins, rows)
     width = tables.reading_width() if "dependence" in told and weights else 0
-    return width, tables.led(strength) if "interaction" in told and free else []
+    pairs = tables.led(strength) if "interaction" in told and free else []
+    return width, pairs, tables.triples(facts.n_classes, len(pairs), left, rows)
 
 
 def _trees(facts: PublicFacts) -> int:

@@ -16,6 +16,7 @@ from anonkit.bundle.release_place import Place
 from anonkit.bundle.stored_release import Release
 from anonkit.checks.agreement import budget_checks, verification_checks
 from anonkit.checks.anonymity import figure_checks, model_checks, recounted, role_checks
+from anonkit.checks.centroid_cells import centroid_checks
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.kept_columns import check_kept, kept_columns, said_otherwise
 from anonkit.checks.linked_rows import linked_rows_check, with_whole_sets
@@ -71,6 +72,7 @@ def validate_classes(evidence: PromiseEvidence) -> Validation:
     refuse_earlier(params, report)
     counted = [*role_checks(params, report, schema), *model_checks(params, report), *sensitive_checks(params, report)]
     counted += label_checks(data, schema.names, params, report)
+    counted += centroid_checks(data, promise, params)
     counted += weight_checks(data, schema, promise, params, report)
     disclosure = recounted(data, schema, promise, given, watched, params, report["rows"])
     counted += value_checks(disclosure, promise.sensitive)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws of a published account for the domain search: their lines, and the delta of their thresholds.
+"""Draws of a published account for domains and spikes: their lines, and the delta of thresholds of categories.
 
 A value that only the m rows of one unit have is published if its noisy count reaches the threshold T. Of n such rows
 the noise, discrete Laplace with q = exp(-rate), has to reach T - n: a chance of q**(T - n) / (1 + q). The values of one
@@ -16,14 +16,21 @@ from typing import Any
 from anonkit.checks.central_params import THRESHOLDED, integers
 from anonkit.errors import ReleaseFormatError
 
-_PURPOSES = ("kind of ", "sizes of ", "bounds of ", "categories of ")
+SPIKES = "spikes of "
+"""Beginning of the purpose of a histogram of candidates."""
+_PURPOSES = ("kind of ", "sizes of ", "bounds of ", "categories of ", SPIKES)
 _ROUNDING = 1e-9
 """Relative error of a float here, on the safe side."""
 
 
 def finding_lines(params: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the lines that looked for domains."""
+    """Return the lines that looked for domains, or for spikes."""
     return [line for line in params["accounting"] if str(line["purpose"]).startswith(_PURPOSES)]
+
+
+def looked_for_domains(params: Mapping[str, Any]) -> bool:
+    """Return whether a line looked for a domain, which takes half of delta; none that looks for spikes does."""
+    return any(not str(line["purpose"]).startswith(SPIKES) for line in finding_lines(params))
 
 
 def model_lines(params: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -32,7 +39,7 @@ def model_lines(params: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def finding_epsilon(params: Mapping[str, Any]) -> Fraction:
-    """Return what looking for domains cost one row in epsilon."""
+    """Return what looking for domains and spikes cost one row in epsilon."""
     rates = integers([line["rate"] for line in finding_lines(params)])
     return sum((Fraction(rate, 1 << 52) for rate in rates), Fraction(0))
 

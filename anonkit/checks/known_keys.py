@@ -83,13 +83,14 @@ OWN = frozenset(
     {
         "c45-arithmetic", "c45-halving", "datafly", "diffgen", "diffp-c45", "diffp-id3", "diffprf", "diffprfs",
         "dp-forest", "dp-marginals", "dp-nb", "dp-tables", "dp-tree", "dt-diff", "edprf", "errph", "greedy-hamdist",
-        "incognito", "mondrian", "pinq-id3", "ppnb", "recoded", "rfka", "rr", "safepub", "sulq-id3", "trr",
+        "incognito", "mdav", "mondrian", "pinq-id3", "ppnb", "recoded", "rfka", "rr", "safepub", "sulq-id3", "trr",
     }
 )  # fmt: skip
 """Methods of anonkit: what they write is known."""
 
 _DOMAIN = {
     "bounds": _ends, "categories": _categories, "has_missing": _flag, "texts_alone": _flag, "outside": _text,
+    "truth_values": _flag,
     "cells": _plain, "step": _plain, "spikes": _plain, "bins": _plain, "fine": _plain, "ends": _plain, "means": _plain,
 }  # fmt: skip
 _WRITTEN = {"decimal": _text, "thousands": _text, "percent": _flag, "currency": _text}
@@ -119,6 +120,7 @@ _AXIS = {
     **dict.fromkeys(("name", "kind", "values", "cuts", "labels", "coarser", "other_label", "missing_label"), _plain),
     "missing": _flag,
     "other": _flag,
+    "unit": _figure,
     "groups": {"label": _plain, "parts": _plain},
 }
 _LINE = dict.fromkeys(
@@ -154,6 +156,11 @@ _PARAMS: Shape = {
     "recoding": {
         "kind": _plain, "merged": _plain, "axes": _AXIS, "columns": _AXIS,
         "nodes": (_absent, dict.fromkeys(("axis", "left", "children"), _plain)),
+        "centroids": {
+            "rows": _text, "rules": dict.fromkeys(("digits", "p_percent", "dominance"), _figure),
+            **dict.fromkeys(("scale", "columns", "missing"), ANY),
+        },
+        "narrowed": dict.fromkeys(("sets", "boxes"), _plain),
     },
     "bounds": {"*": dict.fromkeys(("low", "high", "mean", "step", "labels"), _plain)},
     "target": (_words, _COUNTED),
@@ -166,7 +173,12 @@ _PARAMS: Shape = {
     ),
     "pairs": dict.fromkeys(("names", "counts", "rate", "in_tree"), _plain),
     "readings": dict.fromkeys(("purpose", "rate", "steps"), _plain),
+    "triple": {
+        **dict.fromkeys(("purpose", "rate", "names"), _plain),
+        "table": dict.fromkeys(("groups", "rate", "counts"), _plain),
+    },
     "mixtures": dict.fromkeys(("rows", "shares", "weights"), _plain),
+    "spikes": dict.fromkeys(("name", "every", "counts", "rate", "threshold"), _plain),
     "rows": dict.fromkeys(("count", "rate"), _plain),
     "accounting": _LINE,
     "composition": {"adjacency": _plain, "rows_per_unit": _plain, "bootstrap": ANY},

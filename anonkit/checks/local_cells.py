@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from anonkit.bundle.data_files import iter_batches, parts_of, read_schema
 from anonkit.bundle.part_workers import each_part
 from anonkit.checks.local_params import BoundedCells, ListedCategories, PublishedAnswers, RandomizedColumn
 from anonkit.checks.number_cells import is_as_written
+from anonkit.checks.truth_cells import are_of_type
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
@@ -170,7 +171,7 @@ def _count_batch(
             counts.unasked += shown - (len(cells) - cells.null_count)
         if attribute.transformation is not None:
             _count_numbers(cells, attribute, counted)
-        elif isinstance(cells, pa.DictionaryArray) and isinstance(attribute.answers, ListedCategories):
+        elif isinstance(cells, pa.DictionaryArray) and _are_listed(attribute.answers):
             _count_entries(cells, attribute.answers, counted)
         else:
             codes = _codes(cells, attribute.answers)
@@ -212,9 +213,16 @@ def _entry_codes(cells: pa.DictionaryArray, domain: ListedCategories) -> IntArra
     return np.array([*codes, len(domain.values) if domain.has_missing else -1], dtype=np.int64)
 
 
+def _are_listed(domain: ListedCategories | BoundedCells | None) -> TypeGuard[ListedCategories]:
+    """Return whether answers are categories that a file lists once, which those of booleans are not."""
+    return isinstance(domain, ListedCategories) and not domain.truth_values
+
+
 def _codes(cells: pa.Array, domain: ListedCategories | BoundedCells | None) -> IntArray:
     """Return the code of every cell; -1 for what is no answer."""
     if isinstance(domain, ListedCategories):
+        if not are_of_type(cells, truth_values=domain.truth_values):
+            return np.full(len(cells), -1, dtype=np.int64)
         encoded = cells if isinstance(cells, pa.DictionaryArray) else cells.cast(pa.string()).dictionary_encode()
         entries = _entry_codes(encoded, domain)
         return np.asarray(entries[np.asarray(pc.fill_null(encoded.indices, len(entries) - 1))])

@@ -26,6 +26,7 @@ from anonkit.checks.local_matrices import (
 )
 from anonkit.checks.local_sets import BlindAndSets, set_or_blind
 from anonkit.checks.number_cells import EqualCells, Multiples, fewest, multiples_of
+from anonkit.checks.truth_cells import says_truth_values
 from anonkit.errors import ReleaseFormatError
 
 FORMAT = "anonkit-randomized-1"
@@ -40,6 +41,8 @@ class ListedCategories:
 
     values: tuple[str, ...]
     has_missing: bool
+    truth_values: bool = False
+    """True where they are false and true, and its cells booleans."""
 
     @property
     def size(self) -> int:
@@ -288,13 +291,14 @@ def _domain(kind: object, raw: Mapping[str, Any] | None) -> ListedCategories | B
     if raw is None:
         return None
     numbers = ("bounds", "cells", *(["step"] if "step" in raw else []))
-    _only(raw, *(("categories",) if kind == "category" else numbers), "has_missing")
+    categories = ("categories", *(["truth_values"] if "truth_values" in raw else []))
+    _only(raw, *(categories if kind == "category" else numbers), "has_missing")
     missing = _flag(raw["has_missing"])
     if kind == "category":
         values = tuple(_text(value) for value in _list(raw["categories"]))
         if not values or len(set(values)) != len(values):
             raise ReleaseFormatError("the categories of the params must be distinct and at least one")
-        return ListedCategories(values=values, has_missing=missing)
+        return ListedCategories(values=values, has_missing=missing, truth_values=says_truth_values(raw))
     lower, upper = _bounds(raw["bounds"])
     cells, multiples = _size(raw["cells"]), multiples_of(raw, (lower, upper))
     if fewest(cells, multiples) != cells:

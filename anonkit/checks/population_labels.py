@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from anonkit.checks.recoded_labels import AxisParts
 from anonkit.checks.sameness import named
+from anonkit.checks.shown_boxes import shown_by_box, within
 from anonkit.errors import UncheckedError
 
 Codes = NDArray[np.int64]
@@ -36,6 +37,11 @@ def needed_columns(recoding: Mapping[str, Any]) -> list[str]:
     LookupError, TypeError
         The recoding is none.
     """
+    if "centroids" in recoding:
+        raise UncheckedError(
+            "rows show the mean of their group, and no file tells which group a person of a population would be in",
+            "leave the population file out",
+        )
     if recoding.get("merged"):
         raise UncheckedError(
             "small groups of this batch show coarser labels, and no file tells which people of a population would",
@@ -86,25 +92,32 @@ def labels_of_people(cells: pa.Table, recoding: Mapping[str, Any]) -> tuple[dict
             shown[name] = pa.array(column["labels"], pa.string()).take(pa.array(np.maximum(at, 0)))
     if local:
         names = [name for name, _ in named(recoding["axes"])]
-        boxes = _boxes(codes, axes, recoding["nodes"], np.flatnonzero(placed), cells.num_rows)
+        boxes = _boxes(codes, axes, recoding, placed)
         shown = dict(zip(names, boxes, strict=True))
     return shown, placed
 
 
 def _boxes(
-    codes: Sequence[Codes], axes: Sequence[AxisParts], nodes: Sequence[Any], rows: Codes, n_rows: int
+    codes: Sequence[Codes], axes: Sequence[AxisParts], recoding: Mapping[str, Any], placed: NDArray[np.bool_]
 ) -> list[pa.Array]:
-    """Return what rows show whose parts of every axis are these: those of the box that a tree of splits leads to."""
+    """Return what rows show whose parts of every axis are these: those of the box that a tree of splits leads to.
+
+    Rows that are outside what their box shows are no longer `placed`.
+    """
     label_of: list[dict[frozenset[int], str | None]] = [{} for _ in axes]
-    shown = [np.full(n_rows, None, dtype=object) for _ in axes]
-    waiting = [(0, rows, [frozenset(range(axis.size)) for axis in axes])]
+    shown = [np.full(placed.size, None, dtype=object) for _ in axes]
+    nodes, narrow = recoding["nodes"], shown_by_box(recoding, [axis.size for axis in axes])
+    waiting = [(0, np.flatnonzero(placed), [frozenset(range(axis.size)) for axis in axes])]
     while waiting:
         number, inside, region = waiting.pop()
         if not inside.size:
             continue
         node = nodes[number]
         if node is None:
+            region = within(narrow[number], region) if narrow else region
             for at, parts in enumerate(region):
+                if narrow:
+                    placed[inside] &= np.isin(codes[at][inside], sorted(parts))
                 if parts not in label_of[at]:
                     label_of[at][parts] = axes[at].label(parts)
                 shown[at][inside] = label_of[at][parts]

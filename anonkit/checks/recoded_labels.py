@@ -19,12 +19,15 @@ from typing import Any
 from anonkit.checks.calendar_labels import is_calendar_label
 from anonkit.checks.cell_labels import is_cell_label, wrong_outlines
 from anonkit.checks.sameness import named, none_of, repeated, same
+from anonkit.checks.shown_boxes import shown_by_box, within
 from anonkit.checks.table_scans import Lines, combined
 from anonkit.promises.guarantee import Check
 
 _EVERYTHING = "*"
 _MISSING = "missing"
 _OTHERS = "other"
+_PLAIN = ("kept", "means")
+"""Columns without labels."""
 _NUMBERED = re.compile(r" \([0-9]+\)$")
 _MANY = 4
 """Sets of more values than this may be named by what they lack."""
@@ -171,12 +174,12 @@ def label_checks(
             }
         else:
             allowed = {
-                name: None if column["kind"] == "kept" else _labels(column, merged)
+                name: None if column["kind"] in _PLAIN else _labels(column, merged)
                 for name, column in named(recoding["columns"])
             }
             declared = {name: column.get("domain", {}).get("categories") for name, column in named(params["columns"])}
             for name, column in named(recoding["columns"]):
-                if column["kind"] != "kept":
+                if column["kind"] not in _PLAIN:
                     levels = [column["labels"], *column.get("coarser", ())]
                     wrong = sum(
                         _wrong_labels({**column, "labels": level}, declared.get(name) or (), calendars.get(name))
@@ -256,17 +259,23 @@ def walk(recoding: Mapping[str, Any], axes: Sequence[AxisParts]) -> Iterator[tup
 def _regions(
     recoding: Mapping[str, Any], axes: Sequence[AxisParts]
 ) -> Iterator[tuple[bool, int | None, Sequence[frozenset[int]]]]:
-    """Yield every box: whether it is divided no further, the axis on which it is less than the one above, its parts."""
-    nodes = recoding["nodes"]
+    """Yield every box: whether rows may show it, the axis on which it is less than the one above, its parts.
+
+    Where boxes show less than the tree leaves them, both are yielded, and the latter is not what rows may show.
+    """
+    nodes, narrow = recoding["nodes"], shown_by_box(recoding, [axis.size for axis in axes])
     waiting: list[tuple[int, int | None, list[frozenset[int]]]] = [
         (0, None, [frozenset(range(axis.size)) for axis in axes])
     ]
     reached = [0]
     while waiting:
         number, changed, region = waiting.pop()
-        node = nodes[number]
-        yield node is None, changed, region
+        node, held = nodes[number], all(region)  # a box that no row can be in shows nothing
+        if held:
+            yield node is None and not narrow, changed, region
         if node is None:
+            if narrow and held:
+                yield True, None, within(narrow[number], region)
             continue
         at, left = node["axis"], frozenset(node["left"])
         (low, high), whole = node["children"], region[node["axis"]]
@@ -274,8 +283,7 @@ def _regions(
         if min(low, high) <= number or repeated(node["left"]) or not left <= set(range(axes[at].size)):
             raise ValueError("not a tree of boxes")
         for child, side in ((low, whole & left), (high, whole - left)):
-            if side:  # what no row can be in shows nothing
-                waiting.append((child, at, [*region[:at], side, *region[at + 1 :]]))
+            waiting.append((child, at, [*region[:at], side, *region[at + 1 :]]))
     if sorted(reached) != list(range(len(nodes))):
         raise ValueError("not every box is in the tree exactly once")
 
@@ -289,8 +297,12 @@ def labels_of(recoding: Mapping[str, Any]) -> dict[str, set[str | None]]:
         The recoding is none.
     """
     if recoding["kind"] == "local":
-        boxes = boxes_of({**recoding, "merged": True})
-        return {name: {box[at] for box in boxes} for at, (name, _) in enumerate(named(recoding["axes"]))}
+        axes = [AxisParts.of(axis) for axis in recoding["axes"]]
+        regions = [region for _, _, region in _regions(recoding, axes)]
+        return {
+            name: {axes[at].label(region[at]) for region in regions}
+            for at, (name, _) in enumerate(named(recoding["axes"]))
+        }
     return {name: _labels(column, merged=True) for name, column in named(recoding["columns"]) if "labels" in column}
 
 

@@ -23,6 +23,7 @@ _CHOICES = (
         "Colleagues or a named institute will work with the rows: release --k 10. mondrian keeps detail in more "
         "columns.",
     ),
+    ("mdav", "They need numbers as numbers, to add up or to model: release --method mdav --k 10."),
     ("dp-forest", "Anyone may download the table, to predict one column: release --epsilon 1 --target NAME."),
     ("dp-marginals", "Anyone may download the table, for any question: release --epsilon 1 --no-target."),
     ("dp-tables", "Only counts, sums and means are published."),

@@ -183,7 +183,8 @@ def _pair_lines(reconstruction: Reconstruction) -> list[str]:
     if mixture is None:
         return []
     anchored = mixture.mixtures.anchored
-    text = pairs_words(len(mixture.columns) - anchored, len(mixture.pairs), anchored=anchored)
+    columns = len(mixture.columns) - anchored
+    text = pairs_words(columns, len(mixture.pairs), anchored=anchored, triple=mixture.triple)
     return [f"Pairs      {text}"] if text else []
 
 

@@ -138,6 +138,7 @@ _MEANINGS = {
     "actions": "its files treat a column differently",
     "types": "its columns are of other types than it says",
     "labels": "it has labels that its recoding cannot make",
+    "centroids": "rows show combinations that are none of its centroids, or not all of them",
     "boxes": "rows show combinations that its recoding cannot make",
     "told": "its report says other labels than its recoding has",
     "disclosure_risk": "its report states other risks than a recount finds",

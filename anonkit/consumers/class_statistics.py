@@ -43,6 +43,8 @@ class ClassStatistics:
         answered jointly with the target has counts of shape (1, n_joint_answers).
     noise : dict
         Variance of the noise that was added to each count, by attribute and target; empty where rows were randomized.
+    noisy : dict
+        Counts with this noise as they were published, of attributes whose sums are what was made consistent of them.
     """
 
     def __init__(self, table: PublishedTable, only: Collection[str] | None = None) -> None:
@@ -52,6 +54,7 @@ class ClassStatistics:
         self.label_counts: IntArray = np.zeros(self.n_classes, dtype=np.int64)
         self.sums: dict[str, Sums] = {}
         self.noise: dict[str, float] = {}
+        self.noisy: dict[str, IntArray] = {}
 
     @property
     def n_rows(self) -> int:
@@ -96,6 +99,8 @@ class ClassStatistics:
             self._merge(name, sums)
         for name, variance in other.noise.items():
             self.noise[name] = self.noise.get(name, 0.0) + variance
+        for name, counts in other.noisy.items():
+            self.noisy[name] = self.noisy[name] + counts if name in self.noisy else counts
         self.label_counts = self.label_counts + other.label_counts
 
     def _merge(self, name: str, sums: Sums) -> None:
@@ -145,6 +150,7 @@ class ClassStatistics:
             "label_counts": self.label_counts.tolist(),
             "sums": {name: _sums_to_dict(sums) for name, sums in self.sums.items()},
             **({"noise": dict(self.noise)} if self.noise else {}),
+            **({"noisy": {name: counts.tolist() for name, counts in self.noisy.items()}} if self.noisy else {}),
         }
 
     @classmethod
@@ -161,6 +167,9 @@ class ClassStatistics:
             statistics.label_counts = np.array(raw["label_counts"], dtype=np.int64)
             statistics.sums = {name: _sums_from_dict(sums) for name, sums in raw["sums"].items()}
             statistics.noise = {str(name): float(variance) for name, variance in raw.get("noise", {}).items()}
+            statistics.noisy = {
+                str(name): np.array(counts, dtype=np.int64) for name, counts in raw.get("noisy", {}).items()
+            }
         statistics._check_shapes()
         return statistics
 
@@ -174,6 +183,10 @@ class ClassStatistics:
                 fits = fits and isinstance(sums, np.ndarray) and sums.shape == (rows, attribute.mechanism.n_outputs)
             else:
                 fits = fits and isinstance(sums, PowerSums) and sums.sums.shape == (self.n_classes, N_POWERS)
+        fits = fits and all(
+            isinstance(own := self.sums.get(name), np.ndarray) and own.shape == counts.shape
+            for name, counts in self.noisy.items()
+        )
         if not fits:
             raise ReleaseFormatError("the statistics of a model do not fit its params")
 

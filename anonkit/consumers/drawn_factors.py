@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,14 +15,19 @@ from anonkit.consumers.estimation import (
     class_sizes,
     is_unperturbed,
     label_channel,
+    make_prior,
     smoothed_shares,
     table_channel,
 )
 from anonkit.consumers.factors import Factor, NormalFactor, ShareFactor
 from anonkit.domains.array_types import FloatArray
 from anonkit.estimators.class_shrinkage import confirmed, drawn_shares, shrunken
-from anonkit.estimators.evidence_weight import evidence_weight, normal_separation, separation
+from anonkit.estimators.evidence_weight import evidence_weight, normal_separation, separation, weight_of_tables
+from anonkit.published.count_evidence import shares_of
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTarget
+
+_NEVER = 1e-9
+"""Share of what no class has."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,12 +42,15 @@ class DrawnFactors:
 def draw_factors(factors: Sequence[Factor], statistics: ClassStatistics, estimation: Estimation) -> DrawnFactors:
     """Return the factors with the shares of randomized attributes drawn towards no effect of the class.
 
-    Shares behind a band are smoothed already, those of noisy counts made consistent, and what is clear has no noise:
-    they stay. So do errors, which are those of the unbiased estimates. Where nothing was randomized all is as it is.
+    So are those of noisy counts (`anonkit.published.count_evidence`). Shares behind a band are smoothed already, and
+    what is clear has no noise: they stay. So do errors, which are those of the unbiased estimates. Where nothing was
+    randomized all is as it is.
     """
     target = statistics.table.target
     if estimation.estimator != "shrunken" or target is None:
         return DrawnFactors(factors=tuple(factors), weight=1.0)
+    if statistics.noise:
+        return _of_tables(factors, statistics, make_prior(statistics, estimation).expected)
     if not any(_is_noisy(factor.attribute, target) for factor in factors):
         return DrawnFactors(factors=tuple(factors), weight=1.0)
     sizes, variances = class_sizes(statistics, target)
@@ -73,6 +82,28 @@ def draw_factors(factors: Sequence[Factor], statistics: ClassStatistics, estimat
     sure = sum(s for factor, s in zip(kept, separations, strict=True) if factor.attribute.name not in drawn)
     real = sure + (confirmed(found, classes, tables) if chosen else 0.0)
     return DrawnFactors(factors=kept, weight=evidence_weight(separations, real))
+
+
+def _of_tables(factors: Sequence[Factor], statistics: ClassStatistics, classes: FloatArray) -> DrawnFactors:
+    """Return the factors of noisy tables: shares drawn together by the noise, cells of numbers smoothed.
+
+    Counts are taken as they were published, and only moved so that those of a class add up to its rows by all tables:
+    where they are cut off at 0 their noise is of another size.
+    """
+    drawn = []
+    for factor in factors:
+        name, domain, rows = factor.attribute.name, factor.attribute.domain, statistics.label_counts
+        counts = statistics.noisy.get(name, statistics.sums[name])
+        if not isinstance(factor, ShareFactor) or domain is None or not isinstance(counts, np.ndarray):
+            drawn.append(factor)
+            continue
+        moved = counts + ((rows - counts.sum(axis=1)) / counts.shape[1])[:, np.newaxis]
+        scale = math.sqrt(statistics.noise.get(name, 0.0) / 2)
+        found = shares_of(moved.T[np.newaxis], scale, domain).of_class[0].T
+        positive = np.maximum(found, _NEVER)
+        drawn.append(replace(factor, probabilities=positive / positive.sum(axis=1, keepdims=True)))
+    tables = [factor.probabilities for factor in drawn if isinstance(factor, ShareFactor)]
+    return DrawnFactors(factors=tuple(drawn), weight=weight_of_tables(tables, classes))
 
 
 def _separation(factor: Factor, classes: FloatArray) -> float:

@@ -130,7 +130,8 @@ def make_prior(statistics: ClassStatistics, estimation: Estimation) -> Prior:
     errors = np.sqrt(np.maximum(variances, 0)) / total
     probabilities = positive / positive.sum()
     expected = probabilities
-    if estimation.estimator == "shrunken" and not (target.mechanism is not None and is_unperturbed(target.mechanism)):
+    exact = target.mechanism is not None and is_unperturbed(target.mechanism) and not statistics.noise
+    if estimation.estimator == "shrunken" and not exact:
         rows = expected_shares(sizes / total, errors) * total + floor
         expected = rows / rows.sum()
     return Prior(probabilities=probabilities, errors=errors, expected=expected)

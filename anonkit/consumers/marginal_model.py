@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anonkit.consumers.class_conditionals import ClassConditionals
 from anonkit.consumers.column_answers import mean_of_column, shares_of_column
 from anonkit.consumers.marginal_intervals import MODEL, answer, noisy_cells
 from anonkit.consumers.release_files import read_params
@@ -39,6 +40,8 @@ _PARTS = ("format", "target", "attributes", "anchored", "mixtures", "tables", "p
 """Params that make the model."""
 _RULES = "constraints"
 """And the public rules that its rows keep, where there are some."""
+_TRIPLE = "triple"
+"""And the choice of three columns that were measured together with the target, where one was made."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,7 +119,9 @@ class MarginalModel:
             tables = [OneWayTable.from_params(one, self._mixtures.law) for one in params["tables"]]
             pairs = [PairTable.from_params(one, self._mixtures.law) for one in params["pairs"]]
             self.columns = tuple(str(one["name"]) for one in params["columns"])
+            self._triple = tuple(map(str, params[_TRIPLE]["names"] if _TRIPLE in params else ()))
             self._tables, self._pairs = noisy_cells(self._mixtures, tables, pairs)
+            self._measured = tables, pairs
             self._rules = PublicRules.from_params(params.get(_RULES, ()))
             stated = {str(one["name"]): one for one in params["columns"]}
             following = {name: stated[name]["domain"] for name in self._rules.determined}
@@ -131,7 +136,7 @@ class MarginalModel:
                 name: rule.codes(every[rule.of], every[name]) for name, rule in self._rules.determined.items()
             }
         self._conditions: dict[str, RowCondition] = {}
-        self._params = {name: params[name] for name in (*_PARTS, *([_RULES] if _RULES in params else []))}
+        self._params = {name: params[name] for name in (*_PARTS, *(key for key in (_RULES, _TRIPLE) if key in params))}
 
     @classmethod
     def from_release(cls, path: str | Path) -> Self:
@@ -170,6 +175,10 @@ class MarginalModel:
         """The mixture as it was published, without conditions."""
         return self._mixtures
 
+    def class_conditionals(self) -> ClassConditionals | None:
+        """Return what the tables say of a target that splits them all, for predictions; None where the mixture does."""
+        return ClassConditionals.of(self._mixtures, *self._measured)
+
     @property
     def conditions(self) -> dict[str, RowCondition]:
         """The resolved conditions, by column: `ranges` of a number, of whole bins; `values` and `missing`."""
@@ -183,6 +192,11 @@ class MarginalModel:
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Pairs of columns that were measured, besides those with a target that splits all tables."""
         return tuple((table.names[-2], table.names[-1]) for table in self._pairs)
+
+    @property
+    def triple(self) -> tuple[str, ...]:
+        """Three columns that were measured together with the target; none where no triple was."""
+        return self._triple
 
     @property
     def rows(self) -> float:

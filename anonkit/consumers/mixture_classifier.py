@@ -36,6 +36,7 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The share of each value of one column given the others, as the published mixture has it.
 
     A row has a probability in each component of the mixture; what the components say of the column is weighted by it.
+    A target that splits all tables is predicted by the tables themselves, see `anonkit.consumers.class_conditionals`.
     Columns that a table to predict from lacks are left out of the condition, and so are cells outside their domain.
 
     Parameters
@@ -115,6 +116,7 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         mixtures = model.mixtures
         rows = np.concatenate([own.rows * own.weights / WEIGHT_UNITS for own in mixtures.classes])
         self._rows = np.maximum(rows, _LEAST)  # a table of no rows has shares all the same
+        self._tables = model.class_conditionals() if predicted == model.target else None
         self._shares = {name: np.concatenate(mixtures.shares_of(name)) for name in model.columns}
         return self
 
@@ -156,6 +158,8 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not names and len(self.model_.columns) > 1:
             raise SourceError("the table has none of the columns to predict from")
         codes = {name: _known_codes(data, name, self.model_.domains[name]) for name in names}
+        if self._tables is not None:
+            return self._tables.probabilities(codes, data.n_rows)
         # a row a value, so that what is looked up lies together, and one more of ones: an unknown cell says nothing
         logarithms = {
             name: np.log(np.maximum(np.vstack([self._shares[name].T, np.ones(self._rows.size)]), _LEAST))

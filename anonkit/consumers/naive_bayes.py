@@ -112,8 +112,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     estimator : {"shrunken", "likelihood", "moment", "published"}
         Estimator of the shares: shrunk towards no effect of the class, as far as their noise requires
         (`anonkit.estimators.class_shrinkage`), their sum by what noise and dependence make of it
-        (`anonkit.estimators.evidence_weight`); by maximum likelihood; unbiased, projected on the simplex; or as the
-        paper has it, with nothing put right (for comparison).
+        (`anonkit.estimators.evidence_weight`; of noisy tables `anonkit.published.count_evidence`); by maximum
+        likelihood; unbiased, projected on the simplex; or as the paper has it, with nothing put right (for comparison).
     smoothing : float
         Rows added to each value of each class, in [0, inf). Not used by the published estimator.
     numbers : {"histogram", "normal"}
@@ -211,8 +211,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         path : path
             The Parquet file of the release, or any other of its files.
         **settings
-            `estimator`, `smoothing`, `numbers`, as for the constructor; of noisy tables, whose counts are made
-            consistent and not drawn together, the estimator is "likelihood" unless another is given.
+            `estimator`, `smoothing`, `numbers`, as for the constructor.
 
         Raises
         ------
@@ -221,7 +220,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         published_params = read_params(path)
         if is_noisy_tables(published_params):
-            model = cls(published_params, **{"estimator": "likelihood", **settings})  # no answer is random here
+            model = cls(published_params, **settings)
             return model.fit_statistics(statistics_of_tables(published_params))
         data, params = open_randomized(path)
         model = cls(params, **settings)

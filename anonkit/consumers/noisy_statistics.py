@@ -23,7 +23,8 @@ def is_noisy_tables(params: object) -> bool:
 def statistics_of_tables(params: Mapping[str, Any]) -> ClassStatistics:
     """Return the noisy counts of a release as sums, with the variance of their noise.
 
-    Counts are made consistent first: not below 0, and with one size of each class for all attributes.
+    Counts are made consistent first: not below 0, and with one size of each class for all attributes. As they were
+    published they are kept beside: what is made consistent is no longer off by noise of that variance.
 
     Raises
     ------
@@ -48,6 +49,7 @@ def statistics_of_tables(params: Mapping[str, Any]) -> ClassStatistics:
     statistics.sums = {
         histogram.name: np.rint(consistent_counts(tables, histogram)).astype(np.int64) for histogram in tables.tables
     }
+    statistics.noisy = {histogram.name: histogram.counts for histogram in tables.tables}
     statistics.noise = {histogram.name: histogram.variance for histogram in tables.tables} | {
         tables.target: float(variances[0])
     }

@@ -31,7 +31,7 @@ ATTACKED = 100
 """People that are attacked in each release of a comparison."""
 
 _K = {"anyone": 20, "named": 10, "secure": 5}
-_METHODS_OF_CLASSES = ("mondrian", "rfka", "incognito", "datafly")
+_METHODS_OF_CLASSES = ("mondrian", "rfka", "mdav", "incognito", "datafly")
 _METHODS_OF_NOISE = ("dp-forest", "dp-marginals", "dp-nb", "rr")
 
 

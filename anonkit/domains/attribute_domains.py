@@ -20,6 +20,10 @@ UNKNOWN = -1
 """Code of a value that is not in the domain."""
 
 
+TRUTH_VALUES = ("false", "true")
+"""The public domain of a column of booleans, as categories."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Categories:
     """The public list of an attribute's categories; missing, when it can occur, is one more and the last code."""
@@ -30,10 +34,14 @@ class Categories:
     """True when a value may be missing."""
     texts_alone: bool = field(default=False, compare=False, repr=False)
     """True when 1 and 1.0 are different categories; it matters where cells of a source are read, and there alone."""
+    are_truth_values: bool = False
+    """True when the categories are `TRUTH_VALUES`, and released cells are booleans."""
 
     def __post_init__(self) -> None:
         if not self.values or len(set(self.values)) != len(self.values):
             raise ParameterError("categories must be distinct and at least one")
+        if self.are_truth_values and self.values != TRUTH_VALUES:
+            raise ParameterError("truth values are false and true")
 
     @property
     def size(self) -> int:
@@ -56,7 +64,8 @@ class Categories:
 
     def to_params(self) -> dict[str, Any]:
         """Return the domain, ready for JSON."""
-        return {"categories": list(self.values), "has_missing": self.has_missing}
+        told = {"truth_values": True} if self.are_truth_values else {}
+        return {"categories": list(self.values), "has_missing": self.has_missing, **told}
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Self:
@@ -64,7 +73,11 @@ class Categories:
         values = params.get("categories")
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
             raise ReleaseFormatError("a domain must list its categories as texts")
-        return cls(values=tuple(values), has_missing=bool(params.get("has_missing", False)))
+        return cls(
+            values=tuple(values),
+            has_missing=bool(params.get("has_missing", False)),
+            are_truth_values=params.get("truth_values") is True,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

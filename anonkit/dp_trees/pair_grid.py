@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The grid of two attributes: splits of the first levels of a tree that follow from public facts alone.
+"""The grid of two or three attributes: splits of the first levels of a tree that follow from public facts alone.
 
-Where the class depends on two attributes together and on neither alone, a choice of one split after the other has
-nothing to go by. If the two are known, no choice is needed: their values are divided until each leaf is a cell of
+Where the class depends on some attributes together and on none alone, a choice of one split after the other has
+nothing to go by. If they are known, no choice is needed: their values are divided until each leaf is a cell of
 their table. Nothing of it depends on a row, so it costs nothing.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,28 +19,28 @@ from anonkit.published.tree_attributes import Attribute
 
 Division = tuple[int, int]
 """Number of an attribute, and number of its split."""
-_Box = tuple[tuple[int, int], tuple[int, int]]
-"""The groups of both attributes that a node holds: from, and up to."""
+_Box = tuple[tuple[int, int], ...]
+"""The groups of each attribute that a node holds: from, and up to."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairGrid:
-    """The division of a tree into the cells of two attributes.
+    """The division of a tree into the cells of two or three attributes.
 
-    The groups of a number are halved, categories are taken off one by one; of both attributes the one is divided first
-    that has more levels to go, and the earlier one where both have as many.
+    The groups of a number are halved, categories are taken off one by one; the attribute is divided first that has
+    most levels to go, and the earliest one where several have as many.
     """
 
-    places: tuple[int, int]
-    """Numbers of the two attributes in their schema."""
-    attributes: tuple[Attribute, Attribute]
-    groups: tuple[IntArray, IntArray]
-    """For each of both the group of each code, shape (codes,): ascending from 0 on; of categories each its own."""
+    places: tuple[int, ...]
+    """Numbers of the attributes in their schema."""
+    attributes: tuple[Attribute, ...]
+    groups: tuple[IntArray, ...]
+    """For each of them the group of each code, shape (codes,): ascending from 0 on; of categories each its own."""
 
     @cached_property
     def levels(self) -> tuple[tuple[Division | None, ...], ...]:
         """For each level the division of each of its nodes, in the order of their parents; None for a leaf."""
-        nodes: list[_Box] = [((0, self._size(0)), (0, self._size(1)))]
+        nodes: list[_Box] = [tuple((0, size) for size in self._sizes)]
         out: list[tuple[Division | None, ...]] = []
         while any(level := [self._division(node) for node in nodes]):
             out.append(tuple(None if one is None else (self.places[one[0]], one[1]) for one in level))
@@ -49,16 +50,17 @@ class PairGrid:
 
     @property
     def depth(self) -> int:
-        """Number of levels, without dividing anything: the deepest leaf takes all steps of both attributes."""
-        return sum(self._to_go(at, 0, self._size(at)) for at in (0, 1))
+        """Number of levels, without dividing anything: the deepest leaf takes all steps of all attributes."""
+        return sum(self._to_go(at, 0, size) for at, size in enumerate(self._sizes))
 
     @property
     def cells(self) -> int:
         """Number of cells: leaves of the grid."""
-        return self._size(0) * self._size(1)
+        return math.prod(self._sizes)
 
-    def _size(self, at: int) -> int:
-        return int(self.groups[at].max()) + 1
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(int(groups.max()) + 1 for groups in self.groups)
 
     def _division(self, node: _Box) -> Division | None:
         to_go = [self._to_go(at, *own) for at, own in enumerate(node)]
@@ -74,7 +76,7 @@ class PairGrid:
         lower, upper = node[at]
         middle = self._middle(lower, upper) if self._is_halved(at) else lower + 1
         parts = (lower, middle), (middle, upper)
-        return [(node[0], own) if at else (own, node[1]) for own in parts]
+        return [(*node[:at], own, *node[at + 1 :]) for own in parts]
 
     def _to_go(self, at: int, lower: int, upper: int) -> int:
         return steps_to_one(self.attributes[at], upper - lower)

@@ -55,7 +55,7 @@ class ClassMeans:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Contributions:
+class Contributions:
     """Contributions of people to the sums of classes, one entry for each class and person with a number there."""
 
     at: IntArray
@@ -243,11 +243,11 @@ def _means(at: IntArray, values: FloatArray, n_rows: IntArray, n_classes: int) -
 
 def _contributions(
     counted: pa.Table, at: IntArray, values: FloatArray, n_rows: IntArray, holder: str | None
-) -> _Contributions:
+) -> Contributions:
     """Return the contributions by a column that says whose a row is; a row of nobody is a person of its own."""
     sizes = np.abs(values)
     if holder is None:
-        return _Contributions(at=np.repeat(at, n_rows), sizes=np.repeat(sizes, n_rows))
+        return Contributions(at=np.repeat(at, n_rows), sizes=np.repeat(sizes, n_rows))
     somebodys = counted.column(holder).is_valid().to_numpy()
     number, n_found = combine(
         [at[somebodys], _codes(counted.column(holder).filter(pa.array(somebodys)))], int(somebodys.sum())
@@ -256,7 +256,7 @@ def _contributions(
     of_person[number] = at[somebodys]
     together = np.bincount(number, weights=(sizes * n_rows)[somebodys], minlength=n_found)
     alone = np.repeat(np.flatnonzero(~somebodys), n_rows[~somebodys])
-    return _Contributions(at=np.concatenate([of_person, at[alone]]), sizes=np.concatenate([together, sizes[alone]]))
+    return Contributions(at=np.concatenate([of_person, at[alone]]), sizes=np.concatenate([together, sizes[alone]]))
 
 
 def _ends(labels: Sequence[str | None], entry: Mapping[str, Any]) -> list[tuple[float | None, float | None]]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -15,6 +15,7 @@ from anonkit.domains.coded_columns import CodedColumn
 from anonkit.domains.interval_ends import Point, roundest_between
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping, declared_sides
 from anonkit.k_anonymity.found_detail import Pooled, Stretch, held_by
+from anonkit.k_anonymity.narrowed_boxes import NarrowedColumn, shown_boxes
 from anonkit.k_anonymity.preparing import Prepared
 from anonkit.k_anonymity.search.box_tree import BoxTree
 from anonkit.published.recoding import (
@@ -136,32 +137,44 @@ def one_hot_grouping(column: CodedColumn, accepted: Sequence[int]) -> Grouping:
 
 
 def boxes_of(
-    columns: Sequence[CodedColumn], tree: BoxTree, hierarchies: Mapping[str, Hierarchy] = MappingProxyType({})
+    columns: Sequence[CodedColumn],
+    tree: BoxTree,
+    hierarchies: Mapping[str, Hierarchy] = MappingProxyType({}),
+    narrowed: Sequence[NarrowedColumn] = (),
 ) -> LocalRecoding:
-    """Return the local recoding of a tree of boxes; columns the tree never cuts are not in it.
+    """Return the local recoding of a tree of boxes; columns that no box restricts are not in it.
 
     Parameters
     ----------
     hierarchies : mapping of column name to Hierarchy, optional
         Columns that the tree divides along what is declared; their boxes are called by its names.
+    narrowed : sequence of NarrowedColumn, optional
+        What boxes show of each column; by default all that the tree leaves them.
     """
     inner = np.flatnonzero(tree.column >= 0)
-    used = sorted(set(tree.column[inner].tolist()))
+    fewer = [number for number, column in enumerate(narrowed) if column.sets]
+    used = sorted({*tree.column[inner].tolist(), *fewer})
     axes: list[IntervalAxis | CategoryAxis] = []
     nodes: list[RecodingSplit | None] = [None] * tree.column.size
+    shown: list[list[tuple[int, ...]]] = []
     for at, number in enumerate(used):
         mine = inner[tree.column[inner] == number].tolist()
-        left = [tree.left_codes(node) for node in mine]
+        left = [*(tree.left_codes(node) for node in mine), *(narrowed[number].sets if narrowed else ())]
         hierarchy = hierarchies.get(columns[number].name)
         if hierarchy is None:
             axis, sides = _free_sides(columns[number], left)
         else:
             axis, sides = declared_sides(hierarchy, left)
         axes.append(axis)
-        for node, parts in zip(mine, sides, strict=True):
+        for node, parts in zip(mine, sides, strict=False):
             child = int(tree.left[node])
             nodes[node] = RecodingSplit(axis=at, left=parts, children=(child, child + 1))
-    return LocalRecoding(axes=tuple(axes), nodes=tuple(nodes))
+        shown.append(sides[len(mine) :])
+    recoding = LocalRecoding(axes=tuple(axes), nodes=tuple(nodes))
+    if not fewer:
+        return recoding
+    boxes = shown_boxes(recoding, shown, [narrowed[number].of_box for number in used])
+    return replace(recoding, narrowed=boxes)
 
 
 def _free_sides(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +49,8 @@ class Preparation:
     """Merge these parts further, into about so many bins of equal width, in [2, inf)."""
     guided: bool = True
     """True where the search uses the target."""
+    exact_numbers: bool = False
+    """Leave numbers without a declared hierarchy as they are: the search publishes means of them alone."""
     calendar: bool = True
     """Generalize dates, moments and times by parts of the calendar; else only where the policy declares which."""
 
@@ -100,6 +103,10 @@ class Prepared:
     """Columns of which at least two parts must be released."""
     detail_weights: Mapping[str, float] = field(default_factory=dict)
     """Worth of the detail of a column, above 0; 1 of one that is not in it."""
+    rows: Source | None = None
+    """The releasable rows themselves, in the same order, for a method that publishes means of their numbers."""
+    steps: Mapping[str, float] = field(default_factory=dict)
+    """Declared step of a column of numbers."""
 
     @property
     def n_rows(self) -> int:
@@ -197,6 +204,8 @@ def prepare(
         notes=(*_blank_notes(columns), *guide.notes),
         kept=frozenset(policy.kept) & frozenset(names),
         detail_weights=policy.detail_weights,
+        rows=usable if preparation.exact_numbers else None,
+        steps={own.name: own.step for own in declared if own.step is not None},
     )
 
 
@@ -227,11 +236,19 @@ def _free_codes(
     column: CodedColumn, declared: Column, preparation: Preparation, k: int, holders: Holders
 ) -> CodedColumn:
     """Return the codes that a search may distinguish in a column without a hierarchy."""
+    if preparation.exact_numbers and holds_numbers(column):
+        return column
     if column.ordered and preparation.cut:
         return cut_parts(column, k, holders, bins=preparation.bins, bounds=declared.bounds)
     if not column.ordered and preparation.pool and declared.categories is None:
         return pool_rare(column, k, holders)
     return column
+
+
+def holds_numbers(column: CodedColumn) -> bool:
+    """Return whether the values of a column are numbers, one at least."""
+    first = next((value for value in column.values if value is not None), None)
+    return column.ordered and isinstance(first, int | float | Decimal)
 
 
 def _values_of(candidate: CodedColumn) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from anonkit.errors import GuaranteeError, option
 from anonkit.k_anonymity.class_weights import with_mean_weights
+from anonkit.k_anonymity.grouped_rows import GroupedRecoding
 from anonkit.k_anonymity.merged_classes import MergedRecoding
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_rows import RecodeRows, UsableRows, with_original_cells
@@ -28,12 +29,15 @@ from anonkit.policy.survey_weights import weight_params
 from anonkit.policy.target_task import Task
 from anonkit.promises.no_values import FOLDING, NO_VALUES
 from anonkit.protocols import Draft, Engine, Progress, Source
-from anonkit.published.recoding import MASK, GlobalRecoding, Grouping, KeptAxis, Recoding
+from anonkit.published.recoding import MASK, GlobalRecoding, Grouping, KeptAxis, MeanAxis, Recoding
 from anonkit.report.blocks import Action, ColumnFacts, JsonObject, ReportColumn
 
 _NOTHING_KEPT = "every level that tells something of it would have made groups too small"
 _AVERAGED = "declared weight: rows of a class show its mean weight"
+_MEAN = "each row shows the mean of its group, rounded to a multiple of {:.15g}"
 _NO_FACTS: ColumnFacts = {}
+_ACTIONS: Mapping[str, Action] = {"full": "kept", "means": "averaged"}
+"""Treatment of a quasi-identifier by its detail; every other is generalized."""
 _FEWEST_PARTS = 2  # of a column to be kept
 
 
@@ -41,7 +45,7 @@ def draft_recoded(
     model: AnonymityModel,
     source: Source,
     policy: Policy,
-    recoding: Recoding | MergedRecoding,
+    recoding: Recoding | MergedRecoding | GroupedRecoding,
     *,
     engine: Engine,
     progress: Progress,
@@ -88,7 +92,7 @@ def draft_recoded(
             f"recoding does not know), {limit:g} of the rows may be",
             hint,
         )
-    published = recoding.published if isinstance(recoding, MergedRecoding) else recoding
+    published = recoding.published if isinstance(recoding, MergedRecoding | GroupedRecoding) else recoding
     as_read = source.schema
     schema = released_schema(as_read, policy, published)
     if first is not None:
@@ -307,7 +311,7 @@ def _column_entries(policy: Policy, recoding: Recoding, column_facts: Mapping[st
     for name in policy.quasi_identifiers:
         facts_of_column = column_facts.get(name, _NO_FACTS)
         if name in recoded:
-            action: Action = "kept" if recoded[name]["detail"] == "full" else "generalized"
+            action = _ACTIONS.get(str(recoded[name]["detail"]), "generalized")
             facts: ColumnFacts = {**facts_of_column, **recoded[name]}
             entries.append(_entry(policy, name, action, **facts))
         else:
@@ -355,6 +359,8 @@ def _describe_columns(recoding: Recoding) -> dict[str, ColumnFacts]:
 
 
 def _describe(column: KeptAxis | Grouping, merged: bool) -> ColumnFacts:
+    if isinstance(column, MeanAxis):
+        return {"detail": "means", "reason": _MEAN.format(column.unit)}
     if isinstance(column, KeptAxis):
         return {"detail": "full"}
     levels = (column.labels, *((column.coarser or ()) if merged else ()))

@@ -17,6 +17,7 @@ from typing import ClassVar
 
 from anonkit.errors import ChoiceError, GuaranteeError, PolicyError, option
 from anonkit.k_anonymity.contribution_bounds import bounded_contributions
+from anonkit.k_anonymity.grouped_rows import GroupedRecoding
 from anonkit.k_anonymity.held_out_labels import LEAST, held_out_labels, one_row_each
 from anonkit.k_anonymity.preparing import Preparation, Prepared, prepare
 from anonkit.k_anonymity.privacy_model import AnonymityModel
@@ -37,13 +38,15 @@ from anonkit.report.blocks import ColumnFacts, JsonObject
 class SearchResult:
     """Result of a search: a recoding, with the publishable facts about the way it was found."""
 
-    recoding: Recoding
+    recoding: Recoding | GroupedRecoding
     column_facts: Mapping[str, ColumnFacts] = field(default_factory=lambda: MappingProxyType({}))
     """Entries of the report on some columns beside their recoding: `reason`, `importance`."""
     details: JsonObject
     """The report's `search` block: `name`, and figures that disclose nothing of single rows."""
     owner: JsonObject = field(default_factory=lambda: MappingProxyType({}))
     """Exact figures of the source behind the recoding, for the owner alone."""
+    figures: JsonObject = field(default_factory=lambda: MappingProxyType({}))
+    """Others of the owner, under their own names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +66,9 @@ class RecodingMethod(AnonymityModel, ABC):
     name: ClassVar[str]
     shows_boxes: ClassVar[bool] = False
     """True where rows show boxes, each of its own size, so that no column is shown cell by cell."""
+
+    whole_table: ClassVar[bool] = False
+    """True where the search needs every row, however large the table is, and no sample does."""
 
     search_steps: ClassVar[tuple[str, ...]] = ("searching",)
     """Names of the steps of the search, as progress shows them."""
@@ -143,18 +149,19 @@ class RecodingMethod(AnonymityModel, ABC):
         sees_all = getattr(self, "all_labels", False) or usable.n_usable < LEAST
         if guided and not sees_all and one_row_each(source, policy.unit, engine, usable.needed):
             source, mark = held_out_labels(source, policy, engine, rng)
-        searched = searched_rows(source, engine, rng, progress)
+        searched = source if self.whole_table else searched_rows(source, engine, rng, progress)
         sampled = searched is not source
         with counting_beside(engine) if sampled else nullcontext():  # a sample is in memory, the other rows wait
             progress("coding", 0.0)
             prepared = prepare(searched, policy, engine, self, self.preparation, usable.rules, mark)
             result = self.find_recoding(prepared, rng=rng, progress=progress)
-            refuse_dropped(prepared.kept, result.recoding)
+            found = result.recoding
+            refuse_dropped(prepared.kept, found.published if isinstance(found, GroupedRecoding) else found)
         draft = draft_recoded(
             self,
             source,
             replace(policy, task=prepared.task),
-            opened(result.recoding) if sampled else result.recoding,
+            opened(found) if sampled and not isinstance(found, GroupedRecoding) else found,
             engine=engine,
             progress=progress,
             usable=usable,
@@ -171,6 +178,7 @@ class RecodingMethod(AnonymityModel, ABC):
             owner={
                 **draft.owner,
                 **({"search": result.owner} if result.owner else {}),
+                **result.figures,
                 **({} if prepared.owner is None else {"target": prepared.owner}),
             },
             notes=[*draft.notes, sample_note(searched, source)] if sampled else draft.notes,

@@ -10,11 +10,13 @@ from typing import Any, ClassVar
 from anonkit.domains.arrow_values import is_ordered
 from anonkit.domains.written_numbers import NumberForm
 from anonkit.errors import GuaranteeError, PolicyError, ReleaseFormatError, option, refusing_damage
-from anonkit.k_anonymity.merged_classes import merged_recoding
+from anonkit.k_anonymity.merged_classes import MergedRecoding, merged_recoding
+from anonkit.k_anonymity.open_centroids import open_centroids
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.k_anonymity.recoded_draft import draft_recoded
-from anonkit.k_anonymity.recoded_rows import count_usable_rows
+from anonkit.k_anonymity.recoded_rows import RowRecoding, RowsAsked, UsableRows, count_usable_rows
 from anonkit.k_anonymity.recoding_method import undecided
+from anonkit.k_anonymity.regrouped_rows import regrouped
 from anonkit.k_anonymity.sensitive_rules import SensitiveRule, settled_rules, stored_rules
 from anonkit.parameters import parameter
 from anonkit.policy.calendar_columns import Calendar
@@ -27,6 +29,7 @@ from anonkit.policy.rows_per_person import SURROGATE, PersonRows
 from anonkit.policy.survey_weights import KEY as WEIGHT
 from anonkit.policy.survey_weights import ShownWeights
 from anonkit.policy.target_task import Task
+from anonkit.promises.anonymous_classes import KAnonymity
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
 from anonkit.published.recoding import (
     CategoryAxis,
@@ -34,6 +37,7 @@ from anonkit.published.recoding import (
     Grouping,
     IntervalAxis,
     KeptAxis,
+    LocalRecoding,
     Recoding,
     recoding_from_dict,
 )
@@ -41,6 +45,10 @@ from anonkit.randomness import Randomness
 
 _NOTES = ("The recoding was taken from an earlier release; k was counted in this table alone.",)
 _MERGED = "Groups too small here were merged: their rows show a coarser step of the recoding, which the params tell."
+_NEAREST = (
+    "Each row shows the centroid of the earlier release that is nearest to it, of those that have enough rows here: it "
+    "is no mean of this table."
+)
 _DROPPED = "dropped in the earlier release"
 
 
@@ -188,7 +196,7 @@ class Recoded(AnonymityModel):
         if any(rule.no_values is None for rule in rules):
             rules = settled_rules(self, source, policy, engine, usable.needed)
         usable = replace(usable, rules=rules)
-        recoding = merged_recoding(self, source, policy, engine, self.recoding, usable)
+        recoding = self._fitted(source, policy, engine, usable)
         draft = draft_recoded(
             self,
             source,
@@ -198,7 +206,7 @@ class Recoded(AnonymityModel):
             progress=progress,
             usable=usable,
             column_facts={name: {"reason": _DROPPED} for name in self._dropped(policy)},
-            notes=(*_NOTES, *([_MERGED] if recoding.moved else [])),
+            notes=(*_NOTES, *_moved_notes(recoding)),
             hint=f"raise {option('max_suppression')}, wait for a larger batch, or release anew",
         )
         return replace(
@@ -207,9 +215,38 @@ class Recoded(AnonymityModel):
             shown_before=self.shown,
             owner={
                 **draft.owner,
-                **({"merged": {"rows_at_a_coarser_step": recoding.n_moved}} if recoding.moved else {}),
+                **_moved_figures(recoding),
             },
         )
+
+    def _fitted(
+        self, source: Source, policy: Policy, engine: Engine, usable: UsableRows
+    ) -> MergedRecoding | GlobalRecoding:
+        """Return the recoding as this table keeps the model under it."""
+        if isinstance(self.recoding, GlobalRecoding) and self.recoding.centroids is not None:
+            return open_centroids(self, source, policy, engine, self.recoding, usable)
+        # boxes were as narrow as the rows of that table: rows of this one may be anywhere in them
+        divided = self.recoding.as_divided if isinstance(self.recoding, LocalRecoding) else self.recoding
+        return merged_recoding(self, source, policy, engine, divided, usable)
+
+    def as_released(self, source: Source, policy: Policy, engine: Engine, asked: RowsAsked) -> RowRecoding:
+        """Return how the earlier release showed the rows of its table.
+
+        Raises
+        ------
+        GuaranteeError
+            Its rows were grouped by their numbers, and the table has other groups.
+        """
+        if isinstance(self.recoding, GlobalRecoding) and self.recoding.in_groups:
+            return regrouped(self, source, policy, engine, self.recoding, asked)
+        if self.recoding.merged:
+            return merged_recoding(self, source, policy, engine, self.recoding, asked)
+        return self.recoding
+
+    def guarantee(self, policy: Policy) -> KAnonymity:
+        """State the promise; see `AnonymityModel.guarantee`."""
+        averaged = isinstance(self.recoding, GlobalRecoding) and self.recoding.centroids is not None
+        return replace(super().guarantee(policy), averaged=averaged)
 
     def _in_order(self, policy: Policy) -> Policy:
         """Return the policy with its columns in the order of the earlier release, whatever that of the batch is."""
@@ -249,6 +286,20 @@ class Recoded(AnonymityModel):
             if not isinstance(axis, KeptAxis) and ordered is not isinstance(axis, IntervalAxis):
                 kind = "numbers or dates" if isinstance(axis, IntervalAxis) else "categories"
                 raise PolicyError(f"column {column.name!r} does not hold {kind}, as the earlier release did")
+
+
+def _moved_notes(recoding: MergedRecoding | GlobalRecoding) -> tuple[str, ...]:
+    """Return how rows of groups that are too small here are shown."""
+    if isinstance(recoding, MergedRecoding):
+        return (_MERGED,) if recoding.moved else ()
+    return (_NEAREST,)
+
+
+def _moved_figures(recoding: MergedRecoding | GlobalRecoding) -> dict[str, Any]:
+    """Return how many rows show a coarser step, for the owner."""
+    if isinstance(recoding, MergedRecoding) and recoding.moved:
+        return {"merged": {"rows_at_a_coarser_step": recoding.n_moved}}
+    return {}
 
 
 def _shown(treatment: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:

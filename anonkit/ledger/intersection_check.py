@@ -79,7 +79,8 @@ class JointFloor:
         if view is None:
             raise GuaranteeError(
                 "the joint view with earlier releases of this dataset cannot be counted, since columns have other "
-                "values than they had, too many classes are small, or rows of people were left out of a release, and "
+                "values than they had, too many classes are small, rows of people were left out of a release, or the "
+                "groups of a release (mdav) cannot be found again, and "
                 f"{self._rule()}",
                 self._way_out(1),
             )
@@ -92,7 +93,7 @@ class JointFloor:
 
     def _way_out(self, k: int) -> str:
         """Return what releases it all the same: without means, or with the owner's word."""
-        return f"{option('cells', 'bounds')} shows no means" if self.means else _accepting(k)
+        return f"{option('cells', 'bounds')} shows no means, of any method but mdav" if self.means else _accepting(k)
 
     def checks(self) -> tuple[Check, ...]:
         """Return what the report states was checked: that the floor holds, never by how much."""

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.engines.reading.settled_tables import settled, with_keys, with_unit
 from anonkit.errors import AnonkitError
-from anonkit.k_anonymity.merged_classes import merged_recoding
 from anonkit.k_anonymity.recoded_rows import RowRecoding, RowRules, RowsAsked, any_missing, is_among
 from anonkit.k_anonymity.stored_recoding import Recoded
 from anonkit.k_anonymity.violating_classes import WithValue, violating_classes
@@ -227,10 +226,8 @@ def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: 
     policy = replace(policy, candidates=candidates)
     table = settled(with_keys(table, candidates, engine), policy, engine)
     needed = RowRules.of(policy).needed
-    recoding: RowRecoding = method.recoding
     asked = RowsAsked(needed=needed, rules=method.rules(policy))
-    if method.recoding.merged:
-        recoding = merged_recoding(method, table, policy, engine, method.recoding, asked)
+    recoding = method.as_released(table, policy, engine, asked)
     clear = [
         column["name"]
         for column in params["columns"]

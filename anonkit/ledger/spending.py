@@ -486,14 +486,19 @@ class Spending:
         GuaranteeError
             Their groups differ by fewer people than the larger k, or nobody can count by how many.
         """
-        if MEANS not in params or self._classes is None:
+        if not _shows_means(params) or self._classes is None:
             return
-        shown = [entry for entry in before if entry.params is not None and MEANS in unpacked(entry.params)]
+        shown = [entry for entry in before if entry.params is not None and _shows_means(unpacked(entry.params))]
         if not shown:
             return
         floor = JointFloor(k=max([self._classes.k, *(entry.k or 1 for entry in shown)]), means=True)
         floor.check_countable([entry.number for entry in shown if entry.number in changed])
         floor.check(self._rows.joint_view(params, shown))
+
+
+def _shows_means(params: Mapping[str, Any]) -> bool:
+    """Return whether rows of a release show means of classes or groups."""
+    return MEANS in params or "centroids" in params["recoding"]
 
 
 def _settled(ledger: Ledger, number: int, *, charged: bool = False) -> bool:

@@ -21,8 +21,8 @@ from anonkit.dp_trees.marginals.table_plan import can_hold, candidate_pairs
 from anonkit.dp_trees.marginals.view_choice import delta_may_pay
 from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import bins_parameter
-from anonkit.dp_trees.release.delta_method import DeltaMethod
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
+from anonkit.dp_trees.release.private_spikes import SpikeMethod
 from anonkit.dp_trees.release.ruled_rows import RuledRows, check_rules
 from anonkit.dp_trees.release.synthesized import column_entries, expense
 from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, rate_within
@@ -47,7 +47,7 @@ PlannedDraw = AccountedDraw | GaussianDraw | ConcentratedChoice
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPMarginals(DeltaMethod):
+class DPMarginals(SpikeMethod):
     """Measure every column and the pairs that depend most on each other, and draw rows that agree with all of it.
 
     A public rule divides epsilon between the tables of the columns, the private choice of pairs (a forest, then one by
@@ -164,6 +164,8 @@ class DPMarginals(DeltaMethod):
             drawn = left_over.release(source, declared, engine=engine, rng=rng, progress=progress)
             return self.charged(drawn, policy.found_domains)
         self.check_unit(policy)
+        if self.searched_columns(policy):
+            return self.released_after_search(source, policy, engine=engine, rng=rng, progress=progress)
         keep = self.used_rows(source, policy, engine, rng)
         counting, rows = self._counting, float(self.n_rows)
         if counting is not None:
@@ -210,13 +212,26 @@ class DPMarginals(DeltaMethod):
 
 
 def tables_of_target(learned: LearnedMarginals) -> list[Table]:
-    """Return the noisy tables of the target with one or two other columns, class by code, with their variance."""
+    """Return the noisy tables of the target with one to three other columns, class by code, with their variance."""
     target = learned.mixtures.schema.target
+    triples: list[Table] = [(table.counts, table.variance) for table in learned.triples]
     if learned.mixtures.anchored:
         alone = [(table.counts, table.variance) for table in learned.one_ways]
-        return [*alone, *((pair.counts.reshape(len(pair.counts), -1), pair.variance) for pair in learned.pairs)]
-    pairs = [pair for pair in learned.pairs if target in pair.names]
-    return [(pair.counts[0] if pair.names[0] == target else pair.counts[0].T, pair.variance) for pair in pairs]
+        pairs = ((pair.counts.reshape(len(pair.counts), -1), pair.variance) for pair in learned.pairs)
+        return [*alone, *pairs, *triples]
+    of_target = [pair for pair in learned.pairs if target in pair.names]
+    two = [(pair.counts[0] if pair.names[0] == target else pair.counts[0].T, pair.variance) for pair in of_target]
+    return [*two, *triples]
+
+
+def _of_triple(learned: LearnedMarginals) -> dict[str, Any]:
+    """Return the choice of a triple with its table; nothing where none was looked for."""
+    if learned.triple is None:
+        return {}
+    block = learned.triple.to_params()
+    if learned.triples:
+        block["table"] = learned.triples[0].to_params()
+    return {"triple": block}
 
 
 def marginals_draft(
@@ -250,6 +265,7 @@ def marginals_draft(
         "readings": [reading.to_params() for reading in learned.choice.readings],
         "tables": [table.to_params() for table in learned.one_ways],
         "pairs": [table.to_params() for table in learned.pairs],
+        **_of_triple(learned),
         **accounting.to_params(),
         "columns": rows.described(),
         **ruled.to_params(),
@@ -276,6 +292,7 @@ def marginals_draft(
                 "pairs": len(learned.pairs),
                 "anchored": mixtures.anchored,
                 "components": sum(own.weights.size for own in mixtures.classes),
+                **({"triple": list(learned.triples[0].names)} if learned.triples else {}),
             },
         },
     )

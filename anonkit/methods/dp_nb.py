@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
@@ -19,8 +19,8 @@ from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.coded_rows import counted
 from anonkit.dp_trees.release.declared_schema import bins_parameter, schema_of
-from anonkit.dp_trees.release.delta_method import DeltaMethod
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
+from anonkit.dp_trees.release.private_spikes import SpikeMethod
 from anonkit.dp_trees.release.ruled_rows import RuledRows, check_rules
 from anonkit.dp_trees.release.synthesized import column_entries, domains_budget, expense
 from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, rate_within, shares, units_of
@@ -43,7 +43,7 @@ _ONE = 1 << RATE_BITS
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPNB(DeltaMethod):
+class DPNB(SpikeMethod):
     """Count every class and every class with every value of every attribute, and publish the counts with noise.
 
     The counts are in the params, for a naive Bayes model of them; the table is rows drawn from them. Numbers are
@@ -100,7 +100,11 @@ class DPNB(DeltaMethod):
     def account(self, policy: Policy) -> Accounting | ApproximateAccounting:
         """Return every draw of the release, the classes first, before any data is seen."""
         self.check_unit(policy)
-        return self._account_of(self.schema(policy), policy)
+        left = self.after_spikes(policy)
+        tables = left._account_of(left.schema(policy), policy)
+        if isinstance(tables, ApproximateAccounting):
+            return tables
+        return replace(tables, draws=(*self.spike_draws(policy), *tables.draws))
 
     def _account_of(self, schema: TreeSchema, policy: Policy) -> Accounting | ApproximateAccounting:
         purposes = ["rows per class", *(f"class x {attribute.name}" for attribute in schema.attributes)]
@@ -136,7 +140,7 @@ class DPNB(DeltaMethod):
         if policy.found_domains is not None:  # of unknown sizes
             return super().rows_of_noise(policy)
         schema = self.schema(policy)
-        account = self._account_of(schema, policy)
+        account = self.after_spikes(policy)._account_of(schema, policy)
         law = GAUSSIAN if isinstance(account.draws[0], GaussianDraw) else LAPLACE
         sizes = [1, *(attribute.codes for attribute in schema.attributes)]
         precision = sum(
@@ -158,6 +162,8 @@ class DPNB(DeltaMethod):
         """Count in one pass, add noise, and draw rows from the noisy counts."""
         progress("counting", 0.0)
         self.check_unit(policy)
+        if self.searched_columns(policy):
+            return self.released_after_search(source, policy, engine=engine, rng=rng, progress=progress)
         schema = self.schema(policy)
         accounting = self._account_of(schema, policy)
         keep = self.used_rows(source, policy, engine, rng)

@@ -11,6 +11,7 @@ import numpy as np
 
 from anonkit.k_anonymity.coded_axes import boxes_of
 from anonkit.k_anonymity.held_out_labels import all_labels_parameter
+from anonkit.k_anonymity.narrowed_boxes import NarrowedColumn, narrowed_columns
 from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult
 from anonkit.k_anonymity.search.box_tree import grow_boxes
@@ -25,9 +26,9 @@ from anonkit.report.blocks import ColumnFacts
 class Mondrian(RecodingMethod):
     """Cut the table into boxes of at least k rows, where a forest says that a cut keeps what predicts the target.
 
-    Every row shows the box it is in: an interval or a set of values a column. No row is suppressed. One column may
-    be fine in one part of the table and coarse in another (local recoding), so more detail survives than with one
-    recoding a column; the released columns are harder to read.
+    Every row shows the box it is in: an interval or a set of values a column. Without a target a box is as narrow as
+    its rows and k allow. No row is suppressed. One column may be fine in one part of the table and coarse in another
+    (local recoding), so more detail survives than with one recoding a column; the released columns are harder to read.
 
     Privacy
     -------
@@ -70,7 +71,13 @@ class Mondrian(RecodingMethod):
             hidden=prepared.hidden,
             brief=self.in_brief,
         )
-        recoding = boxes_of(prepared.columns, tree, prepared.hierarchies)
+        narrowed: list[NarrowedColumn] = []
+        if prepared.jointly:
+            codes = [column.codes for column in prepared.columns]
+            narrowed = narrowed_columns(
+                prepared.columns, tree, tree.assign(codes), prepared.hierarchies, prepared.k, prepared.holders
+            )
+        recoding = boxes_of(prepared.columns, tree, prepared.hierarchies, narrowed)
         facts = _column_facts([column.name for column in prepared.columns], recoding)
         return SearchResult(
             recoding=recoding, column_facts=facts, details={"name": "mondrian", "boxes": boxes.n_classes}
@@ -88,6 +95,7 @@ def _column_facts(names: Sequence[str], recoding: LocalRecoding) -> dict[str, Co
         share = float(n_cuts / max(cuts.sum(), 1))
         facts[axis.name] = {
             "importance": share,
-            "reason": f"the rows were divided in two {cuts.sum():,} times, {n_cuts:,} of them by this column",
+            "reason": f"the rows were divided in two {cuts.sum():,} times, {n_cuts:,} of them by this column"
+            + ("" if recoding.narrowed is None else "; boxes show what their rows have of it"),
         }
     return facts

@@ -28,7 +28,7 @@ from anonkit.k_anonymity.search.importance import IMPORTANCE_STRATEGIES, Importa
 from anonkit.k_anonymity.search.joint_guide import joint_guide, relatedness
 from anonkit.k_anonymity.search.out_of_bag import PUBLISHED, ForestSize
 from anonkit.k_anonymity.search.suppression import suppressed_rows
-from anonkit.k_anonymity.search.top_down_specialization import Drop, DropReason, specialize
+from anonkit.k_anonymity.search.top_down_specialization import Drop, DropReason, best_specialization
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.policy.declaration import TargetUse
 from anonkit.protocols import Progress
@@ -244,7 +244,7 @@ class RFKA(RecodingMethod):
                     },
                 },
             )
-        result = specialize(
+        result = best_specialization(
             columns,
             _guide(columns, evidence, prepared),
             importance.by_column,

@@ -23,6 +23,8 @@ def expected_suppression(draft: Draft, counted: Disclosure | None, classes: KAno
     """
     if counted is None or classes is None or classes.rows_known or "recoding" not in draft.params:
         return {}
+    if classes.averaged:  # rows of a batch go to the nearest group that is large enough
+        return {}
     suppressed = draft.rows.get("suppressed")
     share = expected_small_share(counted.sizes, classes.k, suppressed if isinstance(suppressed, int) else 0)
     return {

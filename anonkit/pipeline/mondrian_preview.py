@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from anonkit.errors import GuaranteeError
+from anonkit.k_anonymity.grouped_rows import GroupedRecoding
 from anonkit.k_anonymity.preparing import prepare
 from anonkit.k_anonymity.recoded_rows import count_usable_rows
 from anonkit.k_anonymity.recoded_sample import released_names
@@ -81,6 +82,7 @@ def mondrian_preview(
         found = mondrian.find_recoding(prepared, rng=rng, progress=no_progress).recoding
     except GuaranteeError:  # the sample is too small for the requirements: nothing is known
         return {}
+    assert not isinstance(found, GroupedRecoding)  # noqa: S101 - boxes are none
     boxed = released_names(found.to_dict())
     return {
         "mondrian_preview": {

@@ -110,6 +110,11 @@ def measured_population(
     if against.file is None:
         fraction = against.fraction_of(n_read, None)
         return _estimated(released.counted.sizes, float(fraction or 0.0), against.size)
+    if "centroids" in released.recoding:
+        raise ParameterError(
+            "rows show the mean of their group, and no file tells which group a person of a population would be in",
+            f"leave {option('population')} out; {option('sampling_fraction', 0.01)} estimates the risk from the groups",
+        )
     if released.recoding.get("merged"):
         raise ParameterError(
             "small groups of this batch show coarser labels, and no file tells which people of a population would",

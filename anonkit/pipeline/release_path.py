@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,9 @@ from anonkit.redaction import UNNAMED
 _NO_ROW = "No row is released: the noise is larger than what it left. A larger epsilon, or fewer columns, leaves rows."
 """A note on a release without rows, which follows from the release alone."""
 
+_WITHOUT_TYPES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".xlsx", ".csv.gz", ".csv.zst", "-")
+"""Ends of the names of sources that bring no types of their own."""
+
 
 def release_table(source: object, request: ReleaseRequest) -> Release:
     """Release a table: perturb it, check the promise on the output, and write all files together.
@@ -98,7 +102,8 @@ def _released(source: object, request: ReleaseRequest) -> Release:
     output.refuse_taken_by_others()
     signer = output.signer()
     try:
-        declared = request.declared()
+        is_named = isinstance(source, str | PathLike)
+        declared = request.declared(typed=not (is_named and str(source).lower().endswith(_WITHOUT_TYPES)))
     except PolicyError:  # a mistyped name is the better reason, and may be the only one
         refuse_unknown_columns(source, request)
         raise

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from anonkit.checks.against_population import AgainstPopulation
 from anonkit.engines.engine_choice import EngineChoice, Local
-from anonkit.errors import ChoiceError, option
+from anonkit.errors import ChoiceError, PolicyError, option
 from anonkit.ledger.account import Account
 from anonkit.parameters import check_integer
 from anonkit.pipeline.release_output import Output
 from anonkit.policy.declaration import Policy
+from anonkit.policy.truth_values import with_truth_values
 from anonkit.protocols import Method, Progress, no_progress
 from anonkit.randomness import Randomness
 
@@ -60,12 +61,18 @@ class ReleaseRequest:
             # the tables that the policy lists, for a method that publishes tables and was given none
             object.__setattr__(self, "method", replace(self.method, aggregate=self.policy.aggregates))  # type: ignore[type-var]
 
-    def declared(self) -> Policy:
+    def declared(self, *, typed: bool = False) -> Policy:
         """Return the policy by which the source is read, and refuse what cannot be promised for any table.
 
         Where the promise counts every cell by itself (`Guarantee.cell_by_cell`), the policy states so: then no cell
         is read by the type of its column, and no column is judged by its cells. Rules on rows, and spikes, are left to
         methods that draw rows by them.
+
+        Parameters
+        ----------
+        typed : bool
+            Whether the source may have types of its own: then a column of which nothing is declared may be booleans,
+            and the promise is refused, if it is not, when the types are known.
 
         Raises
         ------
@@ -78,8 +85,21 @@ class ReleaseRequest:
             self.method.check_rows()
         draws_by_rules = getattr(self.method, "keeps_rules", False)
         policy = self.policy if draws_by_rules else self.policy.without_rules()
-        declares_all = self.domains_min_people is None  # else the promise is known when the domains are
-        return replace(policy, cell_by_cell=declares_all and self.method.guarantee(policy).cell_by_cell)
+        if self.domains_min_people is not None:  # the promise is known when the domains are
+            return replace(policy, cell_by_cell=False)
+        promised = self.method.guarantee
+        try:
+            if promised(policy).cell_by_cell:
+                return replace(with_truth_values(policy), cell_by_cell=True)
+        except PolicyError:
+            counted = with_truth_values(policy)
+            try:
+                promised(with_truth_values(counted, counted.columns) if typed else counted)
+            except PolicyError:
+                promised(counted)  # what is wrong with the policy as it is
+                raise
+            return replace(counted, cell_by_cell=True)
+        return replace(policy, cell_by_cell=False)
 
     def _refuse_undeclared_target(self) -> None:
         """Refuse to take a column for the target of a method under which its label leaves unchanged."""

@@ -17,6 +17,7 @@ import pyarrow as pa
 from anonkit.checks.table_scans import combined
 from anonkit.errors import GuaranteeError
 from anonkit.k_anonymity.recoded_sample import released_names
+from anonkit.pipeline.released_centroids import shown_centroids
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Draft
 from anonkit.report.blocks import ReportColumn
@@ -67,7 +68,7 @@ def as_written(draft: Draft, spool: Path, policy: Policy) -> Settled:
             "allow more suppression, or ask for a smaller k",
         )
     columns = [_entry(column, counts, values, constant) for column in draft.columns]
-    params = {**params, "recoding": _without(params["recoding"], constant)}
+    params = {**params, "recoding": shown_centroids(_without(params["recoding"], constant), spool)}
     schema = pa.schema([draft.data.schema.field(name) for name in left])
     return Settled(draft=replace(draft, columns=columns, params=params), constant=constant, schema=schema)
 

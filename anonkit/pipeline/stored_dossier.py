@@ -214,10 +214,12 @@ def _tells_its_rows(release: Release) -> bool:
     """Return whether the files state which rows of the source were released, for models to be trained on them.
 
     They do not where a column of one value is hidden, since rows may have been left out for another value in it, and
-    where classes were merged, since which ones is not published.
+    where classes were merged, or rows grouped by their numbers, since which ones is not published.
     """
+    recoding = release.params.get("recoding", {})
     hides = any(column.get("reason") == ONE_VALUE for column in release.report["columns"])
-    return not hides and not release.params.get("recoding", {}).get("merged", False)
+    grouped = recoding.get("centroids", {}).get("rows") == "grouped"
+    return not hides and not grouped and not recoding.get("merged", False)
 
 
 def _domains(params: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

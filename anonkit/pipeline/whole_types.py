@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns that hold integers by the type of their source: a public fact, as the promise states it.
+"""Columns that hold integers or booleans by the type of their source: a public fact, as the promise states it.
 
 Never by cells: a string has no type, and a missing cell turns a column of integers into floats in pandas.
 """
@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.policy.declaration import Policy
+from anonkit.policy.truth_values import with_truth_values
 
 
 def with_whole_types(policy: Policy, schema: pa.Schema, source: Any) -> Policy:
-    """Return the policy with the columns marked that the source has as integers and no policy declares.
+    """Return the policy with the columns marked that the source has as integers or booleans and no policy declares.
 
     Parameters
     ----------
@@ -31,6 +32,10 @@ def with_whole_types(policy: Policy, schema: pa.Schema, source: Any) -> Policy:
     -------
     Decided by types alone; no cell is looked at.
     """
+    truths = [
+        field.name for field in schema if pa.types.is_boolean(field.type) and not _typed_by_cells(source, field.name)
+    ]
+    policy = with_truth_values(policy, truths)
     columns = dict(policy.columns)
     for field in schema:
         column = columns.get(field.name)

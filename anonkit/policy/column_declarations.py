@@ -138,6 +138,9 @@ class Column:
     """Numbers that many may hold, such as 0: each is a cell of its own under central differential privacy."""
     is_whole_by_type: bool = False
     """True when the source's type, and no policy, declares integers; not from a file."""
+    are_truth_values: bool = False
+    """True when its categories are false and true because its type, declared or of the source, is boolean; not from a
+    file."""
     ladder: tuple[float, ...] | None = None
     """Bin widths of a numeric column, finest first."""
     tree: tuple[tuple[str, ...], ...] | None = None

@@ -271,7 +271,10 @@ def public_attribute(column: Column, policy_missing: Missing | None = None) -> P
     return CategoricalAttribute(
         name=column.name,
         domain=Categories(
-            values=values or (), has_missing=has_missing, texts_alone=column.compares_texts or bins is not None
+            values=values or (),
+            has_missing=has_missing,
+            texts_alone=column.compares_texts or bins is not None,
+            are_truth_values=column.are_truth_values,
         ),
         tree=column.tree or (() if bins is None else bins.tree),
         answers=column.answers,
@@ -365,13 +368,12 @@ def public_assumptions(policy: Policy) -> tuple[str, ...]:
     """Return the conditions, and that the types of the source are public where they say which columns are whole."""
     noisy = policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
     columns = [policy.column(name) for name in noisy]
-    typed = [column.name for column in columns if column.is_whole_by_type and _is_a_grid_of_whole_numbers(column)]
-    if not typed:
-        return conditions_of(policy)
-    return (
-        *conditions_of(policy),
-        f"That all numbers of {', '.join(typed)} are whole is public knowledge: the types of the source say so.",
-    )
+    whole = [column.name for column in columns if column.is_whole_by_type and _is_a_grid_of_whole_numbers(column)]
+    truths = [column.name for column in columns if column.are_truth_values and column.type is None]
+    stated = ((whole, "all numbers of {} are whole"), (truths, "all values of {} are false or true"))
+    by_type = "That {} is public knowledge: the types of the source say so."
+    facts = [by_type.format(fact.format(", ".join(names))) for names, fact in stated if names]
+    return (*conditions_of(policy), *facts)
 
 
 def without_whole_types(policy: Policy, names: Collection[str]) -> Policy:

@@ -199,6 +199,8 @@ class KAnonymity:
     """Columns of dates that are shown as days since their person's first one."""
     means: bool = False
     """True when rows show the mean of each generalized number in their class."""
+    averaged: bool = False
+    """True when numbers are quasi-identifiers by the mean of their group alone."""
     assumptions: tuple[str, ...] = ()
     """Further conditions of the promise, stated by the method."""
     may_be_empty: bool = False
@@ -376,7 +378,8 @@ class KAnonymity:
             "Other releases: two k-anonymous releases of the same people can be combined into groups smaller than k.",
             "Membership: that a person is in the table is not hidden.",
             *([] if self.weight is None else [_OF_WEIGHTS[self.weight[1]]]),
-            *([_OF_MEANS] if self.means else []),
+            *([_OF_MEANS] if self.means or self.averaged else []),
+            *([_OF_GROUPS] if self.averaged else []),
             *([_of_relative(self.relative)] if self.relative else []),
             *([_of_surrogates(self.households)] if self.surrogate is not None else []),
         ]
@@ -502,6 +505,7 @@ class KAnonymity:
                 **({} if self.surrogate is None else {"surrogate": self.surrogate}),
                 **({"relative": list(self.relative)} if self.relative else {}),
                 **({"means": True} if self.means else {}),
+                **({"averaged": True} if self.averaged else {}),
                 **(
                     {"candidates": [{"columns": list(each.columns), "values": each.values} for each in self.candidates]}
                     if self.candidates
@@ -560,6 +564,7 @@ class KAnonymity:
             surrogate=None if parameters.get("surrogate") is None else str(parameters["surrogate"]),
             relative=tuple(map(str, parameters.get("relative", ()))),
             means=parameters.get("means") is True,
+            averaged=parameters.get("averaged") is True,
             diversity=Diversity.from_asked(parameters),
             of_columns={name: Diversity.from_asked(asked) for name, asked in parameters.get("of_columns", {}).items()},
             capped=tuple(cap["columns"]),
@@ -609,6 +614,10 @@ _OF_MEANS = (
     "Means: rows of a group show the mean of its numbers. Anyone who knows the numbers of all members but one can work "
     "out the last, within the rounding; so can anyone who has another release with means, of a group without that one: "
     "a table of other people that holds a few of this one among them is not recognized before it is released."
+)
+_OF_GROUPS = (
+    "Narrow groups: a group lies where its rows are close, so its mean may be near the number of each of them, and a "
+    "group at the edge of the table shows how far its numbers reach. k rows share what is shown, however near it is."
 )
 
 

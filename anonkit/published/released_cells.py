@@ -18,6 +18,11 @@ def cells_of_codes(codes: NDArray[np.int64], domain: Categories | Grid) -> pa.Ar
     return labelled(codes, domain)
 
 
+def type_of_categories(domain: Categories) -> pa.DataType:
+    """Return the type in which the categories of a domain are written."""
+    return pa.bool_() if domain.are_truth_values else pa.dictionary(pa.int32(), pa.string())
+
+
 def type_of_numbers(grid: Grid) -> pa.DataType:
     """Return the type in which the representative numbers of cells of a grid are written: whole ones as such."""
     return pa.int64() if grid.are_integers else pa.float64()
@@ -32,7 +37,9 @@ def array_of_numbers(numbers: FloatArray, grid: Grid) -> pa.Array:
 
 
 def labelled(codes: NDArray[np.int64], domain: Categories) -> pa.Array:
-    """Return codes as the categories of a domain, dictionary-encoded."""
+    """Return codes as the categories of a domain, dictionary-encoded; truth values as booleans."""
     absent = codes >= len(domain.values)
+    if domain.are_truth_values:
+        return pa.array(codes == 1, pa.bool_(), mask=absent)
     indices = pa.array(np.where(absent, 0, codes).astype(np.int32), mask=absent)
     return pa.DictionaryArray.from_arrays(indices, pa.array(domain.values, pa.string()))

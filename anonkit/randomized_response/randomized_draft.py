@@ -23,7 +23,7 @@ from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.response_matrix import ResponseMatrix
 from anonkit.published.channels.transformed_response import TransformedResponse, breach_width
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable, PublishedTarget
-from anonkit.published.released_cells import type_of_numbers
+from anonkit.published.released_cells import type_of_categories, type_of_numbers
 from anonkit.randomized_response.randomized_rows import RandomizeBatch
 from anonkit.randomized_response.shuffled_view import shuffled_view
 from anonkit.randomness import Randomness
@@ -201,19 +201,18 @@ def realised_notes(asked: float | None, realised: Mapping[str, float]) -> list[s
 
 
 def _types(table: PublishedTable) -> dict[str, pa.DataType]:
-    category = pa.dictionary(pa.int32(), pa.string())
-    types = {attribute.name: _type_of(attribute.answers(), category) for attribute in table.attributes}
+    types = {attribute.name: _type_of(attribute.answers()) for attribute in table.attributes}
     if table.target is not None:
-        types[table.target.name] = _type_of(table.target.shown, category)
+        types[table.target.name] = _type_of(table.target.shown)
     if table.asked_column is not None:
-        types[table.asked_column] = category
+        types[table.asked_column] = pa.dictionary(pa.int32(), pa.string())
     return types
 
 
-def _type_of(answers: Categories | Grid | None, category: pa.DataType) -> pa.DataType:
+def _type_of(answers: Categories | Grid | None) -> pa.DataType:
     """Return the type of a column of answers; a transformed number, which has no domain, is a float."""
     if isinstance(answers, Categories):
-        return category
+        return type_of_categories(answers)
     return pa.float64() if answers is None else type_of_numbers(answers)
 
 

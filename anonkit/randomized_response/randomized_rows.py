@@ -21,7 +21,7 @@ from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import Mechanism, PublishedAttribute, PublishedTable, PublishedTarget
-from anonkit.published.released_cells import array_of_numbers
+from anonkit.published.released_cells import array_of_numbers, labelled
 
 _LABEL_STREAM, _UNLABELLED_STREAM = 2**32 - 1, 2**32 - 3
 """Streams of the noise key that neither an attribute has, attribute i having stream i, nor the choice of attributes."""
@@ -179,6 +179,8 @@ def _small(mechanism: Channel) -> type[np.integer[Any]]:
 def _shown_of(domain: Categories | Grid, answers: Codes) -> pa.Array:
     """Return answers as cells: categories by name, cells of a grid by their middles."""
     if isinstance(domain, Categories):
+        if domain.are_truth_values:
+            return labelled(answers.astype(np.int64), domain)
         return _labelled(answers, domain.labels())
     return array_of_numbers(domain.decode(answers), domain)
 

@@ -104,7 +104,7 @@ class Budget(TypedDict, total=False):
     per_level: Sequence[Expense]
     per_attribute: Sequence[Expense]
     domains: Sequence[Expense]
-    """Loss of one row by the search for the domains of columns, draw by draw."""
+    """Loss of one row by the search for domains and spikes of columns, draw by draw."""
 
 
 class Details(TypedDict, total=False):

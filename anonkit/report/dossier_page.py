@@ -429,7 +429,8 @@ def _share(value: float) -> str:
 def _further(key: str, block: Any) -> dict[str, Any]:
     """Return the figures of a block; those of means with their rules and measures in words."""
     if key == "means":
-        rules = {words: {name: figures[rule] for name, figures in block.items()} for rule, words in _RULES.items()}
+        there = {rule: words for rule, words in _RULES.items() if all(rule in figures for figures in block.values())}
+        rules = {words: {name: figures[rule] for name, figures in block.items()} for rule, words in there.items()}
         return {**_told(rules), "heads": [*rules]}
     if key == "number_distances":
         return _told({side: {_DISTANCES[name]: figure for name, figure in of.items()} for side, of in block.items()})

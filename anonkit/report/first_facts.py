@@ -456,7 +456,11 @@ def usefulness_sentences(report: Json) -> Iterator[Sentence]:
     else:
         yield plain(_other_measures(utility))
     told = report.get("marginals")
-    pairs = "" if told is None else pairs_words(told["columns"], told["pairs"], anchored=told["anchored"])
+    if told is not None:
+        triple = told.get("triple", ())
+        pairs = pairs_words(told["columns"], told["pairs"], anchored=told["anchored"], triple=triple)
+    else:
+        pairs = ""
     if pairs:
         yield plain(f"{_PAIRS}{pairs}.")
 

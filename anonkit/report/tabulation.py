@@ -13,7 +13,7 @@ SHOWN_VALUES = 60
 
 _MEAN = "mean in the owner's table"
 _LONGEST_FIGURE = 24
-_NO_DETAIL = ("full", "generalized", "dropped", "boxes", "")
+_NO_DETAIL = ("full", "generalized", "dropped", "boxes", "means", "")
 _COLUMN_KEYS = (
     "name", "role", "declared", "sensitive", "action", "reason", "detail", "values", "released_values", "importance",
     "domain", "parameters", "mean",
@@ -124,7 +124,7 @@ def budget_tables(budget: Mapping[str, Any], draws: Sequence[Mapping[str, Any]] 
     tables = [
         ("per_level", "Budget by level"),
         ("per_attribute", "Budget by attribute"),
-        ("domains", "Budget for finding domains"),
+        ("domains", "Budget for finding domains and frequent values"),
     ]
     facts = {key: value for key, value in budget.items() if key not in dict(tables) and value is not None}
     return {

@@ -132,6 +132,7 @@ _CHECKS = {
     "rows_per_tree": ("Rows that each tree saw, and trees planned and published", ""),
     "trees": ("Nodes of the trees, all possible under the published plan", ""),
     "tables": ("Noisy tables that do not fit their domains, or the noise that was paid for", "exactly"),
+    "spikes": ("Frequent values that do not follow from the noisy counts that were paid for", "exactly"),
     "counted_domains": ("Columns whose domain differs from the one that was counted", "exactly"),
     "noise_is_stated": ("The noise is not too small: probability of so little noise", "at least"),
     "counts_agree": (
@@ -213,6 +214,8 @@ _CHECKS = {
     "anchor": ("Whether the target splits every table, as the published rule says", ""),
     "groups": ("Columns whose rare values are not grouped by their noisy counts", "exactly"),
     "pairs": ("Pairs of columns that differ from the published rule", "exactly"),
+    "triple": ("Parts of the choice of three columns that differ from the published rule", "exactly"),
+    "mixture_fits_triple": ("Distance of the mixture from the noisy table of three columns", "at most"),
     "mixtures": ("Mixtures whose parts do not add up or do not fit the columns", "exactly"),
     "rows_of_tables": ("Mixtures whose size differs from their noisy tables", "exactly"),
     "mixture_fits": ("Distance of the mixture from the noisy table of ‘{}’", "at most"),
@@ -229,6 +232,8 @@ _CHECKS = {
     "means": ("Means of ‘{}’ that no class of its bounds can have", "exactly"),
     "means_stated": ("Statements on means that contradict each other", "exactly"),
     "means_counted": ("Statements of the number of means that the rows contradict", "exactly"),
+    "centroids": ("Combinations that rows show and no centroid has, or that no row shows", "exactly"),
+    "centroids_stated": ("Statements on centroids that contradict each other", "exactly"),
     "cells": ("Cells of ‘{}’ that are bounds of no label", "exactly"),
     "bound_classes": ("Smallest class of the file with bounds, and of its labels", ""),
     "batch_columns": ("Columns of the batch that differ from the release", "exactly"),
@@ -340,7 +345,7 @@ def people_alike(report: Mapping[str, Any]) -> int | None:
     return counted[0] if counted and isinstance(counted[0], int) and counted[0] > 0 else None
 
 
-def pairs_words(columns: int, pairs: int, *, anchored: bool) -> str:
+def pairs_words(columns: int, pairs: int, *, anchored: bool, triple: Sequence[str] = ()) -> str:
     """Return how many pairs of columns were measured, and what that makes of the others; empty where there are none.
 
     Parameters
@@ -349,12 +354,17 @@ def pairs_words(columns: int, pairs: int, *, anchored: bool) -> str:
         Noisy tables of columns and of pairs.
     anchored : bool
         Whether the target splits every table; it is none of the columns then.
+    triple : sequence of str
+        Three columns that were measured together with the target; none.
     """
     possible = columns * (columns - 1) // 2
     if not possible:
         return ""
     text = f"{number(pairs)} of {number(possible)} measured{', besides those with the target' if anchored else ''}"
     within = " within a class" if anchored else ""
+    if triple:
+        together = ", ".join(map(repr, triple))
+        return f"{text}; {together} together with the target: other columns are drawn as if independent{within}"
     if not pairs:
         return f"{text}: columns are drawn as if independent{within}"
     if pairs < columns - 1:  # too few to join all columns

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from checks.forgeries import ANONYMOUS, Edit, Files, Tree, over, refused
+from checks.forgeries import ANONYMOUS, Edit, Files, Tree, forged, over, refused, verdict
 from checks.forging import (
     at,
     both,
@@ -26,6 +26,9 @@ from checks.forging import (
     source_cells,
     stated_anew,
 )
+
+import anonkit
+from anonkit.datasets import bank_customers
 
 
 def figure(*path: str | int, to: Any) -> tuple[Edit, str]:
@@ -76,6 +79,25 @@ def odd_missing(files: Files) -> None:
     """State the opposite on whether a column has missing values."""
     part = recoding_part(files)
     part["missing"] = not part["missing"]
+
+
+def narrower(files: Files) -> None:
+    """Leave the last run of parts out of a set that has several parts."""
+    sets = files.params["recoding"]["narrowed"]["sets"]
+    ends = next(ends for of_axis in sets for ends in of_axis if ends[-1] > ends[-2])
+    ends[-1] -= 1
+
+
+def beyond(files: Files) -> None:
+    """Let every box show all of an axis that the tree divides."""
+    recoding = files.params["recoding"]
+    axis = recoding["nodes"][0]["axis"]
+    n_intervals = len(recoding["axes"][axis]["cuts"]) + 1 if "cuts" in recoding["axes"][axis] else None
+    size = n_intervals or len(recoding["axes"][axis]["values"]) + recoding["axes"][axis]["other"]
+    size += recoding["axes"][axis]["missing"]
+    recoding["narrowed"]["sets"][axis] = [[0, size - 1]]
+    for box in recoding["narrowed"]["boxes"]:
+        box[axis] = 0
 
 
 ANY_ANONYMOUS: dict[str, tuple[Edit, str]] = {
@@ -211,6 +233,22 @@ LOCAL: dict[str, tuple[Edit, str]] = {
     "a true label on a class whose box cannot make it": (recounted(relabelled), "boxes"),
     "a cut moved": (moved_cut, "boxes"),
 }
+NARROWED: dict[str, tuple[Edit, str]] = {
+    "a box narrower in params than its rows show": (lambda files: narrower(files), "boxes"),
+    "boxes that are not narrowed": (lambda files: files.params["recoding"].pop("narrowed"), "boxes"),
+    "a box that shows what it does not hold": (lambda files: beyond(files), "boxes"),
+    "a true label on a class whose box shows another": (recounted(relabelled), "boxes"),
+}
+UNREADABLE: dict[str, Edit] = {
+    "a box too few": lambda files: files.params["recoding"]["narrowed"]["boxes"].pop(),
+    "a set that there is not": at("params", "recoding", "narrowed", "boxes", 0, 0, to=10_000),
+    "a set from the end": at("params", "recoding", "narrowed", "boxes", 0, 0, to=-1),
+    "an empty set": at("params", "recoding", "narrowed", "sets", 0, 0, to=[]),
+    "a set in the wrong order": at("params", "recoding", "narrowed", "sets", 0, 0, to=[1, 1, 0, 0]),
+    "a set beyond its axis": at("params", "recoding", "narrowed", "sets", 0, 0, to=[0, 10_000]),
+    "a key more": at("params", "recoding", "narrowed", "note", to="x"),
+    "narrowed boxes that merge": at("params", "recoding", "merged", to=True),
+}
 SENSITIVE: dict[str, tuple[Edit, str]] = {
     "l found": figure("l_diversity", "customer_value", "l", to=3.0),
     "entropy l found": figure("l_diversity", "customer_value", "entropy_l", to=2.9),
@@ -254,6 +292,29 @@ def test_a_forged_global_recoding_is_refused(
 def test_a_forged_local_recoding_is_refused(releases: dict[str, Files], forgery: str, tmp_path: Path) -> None:
     """A row shows one box, in all its columns."""
     refused(releases["mondrian"], LOCAL[forgery], tmp_path)
+
+
+@pytest.fixture(scope="module")
+def narrowed(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """A release without a target, whose boxes are as narrow as their rows."""
+    folder = tmp_path_factory.mktemp("narrowed")
+    table = bank_customers(600, seed=3).select(["age", "education", "occupation", "income"])
+    anonkit.release(table, method="mondrian", k=10, no_target=True, ledger=None).save(folder / "out.parquet")
+    return Files.read(folder / "out.parquet")
+
+
+@pytest.mark.parametrize("forgery", NARROWED)
+def test_forged_narrow_boxes_are_refused(narrowed: Files, forgery: str, tmp_path: Path) -> None:
+    """A box shows what its set of parts is called, and nothing that the tree does not leave it."""
+    refused(narrowed, NARROWED[forgery], tmp_path)
+
+
+@pytest.mark.parametrize("forgery", UNREADABLE)
+def test_narrow_boxes_of_no_tree_are_refused(narrowed: Files, forgery: str, tmp_path: Path) -> None:
+    """Boxes that are not those of the tree, or that another program would read otherwise, are not validated."""
+    code, failed = verdict(forged(narrowed, UNREADABLE[forgery], tmp_path))
+
+    assert code in (1, 3), failed
 
 
 @pytest.mark.parametrize("forgery", SENSITIVE)

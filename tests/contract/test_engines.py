@@ -28,13 +28,14 @@ QUICK: dict[str, dict[str, Any]] = {
     "mondrian": {"k": 5},
     "datafly": {"k": 5},
     "incognito": {"k": 5},
+    "mdav": {"k": 5},
     "rr": {"epsilon": 2.0},
     "errph": {"p_keep": 0.5, "bins": 8},
     "trr": {},
     "ppnb": {"p_keep": 0.5},
 }
 """Parameters; every other method has an epsilon."""
-K_ANONYMOUS = ("rfka", "greedy-hamdist", "mondrian", "datafly", "incognito")
+K_ANONYMOUS = ("rfka", "greedy-hamdist", "mondrian", "datafly", "incognito", "mdav")
 COMMON = ("rfka", "ppnb", "c45-arithmetic")
 """One method for each way through an engine; the others go the same ways, in the slow tests."""
 CATEGORIES = ("education", "occupation", "marital_status", "income", "cards_held")

@@ -21,13 +21,14 @@ from anonkit.errors import AnonkitError
 from anonkit.methods import METHODS, make_method
 from anonkit.policy.declaration import Policy
 
-K_ANONYMOUS = ("rfka", "greedy-hamdist", "mondrian", "datafly", "incognito")
+K_ANONYMOUS = ("rfka", "greedy-hamdist", "mondrian", "datafly", "incognito", "mdav")
 PARAMETERS: dict[str, dict[str, Any]] = {
     "rfka": {"k": 3, "trees": 2, "max_suppression": 0.6},
     "greedy-hamdist": {"k": 3, "max_suppression": 0.6},
     "mondrian": {"k": 3},
     "datafly": {"k": 3, "max_suppression": 0.6},
     "incognito": {"k": 3, "max_suppression": 0.6},
+    "mdav": {"k": 3, "max_suppression": 0.6},
     "safepub": {"epsilon": 20.0, "delta": 1e-3, "k": 3},
     "errph": {"p_keep": 0.5, "bins": 4},
     "ppnb": {"p_keep": 0.5},

@@ -161,6 +161,9 @@ def _k_anonymous() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "paper", "incognito", {**few, "preset": "paper"}
     yield "diverse", "incognito", {**few, "l": 2, "t": 0.6, "max_suppression": 0.1}
     yield "awkward", "incognito", {**odd, **some, "loss": "discernibility", "kind": "parquet"}
+    yield "plain", "mdav", {**few, "kind": "parquet", "policy": _ONLY_TARGET.replace("swipe_amount", "occupation")}
+    yield "paper", "mdav", {**few, "preset": "paper", "policy": _ONLY_TARGET.replace("swipe_amount", "occupation")}
+    yield "awkward", "mdav", {**odd, "max_suppression": 0.3, "l": 2}
 
 
 def _randomized() -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -215,6 +218,7 @@ def _central() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "delta", "dp-marginals", {**few, "epsilon": 16.0, "delta": 1e-2}
     yield "no-target", "dp-marginals", {**odd, "epsilon": 12.0, "policy": tables.UNTARGETED_POLICY, "kind": "parquet"}
     yield "people", "dp-marginals", {**people, "bins": 4, "kind": "csv", "n_rows": 300, "epsilon": 40.0}
+    yield "triple", "dp-marginals", {"table": tables.PARITIES, "policy": tables.PARITIES_POLICY, "epsilon": 20.0}
     yield "columns-alone", "dp-marginals", {**odd, "adjacency": "replace", "kind": "pandas"}
     yield "plain", "dp-forest", few
     yield "cells", "dp-forest", {**few, "as_": "cells", "n_rows": 300}

@@ -176,6 +176,31 @@ answer = { role = "target", categories = ["no", "yes"] }
 """
 
 
+def _parities(n_rows: int, seed: int) -> list[dict[str, Any]]:
+    """Answers of which three together say what is wanted, and no two do."""
+    draws, rows = _Draws(seed), []
+    for _ in range(n_rows):
+        first, other, third = (draws.below(2) for _ in range(3))
+        rows.append(
+            {
+                "first": str(first), "age": float(draws.below(8)), "second": str(other), "third": str(third),
+                "wanted": ("no", "yes")[first ^ other ^ third],
+            }
+        )  # fmt: skip
+    return rows
+
+
+PARITIES = pa.Table.from_pylist(_parities(600, 3))
+PARITIES_POLICY = """
+[columns]
+first = { categories = ["0", "1"] }
+age = { bounds = [0.0, 8.0] }
+second = { categories = ["0", "1"] }
+third = { categories = ["0", "1"] }
+wanted = { role = "target", categories = ["no", "yes"] }
+"""
+
+
 def write_policy(folder: Path, text: str) -> Path:
     """Write a policy beside the sources."""
     path = folder / "policy.toml"

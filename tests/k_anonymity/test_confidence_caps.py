@@ -16,7 +16,7 @@ import anonkit
 from anonkit.errors import PolicyError
 from anonkit.policy.declaration import Policy
 
-METHODS = ["rfka", "mondrian", "datafly", "incognito", "greedy-hamdist"]
+METHODS = ["rfka", "mondrian", "datafly", "incognito", "mdav", "greedy-hamdist"]
 
 
 def _box(n: int = 6000, *, patients: int = 66) -> pa.Table:

@@ -22,6 +22,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "rfka, as published": {"method": "rfka", "preset": "paper", "trees": 10, "bins": 3},
     "datafly": {"method": "datafly"},
     "incognito": {"method": "incognito"},
+    "mdav": {"method": "mdav"},
     "mondrian": {"method": "mondrian"},
     "greedy-hamdist": {"method": "greedy-hamdist"},
 }

@@ -47,7 +47,7 @@ def test_rows_stand_in_the_schema_of_the_source() -> None:
     assert released.column("age").null_count < 100
     low, high = POLICY.column("age").bounds or (0, 0)
     assert low <= ages.min() < ages.max() <= high
-    assert len(np.unique(ages)) > 60
+    assert len(np.unique(ages)) > 40
     assert abs(released.num_rows - 3000) < 400
 
 
@@ -63,7 +63,8 @@ def test_a_public_number_of_rows_costs_nothing() -> None:
 
 
 def _purposes(release: anonkit.Release) -> set[str]:
-    return {line["purpose"].split(" at level")[0] for line in release.params["accounting"]}
+    purposes = {line["purpose"].split(" at level")[0] for line in release.params["accounting"]}
+    return {"spikes" if purpose.startswith("spikes of ") else purpose for purpose in purposes}
 
 
 def test_the_account_holds_every_kind_of_draw() -> None:
@@ -74,6 +75,7 @@ def test_the_account_holds_every_kind_of_draw() -> None:
     policy = replace(POLICY, columns=columns)
     release = anonkit.release(table, method="dp-forest", epsilon=1.0, policy=policy, seed=1)
     assert _purposes(release) == {
+        "spikes",
         "number of rows",
         "dependence within classes",
         "interacting pair",
@@ -90,6 +92,7 @@ def test_the_account_holds_every_kind_of_draw() -> None:
 def test_customers_whose_columns_do_not_depend_on_each_other_have_neither_splits_nor_weights() -> None:
     """Given their class: the histograms have what these would cost, and the model is calibrated."""
     assert _purposes(_release(20_000)) == {
+        "spikes",
         "number of rows",
         "dependence within classes",
         "interacting pair",

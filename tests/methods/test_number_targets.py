@@ -14,7 +14,7 @@ from anonkit.errors import PolicyError
 from anonkit.policy.column_declarations import Column
 from anonkit.policy.declaration import Policy
 
-METHODS = ("rfka", "mondrian", "datafly", "incognito", "greedy-hamdist")
+METHODS = ("rfka", "mondrian", "datafly", "incognito", "mdav", "greedy-hamdist")
 
 
 def table(n_rows: int, seed: int, words: float = 0.0) -> pd.DataFrame:
@@ -93,7 +93,7 @@ def test_thousands_of_classes_are_refused_by_methods_that_are_guided(method: str
         anonkit.release(source, method=method, k=10, target="income", release_as_is=["income"], ledger=None)
 
 
-@pytest.mark.parametrize("method", ["rfka", "mondrian", "datafly", "incognito"])
+@pytest.mark.parametrize("method", ["rfka", "mondrian", "datafly", "incognito", "mdav"])
 def test_k_holds_on_recount_without_a_target(method: str, tmp_path: Path) -> None:
     """No column is taken for the target, all are quasi-identifiers, and k rows share what is shown of them."""
     out = tmp_path / "out.parquet"

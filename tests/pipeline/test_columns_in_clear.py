@@ -87,7 +87,7 @@ def test_cells_that_identify_are_not_released_as_they_are(kind: str, role: dict[
     assert "insensitive" not in str(refused.value)
 
 
-@pytest.mark.parametrize("method", ["rfka", "mondrian", "datafly", "incognito", "greedy-hamdist"])
+@pytest.mark.parametrize("method", ["rfka", "mondrian", "datafly", "incognito", "mdav", "greedy-hamdist"])
 def test_every_k_anonymous_method_refuses_them(method: str) -> None:
     """One path looks for all."""
     parameters: dict[str, Any] = {"trees": 5} if method == "rfka" else {}

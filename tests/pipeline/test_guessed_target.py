@@ -132,7 +132,7 @@ def test_a_last_column_that_looks_like_a_secret_is_pointed_out(name: str) -> Non
     assert any(line in note for note in release.report["notes"])
 
 
-@pytest.mark.parametrize("method", ["rfka", "mondrian", "datafly", "incognito"])
+@pytest.mark.parametrize("method", ["rfka", "mondrian", "datafly", "incognito", "mdav"])
 def test_without_a_guess_methods_go_on_without_a_target(method: str) -> None:
     """As with --no-target: the same columns are released."""
     table = people(illness=SECRETS["illness"])

@@ -66,7 +66,7 @@ def by_class(table: pa.Table, known: Sequence[str] = KNOWN) -> dict[tuple[Any, .
     return found
 
 
-@pytest.mark.parametrize("method", ["mondrian", "rfka", "datafly", "incognito", "greedy-hamdist"])
+@pytest.mark.parametrize("method", ["mondrian", "rfka", "datafly", "incognito", "mdav", "greedy-hamdist"])
 def test_rows_show_the_mean_weight_of_their_class(method: str, tmp_path: Path) -> None:
     """One weight a class, of three significant digits; validated, and stated in promise, params and report."""
     out = tmp_path / "out.parquet"

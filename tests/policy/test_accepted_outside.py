@@ -131,7 +131,7 @@ def test_spark_refuses_the_same(kind: str, bad: str, spark: Any, tmp_path: Path)
         _released(_parquet(_cells(kind, bad, ALLOWED + 1), tmp_path), policy, engine="spark")
 
 
-@pytest.mark.parametrize("method", ["rfka", "datafly", "incognito"])
+@pytest.mark.parametrize("method", ["rfka", "datafly", "incognito", "mdav"])
 def test_every_method_refuses_it(method: str, tmp_path: Path) -> None:
     """It is the table that is refused, before any method sees it."""
     with pytest.raises(GuaranteeError, match="11 of 200 cells outside its declared bounds"):

@@ -33,6 +33,7 @@ from tests.dp_trees.additive_model import test_class_dependence as dependence
 from tests.dp_trees.additive_model import test_histogram_noise as histograms
 from tests.dp_trees.additive_model import test_pair_interaction as interaction
 from tests.dp_trees.additive_model import test_target_bins as bins
+from tests.dp_trees.marginals import test_triple_choice as triples
 from tests.mechanisms import test_discrete_laplace as laplace
 from tests.mechanisms import test_private_selection as selection
 
@@ -65,6 +66,8 @@ CALIBRATED: dict[str, Any] = {"epsilon": 14.0, "n_rows": 300}
 pair costs, and below 35 x 8^2."""
 READ: dict[str, Any] = {"epsilon": 40.0}
 """With which the rows of `OF_MANY` are read: weights might be learned, and attributes are independent of each other."""
+LOOKED_FOR: dict[str, Any] = {"epsilon": 8.0, "n_rows": 5_000}
+"""With which a triple of `OF_MANY` is looked for: no pair speaks of the target."""
 DROWNED: dict[str, Any] = {"epsilon": 4.0, "n_rows": 300}
 """With which a choice among the pairs of `OF_MANY` would be wrong too often."""
 AGGREGATES: dict[str, Any] = {
@@ -136,6 +139,7 @@ def mutate(monkeypatch: pytest.MonkeyPatch, mutant: Mutant) -> None:
 
 RULE = "anonkit.dp_trees.additive_model.stacked:StackedPlan."
 FOUND = "anonkit.dp_trees.additive_model.pair_prequeries:PairFindings."
+TRIPLES = "anonkit.dp_trees.marginals.triple_choice:"
 PAIR_QUESTIONS = "anonkit.dp_trees.additive_model.pair_prequeries:PairQuestions."
 REFUSED: dict[str, Mutant] = {
     # --- claims
@@ -172,6 +176,24 @@ REFUSED: dict[str, Mutant] = {
     "what is read of a target moves by a row": Mutant(
         where="anonkit.dp_trees.marginals.view_choice:_split_pays", old="DEPENDENCE_WIDTH", new="DEPENDENCE_WIDTH // 2",
         method="dp-marginals", parameters={"epsilon": 20.0, "bins": 256}),
+    "a choice of a triple is free": Mutant(
+        where="anonkit.dp_trees.marginals.learned_marginals:LearnedMarginals.draws",
+        old="else (self.triple.draw,)", new="else ()", method="dp-marginals", parameters=LOOKED_FOR, policy=OF_MANY),
+    "a choice of a triple moves by a row": Mutant(
+        where=TRIPLES + "with_triple", old="sensitivity=CHOICE_WIDTH", new="sensitivity=CHOICE_WIDTH // 2",
+        method="dp-marginals", parameters=LOOKED_FOR, policy=OF_MANY),
+    "what is read of the best pair moves by half a row": Mutant(
+        where=TRIPLES + "with_triple", old="READING_WIDTH)", new="READING_WIDTH // 2)", method="dp-marginals",
+        parameters=LOOKED_FOR, policy=OF_MANY),
+    "what is paid for a triple is not taken off": Mutant(
+        where=TRIPLES + "_spending", old="choice.left.after(units)", new="choice.left.after(0)", method="dp-marginals",
+        parameters=LOOKED_FOR, policy=OF_MANY),
+    "no triple is looked for where pairs speak little": Mutant(
+        where=TRIPLES + "with_triple", old="if reading.rows > ", new="if reading.rows < ", method="dp-marginals",
+        parameters=LOOKED_FOR, policy=OF_MANY),
+    "it is not told that no triple was chosen": Mutant(
+        where="anonkit.methods.dp_marginals:_of_triple", old="if learned.triple is None:",
+        new="if not learned.triples:", method="dp-marginals", parameters=LOOKED_FOR, policy=OF_MANY),
     "an entropy moves as in a table of one row": Mutant(
         where="anonkit.dp_trees.scores:_steepest", old="math.log2(max_rows + 1)", new="0", method="diffp-id3",
         parameters={"score": "entropy"}),
@@ -300,7 +322,7 @@ REFUSED: dict[str, Mutant] = {
         old="rate = rate_within(units, WIDTH)", new="WIDTH = 1\n    rate = rate_within(units, WIDTH)",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "a choice of a pair has twice its rate": Mutant(
-        where=PAIR_QUESTIONS + "asked", old="self.interaction.draw(choice)", new="self.interaction.draw(2 * choice)",
+        where=PAIR_QUESTIONS + "_chosen", old="self.interaction.draw(units)", new="self.interaction.draw(2 * units)",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "a pair is chosen wherever there is one": Mutant(
         where="anonkit.dp_trees.additive_model.budget_rule:choice_share", old="return asked if asked <= _MOST_CHOICE",
@@ -586,6 +608,12 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
         Mutant(where="anonkit.dp_trees.additive_model.pair_interaction:PairInteraction.choose", old="draw.rate, words",
                new="1 << 60, words"),
         interaction.test_an_audit_of_the_choice_stays_below_its_price_and_finds_some_of_it),
+    "a relation of a triple counts twice": (
+        Mutant(where=TRIPLES + "relation", old="least_error(table) / 2", new="least_error(table)"),
+        triples.test_no_small_table_moves_a_score_by_more_than_a_row_and_a_step),
+    "a triple is chosen without noise": (
+        Mutant(where=TRIPLES + "chosen_triple", old="draw.rate, words", new="1 << 60, words"),
+        triples.test_an_audit_of_the_choice_stays_below_its_price_and_finds_some_of_it),
     "Gini counts a child twice": (
         Mutant(where="anonkit.dp_trees.scores:_gini", old="-steps.sum(axis=-1)", new="-2 * steps.sum(axis=-1)"),
         sensitivities),
@@ -609,6 +637,7 @@ def holders(what: Any) -> list[tuple[str, str]]:
     "what attributes get right is added up",
     "what both attributes get right counts twice",
     "a pair is chosen without noise",
+    "a triple is chosen without noise",
 )
 @pytest.mark.parametrize("name", NOISE)
 def test_a_mutant_of_noise_is_refused_by_the_test_of_its_law(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

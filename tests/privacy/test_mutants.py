@@ -156,6 +156,9 @@ RUNS: dict[str, Run] = {
     ),
     "mondrian of candidates": lambda at: _anonymous(at, THREE, "mondrian", identifiers=["person"]),
     "mondrian of missing candidates": lambda at: _anonymous(at, NOBODYS, "mondrian", identifiers=["person"]),
+    "mdav": lambda at: anonkit.release(
+        NUMBERS, method="mdav", k=5, target="customer_value", output=at, ledger=None, utility=False
+    ),
     "mondrian": lambda at: _anonymous(at, FOUR, "mondrian"),
     "mondrian of people": lambda at: _anonymous(at, THREE, "mondrian", unit="person"),
     "l": lambda at: _anonymous(at, THREE, "mondrian", sensitive=["s"], l=4),
@@ -509,7 +512,45 @@ COUNTING: dict[str, Mutant] = {
 }  # fmt: skip
 """Mutants of k-anonymity."""
 
-MUTANTS = {**LOCAL, **COUNTING}
+_GROUPS = "tests/k_anonymity/search/test_microaggregation.py::test_the_groups_are_those_of_a_plain_implementation"
+
+GROUPED: dict[str, Mutant] = {
+    "groups of one row less": Mutant(
+        where="k_anonymity.search.microaggregation:_Left.taken",
+        old="np.cumsum(self._weights[places]), k)", new="np.cumsum(self._weights[places]), k - 1)",
+        refused_by=_GROUPS, arguments=(60, 3, 3),
+    ),
+    "the nearest points of the mean": Mutant(
+        where="k_anonymity.search.microaggregation:mdav",
+        old="left.distances(left.farthest(left.distances(left.mean())))", new="left.distances(left.mean())",
+        refused_by=_GROUPS, arguments=(60, 3, 3),
+    ),
+    "rows show the nearest centroid": Mutant(
+        where="k_anonymity.grouped_rows:GroupedRecoding.apply",
+        old="np.where(place == UNKNOWN, UNKNOWN, self.centroid_of[place])",
+        new="centroids.nearest(out, {name: batch.column(name) for name in names})",
+        refused_by="release", check="", run="mdav",
+    ),
+    "means are not rounded": Mutant(
+        where="k_anonymity.numbers_in_groups:rounded",
+        old="np.rint(means * parts) / parts if exact else np.rint(means / unit) * unit", new="means",
+        refused_by="validate", check="centroids_stated", run="mdav",
+    ),
+    "means that one person dominates are shown": Mutant(
+        where="k_anonymity.numbers_in_groups:_Means.of",
+        old="np.logical_or.reduce(list(rules.values()))", new="np.zeros(n_groups, bool)",
+        refused_by="tests/k_anonymity/test_numbers_in_groups.py::test_every_small_table",
+    ),
+    "a centroid is left out": Mutant(
+        where="pipeline.released_centroids:shown_centroids",
+        old="kept = [at for at, line in enumerate(lines) if line in shown]",
+        new="kept = [at for at, line in enumerate(lines) if line in shown][1:]",
+        refused_by="validate", check="centroids", run="mdav",
+    ),
+}  # fmt: skip
+"""Means of groups."""
+
+MUTANTS = {**LOCAL, **COUNTING, **GROUPED}
 
 
 def check_streams() -> None:

@@ -212,6 +212,25 @@ def test_a_choice_of_a_pair_leaves_through_its_draw_alone(seed: int) -> None:
     refuse_more_than_the_claim(found)
 
 
+@pytest.mark.parametrize(("seed", "names"), [(1, []), (5, ["a", "b", "c"])])
+def test_a_choice_of_a_triple_leaves_through_its_draw_alone(seed: int, names: list[str]) -> None:
+    """Of none too: a reading of the best pair, the choice, and the table of three columns, on both tables."""
+    bits = [(a, b, c, a ^ b ^ c) for a, b, c in itertools.product((0, 1), repeat=3)]
+    sources = tuple(
+        pa.table({name: pa.array([str(row[at]) for row in rows]) for at, name in enumerate("abct")})
+        for rows in ([*bits, (0, 1, 1, 1)], bits)
+    )
+    policy = Policy(
+        columns={
+            name: Column(name=name, categories=("0", "1"), role=Role.TARGET if name == "t" else Role.QUASI_IDENTIFIER)
+            for name in "abct"
+        }
+    )
+    found = replay(sources, seed, method="dp-marginals", policy=policy, epsilon=40.0, n_rows=400)
+    assert found.releases[0].params["triple"]["names"] == names
+    refuse_more_than_the_claim(found)
+
+
 @pytest.mark.parametrize("name", ["dp-nb", pytest.param("edprf", marks=pytest.mark.slow)])
 def test_a_row_that_is_not_used_is_lost_in_nothing(name: str) -> None:
     """A row of no declared class changes no draw but the noisy number of rows, which these methods have not."""

@@ -218,6 +218,16 @@ def test_few_pairs_say_what_becomes_of_the_other_columns(columns: int, pairs: in
     assert pairs_words(columns, pairs, anchored=anchored) == text
 
 
+def test_a_triple_is_named_beside_the_pairs() -> None:
+    """The three columns that were measured with the target, whether it splits the tables or not."""
+    text = pairs_words(4, 0, anchored=True, triple=["a", "b", "c d"])
+    assert text == (
+        "0 of 6 measured, besides those with the target; 'a', 'b', 'c d' together with the target: other columns are "
+        "drawn as if independent within a class"
+    )
+    assert pairs_words(4, 0, anchored=False, triple="abc").endswith("other columns are drawn as if independent")
+
+
 @pytest.mark.parametrize(
     ("delta", "rows", "first", "second"),
     [

@@ -46,7 +46,7 @@ def few_people(n_people: int = 6) -> pa.Table:
     )
 
 
-@pytest.mark.parametrize("method", ["rfka", "mondrian", "datafly", "incognito", "greedy-hamdist"])
+@pytest.mark.parametrize("method", ["rfka", "mondrian", "datafly", "incognito", "mdav", "greedy-hamdist"])
 def test_what_no_recoding_reaches_is_a_choice_of_the_owner(method: str, tmp_path: Path) -> None:
     """Six people make no class of ten: exit code 2, the column named, both answers in the hint; nothing is written."""
     output = tmp_path / "out.parquet"

@@ -18,7 +18,7 @@ from anonkit.engines import open_engine
 from anonkit.policy.declaration import Policy, TargetUse
 from anonkit.protocols import Engine
 
-METHODS = ("rfka", "mondrian", "datafly", "incognito", "greedy-hamdist")
+METHODS = ("rfka", "mondrian", "datafly", "incognito", "mdav", "greedy-hamdist")
 TAG = "whose"
 COUNTED = {"sensors": ["sensor_id"], "readings of 300": ["meter_id"]}
 """Tables of things with an identifier that repeats: each class holds k different ones."""

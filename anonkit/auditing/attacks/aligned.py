@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,14 +22,17 @@ from numpy.typing import NDArray
 from anonkit.auditing.attacks.attack_evidence import Values, codes_in
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.grid_cells import code_of_index
+from anonkit.engines import open_engine
 from anonkit.errors import AnonkitError
 from anonkit.mechanisms.asked_attributes import ASKED_STREAM, asked_attribute
 from anonkit.mechanisms.code_randomizers import randomizer_of
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
+from anonkit.methods.mdav import groups_again
+from anonkit.protocols import Recodes
 from anonkit.published.channels.response_channel import Channel
 from anonkit.published.channels.transformed_response import TransformedResponse
 from anonkit.published.randomized_table import FORMAT, PublishedTable
-from anonkit.published.recoding import coarser_steps, recoding_from_dict
+from anonkit.published.recoding import GlobalRecoding, coarser_steps, recoding_from_dict
 from anonkit.published.released_cells import array_of_numbers
 
 
@@ -67,7 +71,8 @@ def identity(original: pa.Table) -> Aligned:
 def _recoded(params: Mapping[str, Any], released: pa.Table, original: pa.Table) -> Aligned:
     recoding = recoding_from_dict(params["recoding"])
     batch = _with_numbers(original.combine_chunks().to_batches()[0], params)
-    recoded, unknown = recoding.apply(batch)
+    in_groups = isinstance(recoding, GlobalRecoding) and recoding.in_groups
+    recoded, unknown = (_grouped_again(params, batch) if in_groups else recoding).apply(batch)
     known = [name for name in released.column_names if name in recoded]
     cells, present = pa.table(recoded).select(known), released.select(known)
     kept = _in_release(cells, present)
@@ -85,6 +90,12 @@ def _recoded(params: Mapping[str, Any], released: pa.Table, original: pa.Table) 
     position = np.full(original.num_rows, -1, dtype=np.int64)
     position[kept] = np.arange(int(kept.sum()))
     return Aligned(table=table.filter(pa.array(kept)), position=position)
+
+
+def _grouped_again(params: Mapping[str, Any], batch: pa.RecordBatch) -> Recodes:
+    """Return the groups of a release, found again in its source."""
+    with closing(open_engine("local")) as engine:
+        return groups_again(engine.hold(pa.Table.from_batches([batch])), params, engine)
 
 
 def _with_numbers(batch: pa.RecordBatch, params: Mapping[str, Any]) -> pa.RecordBatch:

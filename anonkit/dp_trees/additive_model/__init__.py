@@ -8,8 +8,8 @@ noisy counts, at no privacy loss.
     The budget rule: a function of public facts.
 ``stacked``
     The model from its noisy parts; the other modules are its steps.
-``consistency``, ``count_evidence``, ``combination``
-    Consistent class totals, log-odds per attribute value, and their weighted sum.
+``consistency``, ``combination``
+    Consistent class totals, and the weighted sum of the log-odds per attribute value (`published.count_evidence`).
 ``weighting``, ``optimism``
     The Newton step for the weights, and the correction for scoring counts on themselves.
 ``synthetic_population``

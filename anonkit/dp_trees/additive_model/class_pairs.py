@@ -23,11 +23,11 @@ from anonkit.published.tree_attributes import Attribute, TreeSchema
 
 MOST_CELLS = 8
 """Cells of a number that are distinguished."""
-_ROWS_A_CELL = 16
+ROWS_A_CELL = 16
 """Rows for each cell of the table of a pair by class, at least: chance alone makes sparser tables look dependent."""
 _MOST_CELLS_COUNTED = 1 << 21
 """Cells of all pairs together that are counted at once: those of the smallest tables."""
-_CHANCE = 0.4
+CHANCE = 0.4
 """Distance that chance makes of independent rows, times the root of cells over rows: half of the root of 2 / pi."""
 
 
@@ -54,10 +54,18 @@ class ClassPairs:
         """The pairs that are looked at, by public facts and the number of rows alone."""
         first, second = np.triu_indices(len(self.groups), 1)
         cells = self.schema.n_classes * self.sizes[first] * self.sizes[second]
-        (enough,) = np.nonzero(cells * _ROWS_A_CELL <= self.rows)
+        (enough,) = np.nonzero(cells * ROWS_A_CELL <= self.rows)
         smallest = enough[np.argsort(cells[enough], kind="stable")]
         kept = np.sort(smallest[np.cumsum(cells[smallest]) <= _MOST_CELLS_COUNTED])
         return tuple(zip(first[kept].tolist(), second[kept].tolist(), strict=True))
+
+    @property
+    def layout(self) -> ColumnLayout:
+        """The attributes as columns that the classes split."""
+        schema = MarginalSchema(
+            attributes=self.schema.attributes, target=self.schema.target, classes=self.schema.classes
+        )
+        return ColumnLayout(schema=schema, anchored=True)
 
     def tables(self, counter: Counter) -> dict[Pair, IntArray]:
         """Count the rows of each pair by class, shape (classes, groups, groups), in one pass.
@@ -66,10 +74,7 @@ class ClassPairs:
         -------
         Private: a row is in one cell of each table. They are read with noise, or chosen by, alone.
         """
-        schema = MarginalSchema(
-            attributes=self.schema.attributes, target=self.schema.target, classes=self.schema.classes
-        )
-        counts = PairCounts(layout=ColumnLayout(schema=schema, anchored=True), groups=self.groups, pairs=self.pairs)
+        counts = PairCounts(layout=self.layout, groups=self.groups, pairs=self.pairs)
         tables = counts.split(counter.sum_up(counts))
         for table in tables.values():
             refuse_other_totals("table of a pair", int(table.sum()), counter.n_rows)
@@ -81,7 +86,7 @@ class ClassPairs:
 
     def chance(self, pair: Pair) -> float:
         """Return what chance makes of the distance of a pair from independence at most, in rows."""
-        return _CHANCE * math.sqrt(self.cells(pair) * self.rows)
+        return CHANCE * math.sqrt(self.cells(pair) * self.rows)
 
 
 def groups_of(attribute: Attribute, most: int = MOST_CELLS) -> IntArray:

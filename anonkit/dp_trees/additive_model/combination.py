@@ -14,12 +14,12 @@ from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.dp_trees.additive_model.budget_rule import Rule
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts
-from anonkit.dp_trees.additive_model.count_evidence import Shares, shares_of, shares_unasked
 from anonkit.dp_trees.additive_model.leaf_evidence import evidence_of_leaves
 from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
 from anonkit.dp_trees.additive_model.weighting import FEATURE_UNIT, LARGEST_WEIGHT, Bounds, Features, NoisyStep
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.additive_scores import UNIT, AdditiveScores, places_of, region_of_nodes, softmax
+from anonkit.published.count_evidence import Shares, shares_of, shares_unasked
 from anonkit.published.tree_model import Node, PublishedForest
 from anonkit.randomness import Randomness
 

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
-from anonkit.dp_trees.additive_model.count_evidence import Shares
 from anonkit.dp_trees.leaf_cells import cells_of
 from anonkit.published.additive_scores import region_of_nodes
+from anonkit.published.count_evidence import Shares
 from anonkit.published.tree_model import PublishedForest
 
 _SPREADS = (0.02, 0.1, 0.3, 1.0, 3.0)

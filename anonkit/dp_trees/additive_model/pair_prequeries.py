@@ -8,14 +8,17 @@ they then lead the tree.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from anonkit.domains.array_types import IntArray
 from anonkit.dp_trees.additive_model.budget_rule import Rule, choice_share, reading_share
 from anonkit.dp_trees.additive_model.class_dependence import ClassDependence
 from anonkit.dp_trees.additive_model.pair_interaction import Interaction, PairInteraction
+from anonkit.dp_trees.marginals.column_layout import Pair
 from anonkit.dp_trees.marginals.noisy_readings import Reading
 from anonkit.dp_trees.pair_grid import PairGrid
 from anonkit.dp_trees.questions import Counter
@@ -123,5 +126,12 @@ class PairQuestions:
         reading, choice = (int(units * share) for share in (self.for_reading, self.for_choice))
         return PairFindings(
             dependence=self.dependence.read(self.dependence.draw(reading), tables, randomness) if reading else None,
-            interaction=self.interaction.choose(self.interaction.draw(choice), tables, randomness) if choice else None,
+            interaction=self._chosen(choice, counter, tables, randomness) if choice else None,
         )
+
+    def _chosen(
+        self, units: int, counter: Counter, tables: Mapping[Pair, IntArray], randomness: Randomness
+    ) -> Interaction:
+        """Choose, for so many units, with a second pass over the rows where triples are candidates."""
+        triples = self.interaction.tables_of_triples(counter)
+        return self.interaction.choose(self.interaction.draw(units), tables, randomness, triples)

@@ -8,6 +8,7 @@ new. What is published are the noisy counts, the noisy sums of the step, and the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -16,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.domains.array_types import IntArray
+from anonkit.domains.array_types import FloatArray, IntArray
+from anonkit.domains.attribute_domains import Grid
 from anonkit.dp_trees.additive_model.budget_rule import Rule
 from anonkit.dp_trees.additive_model.calibration_step import (
     CalibrationStep,
@@ -32,6 +34,7 @@ from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings
 from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
 from anonkit.dp_trees.additive_model.weighting import NoisyStep, WeightingStep, added_curvature, added_gradient
 from anonkit.dp_trees.counted_once import refuse_other_totals
+from anonkit.dp_trees.empty_cells import without_empty
 from anonkit.dp_trees.grower import Watch, grow
 from anonkit.dp_trees.leaves import LEAF_COUNTS, NoisyClassCounts
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
@@ -244,6 +247,23 @@ class StackedForest:
             for at, (attribute, table) in enumerate(zip(self.plan.schema.attributes, self.histograms, strict=True))
             if attribute.domain.has_missing and is_faint([(table[:, -1:], variance)], MISSING_ABOVE)
         ]
+
+    @property
+    def totals(self) -> list[FloatArray]:
+        """Rows by code of each number that was measured, in all regions and classes together; empty for the others."""
+        draw, found = self.plan.histogram_draw, []
+        variance = noise_variance(draw.rate, GAUSSIAN if isinstance(draw, GaussianDraw) else LAPLACE)
+        for attribute, table in zip(self.plan.schema.attributes, self.histograms, strict=True):
+            noisy = table.sum(axis=(0, 2)).astype(np.float64)
+            if not isinstance(attribute.domain, Grid) or not noisy.size:
+                found.append(np.zeros(0))
+                continue
+            noisy += (self.world.rows - noisy.sum()) / noisy.size  # the leaves know better how many rows there are
+            cells = attribute.domain.cells
+            deviation = math.sqrt(variance * table.shape[0] * table.shape[2])
+            noisy[:cells] = without_empty(noisy[:cells], deviation)
+            found.append(noisy)
+        return found
 
     @property
     def tables_of_target(self) -> list[Table]:

@@ -19,6 +19,7 @@ from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.published.additive_scores import region_of_nodes
 from anonkit.published.tree_model import PublishedForest
 
+_ROUNDS = 4
 _SMOOTH = 1e-9
 
 
@@ -97,6 +98,33 @@ class LeafProductModel:
         weights = np.where(empty[:, np.newaxis], 0.0, self.weights)
         kept = float(weights.sum())
         return replace(self, weights=weights * (self.rows / kept if kept > 0 else 1.0), shares=tuple(shares))
+
+    def meeting(self, totals: Sequence[FloatArray]) -> LeafProductModel:
+        """Return the world whose rows have the values of each attribute as often as its noisy totals say.
+
+        Each region and class had its noise cut off by itself, which leaves some in every empty cell. Their sum over
+        regions and classes has less: its own is cut off once, and the shares are scaled to it.
+
+        Parameters
+        ----------
+        totals : sequence of float arrays, shape (codes,)
+            Noisy rows by code; empty where an attribute was not measured.
+        """
+        shares = [
+            own if not noisy.size or noisy.sum() <= 0 else self._scaled(at, own, consistent(noisy) / noisy.sum())
+            for at, (own, noisy) in enumerate(zip(self.shares, totals, strict=True))
+        ]
+        return replace(self, shares=tuple(shares))
+
+    def _scaled(self, at: int, shares: FloatArray, wanted: FloatArray) -> FloatArray:
+        allowed, rows = self.allowed[at][:, :, np.newaxis], max(self.rows, _SMOOTH)
+        for _ in range(_ROUNDS):
+            inside = np.where(allowed, shares[self.region], 0.0)
+            inside = inside / np.maximum(inside.sum(axis=1, keepdims=True), _SMOOTH)
+            found = np.einsum("lck,lk->c", inside, self.weights) / rows
+            shares = shares * (wanted / np.maximum(found, _SMOOTH))[:, np.newaxis] + _SMOOTH
+            shares = shares / shares.sum(axis=1, keepdims=True)
+        return shares
 
     def draw(self, rows: float, words: UniformStream) -> DrawnRows:
         """Draw about so many rows.

@@ -17,6 +17,8 @@ from anonkit.published.marginal_tables import MarginalSchema
 
 Pair = tuple[int, int]
 """Two columns by number, the lower first."""
+Triple = tuple[int, int, int]
+"""Three columns by number, the lowest first."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,7 @@ from anonkit.dp_trees.marginals.measured_tables import (
     rows_per_class,
 )
 from anonkit.dp_trees.marginals.mixture_rounding import in_units, without_values
+from anonkit.dp_trees.marginals.number_totals import number_totals, with_totals
 from anonkit.dp_trees.marginals.pair_completion import Completion, expected_squares
 from anonkit.dp_trees.marginals.pair_consistency import consistent_pair
 from anonkit.dp_trees.marginals.product_mixture import Mixture, fitted_mixture
@@ -33,6 +34,8 @@ from anonkit.dp_trees.marginals.remaining_budget import Amount, RemainingBudget
 from anonkit.dp_trees.marginals.table_fit import moved_nearer, wanted_tables
 from anonkit.dp_trees.marginals.table_plan import TableDraw, TablePlan, candidate_pairs, names_of, plan_of
 from anonkit.dp_trees.marginals.tree_pairs import order_of, rows_of_tree
+from anonkit.dp_trees.marginals.triple_choice import ChosenTriple, with_triple
+from anonkit.dp_trees.marginals.triple_mixture import mixtures_of_triple
 from anonkit.dp_trees.marginals.view_choice import ViewChoice, chosen_view, forecast_of
 from anonkit.dp_trees.questions import Counter
 from anonkit.mechanisms.accounting import AccountedDraw
@@ -45,6 +48,7 @@ from anonkit.published.marginal_tables import OneWayTable, PairTable
 from anonkit.published.noisy_tables import LAPLACE, noise_variance
 from anonkit.published.one_thread import one_thread
 from anonkit.published.product_mixtures import ClassMixture, ProductMixtures
+from anonkit.published.triple_tables import TripleTable
 from anonkit.randomness import Randomness
 
 
@@ -53,15 +57,20 @@ class LearnedMarginals:
     """Everything that is published of the rows, and the draws that it took."""
 
     choice: ViewChoice
+    triple: ChosenTriple | None
+    """Choice of three columns with the target; None where none was looked for."""
     plan: TablePlan
     one_ways: tuple[OneWayTable, ...]
     pairs: tuple[PairTable, ...]
+    triples: tuple[TripleTable, ...]
+    """Of the chosen triple, or none."""
     mixtures: ProductMixtures
 
     @property
     def draws(self) -> tuple[AccountedDraw | GaussianDraw | ConcentratedChoice, ...]:
         """All lines of the account but that of the number of rows."""
-        return (*(reading.draw for reading in self.choice.readings), *self.plan.draws)
+        chosen = () if self.triple is None else (self.triple.draw,)
+        return (*(reading.draw for reading in self.choice.readings), *chosen, *self.plan.draws)
 
 
 @one_thread()
@@ -94,16 +103,17 @@ def learn(
     Readings, tables and choices are charged before they are drawn, and add up to at most `left`. All that follows is
     post-processing.
     """
-    plan, choice, view = planned(layout, counter, rows, left, whole, randomness)
-    return measured(view, choice, plan, randomness)
+    plan, choice, view, triple = planned(layout, counter, rows, left, whole, randomness)
+    return measured(view, choice, plan, randomness, triple)
 
 
 def planned(
     layout: ColumnLayout, counter: Counter, rows: float, left: RemainingBudget, whole: int, randomness: Randomness
-) -> tuple[TablePlan, ViewChoice, ExactTables]:
+) -> tuple[TablePlan, ViewChoice, ExactTables, ChosenTriple | None]:
     """Count all tables, choose the view, and plan the draws of tables and pairs; parameters are those of `learn`."""
     exact = ExactTables.counted(layout, candidate_pairs(layout), counter)
     choice = chosen_view(exact, rows, left, whole, randomness.child("readings"))
+    choice, triple = with_triple(choice, exact, rows, whole, counter, randomness.child("triples"))
     view = exact if choice.anchored else exact.pooled()
     forecast = forecast_of(view.layout, tuple(view.pairs), max(rows, 1.0))
     further = forecast.further(choice.edges, choice.amount) if choice.gain >= rule.FURTHER_GAIN else 0
@@ -116,20 +126,26 @@ def planned(
         choice.amount.law,
         tied=choice.tied,
         tie=choice.tie,
+        cells=0 if triple is None else triple.exact.size // view.layout.classes,
     )
-    return plan, choice, view
+    return plan, choice, view, triple
 
 
-def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness: Randomness) -> LearnedMarginals:
+def measured(
+    exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness: Randomness, triple: ChosenTriple | None = None
+) -> LearnedMarginals:
     """Measure what is planned, and fit the mixture to it."""
     layout = plan.layout
     one_ways = [
         _noisy(table, draw, randomness.child(f"table of column {at}"), plan.law)
         for at, (table, draw) in enumerate(zip(exact.columns, plan.one_ways, strict=True))
     ]
+    missing = [rule.MISSING_DEVIATIONS if layout.schema.domains[name].has_missing else None for name in layout.names]
     groups = [
-        np.arange(table.counts.shape[1]) if plan.edges is None else rare_together(table, rule.RARE_DEVIATIONS)
-        for table in one_ways
+        np.arange(table.counts.shape[1])
+        if plan.edges is None
+        else rare_together(table, rule.RARE_DEVIATIONS, of_missing)
+        for table, of_missing in zip(one_ways, missing, strict=True)
     ]
     margins = margins_of(one_ways, groups, layout.bins)
     known: dict[Pair, MeasuredTable] = {}
@@ -166,9 +182,11 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
                 known[pair] = _noisy(grouped[pair], plan.pairs, noisy.child(f"table {number}"), plan.law)
                 _learn(completion, pair, known[pair])
         margins = refined(margins, one_ways, known)
-    class_rows = rows_per_class([*one_ways, *known.values()])
+    cells = _triple_tables(plan, triple, randomness)
+    class_rows = rows_per_class([*one_ways, *known.values(), *(table for _, table in cells)])
     return LearnedMarginals(
         choice=choice,
+        triple=triple,
         plan=plan,
         one_ways=tuple(
             OneWayTable(name=name, counts=table.counts, rate=draw.rate, groups=group, law=plan.law)
@@ -180,14 +198,34 @@ def measured(exact: ExactTables, choice: ViewChoice, plan: TablePlan, randomness
             )
             for pair, table in known.items()
         ),
+        triples=tuple(
+            TripleTable(
+                names=chosen.names,
+                groups=chosen.groups,
+                counts=table.counts.reshape(chosen.exact.shape),
+                rate=table.rate,
+                law=plan.law,
+            )
+            for chosen, table in cells
+        ),
         mixtures=ProductMixtures(
             schema=layout.schema,
             anchored=layout.anchored,
             law=plan.law,
-            classes=_mixtures(layout, margins, one_ways, known, class_rows),
+            classes=_mixtures(layout, margins, one_ways, known, class_rows, cells),
             missing_above=MISSING_ABOVE,
         ),
     )
+
+
+def _triple_tables(
+    plan: TablePlan, triple: ChosenTriple | None, randomness: Randomness
+) -> list[tuple[ChosenTriple, MeasuredTable]]:
+    """Measure the chosen triple in the classes of the view; nothing where none was chosen."""
+    if triple is None or plan.triple is None:
+        return []
+    exact = triple.exact.reshape(plan.layout.classes, -1)
+    return [(triple, _noisy(exact, plan.triple, randomness.child("table of the triple"), plan.law))]
 
 
 def _noisy(counts: IntArray, draw: TableDraw, randomness: Randomness, law: str) -> MeasuredTable:
@@ -250,16 +288,23 @@ def _mixtures(
     one_ways: Sequence[MeasuredTable],
     known: Mapping[Pair, MeasuredTable],
     class_rows: FloatArray,
+    cells: Sequence[tuple[ChosenTriple, MeasuredTable]] = (),
 ) -> tuple[ClassMixture, ...]:
-    """Return the mixture of each class; of one component where no pair was measured."""
+    """Return the mixture of each class; of one component where no pair was measured, or of one a cell of a triple."""
     columns = np.concatenate(margins.values, axis=1)
     faint = _faint(layout, one_ways, margins.groups, known)
+    if cells:
+        ((chosen, table),) = cells
+        return mixtures_of_triple(layout, columns, chosen, table, faint, class_rows)
+    totals = number_totals(layout, margins, one_ways, faint)
+
+    def settled(fitted: Sequence[Mixture]) -> tuple[ClassMixture, ...]:
+        shown = [without_values(own, faint, layout.offsets) for own in fitted]
+        shown = with_totals(shown, class_rows, totals, layout.offsets)
+        return tuple(in_units(own, layout.offsets, rows) for own, rows in zip(shown, class_rows, strict=True))
+
     if not known:
-        alone = (Mixture(weights=np.ones(1), shares=own[np.newaxis]) for own in columns)
-        return tuple(
-            in_units(without_values(own, faint, layout.offsets), layout.offsets, rows)
-            for own, rows in zip(alone, class_rows, strict=True)
-        )
+        return settled([Mixture(weights=np.ones(1), shares=own[np.newaxis]) for own in columns])
     completion = _completion(layout, margins, known)
     completion.settle(rule.COMPLETION_ROUNDS)
     targets = completion.all_pairs()
@@ -272,9 +317,8 @@ def _mixtures(
     out = []
     for at, (pairs, own, rows, total) in enumerate(zip(targets, columns, starts, class_rows, strict=True)):
         rough = fitted_mixture(pairs, weights, own, rows[: components_of(total)], layout.offsets, first_steps)
-        nearer = moved_nearer(rough, wanted, at, layout.offsets, steps)
-        out.append(in_units(without_values(nearer, faint, layout.offsets), layout.offsets, total))
-    return tuple(out)
+        out.append(moved_nearer(rough, wanted, at, layout.offsets, steps))
+    return settled(out)
 
 
 def _faint(

@@ -69,7 +69,7 @@ class Margins:
         return np.asarray(self.totals[:, np.newaxis, np.newaxis] * first[:, :, np.newaxis] * second[:, np.newaxis, :])
 
 
-def rare_together(table: MeasuredTable, deviations: float) -> IntArray:
+def rare_together(table: MeasuredTable, deviations: float, of_missing: float | None = None) -> IntArray:
     """Return the group of each value: one of its own for a frequent value; two or more others share the last.
 
     Parameters
@@ -78,13 +78,17 @@ def rare_together(table: MeasuredTable, deviations: float) -> IntArray:
         Of one column.
     deviations : float
         A value is frequent when its noisy count reaches so many standard deviations of its noise.
+    of_missing : float, optional
+        The same of the last value, where that is missing.
 
     Returns
     -------
     int64 array, shape (values,)
     """
     counts = table.counts.sum(axis=0)
-    rare = counts < deviations * np.sqrt(table.variance * len(table.counts))
+    least = np.full(counts.size, deviations)
+    least[-1] = deviations if of_missing is None else of_missing
+    rare = counts < least * np.sqrt(table.variance * len(table.counts))
     if rare.sum() < 2:
         return np.arange(rare.size)
     groups = np.cumsum(~rare) - 1

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
@@ -38,7 +40,7 @@ def without_values(mixture: Mixture, values: IntArray, offsets: IntArray) -> Mix
     ----------
     mixture : Mixture
     values : int64 array
-        Among the values of all columns, one of a column at most.
+        Among the values of all columns, not all of a column.
     offsets : int64 array, shape (n_columns + 1,)
         Where the values of each column begin.
 
@@ -47,13 +49,14 @@ def without_values(mixture: Mixture, values: IntArray, offsets: IntArray) -> Mix
     In proportion to what these have, in a component where they have nothing in proportion to what they have in all.
     """
     shares = mixture.shares.copy()
-    for value in values.tolist():
-        column = int(np.searchsorted(offsets, value, side="right")) - 1
-        own = shares[:, offsets[column] : offsets[column + 1]]
-        others = np.arange(offsets[column], offsets[column + 1]) != value
-        own[:, ~others] = 0.0
+    for first, after in pairwise(offsets.tolist()):
+        gone = np.isin(np.arange(first, after), values)
+        if not gone.any():
+            continue
+        own = shares[:, first:after]
+        own[:, gone] = 0.0
         whole, of_all = own.sum(axis=1, keepdims=True), mixture.weights @ own
-        of_all = of_all if of_all.sum() > 0 else others.astype(np.float64)
+        of_all = of_all if of_all.sum() > 0 else (~gone).astype(np.float64)
         own[:] = np.where(whole > 0, own / np.where(whole > 0, whole, 1.0), of_all / of_all.sum())
     return Mixture(weights=mixture.weights, shares=shares)
 

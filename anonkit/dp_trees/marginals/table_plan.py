@@ -34,6 +34,8 @@ class TablePlan:
     """True where the first pair is one with the last column: the target."""
     one_ways: tuple[TableDraw, ...]
     """One a column."""
+    triple: TableDraw | None = None
+    """The table of three columns with the target; None where none was chosen."""
     edges: ChoiceDraw | None = None
     """Choices of the pairs that are chosen at once, a forest; None where columns alone are measured."""
     tree: TableDraw | None = None
@@ -46,7 +48,7 @@ class TablePlan:
     @property
     def draws(self) -> tuple[AccountedDraw | GaussianDraw | ConcentratedChoice, ...]:
         """All lines, in the order in which they are drawn."""
-        later = (self.edges, self.tree, self.choices, self.pairs)
+        later = (self.triple, self.edges, self.tree, self.choices, self.pairs)
         return (*self.one_ways, *(draw for draw in later if draw is not None))
 
 
@@ -60,6 +62,7 @@ def plan_of(
     *,
     tied: bool = False,
     tie: float = 0.0,
+    cells: int = 0,
 ) -> TablePlan:
     """Return the plan.
 
@@ -80,6 +83,8 @@ def plan_of(
         Whether the first pair is one with the target.
     tie : float
         Share of that pair where it is the only one and was not read to gain; else 0.
+    cells : int
+        Of the table of a triple in a class of the view, which shares as those of columns do; 0: there is none.
     """
     columns, choice, tables = rule.stage_shares(layout.sizes, layout.classes, edges, law)
     if tie:
@@ -87,7 +92,8 @@ def plan_of(
     at_once, later = rule.divided(edges, further)
     weights = [columns, *rule.pair_shares(choice, tables, at_once, later)]
     stages = shares(left.whole(law), [Fraction(weight) for weight in weights])
-    own_shares = shares(stages[0], [Fraction(weight) for weight in rule.column_weights(layout.sizes, law)])
+    tables_of = (*layout.sizes, cells) if cells else layout.sizes
+    own_shares = shares(stages[0], [Fraction(weight) for weight in rule.column_weights(tables_of, law)])
     word = "class x " if layout.anchored else "rows by "
     return TablePlan(
         layout=layout,
@@ -95,8 +101,9 @@ def plan_of(
         law=law,
         tied=tied,
         one_ways=tuple(
-            left.table(law, f"{word}{name}", own) for name, own in zip(layout.names, own_shares, strict=True)
+            left.table(law, f"{word}{name}", own) for name, own in zip(layout.names, own_shares, strict=False)
         ),
+        triple=left.table(law, "table of the triple", own_shares[-1]) if cells else None,
         edges=_choice(left, law, "pair of the tree", stages[1], at_once) if at_once else None,
         tree=left.table(law, "table of a pair of the tree", stages[2], at_once) if at_once else None,
         choices=_choice(left, law, "further pair", stages[3], later) if later else None,

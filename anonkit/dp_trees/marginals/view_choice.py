@@ -93,7 +93,8 @@ def chosen_view(
         gain = reader.gained(pooled, (pooled.spanning,)) if joins else _NO_GAIN
         if gain.edges and gain.distance > rule.SPLIT_COST_REPAID * (divided.quiet_distance(0, left) - noise):
             return reader.chosen(pooled, gain)
-        pays, gain_of_split, speaks = _split_pays(pooled, divided, left, reader)
+        free = rule.FREE_BESIDE_TREE if gain.edges else rule.FREE_SPLIT
+        pays, gain_of_split, speaks = _split_pays(pooled, divided, left, reader, free)
         if gain.edges and (not pays or gain.distance > gain_of_split):
             return reader.chosen(pooled, gain, speaks=speaks)
         view, asked = divided if pays else pooled, pooled.spanning if joins else 0
@@ -112,7 +113,7 @@ def _asks_for_one_tree(pooled: _Seen, divided: _Seen, left: RemainingBudget) -> 
 
 
 def _split_pays(
-    pooled: _Seen, divided: _Seen, left: RemainingBudget, reader: _ReadingTaker
+    pooled: _Seen, divided: _Seen, left: RemainingBudget, reader: _ReadingTaker, free: float
 ) -> tuple[bool, float, bool]:
     """Return whether the target shall split the tables, what that was read to gain, and whether columns speak of it.
 
@@ -125,9 +126,11 @@ def _split_pays(
     left : RemainingBudget
         What was left before any reading.
     reader : _Reader
+    free : float
+        Cost up to which it pays without a look.
     """
     cost = divided.quiet_distance(0, left) - reader.noise
-    if cost <= rule.FREE_SPLIT:
+    if cost <= free:
         return True, 0.0, False
     rows, columns = pooled.forecast.rows, range(len(divided.exact.columns))
     share, scale = rule.dependence_share(reader.noise, cost, reader.epsilon * rows)

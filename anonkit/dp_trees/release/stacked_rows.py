@@ -147,7 +147,7 @@ def microdata_of(
     schema, rng = learned.plan.schema, rng.child("released rows")
     ruled = shown_rules(policy, schema, numbers) if ruled is None else ruled
     world = learned.world if learned.step is not None else learned.world.blended()
-    world = world.without_missing(learned.faint_missing)
+    world = world.meeting(learned.totals).without_missing(learned.faint_missing)
     return DrawnPiece(
         rows=StackedRows(forest=learned.forest, scores=learned.scores, world=world, numbers=numbers, kept=ruled.kept),
         numbers=world.numbers(world.rows, UniformStream(rng)),

@@ -37,7 +37,7 @@ from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.release import declared_schema
 from anonkit.dp_trees.release.coded_rows import counted, counter_of
 from anonkit.dp_trees.release.declared_schema import CellMethod
-from anonkit.dp_trees.release.delta_method import DeltaMethod
+from anonkit.dp_trees.release.private_spikes import SpikeMethod
 from anonkit.dp_trees.release.stacked_rows import check_shown_rules, microdata_of, shown_rules
 from anonkit.dp_trees.release.synthesized import column_entries
 from anonkit.dp_trees.release.tree_releases import generalized, per_level
@@ -65,7 +65,7 @@ _MOST_TREES = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class StackedMethod(CellMethod, DeltaMethod):
+class StackedMethod(CellMethod, SpikeMethod):
     """The parameters of `dp-forest` and `dp-tree`, and all they do.
 
     The number of rows decides how the budget is spent. Where it is public (`n_rows`), nothing is spent on it; else it
@@ -262,6 +262,8 @@ class StackedMethod(CellMethod, DeltaMethod):
             method, declared = self.without_search(policy)
             drawn = method.release(source, declared, engine=engine, rng=rng, progress=progress)
             return self.charged(drawn, policy.found_domains)
+        if self.searched_columns(policy):
+            return self.released_after_search(source, policy, engine=engine, rng=rng, progress=progress)
         keep = self.used_rows(source, policy, engine, rng)
         counting, rows = self._counting, float(self.n_rows)
         if counting is not None:

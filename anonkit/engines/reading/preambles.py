@@ -133,7 +133,7 @@ def layout_of(head: str, usual: str, given: GivenLayout, *, whole: bool, shown: 
         above_it = _cells_of(lines[first - 1].lstrip("#"), delimiter)
         if _is_header(above_it, rows, given, shown, first):
             cells, at, end, renamed = above_it, first - 1, first, True
-    passed = at - (1 if said else 0)
+    passed = lines[1 if said else 0 : at] if given.skip_rows is None else []
     return TextLayout(
         delimiter=delimiter,
         cells=list(cells),
@@ -143,7 +143,7 @@ def layout_of(head: str, usual: str, given: GivenLayout, *, whole: bool, shown: 
         renamed=renamed,
         escape=_escapes(body, delimiter, whole, given),
         notes=(
-            *_notes(passed if given.skip_rows is None else 0, cells, body, whole, given),
+            *_notes(passed, cells, body, whole, given),
             *_narrower(usual, delimiter, body, whole, is_said=(given.delimiter or said) is not None),
         ),
     )
@@ -294,13 +294,12 @@ def _widths(body: str, delimiter: str, whole: bool, *, escape: bool) -> set[int]
     return widths
 
 
-def _notes(passed: int, cells: Sequence[str], body: str, whole: bool, given: GivenLayout) -> tuple[str, ...]:
+def _notes(passed: Sequence[str], cells: Sequence[str], body: str, whole: bool, given: GivenLayout) -> tuple[str, ...]:
     notes = []
-    if passed > 0:
-        lines = "line" if passed == 1 else "lines"
+    if any(line.strip() for line in passed):
+        lines = "1 line above the header was" if len(passed) == 1 else f"{len(passed)} lines above the header were"
         notes.append(
-            f"{passed} {lines} above the header {'was' if passed == 1 else 'were'} passed over: "
-            f"{option('skip_rows', passed)} says so, {option('skip_rows', 0)} reads them."
+            f"{lines} passed over: {option('skip_rows', len(passed))} says so, {option('skip_rows', 0)} reads them."
         )
     if len(cells) == 1 and not given.by_shape and given.delimiter is None:
         other = _other_delimiter(cells[0], body, whole)

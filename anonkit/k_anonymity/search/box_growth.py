@@ -21,6 +21,7 @@ LISTED = -2
 """Marks the last code going left at a node that lists its codes."""
 
 _DETAIL = 0.1  # what the whole detail of the table is worth, when all that is known of the target is worth 1
+_FULL = 2  # power of the share of boxes that a cut leaves possible, where the columns guide themselves
 _BALANCE = 1.25  # after a cut that broke a requirement, the smaller side must grow by this
 _POWER_STEPS = 4
 
@@ -114,11 +115,14 @@ class _BoxGroups:
             axis /= np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), np.finfo(np.float64).tiny)
         return np.asarray((away * axis[self.box]).sum(axis=1))
 
-    def best_cut(self, order: IntArray, floor: FloatArray, worth: tuple[float, float]) -> tuple[FloatArray, IntArray]:
+    def best_cut(
+        self, order: IntArray, floor: FloatArray, worth: tuple[float, float], *, fills: bool = False
+    ) -> tuple[FloatArray, IntArray]:
         """Find the best cut of each box that leaves its groups in this order and `floor` rows, shape (m,), a side.
 
         Its score is the share of the guides' variance that it explains and, times the second `worth`, what it shows
-        of the column: codes that a row is distinguished from. Both are additive over cuts.
+        of the column: codes that a row is distinguished from. Both are additive over cuts. With `fills` it counts for
+        less where fewer boxes can be made of the two sides than of the whole.
 
         Returns
         -------
@@ -149,6 +153,9 @@ class _BoxGroups:
         # a row on the left is distinguished from every code on the right, and the other way round
         apart = left * (stop[box] - at - 1) + right * (at + 1 - start[box])
         score = worth[0] * np.maximum(gain, 0.0) + worth[1] * apart
+        if fills:  # boxes that may still be made of the two sides, of those that may be made of the box
+            least = floor[box]
+            score = score * ((left // least + right // least) / (n[box] // least)) ** _FULL
         by_score = np.lexsort((-score, box))
         first = by_score[np.flatnonzero(np.diff(box[by_score], prepend=-1))]
         best, last = np.zeros(floor.size), np.full(floor.size, -1)
@@ -206,6 +213,8 @@ class BoxGrowth:
         Columns that are divided along these and in no other way.
     detail_weights : mapping of column name to float
         Multiplies what cuts by a column are worth, above 0; 1 by default.
+    fills : bool
+        Whether cuts after which fewer boxes are possible count for less.
     """
 
     def __init__(
@@ -218,7 +227,9 @@ class BoxGrowth:
         detail_weights: Mapping[str, float] = MappingProxyType({}),
         *,
         guiding: FloatArray | None = None,
+        fills: bool = False,
     ) -> None:
+        self._fills = fills
         self._weight = [detail_weights.get(column.name, 1.0) for column in columns]
         self.splits = BoxNodes()
         self.node = whole.classes.copy()
@@ -409,7 +420,7 @@ class BoxGrowth:
                     score, goes = cuts.score, cuts.part[group]
                 else:
                     cuts, places = None, order(groups)
-                    score, last = groups.best_cut(places, self._floor[:, at], worth)
+                    score, last = groups.best_cut(places, self._floor[:, at], worth, fills=self._fills)
                     rank = np.empty(places.size, dtype=np.int64)
                     rank[places] = np.arange(places.size)
                     goes = (rank[group] > last[box]).astype(np.int64)

@@ -267,7 +267,15 @@ def grow_boxes(
         )
         guide = told.sums
     begun = partial(
-        BoxGrowth, rows.columns, rows.whole, guide, rows.requirements, declared, detail_weights, guiding=guiding
+        BoxGrowth,
+        rows.columns,
+        rows.whole,
+        guide,
+        rows.requirements,
+        declared,
+        detail_weights,
+        guiding=guiding,
+        fills=jointly,
     )
     growth = begun()
     growth.grow()

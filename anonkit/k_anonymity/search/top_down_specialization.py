@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from anonkit.domains.array_types import BoolArray, FloatArray
 from anonkit.domains.coded_columns import CodedColumn
 from anonkit.k_anonymity.search.distinct_rows import NumberedRows, released_partition
-from anonkit.k_anonymity.search.equivalence import Requirement
+from anonkit.k_anonymity.search.equivalence import AtLeastK, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Groups, Ladder, equal_mass, number_groups
 from anonkit.k_anonymity.search.refinable_column import RefinableColumn, refinable_column
 from anonkit.k_anonymity.search.refinement import Prospects, Refinable
@@ -36,6 +37,12 @@ IMPORTANCE_EXPONENT = 0.25
 """Gains are weighted by the column's importance, relative to the largest, to this power: among refinements that
 inform about as much, those of columns the forest relies on come first, also where a column informs only
 together with another."""
+
+FROM_K = 40
+"""Rows (people) of a group from which on several searches are made: few refinements fit then, what the first ones spend
+decides the rest, and a search has few steps."""
+STARTS = ((IMPORTANCE_EXPONENT, SUPPRESSION_CHARGE), (1.0, 0.25), (0.0, 0.25), (0.25, 1.0))
+"""Exponent and charge of each search; the first is the only one where groups are small."""
 
 _FIRST_DETAIL = 0.01
 """Worth of separating all rows of a column that must be kept, as a share of the guide's variance: it decides
@@ -109,6 +116,8 @@ def specialize(
     kept: Collection[str] = (),
     wished: Collection[str] = (),
     detail_weights: Mapping[str, float] = MappingProxyType({}),
+    exponent: float = IMPORTANCE_EXPONENT,
+    charge: float = SUPPRESSION_CHARGE,
 ) -> Specialization:
     """Find a global recoding that keeps what matters for the target.
 
@@ -134,6 +143,8 @@ def specialize(
         Columns that are divided in two next, each where an equal share of the rows that may still be left out allows.
     detail_weights : mapping of column name to float
         Multiplies the gains of a column, above 0; 1 by default.
+    exponent, charge : float
+        As `IMPORTANCE_EXPONENT` and `SUPPRESSION_CHARGE` say, 0 or more.
 
     Returns
     -------
@@ -148,7 +159,9 @@ def specialize(
     """
     ladders = ladders or {}
     for cheapest in (False, True):
-        search = _Search(columns, probabilities, importance, requirements, max_suppressed, ladders, detail_weights)
+        search = _Search(
+            columns, probabilities, importance, requirements, max_suppressed, ladders, detail_weights, exponent, charge
+        )
         if search.divide_first(kept, cheapest=cheapest):
             break
     search.divide_wished([name for name in wished if name not in kept])
@@ -162,6 +175,24 @@ def specialize(
         dropped={name: search.reason(name) for name, of_code in groups.items() if of_code is None},
         explained=search.steps[-1].explained if search.steps else 0.0,
     )
+
+
+def best_specialization(
+    columns: Sequence[CodedColumn],
+    probabilities: FloatArray,
+    importance: Mapping[str, float],
+    requirements: Sequence[Requirement],
+    *given: Any,
+    **more: Any,
+) -> Specialization:
+    """Return the search that explains most of the guide, the first of several that explain as much; see `specialize`.
+
+    The guide are out-of-bag probabilities, so that no row's own label is among what decides.
+    """
+    k = max((one.k for one in requirements if isinstance(one, AtLeastK)), default=1)
+    search = partial(specialize, columns, probabilities, importance, requirements, *given, **more)
+    found = [search(exponent=exponent, charge=charge) for exponent, charge in STARTS[: None if k >= FROM_K else 1]]
+    return max(found, key=lambda result: result.explained)
 
 
 def _atoms(column: CodedColumn, ladder: Ladder | None) -> Groups:
@@ -193,11 +224,13 @@ class _Search:
         max_suppressed: int,
         ladders: Mapping[str, Ladder],
         detail_weights: Mapping[str, float],
+        exponent: float,
+        charge: float,
     ) -> None:
         self.atoms = {column.name: _atoms(column, ladders.get(column.name)) for column in columns}
         distinct = NumberedRows.of([_coarsened(column, self.atoms[column.name]) for column in columns], requirements)
         guide, self.total = guide_of(probabilities, distinct.entry, distinct.whole.classes.size)
-        self.charge = SUPPRESSION_CHARGE * self.total / max(distinct.whole.n_rows(), 1)  # rows without a guide go too
+        self.charge = charge * self.total / max(distinct.whole.n_rows(), 1)  # rows without a guide go too
         self.begin = partial(Refinable.start, guide=guide, requirements=distinct.requirements)
         self.whole = distinct.whole
         self.state = self.begin(distinct.whole)
@@ -209,7 +242,7 @@ class _Search:
             column.name: refinable_column(column, self.atoms[column.name], ladders.get(column.name))
             for column in by_importance
         }
-        by_target = _weights([importance.get(name, 0.0) for name in self.columns])
+        by_target = _weights([importance.get(name, 0.0) for name in self.columns], exponent)
         self.weights = {
             name: weight * detail_weights.get(name, 1.0) for name, weight in zip(self.columns, by_target, strict=True)
         }
@@ -395,12 +428,12 @@ class _Search:
         return Drop(reason=reason, suppressed=fewest, available=available)
 
 
-def _weights(importance: Sequence[float]) -> list[float]:
+def _weights(importance: Sequence[float], exponent: float) -> list[float]:
     """Return what gains are multiplied by, 1 for the most important column."""
     top = max(importance)
     if top <= 0:
         return [1.0] * len(importance)
-    return [max(value / top, _LEAST_IMPORTANCE) ** IMPORTANCE_EXPONENT for value in importance]
+    return [max(value / top, _LEAST_IMPORTANCE) ** exponent for value in importance]
 
 
 def _coarsened(column: CodedColumn, atoms: Groups) -> CodedColumn:

@@ -19,8 +19,10 @@ from anonkit.published.recoding.axes import (
     Grouping,
     IntervalAxis,
     KeptAxis,
+    MeanAxis,
     unique_labels,
 )
+from anonkit.published.recoding.centroids import Centroids
 from anonkit.published.recoding.coarser import coarser_steps, with_levels
 from anonkit.published.recoding.recodings import GlobalRecoding, LocalRecoding, Recoding, RecodingSplit
 from anonkit.published.recoding.stored import recoding_from_dict
@@ -30,11 +32,13 @@ __all__ = [
     "OTHER",
     "UNKNOWN",
     "CategoryAxis",
+    "Centroids",
     "GlobalRecoding",
     "Grouping",
     "IntervalAxis",
     "KeptAxis",
     "LocalRecoding",
+    "MeanAxis",
     "Recoding",
     "RecodingSplit",
     "coarser_steps",

@@ -180,6 +180,18 @@ class KeptAxis:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MeanAxis(KeptAxis):
+    """A column of numbers of which every row shows the mean of its group, one of the centroids of the recoding."""
+
+    unit: float
+    """Means are multiples of it, above 0."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the axis in its form in `params.json`."""
+        return {"name": self.name, "kind": "means", "unit": self.unit}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Grouping:
     """An axis with its parts merged into labelled groups; a null label is missing."""
 

@@ -74,6 +74,8 @@ def _joined(axis: object, labels: Labels) -> Labels | None:
 
 
 def _global_steps(recoding: GlobalRecoding) -> tuple[GlobalRecoding, ...]:
+    if recoding.centroids is not None:
+        return (recoding,)  # coarser combinations have no centroids
     levels = [[] if isinstance(column, KeptAxis) else [*levels_above(column)] for column in recoding.columns]
     columns, steps = list(recoding.columns), [recoding]
     while True:

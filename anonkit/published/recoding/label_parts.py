@@ -27,10 +27,11 @@ def labels_of(recoding: Recoding) -> dict[str, tuple[IntervalAxis | CategoryAxis
     # a box further up has labels of its own, which rows of the next batch may show: all nodes are looked at
     found = BoxRoutes.of([axis.size for axis in recoding.axes], recoding.nodes).held_parts(inner=True)
     shown: list[dict[str | None, frozenset[int]]] = [{} for _ in recoding.axes]
-    for axis, sets, labels in zip(recoding.axes, found.sets, shown, strict=True):
-        for members in sets:
-            label = axis.label(members.tolist())
-            labels[label] = labels.get(label, frozenset()) | frozenset(members.tolist())
+    narrowed = ((),) * len(recoding.axes) if recoding.narrowed is None else recoding.narrowed.sets
+    for axis, sets, narrow, labels in zip(recoding.axes, found.sets, narrowed, shown, strict=True):
+        for members in (*(one.tolist() for one in sets), *narrow):
+            label = axis.label(members)
+            labels[label] = labels.get(label, frozenset()) | frozenset(members)
     return {axis.name: (axis, labels) for axis, labels in zip(recoding.axes, shown, strict=True)}
 
 

@@ -12,8 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.published.recoding.axes import UNKNOWN, CategoryAxis, Grouping, IntervalAxis, KeptAxis
+from anonkit.published.recoding.axes import UNKNOWN, CategoryAxis, Grouping, IntervalAxis, KeptAxis, MeanAxis
 from anonkit.published.recoding.box_routes import BoxRoutes, HeldParts
+from anonkit.published.recoding.centroids import Centroids
+from anonkit.published.recoding.narrowed import NarrowedBoxes, is_shown
 
 _T = TypeVar("_T")
 
@@ -25,12 +27,38 @@ class GlobalRecoding:
     columns: tuple[KeptAxis | Grouping, ...]
     merged: bool = False
     """True when rows of groups that were too small show a coarser step (`coarser.coarser_steps`)."""
+    centroids: Centroids | None = None
+    """Combinations that rows show, where a column shows means: there is one of each `MeanAxis`."""
 
     def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
-        """Return the released quasi-identifier columns, and which rows are suppressed: a value is not covered."""
+        """Return the released quasi-identifier columns, and which rows are suppressed: a value is not covered.
+
+        Means are those of the nearest centroid.
+        """
+        out, unknown = self.apart_from_means(batch)
+        if self.centroids is None:
+            return out, unknown
+        nearest = self.centroids.nearest(out, {name: batch.column(name) for name in self.mean_names})
+        means = {name: self.centroids.taken(name, nearest) for name in self.mean_names}
+        return {column.name: (out | means)[column.name] for column in self.columns}, unknown | (nearest == UNKNOWN)
+
+    @property
+    def in_groups(self) -> bool:
+        """True where rows were grouped by their numbers: which rows are a group does not follow from the centroids."""
+        return self.centroids is not None and not self.centroids.nearest_alone
+
+    @property
+    def mean_names(self) -> tuple[str, ...]:
+        """Columns that show means."""
+        return tuple(column.name for column in self.columns if isinstance(column, MeanAxis))
+
+    def apart_from_means(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
+        """Return the columns that show no means, and which rows have a value that is not covered."""
         unknown = np.zeros(batch.num_rows, dtype=bool)
         out: dict[str, pa.Array] = {}
         for column in self.columns:
+            if isinstance(column, MeanAxis):
+                continue
             array = batch.column(column.name)
             if isinstance(column, KeptAxis):
                 out[column.name] = array
@@ -45,14 +73,19 @@ class GlobalRecoding:
     def types(self, schema: pa.Schema) -> dict[str, pa.DataType]:
         """Return the type of every released quasi-identifier."""
         return {
-            column.name: schema.field(column.name).type if isinstance(column, KeptAxis) else pa.string()
+            column.name: pa.float64()
+            if isinstance(column, MeanAxis)
+            else schema.field(column.name).type
+            if isinstance(column, KeptAxis)
+            else pa.string()
             for column in self.columns
         }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the recoding in its form in `params.json`."""
         merged = {"merged": True} if self.merged else {}
-        return {"kind": "global", "columns": [column.to_dict() for column in self.columns], **merged}
+        means = {} if self.centroids is None else {"centroids": self.centroids.to_dict()}
+        return {"kind": "global", "columns": [column.to_dict() for column in self.columns], **merged, **means}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +107,13 @@ class LocalRecoding:
     """Node 0 is the root; None is a leaf."""
     merged: bool = False
     """True when rows of boxes that were too small show a box further up the tree."""
+    narrowed: NarrowedBoxes | None = None
+    """The parts that each box shows where these are fewer than the tree leaves it; of the rows of one table alone."""
+
+    @property
+    def as_divided(self) -> LocalRecoding:
+        """The recoding for other rows: what each box shows is all that the tree leaves it."""
+        return self if self.narrowed is None else replace(self, narrowed=None)
 
     @cached_property
     def _routes(self) -> BoxRoutes:
@@ -83,6 +123,8 @@ class LocalRecoding:
     def _labelled(self) -> tuple[HeldParts, tuple[tuple[str | None, ...], ...]]:
         """The sets of parts that leaves hold, and the labels of those of every axis: each set is named once."""
         found = self._routes.held_parts()
+        if self.narrowed is not None:
+            found = self.narrowed.shown(found, [number for number, node in enumerate(self.nodes) if node is None])
         labels = (
             tuple(axis.label(members.tolist()) for members in sets)
             for axis, sets in zip(self.axes, found.sets, strict=True)
@@ -94,12 +136,20 @@ class LocalRecoding:
         return self._routes.leaves(codes)
 
     def leaves_of(self, batch: pa.RecordBatch) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the leaf of every row of a batch, and which rows have a value that the recoding does not cover."""
+        """Return the leaf of every row of a batch, and which rows have a value that the recoding does not cover.
+
+        Where boxes are narrowed, a row outside what its box shows is not covered.
+        """
         codes = [axis.codes(batch.column(axis.name)) for axis in self.axes]
         unknown = np.zeros(batch.num_rows, dtype=bool)
         for column in codes:
             unknown |= column == UNKNOWN
-        return self.leaves([np.maximum(column, 0) for column in codes]), unknown
+        codes = [np.maximum(column, 0) for column in codes]
+        leaves = self.leaves(codes)
+        if self.narrowed is not None:
+            found = self._labelled[0]
+            unknown |= ~is_shown(found, [axis.size for axis in self.axes], self._rows_of(found)[leaves], codes)
+        return leaves, unknown
 
     def regions(self) -> dict[int, tuple[frozenset[int], ...]]:
         """Return the parts of each axis that every leaf holds."""
@@ -116,14 +166,18 @@ class LocalRecoding:
         """Return the released quasi-identifier columns, and which rows have a value that is not covered."""
         leaves, unknown = self.leaves_of(batch)
         found, labels = self._labelled
-        row_of = np.zeros(len(self.nodes), dtype=np.int64)
-        row_of[list(found.nodes)] = np.arange(len(found.nodes))
-        held = found.held[row_of[leaves]]
+        held = found.held[self._rows_of(found)[leaves]]
         out = {
             axis.name: pa.array(labels[at], pa.string()).take(pa.array(held[:, at]))
             for at, axis in enumerate(self.axes)
         }
         return out, unknown
+
+    def _rows_of(self, found: HeldParts) -> NDArray[np.int64]:
+        """Return the row of `found.held` of each node, shape (n_nodes,)."""
+        row_of = np.zeros(len(self.nodes), dtype=np.int64)
+        row_of[list(found.nodes)] = np.arange(len(found.nodes))
+        return row_of
 
     def types(self, schema: pa.Schema) -> dict[str, pa.DataType]:
         """Return the type of every released quasi-identifier."""
@@ -141,8 +195,10 @@ class LocalRecoding:
             None if node is None else {"axis": node.axis, "left": list(node.left), "children": list(node.children)}
             for node in self._named_once
         ]
-        merged = {"merged": True} if self.merged else {}
-        return {"kind": "local", "axes": [axis.to_dict() for axis in self.axes], "nodes": nodes, **merged}
+        more: dict[str, Any] = {"merged": True} if self.merged else {}
+        if self.narrowed is not None:
+            more["narrowed"] = self.narrowed.to_dict()
+        return {"kind": "local", "axes": [axis.to_dict() for axis in self.axes], "nodes": nodes, **more}
 
     @property
     def _named_once(self) -> list[RecodingSplit | None]:

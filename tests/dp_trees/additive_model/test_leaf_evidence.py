@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonkit.dp_trees.additive_model.count_evidence import normal
 from anonkit.dp_trees.additive_model.leaf_evidence import evidence_of_leaves, implied_shares, shrunk_shares
+from anonkit.published.count_evidence import normal
 from anonkit.published.tree_attributes import Split
 from anonkit.published.tree_model import LeafContent, Node, PublishedForest
 from tests.dp_trees.tables import attribute, schema_of

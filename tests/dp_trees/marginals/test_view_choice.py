@@ -194,6 +194,13 @@ def test_shares_of_stages_add_up(edges: int, law: str) -> None:
     assert (shares[0] == 1) == (edges == 0)
 
 
+@pytest.fixture
+def costly_splits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Splits that cost more than is free: as with many classes, whose tables are too large for a quick test."""
+    monkeypatch.setattr("anonkit.dp_trees.marginals.marginal_rule.FREE_SPLIT", 0.003)
+
+
+@pytest.mark.usefixtures("costly_splits")
 def test_a_target_that_says_much_splits_the_tables_and_one_that_says_nothing_does_not() -> None:
     """If a split would cost something the reading decides; if it costs hardly anything it is made."""
     sizes = [16] * 12
@@ -208,6 +215,7 @@ def test_a_target_that_says_much_splits_the_tables_and_one_that_says_nothing_doe
     assert learned(layout, 3.0, 20_000, batch_of(codes, label)).choice.anchored
 
 
+@pytest.mark.usefixtures("costly_splits")
 @pytest.mark.slow
 @pytest.mark.parametrize(("strength", "least", "most"), [(0.6, 24, 30), (0.0, 0, 6)])
 def test_a_small_table_is_split_by_a_target_that_says_much(strength: float, least: int, most: int) -> None:
@@ -220,6 +228,7 @@ def test_a_small_table_is_split_by_a_target_that_says_much(strength: float, leas
     assert least <= split <= most
 
 
+@pytest.mark.usefixtures("costly_splits")
 @pytest.mark.parametrize("counted", [600, 800])
 def test_a_noisy_number_of_rows_does_not_decide_a_split(counted: int) -> None:
     """A hundred rows more or less than there are: a target that says much splits the tables either way."""
@@ -259,6 +268,7 @@ def test_a_declared_target_is_tied_to_columns_at_a_small_epsilon(epsilon: float,
     assert sum(choice.anchored or choice.tied or choice.edges == len(WIDE) for choice in choices) >= least
 
 
+@pytest.mark.usefixtures("costly_splits")
 @pytest.mark.quick_cases("False-1")
 @pytest.mark.parametrize(("copies", "edges"), [(False, 1), (True, 2)])
 def test_the_first_pair_is_one_with_a_target_that_splits_no_tables(copies: bool, edges: int) -> None:
@@ -279,6 +289,16 @@ def test_the_first_pair_is_one_with_a_target_that_splits_no_tables(copies: bool,
         assert sum(draw.units for draw in found.draws) <= left_of(0.06).units
 
 
+@pytest.mark.parametrize("strength", [0.0, 0.6])
+def test_a_declared_target_has_a_place_where_columns_are_known(strength: float) -> None:
+    """700 rows at epsilon 1: the target splits all tables, whether or not it shows, and no reading is spent on it."""
+    codes, labels = rows_of_classes(700, 2, strength)
+    found = learned(layout_of([10] * 9, 2), 1.0, 700, batch_of(codes, labels))
+    assert found.choice.anchored
+    assert "dependence on the target" not in [reading.draw.purpose for reading in found.choice.readings]
+
+
+@pytest.mark.usefixtures("costly_splits")
 def test_a_pair_of_the_target_that_noise_would_drown_is_not_measured() -> None:
     """Few rows at a small epsilon: columns alone."""
     codes, labels = rows_of_classes(1_500, 2, 0.0)

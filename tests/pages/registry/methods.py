@@ -15,6 +15,7 @@ PAGES = {
         inputs={"in.csv": customers(300), "policy.toml": untargeted_policy}, leaves=("more.parquet", "model.json")
     ),
     "docs/methods/incognito.md": Page(inputs={"customers.csv": customers(300), "policy.toml": customers_policy()}),
+    "docs/methods/mdav.md": Page(inputs={"customers.csv": customers(300), "policy.toml": customers_policy()}),
     "docs/methods/mondrian.md": Page(
         inputs={"in.csv": PEOPLE}, first="anonkit release --method mondrian --k 10 in.csv out.parquet"
     ),

@@ -25,7 +25,7 @@
         end as s,
         {% set folded = anonkit.folded(anonkit.quoted(sensitive)) %}
         case when {{ folded }} in ({{ anonkit.marks(categories) }}) then null else {{ folded }} end as f,
-        case when {{ anonkit.is_plain(folded) }} then 0 else 1 end as uncertain,
+        case when {{ anonkit.is_plain(folded) }} and not {{ anonkit.has_nul(anonkit.quoted(sensitive)) }} then 0 else 1 end as uncertain,
         case when {{ anonkit.is_number(anonkit.quoted(sensitive)) }} then 1 else 0 end as measure
     {% endif %}
     from {{ model }}
@@ -44,6 +44,11 @@
     ({{ folded }} is null or {{ 'regexp_full_match(' ~ folded ~ ", '[" ~ letters ~ "]*')" if target.type != 'postgres'
         else folded ~ " ~ '^[" ~ letters ~ "]*$'" }})
 {%- endmacro %}
+
+{# DuckDB normalizes a text up to its first NUL alone; PostgreSQL stores none. #}
+{% macro has_nul(cell) %}
+    {{- 'false' if target.type == 'postgres' else 'coalesce(contains(cast(' ~ cell ~ ' as varchar), chr(0)), false)' -}}
+{% endmacro %}
 
 {% macro is_number(cell) %}
     {%- set kind = 'cast(pg_typeof(' ~ cell ~ ') as text)' if target.type == 'postgres' else 'lower(typeof(' ~ cell ~ '))' -%}

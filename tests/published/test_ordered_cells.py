@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from anonkit.domains.attribute_domains import Grid
-from anonkit.dp_trees.additive_model.count_evidence import shares_of
-from anonkit.dp_trees.additive_model.ordered_cells import smoothed_differences
+from anonkit.published.count_evidence import shares_of
+from anonkit.published.ordered_cells import smoothed_differences
 
 _PLACES = (np.arange(32) + 0.5) / 32
 SMOOTH = np.stack([1 + 0.8 * np.cos(2 * np.pi * _PLACES), 1 - 0.8 * np.cos(2 * np.pi * _PLACES)], axis=1) / 32

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.dp_trees.additive_model.count_evidence import (
+from anonkit.published.count_evidence import (
     LARGEST_LOG_RATIO,
     Shares,
     shares_of,

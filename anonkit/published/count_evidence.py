@@ -17,7 +17,7 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.dp_trees.additive_model.ordered_cells import smoothed_differences
+from anonkit.published.ordered_cells import smoothed_differences
 
 CATEGORY_SPREADS = (0.3, 0.6, 1.0)
 """Prior standard deviations of a log ratio against no difference between classes, for categories.

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The private choice of three columns that speak of the target together, where no pair does: one triple, or none.
+
+The score of a triple is half of how far its rows are from classes of the same shares in each cell, less public numbers
+(what chance makes of it, and what the best pair was read to have). One row moves it by one at most, up or down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from anonkit.domains.array_types import IntArray
+from anonkit.dp_trees.counted_once import refuse_other_totals
+from anonkit.dp_trees.marginals import triple_rule
+from anonkit.dp_trees.marginals.column_layout import Triple
+from anonkit.dp_trees.marginals.dependency_tree import STEPS, WIDTH
+from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
+from anonkit.dp_trees.marginals.noisy_readings import Reading, reading_draw
+from anonkit.dp_trees.marginals.table_counts import TripleCounts
+from anonkit.dp_trees.marginals.triple_rule import TripleRule, groups_of
+from anonkit.dp_trees.marginals.view_choice import ViewChoice, forecast_of
+from anonkit.dp_trees.questions import Counter
+from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within
+from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms.private_selection import permute_and_flip
+from anonkit.randomness import Randomness
+
+READING = "relation of the target to pairs"
+CHOICE = "triple with the target"
+READING_WIDTH = STEPS + 2
+"""Steps by which one row moves what is read of the best pair: 1 row, and rounding."""
+CHOICE_WIDTH = WIDTH + 2
+"""Steps of the range in which one row moves the scores of all triples: 1 row up or down each, and rounding."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ChosenTriple:
+    """The result of the choice, and its line of the account."""
+
+    draw: AccountedDraw
+    names: tuple[str, ...] = ()
+    """Three columns; empty where none was chosen."""
+    columns: tuple[int, ...] = ()
+    """Their numbers."""
+    groups: tuple[IntArray, ...] = ()
+    """For each of them the group of each value."""
+    exact: IntArray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64), repr=False)
+    """Exact counts of class by cell, to be measured under noise; private."""
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the choice, ready for JSON."""
+        return {"purpose": self.draw.purpose, "rate": self.draw.rate, "names": list(self.names)}
+
+
+def relation(table: IntArray) -> float:
+    """Return half of how far a table of class by cell is from classes of the same shares in each cell, in rows.
+
+    Parameters
+    ----------
+    table : int array, shape (classes, cells)
+
+    Privacy
+    -------
+    A row more moves it by 1 at most, up or down: half of `least_error` (docs/proofs).
+    """
+    return least_error(table) / 2
+
+
+def with_triple(
+    choice: ViewChoice, exact: ExactTables, rows: float, whole: int, counter: Counter, randomness: Randomness
+) -> tuple[ViewChoice, ChosenTriple | None]:
+    """Return a choice of tables after that of a triple, and the triple; None where none was looked for.
+
+    Parameters
+    ----------
+    choice : ViewChoice
+    exact : ExactTables
+        Of the finest view.
+    rows : float
+        Number of rows, public or noisy.
+    whole : int
+        What a row may lose in all, in units of 2**-52 of epsilon.
+    counter : Counter
+        Holds the rows.
+    randomness : Randomness
+
+    Privacy
+    -------
+    A reading and a choice, each charged before it is drawn; whether the one follows on the other is a function of the
+    noisy reading.
+    """
+    layout = exact.layout
+    if not layout.anchored or not exact.pairs or choice.tied or choice.gain >= triple_rule.LITTLE_GAIN:
+        return choice, None
+    asked = TripleRule.of(layout, rows, whole / (1 << 52))
+    if not asked.most_groups:
+        return choice, None
+    groups = groups_of(layout, asked.most_groups)
+    draw = reading_draw(READING, int(whole * Fraction(asked.reading_share)), READING_WIDTH)
+    reading = Reading.of(draw, best_pair(asked, exact, groups), UniformStream(randomness.child(READING)))
+    choice = _spending(replace(choice, readings=(*choice.readings, reading)), draw.units, exact, rows)
+    if reading.rows > triple_rule.LITTLE * asked.rows:
+        return choice, None
+    rate = rate_within(int(whole * Fraction(asked.choice_share)), CHOICE_WIDTH)
+    paid = AccountedDraw(purpose=CHOICE, mechanism=PERMUTE_AND_FLIP, rate=rate, sensitivity=CHOICE_WIDTH)
+    counts = TripleCounts(layout=layout, groups=groups, triples=list(asked.triples))
+    tables = dict(counts.split(counter.sum_up(counts)))
+    for table in tables.values():
+        refuse_other_totals("table of a triple", table.sum(axis=1), exact.class_rows)
+    chosen = chosen_triple(asked, tables, max(reading.rows, 0.0), paid, UniformStream(randomness.child(CHOICE)))
+    triple = ChosenTriple(draw=paid)
+    if chosen is not None:
+        triple = ChosenTriple(
+            draw=paid,
+            names=tuple(layout.names[at] for at in chosen),
+            columns=chosen,
+            groups=tuple(groups[at] for at in chosen),
+            exact=tables[chosen],
+        )
+        choice = replace(choice, edges=0, gain=0.0)
+    return _spending(choice, paid.units, exact, rows), triple
+
+
+def best_pair(asked: TripleRule, exact: ExactTables, groups: Sequence[IntArray]) -> float:
+    """Return how much the best pair speaks of the target beyond chance, in rows; one row moves it by one at most."""
+    found = []
+    for first, second in exact.pairs:
+        table = exact.grouped((first, second), groups)
+        flat = table.reshape(len(table), -1)
+        found.append(relation(flat) - asked.chance(flat.shape[1]))
+    return max(found)
+
+
+def scores_of(asked: TripleRule, tables: Mapping[Triple, IntArray], pairs: float) -> IntArray:
+    """Return the scores of all triples, in steps, where none at all scores 0.
+
+    Parameters
+    ----------
+    asked : TripleRule
+    tables : mapping
+        Of each triple the counts of class by cell.
+    pairs : float
+        What the best pair was read to have, in rows: a triple must have as much on top.
+
+    Privacy
+    -------
+    Private: to be chosen by alone. One row moves each by `STEPS` and one step of rounding at most, up or down.
+    """
+    least = {
+        cells: int(np.ceil((asked.least(cells) + pairs) * STEPS)) for cells in {t.shape[1] for t in tables.values()}
+    }
+    return np.array([round(relation(own) * STEPS) - least[own.shape[1]] for own in tables.values()], dtype=np.int64)
+
+
+def chosen_triple(
+    asked: TripleRule, tables: Mapping[Triple, IntArray], pairs: float, draw: AccountedDraw, words: UniformStream
+) -> Triple | None:
+    """Choose a triple or none by permute-and-flip; parameters are those of `scores_of`."""
+    scores = np.append(0, scores_of(asked, tables, pairs))
+    (at,) = permute_and_flip(scores[np.newaxis], draw.rate, words).tolist()
+    return list(tables)[at - 1] if at else None
+
+
+def _spending(choice: ViewChoice, units: int, exact: ExactTables, rows: float) -> ViewChoice:
+    """Return the choice with so many units of a row less for its tables."""
+    view = exact if choice.anchored else exact.pooled()
+    forecast, left = forecast_of(view.layout, tuple(view.pairs), max(rows, 1.0)), choice.left.after(units)
+    return replace(choice, left=left, amount=forecast.quietest(choice.edges, left.amounts))

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spikes found privately before all else: their columns, their cost, and the release with what is left of epsilon.
+
+A column of integers in which a value is frequent is known badly by equal bins. Where the policy names no spikes,
+a share of epsilon looks for them among public candidates (`anonkit.mechanisms.spike_finding`); the rest of the release
+is as if the policy had named those that were found, with what is left of epsilon.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any, Self, cast
+
+import numpy as np
+
+from anonkit.domains.array_types import IntArray
+from anonkit.domains.attribute_domains import Grid, written_step
+from anonkit.domains.public_rules import PublicRules
+from anonkit.domains.whole_values import WholeValues
+from anonkit.dp_trees.counted_once import refuse_other_totals
+from anonkit.dp_trees.questions import CodedBatch
+from anonkit.dp_trees.release.coded_rows import counted
+from anonkit.dp_trees.release.delta_method import DeltaMethod
+from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
+from anonkit.mechanisms.discrete_laplace import UniformStream
+from anonkit.mechanisms.spike_finding import candidates_of, found_among, noisy_histogram, spacing_of, threshold_of
+from anonkit.parameters import check_choice, parameter
+from anonkit.policy.column_declarations import Column, ColumnType, Role
+from anonkit.policy.declaration import Policy
+from anonkit.policy.public_domains import NumericAttribute, public_attribute
+from anonkit.protocols import Draft, Engine, Method, Progress, Source
+from anonkit.published.marginal_tables import MarginalSchema
+from anonkit.published.tree_attributes import Attribute, Split
+from anonkit.randomness import Randomness
+from anonkit.report.blocks import Budget
+
+SPIKES_SHARE = Fraction(1, 25)
+"""Share of epsilon for the histograms of all columns together."""
+_FEWEST_VALUES = 16
+"""A column with no more values, or no more than bins, is not searched: each value may be a cell anyhow."""
+SEARCHES = ("private", "declared")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpikeHistogram:
+    """The noisy counts of the candidates of one column, and what follows from them."""
+
+    name: str
+    values: WholeValues
+    counts: IntArray
+    """Of the candidates in ascending order, and of all other cells as the last."""
+    draw: AccountedDraw
+
+    @property
+    def threshold(self) -> int:
+        """Least noisy count of a spike."""
+        return threshold_of(self.counts, self.draw.rate)
+
+    @property
+    def found(self) -> tuple[float, ...]:
+        """The spikes, in the unit of the column."""
+        places = found_among(candidates_of(self.values), self.counts, self.threshold)
+        return tuple(self.values.number(place) for place in places)
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the histogram, ready for JSON."""
+        return {
+            "name": self.name,
+            "every": written_step(spacing_of(self.values) * self.values.step),
+            "counts": self.counts.tolist(),
+            "rate": self.draw.rate,
+            "threshold": self.threshold,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpikeMethod(DeltaMethod):
+    """A method that looks for spikes where the policy names none.
+
+    Privacy
+    -------
+    Which columns are searched, their candidates and the cost follow from the policy and the parameters. A row is in
+    one cell of the histogram of each column, so their rates add up. With a delta nothing is searched.
+    """
+
+    spikes: str = parameter(
+        default="private",
+        range="one of these",
+        help="look for frequent values of integer columns, for a 25th of epsilon, or use those of the policy alone",
+        choices=SEARCHES,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("spikes", self.spikes, SEARCHES)
+
+    def searched_columns(self, policy: Policy) -> tuple[NumericAttribute, ...]:
+        """Return the columns that are searched: public, and none once the search is done.
+
+        None is in a rule: what noise finds would decide what a rule can say.
+        """
+        if self.spikes != "private" or self.delta or policy.found_domains is not None or not self.draws_rows:
+            return ()
+        ruled = _in_rules(policy.constraints) if self.keeps_rules else set()
+        names = [name for name in sorted(policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE)) if name not in ruled]
+        columns = [policy.column(name) for name in names]
+        asked = [public_attribute(column, policy.missing) for column in columns if self._may_have_spikes(column)]
+        return tuple(column for column in asked if isinstance(column, NumericAttribute))
+
+    def _may_have_spikes(self, column: Column) -> bool:
+        """Return whether a column has more numbers than cells, and no spikes that the policy names."""
+        if column.spikes or not (column.step or column.is_whole_by_type or column.type is ColumnType.INTEGER):
+            return False
+        values = column.whole_values
+        return values is not None and values.size > max(_FEWEST_VALUES, getattr(self, "bins", 0))
+
+    def spike_draws(self, policy: Policy) -> tuple[AccountedDraw, ...]:
+        """Return the line of each histogram, before any data is seen."""
+        columns = self.searched_columns(policy)
+        return tuple(
+            AccountedDraw(
+                purpose=f"spikes of {column.name}",
+                mechanism=LAPLACE,
+                rate=rate_within(int(self._row_units * SPIKES_SHARE) // len(columns), 1),
+                sensitivity=1,
+            )
+            for column in columns
+        )
+
+    def after_spikes(self, policy: Policy) -> Self:
+        """Return the method with what is left of epsilon, that looks for no spikes; public."""
+        draws = self.spike_draws(policy)
+        if not draws:
+            return self
+        whole = Fraction(self.epsilon) - Fraction(sum(draw.units for draw in draws) * self.changed_rows, 1 << 52)
+        epsilon = float(whole)
+        epsilon = epsilon if Fraction(epsilon) <= whole else math.nextafter(epsilon, 0)
+        return replace(self, epsilon=epsilon, spikes="declared")
+
+    def released_after_search(
+        self, source: Source, policy: Policy, *, engine: Engine, rng: Randomness, progress: Progress
+    ) -> Draft:
+        """Look for spikes, and release with what is left of epsilon as if the policy had named them."""
+        columns, draws = self.searched_columns(policy), self.spike_draws(policy)
+        keep = self.used_rows(source, policy, engine, rng)
+        count = partial(candidate_counts, sizes=tuple(_size(column) for column in columns))
+        schema = MarginalSchema(attributes=tuple(map(_finest, columns)), target=None, classes=None)
+        exact = counted(source, engine, schema, keep, count, sum(count.keywords["sizes"]))
+        words, histograms = UniformStream(rng.child("spikes")), []
+        for column, draw, cells in zip(columns, draws, _divided(exact, columns), strict=True):
+            refuse_other_totals("candidates", cells.sum(), source.n_rows if keep is None else int(keep.sum()))
+            values = column.values
+            assert values is not None  # noqa: S101 - of a searched column
+            noisy = noisy_histogram(_folded(cells, values), draw.rate, words)
+            histograms.append(SpikeHistogram(name=column.name, values=values, counts=noisy, draw=draw))
+        named = {one.name: replace(policy.columns[one.name], spikes=one.found) for one in histograms if one.found}
+        declared = replace(policy, columns={**policy.columns, **named})
+        left = cast(Method, self.after_spikes(policy))
+        draft = left.release(source, declared, engine=engine, rng=rng, progress=progress)
+        return self._with_search(draft, policy, histograms)
+
+    def _with_search(self, draft: Draft, policy: Policy, histograms: Sequence[SpikeHistogram]) -> Draft:
+        """Return the draft with the search in its account, its budget and its notes."""
+        lines, promised = [one.draw for one in histograms], cast(Method, self).guarantee(policy)
+        budget: Budget = {
+            **draft.details["budget"],
+            "epsilon": float(promised.to_dict()["parameters"]["epsilon"]),
+            "domains": [{"name": line.purpose, "epsilon": line.epsilon, "delta": 0.0} for line in lines],
+        }
+        drawn: Any = draft.params["accounting"]
+        params = {
+            **draft.params,
+            **self.told,
+            "accounting": [*(line.to_params() for line in lines), *drawn],
+            "spikes": [one.to_params() for one in histograms],
+        }
+        notes = tuple(_note(one) for one in histograms if one.found)
+        return replace(draft, params=params, notes=(*draft.notes, *notes), details={**draft.details, "budget": budget})
+
+
+def candidate_counts(batch: CodedBatch, sizes: Sequence[int]) -> IntArray:
+    """Count the rows of each cell of each column, one column after the other, flat."""
+    counts = [np.bincount(codes, minlength=size) for codes, size in zip(batch.codes, sizes, strict=True)]
+    return np.concatenate(counts).astype(np.int64)
+
+
+def _finest(column: NumericAttribute) -> Attribute:
+    """Return the column with each candidate as a cell of its own, and the numbers between two of them as another."""
+    return Attribute(name=column.name, domain=_grid(column), split=Split.MULTIWAY)
+
+
+def _grid(column: NumericAttribute) -> Grid:
+    assert column.values is not None  # noqa: S101 - of a searched column
+    values = replace(column.values, spikes=candidates_of(column.values))
+    return Grid.over(column.bounds, 1, has_missing=column.has_missing, values=values)
+
+
+def _size(column: NumericAttribute) -> int:
+    return _grid(column).size
+
+
+def _divided(counts: IntArray, columns: Sequence[NumericAttribute]) -> list[IntArray]:
+    return np.split(counts, np.cumsum([_size(column) for column in columns])[:-1])
+
+
+def _folded(cells: IntArray, values: WholeValues) -> IntArray:
+    """Return the counts of the candidates, and those of all other cells together as the last."""
+    candidates = candidates_of(values)
+    grid = Grid.over(values.bounds, 1, has_missing=False, values=replace(values, spikes=candidates))
+    own = cells[grid.encode(np.array([values.number(place) for place in candidates]))]
+    return np.append(own, cells.sum() - own.sum())
+
+
+def _in_rules(rules: PublicRules) -> set[str]:
+    """Return the columns that a rule names."""
+    names = {name for rule in rules.follows for name in (rule.of, rule.name)}
+    return names | {name for rule in rules.never for name in rule.values}
+
+
+def _note(found: SpikeHistogram) -> str:
+    values = ", ".join(f"{value:g}" for value in found.found)
+    return f"Values of {found.name} that noisy counts found to be frequent have cells of their own: {values}."

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boxes as narrow as their rows and k allow: the parts of every column that the rows of a box have.
+
+What a box shows is a union of parts that k rows (people) of the table have each, those between which a search may cut,
+so that moving a row within its part changes nothing that is published. Of a declared hierarchy it is a node that all
+rows of the box are in, so k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonkit.domains.array_types import BoolArray, IntArray
+from anonkit.domains.coded_columns import CodedColumn
+from anonkit.k_anonymity.declared_detail import Hierarchy
+from anonkit.k_anonymity.found_detail import Holders, held_by
+from anonkit.k_anonymity.search.box_tree import BoxTree
+from anonkit.published.recoding import LocalRecoding
+from anonkit.published.recoding.narrowed import NarrowedBoxes
+
+MOST_PARTS = 128
+"""Parts of an ordered column at whose ends boxes are narrowed; of more, every second cut, or third, … is an end."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NarrowedColumn:
+    """The codes of one column that boxes show, where these are fewer than the tree leaves them."""
+
+    sets: tuple[NDArray[np.int64], ...]
+    """Codes that boxes show, each ascending and no two alike."""
+    of_box: IntArray
+    """Index of the set of each box, -1 where it shows all that the tree leaves it; shape (n_boxes,)."""
+
+
+def narrowed_columns(
+    columns: Sequence[CodedColumn],
+    tree: BoxTree,
+    box: IntArray,
+    hierarchies: Mapping[str, Hierarchy],
+    k: int,
+    holders: Holders,
+) -> list[NarrowedColumn]:
+    """Return what the boxes of a tree show of every column.
+
+    Parameters
+    ----------
+    columns : sequence of CodedColumn
+        As the tree was grown on them, shape (n_rows,) each.
+    box : IntArray
+        Leaf of each row, in [0, tree.n_leaves), shape (n_rows,).
+    hierarchies : mapping of column name to Hierarchy
+        Columns of which boxes show nodes.
+    k : int
+        Rows (people) that every part has.
+    holders : sequence of IntArray
+        Who may have each row; empty where each row is a person.
+
+    Privacy
+    -------
+    Somebody who knows the algorithm learns that a row of the box is in its outermost parts, or has each of its
+    categories. Each of these has k rows of the table.
+    """
+    allowed, regions = tree.regions()
+    has_rows = np.bincount(box, minlength=tree.n_leaves) > 0
+    found = []
+    for number, column in enumerate(columns):
+        region = _members(regions[number], column.size)[allowed[:, number]]
+        hierarchy = hierarchies.get(column.name)
+        if hierarchy is not None:
+            shown = _nodes(hierarchy, column, box, region)
+        else:
+            shown = _spans(column, _parts(column, k, holders), box, region.shape[0])
+        shown = np.where(has_rows[:, None], shown & region, region)
+        found.append(_distinct(shown, region))
+    return found
+
+
+def _members(sets: Sequence[IntArray], size: int) -> BoolArray:
+    """Return sets of codes as rows of truth values, shape (n_sets, size)."""
+    members = np.zeros((len(sets), size), dtype=bool)
+    for at, codes in enumerate(sets):
+        members[at, codes] = True
+    return members
+
+
+def _distinct(shown: BoolArray, region: BoolArray) -> NarrowedColumn:
+    """Return the different sets of codes of the boxes that show less than their region."""
+    narrower = np.flatnonzero((shown != region).any(axis=1))
+    packed, first, number = np.unique(
+        np.packbits(shown[narrower], axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    of_box = np.full(shown.shape[0], -1, dtype=np.int64)
+    of_box[narrower] = number.reshape(-1)
+    sets = tuple(np.flatnonzero(shown[narrower[at]]) for at in first[: len(packed)].tolist())
+    return NarrowedColumn(sets=sets, of_box=of_box)
+
+
+def _parts(column: CodedColumn, k: int, holders: Holders) -> IntArray:
+    """Return the part of each code, shape (column.size,): what boxes show of a column is a union of these.
+
+    Neighbouring values of an ordered column, of which missing is a part of its own. Of categories each that k rows
+    have; the others, which a policy may declare, are one part with the rarest beside them, until k rows are in it.
+    """
+    if column.ordered:
+        n_values = column.size - (column.missing is not None)
+        width = -(-n_values // MOST_PARTS)
+        part = np.arange(column.size) // max(width, 1)
+        part[n_values:] = column.size
+        return part
+    held = held_by(column.codes, column.size, holders)
+    part = np.arange(column.size)
+    rare = held < k
+    while rare.any() and not rare.all() and held_by((~rare[column.codes]).astype(np.int64), 2, holders)[0] < k:
+        rest = np.flatnonzero(~rare)
+        rare[rest[np.argmin(held[rest])]] = True
+    part[rare] = column.size
+    return part
+
+
+def _spans(column: CodedColumn, part: IntArray, box: IntArray, n_boxes: int) -> BoolArray:
+    """Return the codes in the parts that the rows of each box have; of an ordered column those between, too."""
+    has = np.zeros((n_boxes, int(part.max()) + 1), dtype=bool)
+    has[box, part[column.codes]] = True
+    if column.ordered:
+        last = column.size - (column.missing is not None)
+        values = has[:, : int(part[last - 1]) + 1] if last else has[:, :0]
+        between = np.maximum.accumulate(values, axis=1) & np.maximum.accumulate(values[:, ::-1], axis=1)[:, ::-1]
+        has[:, : values.shape[1]] = between
+    return np.asarray(has[:, part])
+
+
+def _nodes(hierarchy: Hierarchy, column: CodedColumn, box: IntArray, region: BoolArray) -> BoolArray:
+    """Return the codes of the smallest node that all rows of each box are in, where its region holds it whole."""
+    shown, open_ = region.copy(), np.ones(region.shape[0], dtype=bool)
+    for groups in hierarchy.ladder.levels:
+        group = groups[column.codes].astype(np.int64)
+        low = np.full(region.shape[0], column.size, dtype=np.int64)
+        high = np.full(region.shape[0], -1, dtype=np.int64)
+        np.minimum.at(low, box, group)
+        np.maximum.at(high, box, group)
+        here = np.flatnonzero(open_ & (low == high))
+        nodes = groups[None, :] == low[here, None]
+        within = ~(nodes & ~region[here]).any(axis=1)
+        shown[here[within]] = nodes[within]
+        open_[here] = False
+    return shown
+
+
+def shown_boxes(
+    recoding: LocalRecoding, shown: Sequence[Sequence[tuple[int, ...]]], of_box: Sequence[IntArray]
+) -> NarrowedBoxes:
+    """Return what the boxes of a recoding show, as it is published.
+
+    Parameters
+    ----------
+    shown : sequence of sequence of tuple of int
+        Of each axis the sets of parts of boxes that show less than the tree leaves them.
+    of_box : sequence of IntArray
+        Of each axis the index of the set of each box, -1 where it shows all; shape (n_boxes,).
+    """
+    regions = recoding.regions()
+    leaves = [number for number, node in enumerate(recoding.nodes) if node is None]
+    sets: list[tuple[tuple[int, ...], ...]] = []
+    held: list[list[int]] = []
+    for axis, (narrow, index) in enumerate(zip(shown, of_box, strict=True)):
+        known: dict[tuple[int, ...], int] = {}
+        own = [frozenset(members) for members in narrow]
+        found = []
+        for node, at in zip(leaves, index.tolist(), strict=True):
+            if node in regions:
+                region = regions[node][axis]
+                found.append(known.setdefault(tuple(sorted(region if at < 0 else region & own[at])), len(known)))
+            else:  # what no row can be in shows nothing
+                found.append(0)
+        sets.append(tuple(known))
+        held.append(found)
+    return NarrowedBoxes(sets=tuple(sets), held=tuple(zip(*held, strict=True)))

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Centroids of groups of rows: what each group shows, and the centroid that is nearest to a row.
+
+Rows are compared with the centroids of their own combination of categories alone. Distances are Euclidean, on columns
+divided by a published scale; a mean that is withheld counts as the published middle of its column.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from anonkit.domains.cell_keys import cell_numbers, cell_texts
+from anonkit.domains.coded_columns import combine
+from anonkit.published.recoding.axes import UNKNOWN
+
+FloatArray = NDArray[np.float64]
+Cells = tuple[Any, ...]
+RULES = {"digits": 2, "p_percent": 10, "dominance": 80}
+"""Rules of the means: digits that their unit leaves of a standard deviation, and by which one is withheld."""
+
+
+def scale_of(means: Sequence[Any]) -> tuple[float, float]:
+    """Return the mean of the means of a column that are there, and their standard deviation."""
+    own = np.array([mean for mean in means if mean is not None], np.float64)
+    if not own.size:
+        return 0.0, 0.0
+    largest = float(np.abs(own).max()) or 1.0  # squares of what is left are doubles
+    small = own / largest
+    return float(f"{small.mean() * largest:.6g}"), float(f"{small.std() * largest:.6g}") if np.ptp(own) > 0 else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Centroids:
+    """The combinations that groups of rows show, one entry a group: categories as strings, means as numbers."""
+
+    categories: tuple[tuple[str, Cells], ...]
+    """Of each column without means: the string of every group, None for missing."""
+    means: tuple[tuple[str, Cells], ...]
+    """Of each column with means: the mean of every group, None where its rows have no number or it is withheld."""
+    scale: tuple[tuple[float, float], ...]
+    """Of each column with means: its middle, and what distances are divided by; 0 where it does not count."""
+    missing: tuple[tuple[str, frozenset[int]], ...] = ()
+    """Of columns with means: the groups whose rows have no number."""
+    nearest_alone: bool = False
+    """True where every row of the release shows the centroid nearest to it; else rows were grouped, and the groups do
+    not follow from the centroids."""
+
+    @property
+    def size(self) -> int:
+        """Number of centroids."""
+        return len(self.means[0][1])
+
+    def at(self, which: Iterable[int], *, nearest_alone: bool | None = None) -> Centroids:
+        """Return some of the centroids, in their order."""
+        places = list(which)
+        again = {old: new for new, old in enumerate(places)}
+        return Centroids(
+            categories=tuple((name, tuple(cells[at] for at in places)) for name, cells in self.categories),
+            means=tuple((name, tuple(cells[at] for at in places)) for name, cells in self.means),
+            scale=self.scale,
+            missing=tuple((name, frozenset(again[at] for at in lost if at in again)) for name, lost in self.missing),
+            nearest_alone=self.nearest_alone if nearest_alone is None else nearest_alone,
+        )
+
+    def taken(self, name: str, at: NDArray[np.int64]) -> pa.Array:
+        """Return the means of the centroids at some places; missing at `UNKNOWN`."""
+        means = dict(self.means)[name]
+        return pa.array([*means, None], pa.float64()).take(pa.array(np.where(at == UNKNOWN, len(means), at)))
+
+    def nearest(self, shown: Mapping[str, pa.Array], numbers: Mapping[str, pa.Array]) -> NDArray[np.int64]:
+        """Return the place of the centroid nearest to each row, `UNKNOWN` where its combination has none.
+
+        Parameters
+        ----------
+        shown : mapping of column name to array of length n_rows
+            Columns without means, as they are released.
+        numbers : mapping of column name to array of length n_rows
+            Numbers of the rows, of which means are shown.
+        """
+        from scipy.spatial import cKDTree  # not before it is needed
+
+        points = np.column_stack([cell_numbers(numbers[name]) for name, _ in self.means])
+        strata, n_centroids = self._strata([cell_texts(shown[name]) for name, _ in self.categories], points)
+        own, rows = strata[:n_centroids], strata[n_centroids:]
+        scaled = self._scaled(np.where(np.isfinite(points), points, np.nan))
+        nearest = np.full(rows.size, UNKNOWN, np.int64)
+        by_stratum, order = np.argsort(own, kind="stable"), np.argsort(rows, kind="stable")
+        ends = np.searchsorted(rows[order], np.arange(int(strata.max(initial=0)) + 2))
+        own_ends = np.searchsorted(own[by_stratum], np.arange(ends.size))
+        for number in np.unique(own).tolist():
+            mine = order[ends[number] : ends[number + 1]]
+            places = by_stratum[own_ends[number] : own_ends[number + 1]]
+            if mine.size:
+                nearest[mine] = places[cKDTree(self._places[places]).query(scaled[mine])[1]]
+        nearest[np.isinf(points).any(axis=1)] = UNKNOWN
+        return nearest
+
+    def _strata(self, texts: Sequence[pa.Array], points: FloatArray) -> tuple[NDArray[np.int64], int]:
+        """Return the combination of categories, and of missing numbers, of each centroid and then of each row."""
+        codes = []
+        for (_, cells), array in zip(self.categories, texts, strict=True):
+            known = pa.array(list(dict.fromkeys(cells)), pa.string())
+            for each in (pa.array(cells, pa.string()), array):
+                codes.append(
+                    pc.fill_null(pc.index_in(each, value_set=known), len(known)).to_numpy(zero_copy_only=False)
+                )
+        lost = dict(self.missing)
+        for at, (name, cells) in enumerate(self.means):
+            gone = np.zeros(len(cells), bool)
+            gone[list(lost.get(name, ()))] = True
+            codes += [gone.astype(np.int64), np.isnan(points[:, at]).astype(np.int64)]
+        both = [np.concatenate(pair).astype(np.int64) for pair in zip(codes[::2], codes[1::2], strict=True)]
+        return combine(both, self.size + len(points))[0], self.size
+
+    @cached_property
+    def _numbers(self) -> FloatArray:
+        """Means of every centroid, NaN where there is none, shape (size, n_columns)."""
+        return np.column_stack([np.array(cells, np.float64) for _, cells in self.means])
+
+    @cached_property
+    def _places(self) -> FloatArray:
+        return self._scaled(self._numbers)
+
+    def _scaled(self, numbers: FloatArray) -> FloatArray:
+        """Return numbers in units of the scale from the middle; 0 for none."""
+        middle, scale = np.array(self.scale).T
+        with np.errstate(divide="ignore"):
+            inverse = np.where(scale > 0, 1 / scale, 0.0)
+        return np.asarray(np.nan_to_num((numbers - middle) * inverse, nan=0.0), np.float64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the centroids in their form in `params.json`."""
+        lost = {name: sorted(places) for name, places in self.missing if places}
+        return {
+            "rows": "nearest" if self.nearest_alone else "grouped",
+            "rules": RULES,
+            "scale": {name: list(own) for (name, _), own in zip(self.means, self.scale, strict=True)},
+            "columns": {name: list(cells) for name, cells in (*self.categories, *self.means)},
+            **({"missing": lost} if lost else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any], names: Sequence[str], means: Sequence[str]) -> Centroids:
+        """Read centroids back from `params.json`.
+
+        Parameters
+        ----------
+        names, means : sequence of str
+            Columns of the recoding, and those of them that show means.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            They are damaged.
+        """
+        columns, lost = raw["columns"], raw.get("missing", {})
+        n_cells = {len(cells) for cells in columns.values()}
+        if set(columns) != set(names) or len(n_cells) != 1 or raw["rows"] not in ("nearest", "grouped"):
+            raise ValueError("centroids")
+        for name in names:
+            for cell in columns[name]:
+                is_number = isinstance(cell, int | float) and not isinstance(cell, bool) and math.isfinite(cell)
+                if cell is not None and not (is_number if name in means else isinstance(cell, str)):
+                    raise ValueError("centroids")
+        scale = [tuple(map(float, raw["scale"][name])) for name in means]
+        if any(len(own) != 2 or not math.isfinite(own[0]) or not 0 <= own[1] < math.inf for own in scale):
+            raise ValueError("scale")
+        for name, places in lost.items():
+            if name not in means or any(columns[name][at] is not None for at in places):
+                raise ValueError("missing")
+        return cls(
+            categories=tuple((name, tuple(columns[name])) for name in names if name not in means),
+            means=tuple((name, tuple(columns[name])) for name in means),
+            scale=tuple((own[0], own[1]) for own in scale),
+            missing=tuple((name, frozenset(map(int, places))) for name, places in lost.items()),
+            nearest_alone=raw["rows"] == "nearest",
+        )
