@@ -125,6 +125,32 @@ def test_no_group_is_of_two() -> None:
     assert set(rows_of(released(pa.table({"x": [1, 2, 3, 10, 11, 15]}), k=2)).values()) == {3}
 
 
+@pytest.mark.parametrize(("pair", "people"), [([0, 0], [1, 2]), ([0, 0, 0, 0], [1, 2, 1, 2])])
+def test_where_two_people_are_all_there_is_no_mean(pair: list[int], people: list[int]) -> None:
+    """Of a combination of categories that two have: k = 2 lets it be released, and not what each works out."""
+    table = pa.table({
+        "x": [*pair, 1, 2, 3, 4, 5, 6], "sex": ["f"] * len(pair) + ["m"] * 6, "who": [*people, *range(10, 16)],
+    })  # fmt: skip
+    roles = {"x": "quasi_identifier", "sex": "quasi_identifier", "who": "unit"}
+    release = anonkit.release(
+        table, method="mdav", k=2, policy={"columns": {name: {"role": role} for name, role in roles.items()}},
+        no_target=True, ledger=None, utility=False,
+    )  # fmt: skip
+    assert rows_of(release) == {(None, "f"): len(pair), (2.0, "m"): 3, (5.0, "m"): 3}
+
+
+@pytest.mark.parametrize("sex", ["f", "alone"])
+def test_one_huge_number_has_no_part_in_the_unit(sex: str) -> None:
+    """Neither of a row that is left out nor where the mean is withheld: the unit would tell its order of magnitude."""
+    numbers = np.random.default_rng(4).normal(50, 10, 200).tolist()
+    units = []
+    for huge in (1e6, 1e9):
+        table = pa.table({"x": [*numbers, huge], "sex": ["f", "m"] * 100 + [sex]})
+        columns = {"x": {"role": "quasi_identifier"}, "sex": {"role": "quasi_identifier", "ladder": "none"}}
+        units.append(released(table, k=5, policy=columns).params["recoding"]["columns"][0]["unit"])
+    assert units == [0.1, 0.1]
+
+
 def test_a_declared_step_is_the_unit() -> None:
     """Means are multiples of it."""
     draws = np.random.default_rng(2)
@@ -187,6 +213,10 @@ def test_groups_that_are_not_diverse_join_the_nearest(tmp_path: Path) -> None:
         ({"x": [None, 1, 2, 3, 4, 5] * 3, "y": [0.5] * 9 + [0.25] * 9}, {"x", "y"}),
         ({"x": [float("nan"), 1.5, 2.5, 3.5] * 4, "y": list(range(16))}, {"x", "y"}),
         ({"x": [3] * 12 + [50] * 3, "y": [1, 2, 3] * 5}, {"x", "y"}),
+        ({"x": [1.79e308] * 6 + [-1.79e308] * 6, "y": list(range(12))}, {"x", "y"}),
+        ({"x": [at * 1e-320 for at in range(12)], "y": list(range(12))}, {"x", "y"}),
+        ({"x": [0.011] * 6 + [None] * 6, "y": list(range(12))}, {"x", "y"}),
+        ({"x": [1] * 6 + [2] * 6, "y": [None, None, None, 1000, 0, 0] * 2}, {"x"}),
         ({"x": [-4, -5, -6, -40, -50, -60] * 2, "y": [0] * 6 + [1] * 6}, {"x", "y"}),
     ],
 )
@@ -279,6 +309,19 @@ def test_the_next_batch_shows_the_nearest_centroid(tmp_path: Path) -> None:
     assert own == rows_of(second)
     again = recoding_from_dict(second.params["recoding"]).apply(batch.combine_chunks().to_batches()[0])[0]
     assert Counter(zip(again["x"].to_pylist(), again["sex"].to_pylist(), strict=True)) == own
+
+
+@pytest.mark.parametrize("far", [1e200, -1.7e308])
+def test_a_number_as_far_as_doubles_reach_has_a_nearest_centroid(far: float, tmp_path: Path) -> None:
+    """Squares of its distances are none of doubles; still it is nearest to the outermost."""
+    numbers = np.random.default_rng(4).normal(50, 10, 60).tolist()
+    place = tmp_path / "out.parquet"
+    released(pa.table({"x": numbers}), k=5, output=place)
+    first, second = (
+        rows_of(anonkit.apply(place.with_name("out.params.json"), pa.table({"x": batch}), ledger=None, utility=False))
+        for batch in (numbers, [*numbers, far])
+    )
+    assert second - first == {(max if far > 0 else min)(first): 1}
 
 
 def test_a_row_of_an_unknown_combination_is_left_out(tmp_path: Path) -> None:
