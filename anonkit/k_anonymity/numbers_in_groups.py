@@ -28,7 +28,7 @@ from anonkit.k_anonymity.search.equivalence import Partition, Requirement
 from anonkit.k_anonymity.search.microaggregation import BLOCK, means_of, microaggregated
 from anonkit.k_anonymity.search.suppression import suppressed_rows
 from anonkit.published.recoding import UNKNOWN, Centroids, GlobalRecoding, MeanAxis
-from anonkit.published.recoding.centroids import RULES, scale_of
+from anonkit.published.recoding.centroids import RULES
 
 FEWEST = 3
 """Least rows of a group: of two, each works out the number of the other."""
@@ -114,6 +114,16 @@ def unit_of(spread: float) -> float:
     """Return the power of ten that leaves two significant digits of a standard deviation; 1 of none."""
     places = math.floor(math.log10(spread)) + 1 - RULES["digits"] if spread > 0 else 0
     return float(f"1e{max(places, _SMALLEST)}")
+
+
+def scale_of(means: Sequence[Any]) -> tuple[float, float]:
+    """Return the mean of the means of a column that are there, and their standard deviation."""
+    own = np.array([mean for mean in means if mean is not None], np.float64)
+    if not own.size:
+        return 0.0, 0.0
+    largest = float(np.abs(own).max()) or 1.0  # squares of what is left are doubles
+    small = own / largest
+    return float(f"{small.mean() * largest:.6g}"), float(f"{small.std() * largest:.6g}") if np.ptp(small) > 0 else 0.0
 
 
 def rounded(means: FloatArray, unit: float) -> FloatArray:

@@ -103,6 +103,16 @@ def test_the_order_of_rows_does_not_matter(rows: list[tuple[int, int]], random: 
         assert first.params["recoding"] == second.params["recoding"]
 
 
+def test_groups_that_differ_in_a_column_without_means_are_one_centroid(tmp_path: Path) -> None:
+    """One of no number and one of a withheld mean: the column leaves, and what is left is listed once."""
+    table = pa.table({"x": [1, 2, 3, 1, 2, 3, 11, 12, 13], "y": [None] * 3 + [1000, 0, 0] + [None] * 3})
+    policy = {name: {"role": "quasi_identifier"} for name in table.column_names}
+    release = released(table, policy=policy, output=tmp_path / "out.parquet")
+    centroids = release.params["recoding"]["centroids"]
+    assert (centroids["columns"], centroids["scale"]) == ({"x": [2.0, 12.0]}, {"x": [7.0, 5.0]})
+    assert anonkit.validate(tmp_path / "out.parquet").passed
+
+
 def test_sums_stay_within_the_rounding() -> None:
     """Every group of n rows is off by half a unit a row at most, over all columns and the whole table."""
     draws = np.random.default_rng(1)

@@ -31,16 +31,6 @@ _FAR = 1e6
 """Numbers farther from the middle count as that far: distances from any two centroids are different doubles."""
 
 
-def scale_of(means: Sequence[Any]) -> tuple[float, float]:
-    """Return the mean of the means of a column that are there, and their standard deviation."""
-    own = np.array([mean for mean in means if mean is not None], np.float64)
-    if not own.size:
-        return 0.0, 0.0
-    largest = float(np.abs(own).max()) or 1.0  # squares of what is left are doubles
-    small = own / largest
-    return float(f"{small.mean() * largest:.6g}"), float(f"{small.std() * largest:.6g}") if np.ptp(small) > 0 else 0.0
-
-
 @dataclass(frozen=True, kw_only=True)
 class Centroids:
     """The combinations that groups of rows show, one entry a group: categories as strings, means as numbers."""
