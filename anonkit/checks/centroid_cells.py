@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, time
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +85,53 @@ def _wrong_statements(
     wrong += sum(
         cell is not None and not isinstance(cell, str) for name in columns if name not in means for cell in cells[name]
     )
-    wrong += sum(name not in means or any(cells[name][at] is not None for at in own) for name, own in lost.items())
-    flags = [[at in set(lost.get(name, ())) for at in range(len(cells[name]))] for name in means]
-    lines = list(zip(*(cells[name] for name in columns), *flags, strict=True))
-    return int(wrong) + len(lines) - len(set(lines))
+    wrong += sum(name not in means or not _are_places(own, cells[name]) for name, own in lost.items())
+    if wrong:
+        return int(wrong)
+    if centroids["rows"] == "grouped":  # of a batch it is that of the earlier release
+        shown = ([mean for mean in cells[name] if mean is not None] for name in means)
+        wrong += sum(not _is_scale(centroids["scale"][name], own) for name, own in zip(means, shown, strict=True))
+    return int(wrong) + _out_of_order(columns, means, cells, lost)
+
+
+def _out_of_order(
+    columns: Mapping[str, Any], means: Sequence[str], cells: Mapping[str, Any], lost: Mapping[str, Any]
+) -> int:
+    """Count the centroids that do not come after the one before: categories first, then means, missing last."""
+    places = [set(lost.get(name, ())) for name in means]
+    ordered = [*(name for name in columns if name not in means), *means]
+    empty = [0 if name in means else "" for name in ordered]
+    lines = (
+        [
+            *((cell is None, cell or nothing) for cell, nothing in zip(line, empty, strict=True)),
+            *(at in own for own in places),
+        ]
+        for at, line in enumerate(zip(*(cells[name] for name in ordered), strict=True))
+    )
+    return sum(first >= second for first, second in pairwise(lines))
+
+
+def _are_places(places: Sequence[Any], cells: Sequence[Any]) -> bool:
+    """Return whether places ascend, and each is that of a centroid without a mean."""
+    if any(type(at) is not int or not 0 <= at < len(cells) or cells[at] is not None for at in places):
+        return False
+    return all(first < second for first, second in pairwise(places))
+
+
+def _is_scale(stated: Sequence[float], means: Sequence[float]) -> bool:
+    """Return whether these are the mean and the standard deviation of some means, to six digits."""
+    middle, scale = stated
+    largest = max(map(abs, means), default=0.0)
+    if largest == 0.0:
+        return middle == scale == 0.0
+    small = [mean / largest for mean in means]
+    own = math.fsum(small) / len(small)
+    spread = math.sqrt(math.fsum((mean - own) ** 2 for mean in small) / len(small))
+    return _near(middle / largest, own) and _near(scale / largest, spread) and (scale > 0) == (min(small) < max(small))
+
+
+def _near(stated: float, own: float) -> bool:
+    return math.isclose(stated, own, rel_tol=1e-5, abs_tol=1e-12)
 
 
 def _is_multiple(mean: Any, unit: float) -> bool:

@@ -146,7 +146,8 @@ def units_of(values: Sequence[int | float | Decimal]) -> tuple[list[int], int]:
     if all(isinstance(value, float) for value in values):
         numbers = np.array(values, dtype=np.float64)
         for scale in range(7):
-            shifted = np.rint(numbers * 10.0**scale)
+            with np.errstate(over="ignore"):  # too large to be counted in units
+                shifted = np.rint(numbers * 10.0**scale)
             if (np.abs(shifted) < _SAFE).all() and (shifted / 10.0**scale == numbers).all():
                 return [int(unit) for unit in shifted.tolist()], scale
     decimals = [exact(value).as_tuple() for value in values]

@@ -28,11 +28,15 @@ from anonkit.k_anonymity.search.equivalence import Partition, Requirement
 from anonkit.k_anonymity.search.microaggregation import BLOCK, means_of, microaggregated
 from anonkit.k_anonymity.search.suppression import suppressed_rows
 from anonkit.published.recoding import UNKNOWN, Centroids, GlobalRecoding, MeanAxis
-from anonkit.published.recoding.centroids import RULES, scale_of
+from anonkit.published.recoding.centroids import RULES
 
 FEWEST = 3
 """Least rows of a group: of two, each works out the number of the other."""
 
+_SMALLEST = -300
+"""Power of ten below which no unit is: its inverse is a double."""
+_SAME = 1e-12
+"""Spread of means, in parts of the largest, that rounding leaves of equal numbers."""
 _SQUARES = 1e150
 """Numbers whose squares are doubles: columns with larger ones are not measured."""
 
@@ -82,19 +86,20 @@ def group_numbers(
     texts, numbers = texts_and_numbers(shown, batch, names)
     _refuse_infinite(names, numbers)
     keys, entry = RowKeys.of(texts, numbers)
-    rows = _Rows.of(keys, entry, len(texts), numbers)
-    out = unknown | suppressed_rows(Partition(*densify(rows.stratum[entry])), prepared.requirements)
+    own = _numbers_of(keys, entry, numbers)
+    stratum = _strata(keys, len(texts), own)
+    out = unknown | suppressed_rows(Partition(*densify(stratum[entry])), prepared.requirements)
     weights = np.bincount(entry[~out], minlength=keys.size)
+    rows = _Rows.of(stratum, own, weights)
     groups = _grouped(rows, weights, max(prepared.k, FEWEST), block)
     groups = _merged(rows, weights, groups, entry, ~out, prepared.requirements)
     there = groups != UNKNOWN
     groups = np.where(there, densify(np.maximum(groups, 0))[0] if there.all() else _renumbered(groups, there), UNKNOWN)
-    units = {name: steps.get(name) or unit_of(spread) for name, spread in zip(names, rows.spread.tolist(), strict=True)}
-    shown_means = _Means.of(rows, weights, groups, entry, names, units, prepared)
+    shown_means = _Means.of(rows, weights, groups, entry, names, steps, prepared)
     categories_of = _example_texts(texts, entry, groups)
     centroids, centroid_of = shown_means.published(list(zip(shown, categories_of, strict=True)), groups)
     columns = {column.name: column for column in categories.columns} | {
-        name: MeanAxis(name=name, unit=units[name]) for name in names
+        name: MeanAxis(name=name, unit=shown_means.units[name]) for name in names
     }
     published = GlobalRecoding(columns=tuple(columns[name] for name in order), centroids=centroids)
     owner, figures = _figures(rows, weights, groups, shown_means, block)
@@ -107,14 +112,28 @@ def group_numbers(
 
 def unit_of(spread: float) -> float:
     """Return the power of ten that leaves two significant digits of a standard deviation; 1 of none."""
-    return float(f"1e{math.floor(math.log10(spread)) + 1 - RULES['digits']}") if spread > 0 else 1.0
+    places = math.floor(math.log10(spread)) + 1 - RULES["digits"] if spread > 0 else 0
+    return float(f"1e{max(places, _SMALLEST)}")
+
+
+def scale_of(means: Sequence[Any]) -> tuple[float, float]:
+    """Return the mean of the means of a column that are there, and their standard deviation."""
+    own = np.array([mean for mean in means if mean is not None], np.float64)
+    if not own.size:
+        return 0.0, 0.0
+    largest = float(np.abs(own).max()) or 1.0  # squares of what is left are doubles
+    small = own / largest
+    return float(f"{small.mean() * largest:.6g}"), float(f"{small.std() * largest:.6g}") if np.ptp(small) > 0 else 0.0
 
 
 def rounded(means: FloatArray, unit: float) -> FloatArray:
     """Return the nearest multiples of a unit, each the double that is written so."""
     parts = round(1 / unit) if unit < 1 else 0
     exact = parts > 0 and math.isclose(parts * unit, 1.0, rel_tol=1e-12)
-    return (np.rint(means * parts) / parts if exact else np.rint(means / unit) * unit) + 0.0  # 0 has no sign
+    with np.errstate(over="ignore"):
+        found = np.rint(means * parts) / parts if exact else np.rint(means / unit) * unit
+        found = np.where(np.isfinite(found), found, np.trunc(means / unit) * unit)  # the largest doubles
+    return found + 0.0  # 0 has no sign
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -126,24 +145,27 @@ class _Rows:
     numbers: FloatArray
     """Numbers of each entry, NaN where missing, shape (n_entries, n_columns)."""
     points: FloatArray
-    """They, standardized over the rows; 0 where missing."""
-    spread: FloatArray
-    """Standard deviation of each column over the rows, shape (n_columns,)."""
+    """They, standardized over the rows that are released; 0 where missing."""
 
     @classmethod
-    def of(cls, keys: RowKeys, entry: IntArray, n_texts: int, numbers: Sequence[FloatArray]) -> _Rows:
-        """Return the combinations of some rows."""
-        example = np.empty(keys.size, np.int64)
-        example[entry] = np.arange(entry.size)
-        own = np.column_stack([column[example] for column in numbers])
-        largest = np.maximum(np.nanmax(np.abs(own), axis=0, initial=0.0), np.finfo(np.float64).tiny)
-        small = own / largest  # whose squares are doubles
-        rows = np.bincount(entry, minlength=keys.size)[:, None] * ~np.isnan(small)
+    def of(cls, stratum: IntArray, own: FloatArray, weights: IntArray) -> _Rows:
+        """Return the combinations of a table, and how far apart those are that rows of the release have."""
+        largest = np.nanmax(np.abs(own[weights > 0]), axis=0, initial=0.0)
+        largest = np.maximum(largest, np.finfo(np.float64).tiny)
+        small = np.where(weights[:, None] > 0, own, np.nan) / largest  # whose squares are doubles
+        rows = weights[:, None] * ~np.isnan(small)
         total = np.maximum(rows.sum(axis=0), 1)
         mean = np.nansum(small * rows, axis=0) / total
         spread = np.sqrt(np.nansum((small - mean) ** 2 * rows, axis=0) / total)
         points = np.nan_to_num((small - mean) / np.where(spread > 0, spread, 1.0), nan=0.0)
-        return cls(stratum=_strata(keys, n_texts, own), numbers=own, points=points, spread=spread * largest)
+        return cls(stratum=stratum, numbers=own, points=points)
+
+
+def _numbers_of(keys: RowKeys, entry: IntArray, numbers: Sequence[FloatArray]) -> FloatArray:
+    """Return the numbers of each combination, shape (n_entries, n_columns)."""
+    example = np.empty(keys.size, np.int64)
+    example[entry] = np.arange(entry.size)
+    return np.column_stack([column[example] for column in numbers])
 
 
 def _strata(keys: RowKeys, n_texts: int, numbers: FloatArray) -> IntArray:
@@ -255,6 +277,8 @@ class _Means:
     """Groups whose rows have no number, shape (n_groups, n_columns)."""
     withheld: Mapping[str, Mapping[str, int]]
     """Groups whose mean is withheld, by column and rule."""
+    units: Mapping[str, float]
+    """Of what the means of each column are multiples."""
 
     @classmethod
     def of(
@@ -264,10 +288,13 @@ class _Means:
         groups: IntArray,
         entry: IntArray,
         names: Sequence[str],
-        units: Mapping[str, float],
+        steps: Mapping[str, float],
         prepared: Prepared,
     ) -> _Means:
-        """Compute the means, and withhold those that disclose the number of one person."""
+        """Compute the means, withhold those that disclose the number of one person, and round the others.
+
+        The unit follows from the means that are shown: a number that is in none of them has no part in it.
+        """
         there = groups != UNKNOWN
         n_groups = int(groups.max(initial=-1)) + 1
         own, of_group = rows.numbers[there], groups[there]
@@ -275,19 +302,22 @@ class _Means:
         missing[of_group] = np.isnan(own)
         largest = np.maximum(np.nanmax(np.abs(own), axis=0, initial=0.0), np.finfo(np.float64).tiny)
         small = means_of(np.nan_to_num(own / largest), weights[there], of_group, n_groups)
-        at_row, withheld = groups[entry], {}
+        at_row, withheld, units = groups[entry], {}, {}
+        n_rows = np.bincount(of_group, weights=weights[there], minlength=n_groups)
         inside = at_row != UNKNOWN
         means = np.empty(small.shape)
         for column, name in enumerate(names):
             sizes = np.abs(np.nan_to_num(rows.numbers[entry[inside], column] / largest[column]))
             rules = _broken_rules(
-                at_row[inside], sizes, [each[inside] for each in prepared.holders], n_groups, prepared.k
+                at_row[inside], sizes, [each[inside] for each in prepared.holders], n_groups, max(prepared.k, FEWEST)
             )
-            hidden = np.logical_or.reduce(list(rules.values())) & ~missing[:, column]
+            hidden = np.logical_or.reduce(list(rules.values())) | missing[:, column]
+            spread = _spread(small[~hidden, column], n_rows[~hidden]) * float(largest[column])
+            units[name] = steps.get(name) or unit_of(spread)
             means[:, column] = rounded(small[:, column] * largest[column], units[name])
-            means[hidden | missing[:, column], column] = np.nan
+            means[hidden, column] = np.nan
             withheld[name] = {rule: int((hits & ~missing[:, column]).sum()) for rule, hits in rules.items()}
-        return cls(names=names, means=means, missing=missing, withheld=withheld)
+        return cls(names=names, means=means, missing=missing, withheld=withheld, units=units)
 
     def published(
         self, categories: Sequence[tuple[str, Sequence[str | None]]], groups: IntArray
@@ -313,6 +343,15 @@ class _Means:
         )
         of_group = np.array([*(place[line] for line in lines), UNKNOWN], np.int64)
         return centroids, of_group[groups]
+
+
+def _spread(means: FloatArray, n_rows: FloatArray) -> float:
+    """Return the standard deviation of the rows' means; of one mean its size."""
+    if not means.size:
+        return 0.0
+    largest = float(np.abs(means).max())
+    spread = math.sqrt(float(np.average((means - np.average(means, weights=n_rows)) ** 2, weights=n_rows)))
+    return spread if spread > _SAME * largest else largest
 
 
 def _broken_rules(groups: IntArray, sizes: FloatArray, holders: Holders, n_groups: int, k: int) -> dict[str, BoolArray]:

@@ -463,10 +463,10 @@ class Spending:
     ) -> Position:
         """Hold a k-anonymous release against earlier ones of its dataset."""
         changed = [entry.number for entry in before if not self._rows.is_same_table(entry)]
+        self._check_means(params, before, changed)  # first: what it refuses no acceptance lets out
         floor.check_countable(changed)
         view = self._rows.joint_view(params, before)
         floor.check(view)
-        self._check_means(params, before, changed)
         notes = list(position.notes)
         if floor.accepted is not None:
             notes.append(f"Joint view accepted at {floor.accepted}: {_accepted_words(floor.accepted)}")

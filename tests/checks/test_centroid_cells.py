@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
@@ -134,6 +135,26 @@ def _one_more(files: Files) -> None:
         listed.append(listed[0])
 
 
+def _backwards(files: Files) -> None:
+    centroids = files.params["recoding"]["centroids"]
+    for listed in centroids["columns"].values():
+        listed.reverse()
+    centroids["missing"]["pay"] = sorted(
+        len(centroids["columns"]["pay"]) - 1 - at for at in centroids["missing"]["pay"]
+    )
+
+
+def _lost(again: Callable[[int, int], list[int]]) -> Edit:
+    """Write the places of centroids without a number in another way."""
+
+    def edit(files: Files) -> None:
+        centroids = files.params["recoding"]["centroids"]
+        size = len(centroids["columns"]["pay"])
+        centroids["missing"]["pay"] = [place for at in centroids["missing"]["pay"] for place in again(at, size)]
+
+    return edit
+
+
 def _no_centroids(files: Files) -> None:
     files.params["recoding"].pop("centroids")
 
@@ -156,10 +177,10 @@ FORGERIES: dict[str, tuple[Edit, str]] = {
     "a row of another group": (_moved_row, "disclosure_risk"),
     "a row of another group, counted anew": (recounted(_moved_row), "k_anonymity"),
     "a group of two rows": (recounted(_split_group), "k_anonymity"),
-    "a centroid is another number": (_listed("age", 0, lambda mean: mean + 1), "centroids"),
-    "a centroid of another sex": (_listed("sex", 0, lambda sex: {"f": "m", "m": "f"}[sex]), "centroids"),
+    "a centroid is another number": (_listed("age", 0, lambda mean: mean + 1), "centroids_stated"),
+    "a centroid of another sex": (_listed("sex", 0, lambda sex: {"f": "m", "m": "f"}[sex]), "centroids_stated"),
     "a centroid more": (_one_more, "centroids_stated"),
-    "a centroid without a number": (_listed("age", 0, None), "centroids"),
+    "a centroid without a number": (_listed("age", 0, None), "centroids_stated"),
     "a mean of more digits": (_listed("age", 0, 41.25), "centroids_stated"),
     "a mean that is no number": (_listed("age", 0, "41"), "centroids_stated"),
     "a category that is a number": (_listed("sex", 0, 1), "centroids_stated"),
@@ -168,6 +189,13 @@ FORGERIES: dict[str, tuple[Edit, str]] = {
     "rows that follow from the centroids": (at(*_SOME, "rows", to="nearest"), "centroids_stated"),
     "missing where there is a mean": (at(*_SOME, "missing", to={"age": [0]}), "centroids_stated"),
     "a scale below nothing": (at(*_SOME, "scale", "age", 1, to=-1.0), "centroids_stated"),
+    "a scale of other centroids": (at(*_SOME, "scale", "age", 1, to=1e-9), "centroids_stated"),
+    "a middle of other centroids": (at(*_SOME, "scale", "pay", 0, to=0.0), "centroids_stated"),
+    "a column that does not count": (at(*_SOME, "scale", "age", 1, to=0), "centroids_stated"),
+    "centroids in another order": (_backwards, "centroids_stated"),
+    "missing, counted from the end": (_lost(lambda at, size: [at - size]), "centroids_stated"),
+    "missing, listed twice": (_lost(lambda at, size: [at, at]), "centroids_stated"),
+    "missing where there is no centroid": (_lost(lambda at, size: [at, size]), "centroids_stated"),
     "the scale of another column": (at(*_SOME, "scale", to={"age": [1.0, 1.0]}), "centroids_stated"),
     "no centroids": (_no_centroids, "centroids_stated"),
     "a promise without means": (

@@ -103,6 +103,16 @@ def test_the_order_of_rows_does_not_matter(rows: list[tuple[int, int]], random: 
         assert first.params["recoding"] == second.params["recoding"]
 
 
+def test_groups_that_differ_in_a_column_without_means_are_one_centroid(tmp_path: Path) -> None:
+    """One of no number and one of a withheld mean: the column leaves, and what is left is listed once."""
+    table = pa.table({"x": [1, 2, 3, 1, 2, 3, 11, 12, 13], "y": [None] * 3 + [1000, 0, 0] + [None] * 3})
+    policy = {name: {"role": "quasi_identifier"} for name in table.column_names}
+    release = released(table, policy=policy, output=tmp_path / "out.parquet")
+    centroids = release.params["recoding"]["centroids"]
+    assert (centroids["columns"], centroids["scale"]) == ({"x": [2.0, 12.0]}, {"x": [7.0, 5.0]})
+    assert anonkit.validate(tmp_path / "out.parquet").passed
+
+
 def test_sums_stay_within_the_rounding() -> None:
     """Every group of n rows is off by half a unit a row at most, over all columns and the whole table."""
     draws = np.random.default_rng(1)
@@ -123,6 +133,32 @@ def test_sums_stay_within_the_rounding() -> None:
 def test_no_group_is_of_two() -> None:
     """With k = 2, too: of two people each works out the number of the other."""
     assert set(rows_of(released(pa.table({"x": [1, 2, 3, 10, 11, 15]}), k=2)).values()) == {3}
+
+
+@pytest.mark.parametrize(("pair", "people"), [([0, 0], [1, 2]), ([0, 0, 0, 0], [1, 2, 1, 2])])
+def test_where_two_people_are_all_there_is_no_mean(pair: list[int], people: list[int]) -> None:
+    """Of a combination of categories that two have: k = 2 lets it be released, and not what each works out."""
+    table = pa.table({
+        "x": [*pair, 1, 2, 3, 4, 5, 6], "sex": ["f"] * len(pair) + ["m"] * 6, "who": [*people, *range(10, 16)],
+    })  # fmt: skip
+    roles = {"x": "quasi_identifier", "sex": "quasi_identifier", "who": "unit"}
+    release = anonkit.release(
+        table, method="mdav", k=2, policy={"columns": {name: {"role": role} for name, role in roles.items()}},
+        no_target=True, ledger=None, utility=False,
+    )  # fmt: skip
+    assert rows_of(release) == {(None, "f"): len(pair), (2.0, "m"): 3, (5.0, "m"): 3}
+
+
+@pytest.mark.parametrize("sex", ["f", "alone"])
+def test_one_huge_number_has_no_part_in_the_unit(sex: str) -> None:
+    """Neither of a row that is left out nor where the mean is withheld: the unit would tell its order of magnitude."""
+    numbers = np.random.default_rng(4).normal(50, 10, 200).tolist()
+    units = []
+    for huge in (1e6, 1e9):
+        table = pa.table({"x": [*numbers, huge], "sex": ["f", "m"] * 100 + [sex]})
+        columns = {"x": {"role": "quasi_identifier"}, "sex": {"role": "quasi_identifier", "ladder": "none"}}
+        units.append(released(table, k=5, policy=columns).params["recoding"]["columns"][0]["unit"])
+    assert units == [0.1, 0.1]
 
 
 def test_a_declared_step_is_the_unit() -> None:
@@ -187,6 +223,10 @@ def test_groups_that_are_not_diverse_join_the_nearest(tmp_path: Path) -> None:
         ({"x": [None, 1, 2, 3, 4, 5] * 3, "y": [0.5] * 9 + [0.25] * 9}, {"x", "y"}),
         ({"x": [float("nan"), 1.5, 2.5, 3.5] * 4, "y": list(range(16))}, {"x", "y"}),
         ({"x": [3] * 12 + [50] * 3, "y": [1, 2, 3] * 5}, {"x", "y"}),
+        ({"x": [1.79e308] * 6 + [-1.79e308] * 6, "y": list(range(12))}, {"x", "y"}),
+        ({"x": [at * 1e-320 for at in range(12)], "y": list(range(12))}, {"x", "y"}),
+        ({"x": [0.011] * 6 + [None] * 6, "y": list(range(12))}, {"x", "y"}),
+        ({"x": [1] * 6 + [2] * 6, "y": [None, None, None, 1000, 0, 0] * 2}, {"x"}),
         ({"x": [-4, -5, -6, -40, -50, -60] * 2, "y": [0] * 6 + [1] * 6}, {"x", "y"}),
     ],
 )
@@ -281,6 +321,19 @@ def test_the_next_batch_shows_the_nearest_centroid(tmp_path: Path) -> None:
     assert Counter(zip(again["x"].to_pylist(), again["sex"].to_pylist(), strict=True)) == own
 
 
+@pytest.mark.parametrize("far", [1e200, -1.7e308])
+def test_a_number_as_far_as_doubles_reach_has_a_nearest_centroid(far: float, tmp_path: Path) -> None:
+    """Squares of its distances are none of doubles; still it is nearest to the outermost."""
+    numbers = np.random.default_rng(4).normal(50, 10, 60).tolist()
+    place = tmp_path / "out.parquet"
+    released(pa.table({"x": numbers}), k=5, output=place)
+    first, second = (
+        rows_of(anonkit.apply(place.with_name("out.params.json"), pa.table({"x": batch}), ledger=None, utility=False))
+        for batch in (numbers, [*numbers, far])
+    )
+    assert second - first == {(max if far > 0 else min)(first): 1}
+
+
 def test_a_row_of_an_unknown_combination_is_left_out(tmp_path: Path) -> None:
     """A batch with a category that the release had not, or with a missing number, has no centroid for it."""
     released(_people(400, 1), k=5, policy=BATCHES, output=tmp_path / "out.parquet")
@@ -306,8 +359,9 @@ def test_a_second_release_of_the_people_is_refused(tmp_path: Path) -> None:
     ledger, table = tmp_path / "ledger.sqlite", _people(300, 4)
     asked: dict[str, Any] = {"policy": BATCHES, "ledger": ledger, "dataset": "people"}
     released(table, k=5, **asked)
-    with pytest.raises(GuaranteeError, match="finds groups of"):
+    with pytest.raises(GuaranteeError, match="finds groups of") as refused:
         released(table, k=10, **asked)
+    assert "accept_joint_k" not in str(refused.value)  # which would not help
     with pytest.raises(GuaranteeError, match="disclose who is in between"):
         released(table, k=10, accept_joint_k=1, **asked)
     with pytest.raises(GuaranteeError, match="the table has changed since release 1"):

@@ -145,7 +145,8 @@ def _numbers(column: CodedColumn) -> FloatArray:
 def _correlation(first: FloatArray, second: FloatArray) -> float:
     if np.isnan(first).any() or np.isnan(second).any() or not (np.ptp(first) and np.ptp(second)):
         return 0.0
-    return float(np.corrcoef(first, second)[0, 1])
+    with np.errstate(all="ignore"):  # of the largest and the least doubles it is no number
+        return float(np.corrcoef(first, second)[0, 1])
 
 
 def opening(name: str) -> str:

@@ -27,15 +27,8 @@ Cells = tuple[Any, ...]
 RULES = {"digits": 2, "p_percent": 10, "dominance": 80}
 """Rules of the means: digits that their unit leaves of a standard deviation, and by which one is withheld."""
 
-
-def scale_of(means: Sequence[Any]) -> tuple[float, float]:
-    """Return the mean of the means of a column that are there, and their standard deviation."""
-    own = np.array([mean for mean in means if mean is not None], np.float64)
-    if not own.size:
-        return 0.0, 0.0
-    largest = float(np.abs(own).max()) or 1.0  # squares of what is left are doubles
-    small = own / largest
-    return float(f"{small.mean() * largest:.6g}"), float(f"{small.std() * largest:.6g}") if np.ptp(own) > 0 else 0.0
+_FAR = 1e6
+"""Numbers farther from the middle count as that far: distances from any two centroids are different doubles."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,9 +126,10 @@ class Centroids:
     def _scaled(self, numbers: FloatArray) -> FloatArray:
         """Return numbers in units of the scale from the middle; 0 for none."""
         middle, scale = np.array(self.scale).T
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             inverse = np.where(scale > 0, 1 / scale, 0.0)
-        return np.asarray(np.nan_to_num((numbers - middle) * inverse, nan=0.0), np.float64)
+            scaled = np.nan_to_num((numbers - middle) * inverse, nan=0.0)
+        return np.asarray(np.clip(scaled, -_FAR, _FAR), np.float64)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the centroids in their form in `params.json`."""
