@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from anonkit.dp_trees.release.private_spikes import SpikeMethod
 from anonkit.engines.snapshots.addresses import SUFFIXES
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.methods import make_method
@@ -248,6 +249,18 @@ def _has_default_shuffle_delta(asked: _Asked) -> Found:
     return _where(getattr(asked.method, "shuffle_delta", 0) is None)
 
 
+def _may_search_spikes(asked: _Asked) -> Found:
+    if not isinstance(asked.method, SpikeMethod) or not asked.method.searches:
+        return None
+    ruled = asked.method.ruled_columns(asked.policy)
+
+    def applies(column: Column) -> bool:
+        shown = column.role in (None, Role.QUASI_IDENTIFIER, Role.SENSITIVE)
+        return shown and column.bounds is not None and not column.spikes and column.name not in ruled
+
+    return asked.columns(applies)
+
+
 ROWS = (
     Row(
         seen="the release has no target; a note says that none was guessed",
@@ -360,6 +373,11 @@ ROWS = (
         seen="the stated ε of a shuffled release above 10,000 rows is slightly larger",
         restored_by="shuffle_delta = 1/(10 n) in the parameters",
         applies=_has_default_shuffle_delta,
+    ),
+    Row(
+        seen="a 25th of ε goes to spikes of … in the account of dp-marginals, dp-forest, dp-tree and dp-nb",
+        restored_by='spikes = "declared" in the parameters',
+        applies=_may_search_spikes,
     ),
 )
 """In the order of the page."""
