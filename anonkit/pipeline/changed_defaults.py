@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from anonkit.dp_trees.release.private_spikes import SpikeMethod
 from anonkit.engines.snapshots.addresses import SUFFIXES
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.methods import make_method
@@ -250,14 +249,12 @@ def _has_default_shuffle_delta(asked: _Asked) -> Found:
 
 
 def _may_search_spikes(asked: _Asked) -> Found:
-    if not isinstance(asked.method, SpikeMethod) or not asked.method.searches:
-        return None
-    ruled = asked.method.ruled_columns(asked.policy)
-
     def applies(column: Column) -> bool:
         shown = column.role in (None, Role.QUASI_IDENTIFIER, Role.SENSITIVE)
-        return shown and column.bounds is not None and not column.spikes and column.name not in ruled
+        return shown and column.bounds is not None and not column.spikes
 
+    if not getattr(asked.method, "searches_spikes", False):
+        return None
     return asked.columns(applies)
 
 

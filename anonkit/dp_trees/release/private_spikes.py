@@ -99,22 +99,18 @@ class SpikeMethod(DeltaMethod):
         check_choice("spikes", self.spikes, SEARCHES)
 
     @property
-    def searches(self) -> bool:
+    def searches_spikes(self) -> bool:
         """True where columns may be searched, by the parameters alone."""
         return self.spikes == "private" and not self.delta and self.draws_rows
-
-    def ruled_columns(self, policy: Policy) -> set[str]:
-        """Return the columns in a rule that the rows keep."""
-        return _in_rules(policy.constraints) if self.keeps_rules else set()
 
     def searched_columns(self, policy: Policy) -> tuple[NumericAttribute, ...]:
         """Return the columns that are searched: public, and none once the search is done.
 
         None is in a rule: what noise finds would decide what a rule can say.
         """
-        if not self.searches or policy.found_domains is not None:
+        if not self.searches_spikes or policy.found_domains is not None:
             return ()
-        ruled = self.ruled_columns(policy)
+        ruled = _in_rules(policy.constraints) if self.keeps_rules else set()
         names = [name for name in sorted(policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE)) if name not in ruled]
         columns = [policy.column(name) for name in names]
         asked = [public_attribute(column, policy.missing) for column in columns if self._may_have_spikes(column)]
