@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from anonkit.consumers.aggregate_frames import aggregate_tables as aggregate_tables
+    from anonkit.consumers.column_answers import ColumnAnswers as ColumnAnswers
     from anonkit.consumers.comparators.dtcrd import AdditiveNoiseDecisionTree as AdditiveNoiseDecisionTree
     from anonkit.consumers.comparators.dtpd import WarnerDecisionTree as WarnerDecisionTree
     from anonkit.consumers.forest import Forest as Forest
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "AdditiveNoiseDecisionTree": "comparators.dtcrd",
+    "ColumnAnswers": "column_answers",
     "Forest": "forest",
     "MarginalModel": "marginal_model",
     "MixtureClassifier": "mixture_classifier",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,40 +13,53 @@ from anonkit.published.column_means import ColumnCounts, counts_of_columns
 from anonkit.published.quoted_names import which_column
 
 
-def mean_of_column(params: Mapping[str, Any], name: str, level: float) -> tuple[float, float, float]:
-    """Return mean, low end and high end of the numbers of a column.
+class ColumnAnswers(ABC):
+    """A model that answers for single columns of the table that was counted, from published counts alone."""
 
-    Parameters
-    ----------
-    params : mapping
-        Of the release.
-    name : str
-        A column of numbers.
-    level : float
-        Confidence of the interval, in (0, 1).
+    def mean(self, column: str, level: float = 0.95) -> tuple[float, float, float]:
+        """Return the mean of a column of numbers in the owner's table, and between what it lies.
 
-    Raises
-    ------
-    ParameterError
-        The release holds no counts of such a column, or the level is no confidence.
-    ReleaseFormatError
-        The params are damaged.
-    """
-    counted = _counted(params, name, level)
-    if not isinstance(counted.domain, Grid):
-        raise ParameterError(f"column {name!r} holds categories: it has no mean", "ask for its shares")
-    found = counted.mean(level)
-    return found.value, found.low, found.high
+        Numbers count as the owner counted them: beyond the bounds as the bound; missing ones are left out. A number is
+        known by its cell alone, so the interval is at least as wide as where all are at one end of their cells.
 
+        Parameters
+        ----------
+        column : str
+        level : float
+            Confidence of the interval, in (0, 1).
 
-def shares_of_column(
-    params: Mapping[str, Any], name: str, level: float
-) -> dict[str | None, tuple[float, float, float]]:
-    """Return share, low end and high end of each category of a column, None for missing; parameters as above."""
-    counted = _counted(params, name, level)
-    if not isinstance(counted.domain, Categories):
-        raise ParameterError(f"column {name!r} holds numbers: it has no shares", "ask for its mean")
-    return counted.shares(level)
+        Returns
+        -------
+        mean, low, high : float
+            In the unit of the column.
+
+        Raises
+        ------
+        ParameterError
+            The column has no numbers or was not counted, the release has no noisy counts of columns, the model has
+            conditions, or the level is no confidence.
+        ReleaseFormatError
+            The params are damaged.
+        """
+        counted = _counted(self._counted_params(column), column, level)
+        if not isinstance(counted.domain, Grid):
+            raise ParameterError(f"column {column!r} holds categories: it has no mean", "ask for its shares")
+        found = counted.mean(level)
+        return found.value, found.low, found.high
+
+    def shares(self, column: str, level: float = 0.95) -> dict[str | None, tuple[float, float, float]]:
+        """Return share, low end and high end of each category of a column, None for missing.
+
+        Each interval is right with the confidence `level` by itself. Errors are those of `mean`.
+        """
+        counted = _counted(self._counted_params(column), column, level)
+        if not isinstance(counted.domain, Categories):
+            raise ParameterError(f"column {column!r} holds numbers: it has no shares", "ask for its mean")
+        return counted.shares(level)
+
+    @abstractmethod
+    def _counted_params(self, column: str) -> Mapping[str, Any]:
+        """Return the params of a release whose counts are of the column, or refuse it."""
 
 
 def _counted(params: Mapping[str, Any], name: str, level: float) -> ColumnCounts:

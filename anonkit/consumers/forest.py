@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anonkit.consumers.column_answers import mean_of_column, shares_of_column
+from anonkit.consumers.column_answers import ColumnAnswers
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.release_files import Described, column_types, read_params
 from anonkit.domains.array_types import FloatArray, IntArray
@@ -30,7 +30,7 @@ class UnknownValueWarning(UserWarning):
     """A value to predict from is outside its public domain; no cell value is shown."""
 
 
-class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Forest(ColumnAnswers, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Prediction by a published differentially private forest.
 
     Parameters
@@ -159,38 +159,7 @@ class Forest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ),
         )
 
-    def mean(self, column: str, level: float = 0.95) -> tuple[float, float, float]:
-        """Return the mean of a column of numbers in the owner's table, and between what it lies.
-
-        Numbers count as the owner counted them: beyond the bounds as the bound; missing ones are left out. A number is
-        known by its cell alone, so the interval is at least as wide as where all are at one end of their cells.
-
-        Parameters
-        ----------
-        column : str
-        level : float
-            Confidence of the interval, in (0, 1).
-
-        Returns
-        -------
-        mean, low, high : float
-            In the unit of the column.
-
-        Raises
-        ------
-        ParameterError
-            The column has no numbers or was not counted, or the trees were published without noisy counts of columns.
-        """
-        return mean_of_column(self._counted(), column, level)
-
-    def shares(self, column: str, level: float = 0.95) -> dict[str | None, tuple[float, float, float]]:
-        """Return share, low end and high end of each category of a column, the target too, None for missing.
-
-        Each interval is right with the confidence `level` by itself. Errors are those of `mean`.
-        """
-        return shares_of_column(self._counted(), column, level)
-
-    def _counted(self) -> Mapping[str, Any]:
+    def _counted_params(self, column: str) -> Mapping[str, Any]:
         check_is_fitted(self)
         if self._counts is None:
             raise ParameterError("the forest has no noisy counts of columns", "dp-forest and dp-tree publish them")

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.consumers.class_conditionals import ClassConditionals
-from anonkit.consumers.column_answers import mean_of_column, shares_of_column
+from anonkit.consumers.column_answers import ColumnAnswers
 from anonkit.consumers.marginal_intervals import MODEL, answer, noisy_cells
 from anonkit.consumers.release_files import read_params
 from anonkit.consumers.row_conditions import RowCondition, row_condition
@@ -88,7 +88,7 @@ class MarginalTable:
         return pd.DataFrame({name: getattr(self, name).reshape(-1) for name in columns}, index=index)
 
 
-class MarginalModel:
+class MarginalModel(ColumnAnswers):
     """The model of a release by `dp-marginals`: its noisy tables, and the mixture that was fitted to them.
 
     Parameters
@@ -275,38 +275,7 @@ class MarginalModel:
             level=level,
         )
 
-    def mean(self, column: str, level: float = 0.95) -> tuple[float, float, float]:
-        """Return the mean of a column of numbers in the owner's table, and between what it lies.
-
-        Numbers count as the owner counted them: beyond the bounds as the bound; missing ones are left out. A number is
-        known by its bin alone, so the interval is at least as wide as where all are at one end of their bins.
-
-        Parameters
-        ----------
-        column : str
-        level : float
-            Confidence of the interval, in (0, 1).
-
-        Returns
-        -------
-        mean, low, high : float
-            In the unit of the column.
-
-        Raises
-        ------
-        ParameterError
-            The column has no numbers or was not counted, or the model has conditions.
-        """
-        return mean_of_column(self._unconditional(column), column, level)
-
-    def shares(self, column: str, level: float = 0.95) -> dict[str | None, tuple[float, float, float]]:
-        """Return share, low end and high end of each category of a column, None for missing.
-
-        Each interval is right with the confidence `level` by itself. Errors are those of `mean`.
-        """
-        return shares_of_column(self._unconditional(column), column, level)
-
-    def _unconditional(self, column: str) -> dict[str, Any]:
+    def _counted_params(self, column: str) -> Mapping[str, Any]:
         if self._conditions:
             raise ParameterError(
                 "the mean and the shares are of all rows, and this model has conditions",

@@ -131,6 +131,7 @@ class MethodParameters(TypedDict, total=False):
     score: str
     search: str
     shuffle_delta: float | None
+    spikes: str
     steps: int
     stop: str
     t: float | None

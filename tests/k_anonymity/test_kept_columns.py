@@ -114,10 +114,10 @@ def _unlikely() -> pa.Table:
 def test_a_column_that_the_default_drops_is_kept() -> None:
     """A column that `rfka` drops freely is in the release when it is to be kept."""
     rows = _unlikely()
-    freely = released(rows, METHODS["rfka"], [], k=60)
+    freely = released(rows, METHODS["rfka"], [], k=20)
     assert n_shown(freely, "c") == 0
-    assert n_shown(released(rows, METHODS["rfka"], ["c"], k=60), "c") == 2
-    every = released(rows, METHODS["rfka, every column first"], [], k=60)
+    assert n_shown(released(rows, METHODS["rfka"], ["c"], k=20), "c") == 2
+    every = released(rows, METHODS["rfka, every column first"], [], k=20)
     assert len(every.to_arrow().column_names) > len(freely.to_arrow().column_names)
     assert "kept_columns" not in {check["name"] for check in freely.report["verification"]["checks"]}
 

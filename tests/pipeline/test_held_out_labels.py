@@ -51,6 +51,7 @@ METHODS: dict[str, dict[str, Any]] = {
 UNGUIDED: dict[str, dict[str, Any]] = {
     "datafly": {"method": "datafly"},
     "incognito": {"method": "incognito"},
+    "mdav": {"method": "mdav"},
 }
 
 

@@ -11,7 +11,7 @@ import importlib
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,12 @@ OF_MANY = Policy(columns={**POLICY.columns, **{name: Column(name=name, categorie
 """The same columns and six more: too many to learn weights from 600 rows, and rows enough for a calibration."""
 OF_STEPS = Policy(columns={**POLICY.columns, "age": Column(name="age", bounds=(0.0, 64.0), step=1.0)})
 """The same columns, of which one is searched for spikes."""
-POLICIES = (POLICY, OF_NUMBERS, OF_MANY, OF_STEPS)
+CODED = tuple(f"code {at}" for at in range(20))
+OF_CODES = Policy(
+    columns={**POLICY.columns, **{name: Column(name=name, categories=tuple(map(str, range(8)))) for name in CODED}}
+)
+"""The same columns and twenty of eight values: splitting their tables by the target costs something."""
+POLICIES = (POLICY, OF_NUMBERS, OF_MANY, OF_CODES, OF_STEPS)
 
 
 GAUSSIAN_HISTOGRAMS: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-2, "adjacency": "replace"}
@@ -70,6 +75,8 @@ READ: dict[str, Any] = {"epsilon": 40.0}
 """With which the rows of `OF_MANY` are read: weights might be learned, and attributes are independent of each other."""
 LOOKED_FOR: dict[str, Any] = {"epsilon": 8.0, "n_rows": 5_000}
 """With which a triple of `OF_MANY` is looked for: no pair speaks of the target."""
+COSTLY: dict[str, Any] = {"epsilon": 0.62, "n_rows": 2_000}
+"""With which it is read whether the target says enough of the columns of `OF_CODES` for a split."""
 DROWNED: dict[str, Any] = {"epsilon": 4.0, "n_rows": 300}
 """With which a choice among the pairs of `OF_MANY` would be wrong too often."""
 AGGREGATES: dict[str, Any] = {
@@ -94,9 +101,18 @@ def people() -> pa.Table:
 
 def answered(table: pa.Table) -> pa.Table:
     """The same rows, answering other attributes too."""
+    return _extended(table, ASKED, ["no", "yes"])
+
+
+def coded(table: pa.Table) -> pa.Table:
+    """The same rows with codes beside."""
+    return _extended(table, CODED, [str(code) for code in range(8)])
+
+
+def _extended(table: pa.Table, names: Sequence[str], values: Sequence[str]) -> pa.Table:
     rng = np.random.default_rng(6)
-    for name in ASKED:
-        table = table.append_column(name, pa.array(rng.choice(["no", "yes"], table.num_rows)))
+    for name in names:
+        table = table.append_column(name, pa.array(rng.choice(values, table.num_rows)))
     return table
 
 
@@ -178,7 +194,7 @@ REFUSED: dict[str, Mutant] = {
         method="dp-marginals", parameters={"epsilon": 20.0}, policy=OF_NUMBERS),
     "what is read of a target moves by a row": Mutant(
         where="anonkit.dp_trees.marginals.view_choice:_split_pays", old="DEPENDENCE_WIDTH", new="DEPENDENCE_WIDTH // 2",
-        method="dp-marginals", parameters={"epsilon": 20.0, "bins": 256}),
+        method="dp-marginals", parameters=COSTLY, policy=OF_CODES),
     "a choice of a triple is free": Mutant(
         where="anonkit.dp_trees.marginals.learned_marginals:LearnedMarginals.draws",
         old="else (self.triple.draw,)", new="else ()", method="dp-marginals", parameters=LOOKED_FOR, policy=OF_MANY),
@@ -461,7 +477,7 @@ def release_of(table: pa.Table, mutant: Mutant, output: Path) -> None:
         **({"depth": 2} if mutant.method in SMALL else {}),
         **mutant.parameters,
     }
-    rows = answered(table) if mutant.policy is OF_MANY else table
+    rows = answered(table) if mutant.policy is OF_MANY else coded(table) if mutant.policy is OF_CODES else table
     anonkit.release(rows, method=mutant.method, policy=mutant.policy, output=output, ledger=None, **given)
     broken = [check.name for check in validate(output).checks if not check.passed]
     if broken:
