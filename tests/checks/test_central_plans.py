@@ -197,7 +197,7 @@ def test_a_release_without_a_word_of_the_rule_has_none_rebuilt() -> None:
     [(2_000, 4_000, False), (2_000, 1_200, True), (200_000, 1_200, True), (2_000, 300, False)],
 )
 def test_a_reading_of_the_target_is_rebuilt_too(rows: int, spent: float, is_read: bool) -> None:
-    """Where a split by the target is neither free nor drowned by noise, the dependence on it is measured."""
+    """The dependence on the target is measured if a split by it is neither free nor drowned by noise."""
     columns = {f"a{at:02}": Column(name=f"a{at:02}", categories=tuple(map(str, range(16)))) for at in range(12)}
     columns["y"] = Column(name="y", role=Role.TARGET, categories=("0", "1", "2"))
     method = make_method("dp-marginals", {"epsilon": spent / rows, "n_rows": rows})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -12,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracle import PandasSource
 
 from anonkit.k_anonymity.grouped_rows import RowKeys
 from anonkit.k_anonymity.numbers_in_groups import group_numbers, rounded, unit_of
@@ -20,35 +19,13 @@ from anonkit.k_anonymity.search.equivalence import AtLeastK
 from anonkit.published.recoding import UNKNOWN, GlobalRecoding, KeptAxis
 
 
-@dataclass
-class Rows:
-    """A table in memory as the source of a search."""
-
-    table: pa.Table
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Its own."""
-        return self.table.schema
-
-    @property
-    def n_rows(self) -> int:
-        """Its own."""
-        return int(self.table.num_rows)
-
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in two batches."""
-        table = self.table if columns is None else self.table.select(list(columns))
-        yield from table.to_batches(max_chunksize=4)
-
-
 def grouped(table: pa.Table, k: int, **more: Any) -> tuple[Any, pa.RecordBatch, Any]:
     """Group the numbers of a table, its strings being categories."""
     names = [field.name for field in table.schema if field.type != pa.string()]
     others = [name for name in table.column_names if name not in names]
     prepared = Prepared(
         columns=[], hierarchies={}, labels=np.zeros(table.num_rows, np.int64), holders=(), k=k,
-        requirements=[AtLeastK(k)], notes=(), rows=Rows(table),
+        requirements=[AtLeastK(k)], notes=(), rows=PandasSource(table),
     )  # fmt: skip
     categories = GlobalRecoding(columns=tuple(KeptAxis(name=name) for name in others))
     found = group_numbers(prepared, categories, names, table.column_names, {}, **more)

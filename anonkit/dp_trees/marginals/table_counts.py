@@ -6,6 +6,8 @@ The answers are exact counts of the private table: they are compared with public
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -49,38 +51,64 @@ class OneWayCounts:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PairCounts:
-    """Counts of class by group by group, one pair after the other. See `questions.RowSums`.
+class _GroupedCounts(ABC):
+    """Counts of class by groups of some columns, one table after the other.
 
-    Values of a column are counted in groups, which earlier noisy tables determine.
+    Values of a column are counted in groups, which are public or which earlier noisy tables determine.
+    """
+
+    layout: ColumnLayout
+    groups: Sequence[IntArray] = field(repr=False)
+    """For each column the group of each of its values, shape (values,)."""
+
+    @property
+    @abstractmethod
+    def shapes(self) -> Sequence[tuple[int, ...]]:
+        """Shape of each table; classes come first."""
+
+    @property
+    def size(self) -> int:
+        """Number of counts."""
+        return sum(map(math.prod, self.shapes))
+
+    def _sizes(self) -> list[int]:
+        """Return the number of groups of each column."""
+        return [int(group.max()) + 1 for group in self.groups]
+
+    def _coded(self, batch: CodedBatch) -> list[IntArray]:
+        """Return the group of each row, for each column."""
+        return [group[codes] for group, codes in zip(self.groups, self.layout.codes(batch), strict=True)]
+
+    def _tables(self, counts: IntArray) -> Iterator[IntArray]:
+        """Yield each table."""
+        shapes = self.shapes
+        ends = np.cumsum([math.prod(shape) for shape in shapes], dtype=np.int64)
+        for flat, shape in zip(np.split(counts, ends[:-1]), shapes, strict=False):  # of no table there is one part
+            yield flat.reshape(shape)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairCounts(_GroupedCounts):
+    """Counts of class by group by group, one pair after the other. See `questions.RowSums`.
 
     Privacy
     -------
     A row is in one cell of the table of each pair: it changes each by 1 in all (sensitivity 1).
     """
 
-    layout: ColumnLayout
-    groups: Sequence[IntArray] = field(repr=False)
-    """For each column the group of each of its values, shape (values,)."""
     pairs: Sequence[Pair] = field(repr=False)
     """Pairs that are counted."""
 
     @property
     def shapes(self) -> list[tuple[int, int, int]]:
         """Shape of the table of each pair: classes, groups, groups."""
-        sizes = [int(group.max()) + 1 for group in self.groups]
+        sizes = self._sizes()
         return [(self.layout.classes, sizes[first], sizes[second]) for first, second in self.pairs]
-
-    @property
-    def size(self) -> int:
-        """Number of counts."""
-        return sum(classes * first * second for classes, first, second in self.shapes)
 
     def count(self, batch: CodedBatch) -> IntArray:
         """Return the counts of a batch, shape (size,)."""
         labels = self.layout.labels(batch)
-        coded = [group[codes] for group, codes in zip(self.groups, self.layout.codes(batch), strict=True)]
-        tables = []
+        coded, tables = self._coded(batch), []
         above, rows = -1, labels
         for (first, second), (classes, first_groups, second_groups) in zip(self.pairs, self.shapes, strict=True):
             if first != above:  # pairs of one first column are together: class and group are one number for all
@@ -92,14 +120,11 @@ class PairCounts:
 
     def split(self, counts: IntArray) -> dict[Pair, IntArray]:
         """Return the table of each pair, shape (classes, groups, groups)."""
-        shapes = self.shapes
-        ends = np.cumsum([np.prod(shape, dtype=np.int64) for shape in shapes])
-        parts = np.split(counts, ends[:-1]) if shapes else []
-        return {pair: flat.reshape(shape) for pair, flat, shape in zip(self.pairs, parts, shapes, strict=True)}
+        return dict(zip(self.pairs, self._tables(counts), strict=True))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TripleCounts:
+class TripleCounts(_GroupedCounts):
     """Counts of class by cell of triples of columns, one after the other. See `questions.RowSums`.
 
     Privacy
@@ -107,26 +132,17 @@ class TripleCounts:
     A row is in one cell of the table of each triple: it changes each by 1 in all (sensitivity 1).
     """
 
-    layout: ColumnLayout
-    groups: Sequence[IntArray] = field(repr=False)
-    """For each column the group of each of its values."""
     triples: Sequence[Triple] = field(repr=False)
 
     @property
     def shapes(self) -> list[tuple[int, int]]:
         """Shape of the table of each triple: classes, cells."""
-        sizes = [int(group.max()) + 1 for group in self.groups]
+        sizes = self._sizes()
         return [(self.layout.classes, sizes[a] * sizes[b] * sizes[c]) for a, b, c in self.triples]
-
-    @property
-    def size(self) -> int:
-        """Number of counts."""
-        return sum(classes * cells for classes, cells in self.shapes)
 
     def count(self, batch: CodedBatch) -> IntArray:
         """Return the counts of a batch, shape (size,)."""
-        coded = [group[codes] for group, codes in zip(self.groups, self.layout.codes(batch), strict=True)]
-        sizes = [int(group.max()) + 1 for group in self.groups]
+        coded, sizes = self._coded(batch), self._sizes()
         labels, above, tables = self.layout.labels(batch), (-1, -1), []
         rows = labels
         for (first, second, third), (classes, cells) in zip(self.triples, self.shapes, strict=True):
@@ -141,6 +157,4 @@ class TripleCounts:
 
     def split(self, counts: IntArray) -> Iterator[tuple[Triple, IntArray]]:
         """Yield each triple and its table, shape (classes, cells)."""
-        ends = np.cumsum([classes * cells for classes, cells in self.shapes])
-        for triple, shape, flat in zip(self.triples, self.shapes, np.split(counts, ends[:-1]), strict=True):
-            yield triple, flat.reshape(shape)
+        yield from zip(self.triples, self._tables(counts), strict=True)
