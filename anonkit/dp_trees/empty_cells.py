@@ -3,8 +3,8 @@
 
 What noise leaves in many empty cells is little by itself, but moves a mean and a deviation far. A run of cells, one of
 the halves, quarters, … of the range, is empty where its sum does not exceed the noise of a sum, while its neighbour of
-the same width has clearly more. A cell in it that exceeds the noise by itself is not empty. Post-processing of noisy
-counts, at no privacy loss.
+the same width has clearly more. A cell in it that exceeds the noise by itself is not empty, nor are neighbouring runs
+that exceed it together. Post-processing of noisy counts, at no privacy loss.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _SHORTEST = 1 / 8
 """Part of the cells that an empty run has, at least: what is near to many rows may well have a few."""
 _CLEARLY = 4.2
 """Standard deviations of its noise that a neighbour has more, at least."""
+_TOGETHER = 3.0
+"""Standard deviations of its noise that the sum of neighbouring empty runs is not above: else rows are in them."""
 _FEWEST_CELLS, _FEWEST_ROWS = 12, 8.0
 """Nothing is empty among fewer cells, or with fewer rows, in standard deviations of the noise of all of them."""
 
@@ -42,6 +44,7 @@ def kept_cells(counts: FloatArray, deviation: float) -> BoolArray:
     if counts.size < _FEWEST_CELLS or counts.sum() < _FEWEST_ROWS * deviation * math.sqrt(counts.size):
         return kept
     _cut(counts, deviation, 0, counts.size, kept)
+    _keep_measured_runs(counts, deviation, kept)
     limits = np.full(counts.size, _ABOVE)
     limits[[0, -1]] = _ABOVE_AT_BOUNDS
     return np.asarray(kept | (counts > limits * deviation))
@@ -72,3 +75,11 @@ def _cut(counts: FloatArray, deviation: float, first: int, after: int, kept: Boo
             _cut(counts, deviation, low, high, kept)
         elif other - sums[at] > _CLEARLY * noise[at]:
             kept[low:high] = False
+
+
+def _keep_measured_runs(counts: FloatArray, deviation: float, kept: BoolArray) -> None:
+    """Unmark neighbouring runs that are each within their noise, and together clearly above it."""
+    ends = np.flatnonzero(np.diff(np.concatenate([[True], kept, [True]]).astype(np.int8)))
+    for first, after in ends.reshape(-1, 2).tolist():
+        if counts[first:after].sum() > _TOGETHER * deviation * math.sqrt(after - first):
+            kept[first:after] = True

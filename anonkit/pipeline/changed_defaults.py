@@ -248,6 +248,16 @@ def _has_default_shuffle_delta(asked: _Asked) -> Found:
     return _where(getattr(asked.method, "shuffle_delta", 0) is None)
 
 
+def _may_search_spikes(asked: _Asked) -> Found:
+    def applies(column: Column) -> bool:
+        shown = column.role in (None, Role.QUASI_IDENTIFIER, Role.SENSITIVE)
+        return shown and column.bounds is not None and not column.spikes
+
+    if not getattr(asked.method, "searches_spikes", False):
+        return None
+    return asked.columns(applies)
+
+
 ROWS = (
     Row(
         seen="the release has no target; a note says that none was guessed",
@@ -360,6 +370,11 @@ ROWS = (
         seen="the stated ε of a shuffled release above 10,000 rows is slightly larger",
         restored_by="shuffle_delta = 1/(10 n) in the parameters",
         applies=_has_default_shuffle_delta,
+    ),
+    Row(
+        seen="a 25th of ε goes to spikes of … in the account of dp-marginals, dp-forest, dp-tree and dp-nb",
+        restored_by='spikes = "declared" in the parameters',
+        applies=_may_search_spikes,
     ),
 )
 """In the order of the page."""

@@ -151,6 +151,15 @@ def test_a_table_without_rows_is_searched_alike() -> None:
     assert [one["name"] for one in release.params["spikes"]] == ["gain", "price"]
 
 
+def test_a_note_names_a_value_with_all_of_its_digits() -> None:
+    """The bound at which a third of 3,000 rows is has seven digits."""
+    columns = {"weight": {"type": "integer", "bounds": [12285, 1484705]}, "ill": COLUMNS["ill"]}
+    rows = pa.table({"weight": [1484705, 20_001, 30_001] * 1_000, "ill": ["no", "yes", "no"] * 1_000})
+    release = anonkit.release(rows, method="dp-nb", policy={"columns": columns}, epsilon=20.0, ledger=None)
+    (note,) = (note for note in release.report["notes"] if note.startswith("Values of weight"))
+    assert note.endswith(": 1484705.")
+
+
 def test_a_search_that_is_not_known_is_refused() -> None:
     """In one line that names the words."""
     with pytest.raises(ParameterError, match="spikes"):

@@ -104,6 +104,11 @@ CASES: dict[str, tuple[str, str, str]] = {
         "parameters = {{ epsilon = 1 }}",
         "parameters = {{ epsilon = 1, shuffle_delta = 1e-6 }}",
     ),
+    "a 25th of ε goes to spikes of … in the account of dp-marginals, dp-forest, dp-tree and dp-nb": (
+        'method = "dp-marginals"\n' + HEAD,
+        "parameters = {{ epsilon = 1 }}\n[policy.columns]\nx = {{ bounds = [0, 99], step = 1 }}",
+        'parameters = {{ epsilon = 1, spikes = "declared" }}\n[policy.columns]\nx = {{ bounds = [0, 99], step = 1 }}',
+    ),
 }
 """Row of the page: a recipe, what it says when it meets the row, and what it says after the row is heeded."""
 

@@ -44,3 +44,15 @@ def test_cells_that_may_have_rows(counts: np.ndarray, kept: np.ndarray) -> None:
 def test_nothing_is_made_of_nothing() -> None:
     """Counts below 0 are none."""
     assert without_empty(np.full(16, -5.0), 10.0).tolist() == [0.0] * 16
+
+
+STEPS_DOWN = np.concatenate([np.full(4, 2_000.0), np.full(4, 99.0), np.full(8, 70.0), np.full(16, 49.0)])
+"""Each run is within two deviations of its own noise, all of them together are 3.3 above theirs."""
+
+
+def test_runs_that_are_clearly_measured_together_are_kept() -> None:
+    """Noise of 100 rows: 28 cells with 1,740 rows, where noise alone makes 529; none where they have 1,580."""
+    assert kept_cells(STEPS_DOWN, 100.0).all()
+    assert kept_cells(STEPS_DOWN[::-1].copy(), 100.0).all()
+    fewer = np.where(np.arange(32) < 16, STEPS_DOWN, 39.0)
+    assert kept_cells(fewer, 100.0).sum() <= 5

@@ -56,12 +56,14 @@ OF_NUMBERS = Policy(
 ASKED = tuple(f"asked {at}" for at in range(6))
 OF_MANY = Policy(columns={**POLICY.columns, **{name: Column(name=name, categories=("no", "yes")) for name in ASKED}})
 """The same columns and six more: too many to learn weights from 600 rows, and rows enough for a calibration."""
+OF_STEPS = Policy(columns={**POLICY.columns, "age": Column(name="age", bounds=(0.0, 64.0), step=1.0)})
+"""The same columns, of which one is searched for spikes."""
 CODED = tuple(f"code {at}" for at in range(20))
 OF_CODES = Policy(
     columns={**POLICY.columns, **{name: Column(name=name, categories=tuple(map(str, range(8)))) for name in CODED}}
 )
 """The same columns and twenty of eight values: splitting their tables by the target costs something."""
-POLICIES = (POLICY, OF_NUMBERS, OF_MANY, OF_CODES)
+POLICIES = (POLICY, OF_NUMBERS, OF_MANY, OF_CODES, OF_STEPS)
 
 
 GAUSSIAN_HISTOGRAMS: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-2, "adjacency": "replace"}
@@ -156,6 +158,7 @@ def mutate(monkeypatch: pytest.MonkeyPatch, mutant: Mutant) -> None:
 RULE = "anonkit.dp_trees.additive_model.stacked:StackedPlan."
 FOUND = "anonkit.dp_trees.additive_model.pair_prequeries:PairFindings."
 TRIPLES = "anonkit.dp_trees.marginals.triple_choice:"
+SPIKES = "anonkit.dp_trees.release.private_spikes:SpikeMethod."
 PAIR_QUESTIONS = "anonkit.dp_trees.additive_model.pair_prequeries:PairQuestions."
 REFUSED: dict[str, Mutant] = {
     # --- claims
@@ -382,6 +385,24 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.plan", old="classes=numbers.classes)",
         new="classes=replace(numbers, counts=np.cumsum(numbers.counts)).classes)",
         method="dp-forest", policy=OF_NUMBERS),
+    # --- the search for spikes
+    "a search for spikes is free": Mutant(
+        where=SPIKES + "_with_search", old="*(line.to_params() for line in lines), *drawn", new="*drawn",
+        method="dp-marginals", policy=OF_STEPS),
+    "nothing is taken off for a search": Mutant(
+        where=SPIKES + "after_spikes", old="sum(draw.units for draw in draws)", new="0", method="dp-marginals",
+        policy=OF_STEPS),
+    "a search has twice its share": Mutant(
+        where=SPIKES + "spike_draws", old="SPIKES_SHARE)", new="2 * SPIKES_SHARE)", method="dp-tree", policy=OF_STEPS),
+    "a search of replaced rows costs once": Mutant(
+        where=SPIKES + "after_spikes", old="* self.changed_rows, 1 << 52)", new="* self.rows_per_unit, 1 << 52)",
+        method="dp-forest", policy=OF_STEPS, parameters={"adjacency": "replace"}),
+    "a value is a spike at half of the threshold": Mutant(
+        where="anonkit.mechanisms.spike_finding:threshold_of", old="return max(by_chance,",
+        new="return max(by_chance // 2,", method="dp-forest", policy=OF_STEPS),
+    "every row is counted twice in a search": Mutant(
+        where="anonkit.dp_trees.release.private_spikes:candidate_counts", old="[np.bincount(", new="[2 * np.bincount(",
+        method="dp-nb", policy=OF_STEPS),
     # --- counting
     "every row is counted twice in a table": Mutant(
         where="anonkit.methods.dp_nb:count",

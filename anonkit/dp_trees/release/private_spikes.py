@@ -98,12 +98,17 @@ class SpikeMethod(DeltaMethod):
         super().__post_init__()
         check_choice("spikes", self.spikes, SEARCHES)
 
+    @property
+    def searches_spikes(self) -> bool:
+        """True where columns may be searched, by the parameters alone."""
+        return self.spikes == "private" and not self.delta and self.draws_rows
+
     def searched_columns(self, policy: Policy) -> tuple[NumericAttribute, ...]:
         """Return the columns that are searched: public, and none once the search is done.
 
         None is in a rule: what noise finds would decide what a rule can say.
         """
-        if self.spikes != "private" or self.delta or policy.found_domains is not None or not self.draws_rows:
+        if not self.searches_spikes or policy.found_domains is not None:
             return ()
         ruled = _in_rules(policy.constraints) if self.keeps_rules else set()
         names = [name for name in sorted(policy.names(Role.QUASI_IDENTIFIER, Role.SENSITIVE)) if name not in ruled]
@@ -222,5 +227,5 @@ def _in_rules(rules: PublicRules) -> set[str]:
 
 
 def _note(found: SpikeHistogram) -> str:
-    values = ", ".join(f"{value:g}" for value in found.found)
+    values = ", ".join(f"{value:.15g}" for value in found.found)
     return f"Values of {found.name} that noisy counts found to be frequent have cells of their own: {values}."
