@@ -176,8 +176,11 @@ class MarginalModel(ColumnAnswers):
         return self._mixtures
 
     def class_conditionals(self) -> ClassConditionals | None:
-        """Return what the tables say of a target that splits them all, for predictions; None where the mixture does."""
-        return ClassConditionals.of(self._mixtures, *self._measured)
+        """Return what the tables say of a target that splits them all, for predictions; None where the mixture does.
+
+        Where three columns were measured with the target, the mixture alone has what they say of it together.
+        """
+        return None if self._triple else ClassConditionals.of(self._mixtures, *self._measured)
 
     @property
     def conditions(self) -> dict[str, RowCondition]:

@@ -36,7 +36,8 @@ class MixtureClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The share of each value of one column given the others, as the published mixture has it.
 
     A row has a probability in each component of the mixture; what the components say of the column is weighted by it.
-    A target that splits all tables is predicted by the tables themselves, see `anonkit.consumers.class_conditionals`.
+    A target that splits all tables is predicted by the tables themselves, see `anonkit.consumers.class_conditionals`;
+    where three columns were measured with it, by the mixture.
     Columns that a table to predict from lacks are left out of the condition, and so are cells outside their domain.
 
     Parameters

@@ -113,3 +113,26 @@ def test_a_cell_above_the_last_level_stays_whole_and_one_on_it_may_be_divided() 
         at = next(n for n, node in enumerate(tree) if not node and (level[n] == rebuilt.levels) == deep)
         tree[at] = {"attribute": "b", "at": 0, "children": [len(tree), len(tree) + 1]}
         assert rebuilt.is_followed([*tree, {}, {}]) == deep
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_grid_of_three_is_followed_by_both_codes_and_another_is_refused(missing: bool) -> None:
+    """Its leaves are the cells of the table; numbers in four."""
+    schema = schema_of(
+        attribute("a", 64, Split.CUT, missing=missing), attribute("b", 2, Split.ONE_VS_REST, missing=missing),
+        attribute("c", 3, Split.ONE_VS_REST), attribute("d", 2, Split.ONE_VS_REST),
+    )  # fmt: skip
+    grown = Interaction(draw=CHOICE, pair=(0, 1, 2)).grid(schema, 1e9)
+    assert grown is not None
+    assert grown.cells == (4 + missing) * (2 + missing) * 3
+    columns = tuple(map(column, schema.attributes))
+    facts = cast("PublicFacts", SimpleNamespace(n_classes=2, attributes=columns))
+    rebuilt = LeadingGrid.of(columns[:3], facts, 64, 1e9)
+    assert rebuilt.levels == grown.depth == len(grown.levels)
+    tree = tree_of(grown, list("abcd"))
+    assert sum(not node for node in tree) == grown.cells
+    assert rebuilt.is_followed(tree)
+    assert not LeadingGrid.of(columns[:2], facts, 64, 1e9).is_followed(tree)
+    assert not rebuilt.is_followed(tree_of(grown, list("abdc")))
+    tree[0] = dict(tree[0], at=tree[0]["at"] + 1)
+    assert not rebuilt.is_followed(tree)

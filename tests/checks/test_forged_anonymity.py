@@ -100,6 +100,15 @@ def beyond(files: Files) -> None:
         box[axis] = 0
 
 
+def nothing_of(files: Files) -> None:
+    """Let every box show the first part of an axis, which the boxes on one side of the root do not hold."""
+    recoding = files.params["recoding"]
+    axis = recoding["nodes"][0]["axis"]
+    recoding["narrowed"]["sets"][axis] = [[0, 0]]
+    for box in recoding["narrowed"]["boxes"]:
+        box[axis] = 0
+
+
 ANY_ANONYMOUS: dict[str, tuple[Edit, str]] = {
     "k lower in the report": (stated_anew(at("report", "guarantee", "parameters", "k", to=2)), "model"),
     "k lower in params": (at("params", "model", "k", to=2), "model"),
@@ -244,6 +253,7 @@ UNREADABLE: dict[str, Edit] = {
     "a set that there is not": at("params", "recoding", "narrowed", "boxes", 0, 0, to=10_000),
     "a set from the end": at("params", "recoding", "narrowed", "boxes", 0, 0, to=-1),
     "an empty set": at("params", "recoding", "narrowed", "sets", 0, 0, to=[]),
+    "a box that shows a part it does not hold": nothing_of,
     "a set in the wrong order": at("params", "recoding", "narrowed", "sets", 0, 0, to=[1, 1, 0, 0]),
     "a set beyond its axis": at("params", "recoding", "narrowed", "sets", 0, 0, to=[0, 10_000]),
     "a key more": at("params", "recoding", "narrowed", "note", to="x"),

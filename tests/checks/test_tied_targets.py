@@ -14,42 +14,52 @@ from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 
 ROWS = 12_000
-NAMES = [f"c{at}" for at in range(10)]
-POLICY = Policy(
-    columns={
-        **{name: Column(name=name, categories=tuple(map(str, range(12)))) for name in NAMES},
-        "label": Column(name="label", role=Role.TARGET, categories=("0", "1")),
-    }
-)
+VALUES = 3
 
 
-def table(copies: bool) -> pa.Table:
-    """Columns of which none says much of the target; two of them are copies of others, or none."""
+def policy(columns: int, classes: int) -> Policy:
+    """Columns of three values, and a target by which it is dear to split them all."""
+    values = {f"c{at:02}": tuple(map(str, range(VALUES))) for at in range(columns)}
+    target = Column(name="label", role=Role.TARGET, categories=tuple(map(str, range(classes))))
+    return Policy(
+        columns={**{name: Column(name=name, categories=own) for name, own in values.items()}, "label": target}
+    )
+
+
+def table(columns: int, classes: int, copies: bool) -> pa.Table:
+    """Columns that say a little of the target and one that says much; half of them are copies of others, or none."""
     draw = np.random.default_rng(5)
-    codes = draw.integers(0, 12, (10, ROWS))
+    label = draw.integers(0, classes, ROWS)
+    codes = draw.integers(0, VALUES, (columns, ROWS))
+    follow = np.where(np.arange(columns) == 3, 0.9, 0.1)[:, np.newaxis]
+    codes = np.where(draw.random((columns, ROWS)) < follow, label * VALUES // classes, codes)
     if copies:
-        codes[[6, 8]] = codes[[5, 7]]
-    label = np.where(draw.random(ROWS) < 0.4, codes[3] >= 6, draw.random(ROWS) < 0.5)
-    named = {name: pa.array(column.astype(str)) for name, column in zip(NAMES, codes, strict=True)}
-    return pa.table({**named, "label": pa.array(label.astype(int).astype(str))})
+        codes[columns // 2 :] = codes[: columns // 2]
+    named = {f"c{at:02}": pa.array(column.astype(str)) for at, column in enumerate(codes)}
+    return pa.table({**named, "label": pa.array(label.astype(str))})
 
 
-@pytest.mark.slow_cases("0.2-True-2")
-@pytest.mark.parametrize(("epsilon", "copies", "pairs"), [(0.2, False, 1), (0.2, True, 2), (0.08, False, 0)])
+@pytest.mark.slow_cases("18-9-0.1-True-9")
+@pytest.mark.parametrize(
+    ("columns", "classes", "epsilon", "copies", "pairs"),
+    [(18, 9, 0.1, False, 1), (18, 9, 0.1, True, 9), (14, 6, 0.05, False, 0)],
+)
 def test_a_pair_of_the_target_is_rebuilt_and_no_other_passes_for_it(
-    epsilon: float, copies: bool, pairs: int, tmp_path: Path
+    columns: int, classes: int, epsilon: float, copies: bool, pairs: int, tmp_path: Path
 ) -> None:
     """One pair where none gains, the first of several where some do, none where noise would drown it."""
     release = anonkit.release(
-        table(copies), method="dp-marginals", epsilon=epsilon, policy=POLICY, n_rows=ROWS, seed=1, ledger=None
-    )
+        table(columns, classes, copies), method="dp-marginals", epsilon=epsilon, policy=policy(columns, classes),
+        n_rows=ROWS, seed=1, ledger=None,
+    )  # fmt: skip
     assert not release.params["anchored"]
+    assert "dependence on the target" in [reading["purpose"] for reading in release.params["readings"]]
     assert len(release.params["pairs"]) == pairs
-    assert [pair["names"] for pair in release.params["pairs"][:1]] == [["c3", "label"]][:pairs]
+    assert [pair["names"] for pair in release.params["pairs"][:1]] == [["c03", "label"]][:pairs]
     release.save(tmp_path / "true" / "out.parquet")
     files = Files.read(tmp_path / "true" / "out.parquet")
     of_a_seed = ("randomness",)
     assert verdict(forged(files, lambda one: None, tmp_path)) == (1, of_a_seed)
     if pairs:
-        other = forged(files, lambda one: one.params["pairs"][0].update(names=["c1", "c2"]), tmp_path)
+        other = forged(files, lambda one: one.params["pairs"][0].update(names=["c01", "c02"]), tmp_path)
         assert "pairs" in verdict(other)[1]

@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.checks.central_pairs import LeadingGrid, PairTables
+from anonkit.checks.central_pairs import PairTables
 from anonkit.checks.central_params import PublicFacts
 from anonkit.dp_trees.additive_model.budget_rule import choice_share, rule_for
-from anonkit.dp_trees.additive_model.pair_interaction import Interaction, PairInteraction
+from anonkit.dp_trees.additive_model.pair_interaction import PairInteraction
 from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
 from anonkit.mechanisms.accounting import units_of
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
-from tests.checks.test_central_pairs import CHOICE, column, tree_of
+from tests.checks.test_central_pairs import column
 from tests.dp_trees.additive_model.test_class_dependence import counter_of
 from tests.dp_trees.tables import attribute, schema_of
 from tests.mechanisms.test_private_selection import law_of_permute_and_flip
@@ -167,29 +167,6 @@ def test_which_triples_there_are_to_choose_is_the_same_by_both_codes_and_costs_n
         both = (choice_share(epsilon=epsilon, rows=rows, pairs=own) for own in counted)
         assert len(set(both)) == 1
         assert len(question.triples) <= min(5_000, (1 << 28) / rows)
-
-
-@pytest.mark.parametrize("missing", [False, True])
-def test_the_grid_of_three_is_followed_by_both_codes_and_another_is_refused(missing: bool) -> None:
-    """Its leaves are the cells of the table; numbers in four."""
-    schema = schema_of(
-        attribute("a", 64, Split.CUT, missing=missing), attribute("b", 2, Split.ONE_VS_REST, missing=missing),
-        attribute("c", 3, Split.ONE_VS_REST), attribute("d", 2, Split.ONE_VS_REST),
-    )  # fmt: skip
-    grown = Interaction(draw=CHOICE, pair=(0, 1, 2)).grid(schema, 1e9)
-    assert grown is not None
-    assert grown.cells == (4 + missing) * (2 + missing) * 3
-    columns = tuple(map(column, schema.attributes))
-    facts = cast("PublicFacts", SimpleNamespace(n_classes=2, attributes=columns))
-    rebuilt = LeadingGrid.of(columns[:3], facts, 64, 1e9)
-    assert rebuilt.levels == grown.depth == len(grown.levels)
-    tree = tree_of(grown, list("abcd"))
-    assert sum(not node for node in tree) == grown.cells
-    assert rebuilt.is_followed(tree)
-    assert not LeadingGrid.of(columns[:2], facts, 64, 1e9).is_followed(tree)
-    assert not rebuilt.is_followed(tree_of(grown, list("abdc")))
-    tree[0] = dict(tree[0], at=tree[0]["at"] + 1)
-    assert not rebuilt.is_followed(tree)
 
 
 def test_a_release_that_three_attributes_lead_validates_and_no_other_passes_for_it(tmp_path: Path) -> None:
