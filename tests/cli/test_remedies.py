@@ -289,6 +289,23 @@ def _looks_like(tried: Tried) -> None:
     assert again("dataset = 'others'\n" + lines % "remember_people = false\n").code == 0
 
 
+@of("a 25th of ε goes to spikes of … in the account of dp-marginals, dp-forest, dp-tree and dp-nb")
+def _search_for_spikes(tried: Tried) -> None:
+    tried.head = 'method = "dp-nb"\nparameters = { epsilon = 1.0%s }\nutility = false\n'
+    line = (
+        '[policy]\nunit = "none"\n[policy.columns]\nwage = { bounds = [0, 900], type = "integer" }\n'
+        'income = { role = "target", categories = ["high", "low"] }\n'
+    )
+    head, columns = tried.head, {"wage": AT * 17 % 900, "income": np.where(AT % 2, "high", "low")}
+    tried.columns = {}
+    searched = []
+    for parameter in ("", ', spikes = "declared"'):
+        tried.head = head % parameter
+        account = tried(line, **columns).params["accounting"]
+        searched.append(any(entry["purpose"].startswith("spikes of") for entry in account))
+    assert searched == [True, False]
+
+
 @of("ledger.epsilon_of_all_releases is gone from the report")
 def _totals(tried: Tried) -> None:
     tried.head, tried.typed = 'method = "rr"\nparameters = { epsilon = 1.0 }\nutility = false\ndataset = "d"\n', ()
