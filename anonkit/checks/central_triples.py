@@ -77,7 +77,8 @@ def planned_triples(facts: PublicFacts, rows: float, whole: float) -> TriplePlan
         few.pop()
     number = math.comb(len(few), 3)
     reading = min(0.02, 200 / whole / rows)
-    if number == 0 or 100 / (reading * whole) > rows:
+    enough = rows * (1 + 1e-9)  # no rounding decides where it is exactly as much as is needed
+    if number == 0 or 100 / (reading * whole) > enough:
         return None
     margin = 2 * (math.log(number) + 4) / whole
     choice = min(0.03, margin / 0.04 / rows)

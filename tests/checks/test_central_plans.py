@@ -206,6 +206,18 @@ def test_a_reading_of_the_target_is_rebuilt_too(rows: int, spent: float, is_read
     assert is_read == ("dependence on the target" in [reading["purpose"] for reading in params["readings"]])
 
 
+@pytest.mark.parametrize("name", ["edprf", "diffprf", "diffp-c45", "pinq-id3"])
+def test_where_nothing_can_be_split_no_choice_is_rebuilt(name: str) -> None:
+    """Of attributes of one value trees are leaves."""
+    columns = {
+        "a": Column(name="a", categories=("x",), missing=Missing.FIRST),
+        "y": Column(name="y", role=Role.TARGET, categories=("0", "1")),
+    }
+    account, params = account_of(make_method(name, {"epsilon": 1.0}), Policy(columns=columns), 0)
+    assert refused(account, params) == []
+    assert not [line for line in account.to_params()["accounting"] if "split" in line["purpose"]]
+
+
 def test_the_last_of_many_tables_may_have_what_rounding_left_of_all() -> None:
     """Fifteen hundred columns share so little that rounding is a millionth of a share, and one column has all of it."""
     columns = {f"c{at}": Column(name=f"c{at}", categories=("a", "b", "c")) for at in range(1500)}

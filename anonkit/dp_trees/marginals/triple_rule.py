@@ -46,6 +46,8 @@ _MEAN, _DEVIATION = 0.4, 0.3
 """Half of a mean absolute deviation of chance, and of the standard deviation of it, for two even classes."""
 _BEYOND = 2.0
 """Standard deviations beyond the largest of all candidates that are expected of chance."""
+_ROUNDING = 1 + 1e-9
+"""Where epsilon times rows is exactly as much as is needed, no rounding decides: checks work it out otherwise."""
 _FALSE_HEADS = 4.0
 """Logarithm of the chance, inverse, that noise of the choice alone takes any candidate."""
 
@@ -93,7 +95,7 @@ class TripleRule:
     @cached_property
     def most_groups(self) -> int:
         """Groups of a column at most; 0 where no triple is looked for."""
-        if self.number == 0 or self.reading_noise * LEAST_READING_SCALES > self.rows:
+        if self.number == 0 or self.reading_noise * LEAST_READING_SCALES > self.rows * _ROUNDING:
             return 0
         for most in GROUPS:
             widest = sorted(min(self.values[at], most) for at in self.columns)[-3:]
