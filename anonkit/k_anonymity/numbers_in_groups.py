@@ -191,8 +191,9 @@ def rows_as_batch(prepared: Prepared, names: Sequence[str]) -> pa.RecordBatch:
 def _refuse_infinite(names: Sequence[str], numbers: Sequence[FloatArray]) -> None:
     for name, column in zip(names, numbers, strict=True):
         if n_infinite := int(np.isinf(column).sum()):
+            what = "an infinite number, which has" if n_infinite == 1 else f"{n_infinite} infinite numbers, which have"
             raise PolicyError(
-                f"column {name!r} has {n_infinite} infinite numbers, which have no mean",
+                f"column {name!r} has {what} no mean",
                 "make them missing, or declare bounds, which cap them",
             )
 

@@ -242,7 +242,8 @@ def test_awkward_numbers(table: dict[str, list[Any]], shown: set[str], tmp_path:
 @pytest.mark.parametrize(
     ("table", "error", "message"),
     [
-        ({"x": [1.0, float("inf"), 3.0, 4.0]}, PolicyError, "column 'x' has 1 infinite numbers"),
+        ({"x": [1.0, float("inf"), 3.0, 4.0]}, PolicyError, "column 'x' has an infinite number, which has no mean"),
+        ({"x": [1.0, float("inf"), 3.0, -float("inf")]}, PolicyError, "has 2 infinite numbers, which have no mean"),
         ({"x": ["a", "b"] * 6}, PolicyError, "no quasi-identifier holds numbers"),
         ({"x": [1, 2]}, GuaranteeError, "the table has 2 rows"),
         ({"x": [5] * 9}, GuaranteeError, "no column can be released"),
