@@ -47,7 +47,7 @@ _MEAN, _DEVIATION = 0.4, 0.3
 _BEYOND = 2.0
 """Standard deviations beyond the largest of all candidates that are expected of chance."""
 _ROUNDING = 1 + 1e-9
-"""Where epsilon times rows is exactly as much as is needed, no rounding decides: checks work it out otherwise."""
+"""Factor of the rows: no rounding decides if epsilon times rows is exactly as much as is needed."""
 _FALSE_HEADS = 4.0
 """Logarithm of the chance, inverse, that noise of the choice alone takes any candidate."""
 
