@@ -80,6 +80,20 @@ def test_true_releases_validate(true: Files, batch: Files, tmp_path: Path) -> No
     }
 
 
+def test_a_scale_of_zeros_alone_is_zero(tmp_path: Path) -> None:
+    """A column of which groups show 0 or nothing has no spread, and any other is refused."""
+    columns = {"x": [0.0] * 12 + [None] * 12, "y": [float(row) for row in range(24)]}
+    output = tmp_path / "true" / "out.parquet"
+    anonkit.release(
+        pa.table(columns), method="mdav", k=4, policy={"unit": "none"}, no_target=True, output=output, ledger=None,
+        utility=False,
+    )  # fmt: skip
+    files = Files.read(output)
+    assert files.params["recoding"]["centroids"]["scale"]["x"] == [0.0, 0.0]
+    data = forged(files, lambda files: files.params["recoding"]["centroids"]["scale"].update(x=[0.0, 1.0]), tmp_path)
+    assert "centroids_stated" in verdict(data)[1]
+
+
 def test_numbers_of_one_value_leave_the_release(tmp_path: Path) -> None:
     """The promise speaks of means, and no column has any: the release validates."""
     data = tmp_path / "out.parquet"
