@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from means_beside_intervals import policy_of, tables
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 
@@ -21,7 +22,6 @@ from anonkit.bundle.bound_columns import labelled_rows
 from anonkit.consumers import ReleaseFeatures
 from anonkit.k_anonymity.search.microaggregation import BLOCK, means_of, microaggregated
 from anonkit.published.recoding import recoding_from_dict
-from benchmarks.means_beside_intervals import policy_of, tables
 
 Matrix = Any
 
