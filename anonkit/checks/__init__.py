@@ -23,6 +23,6 @@ but no method, engine or mechanism, nor ``anonkit.published``: a fault in one of
     Releases with central noise, under epsilon or (epsilon, delta).
 ``utility``, ``consumer_models``, ``unchanged_columns``
     Utility of a table to a consumer's models, and what its columns in clear look like.
-``expectations``, ``batch_counts``
-    The same promises as expectations of Great Expectations.
+``expectations``
+    The documented import path of the expectations in `anonkit.integrations.great_expectations`.
 """
