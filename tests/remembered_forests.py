@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from anonkit.estimators import learning_process
+from anonkit.utility import learning_process
 
 FOLDERS = (
     "auditing",

@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).parents[1] / "anonkit"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("redaction", "errors", "randomness", "domains", "parameters", "promises"),
     ("policy", "report", "protocols"),
-    ("published", "estimators", "mechanisms", "bundle"),
+    ("published", "estimators", "mechanisms", "bundle", "utility"),
     ("k_anonymity", "randomized_response", "dp_trees"),
     ("methods", "engines", "consumers", "checks", "datasets"),
     ("drafting", "auditing"),
@@ -32,17 +32,15 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 SIBLINGS = ("methods", "engines", "consumers", "checks", "datasets")
 ONLY: dict[str, set[str]] = {
     "published": {"errors", "domains"},
-    "consumers": {"errors", "domains", "estimators", "published", "bundle"},
-    "checks": {"errors", "bundle", "promises", "report"},
+    "consumers": {"errors", "domains", "estimators", "published", "bundle", "utility"},
+    "checks": {"errors", "bundle", "promises", "report", "utility"},
+    "utility": {"errors", "domains"},
     "engines": {"errors", "domains", "randomness", "policy", "protocols", "bundle"},
 }
 """Code of receivers and checks of a promise import no owner's side; engines import no family of methods."""
 EXCEPTIONS = {
     ("checks/unchanged_columns.py", "drafting"): "what identifiers look like: judged by one module for both sides",
-    ("checks/utility.py", "estimators"): "the classifier by which usefulness is judged; it decides about no promise",
-    ("checks/number_utility.py", "estimators"): "the model by which usefulness is judged; it decides about no promise",
     ("checks/population_validation.py", "estimators"): "models of unique people; they decide about no promise",
-    ("checks/number_models.py", "estimators"): "scores of a prediction; they decide about no promise",
 }
 DOORS = {("checks/expectations.py", "integrations")}
 """Modules at a documented import path that re-export what another package defines, and define nothing themselves."""

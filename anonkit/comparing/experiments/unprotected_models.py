@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.checks.class_scores import class_scores
 from anonkit.comparing.experiments.breach_measures import breach_width
 from anonkit.comparing.experiments.experiment_tables import LearningTask
 from anonkit.comparing.experiments.receivers import svm_samples
@@ -31,6 +30,7 @@ from anonkit.policy.public_domains import public_domains
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.transformed_response import ContinuousDraw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
+from anonkit.utility.class_scores import class_scores
 
 Scored = tuple[list[dict[str, float]], str, float | None]
 """Samples of a run, the kind of promise, and the epsilon where one is counted."""
