@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from anonkit.checks.disclosure import measure
 from anonkit.checks.read_values import ReadValues
-from anonkit.checks.value_counts import (
+from anonkit.integrations.great_expectations.value_counts import (
     ANYBODY,
     HOLDERS,
     PAIR,

@@ -15,7 +15,7 @@ import pytest
 
 from anonkit.checks.disclosure import measure
 from anonkit.checks.read_values import ReadValues
-from tests.checks.gx_batches import COLUMNS, two_regions
+from tests.integrations.great_expectations.gx_batches import COLUMNS, two_regions
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),
@@ -74,7 +74,7 @@ class _Engine:
 
 def counted(metric: str, frame: InDuckDB, **asked: Any) -> Any:
     """Return what a metric of a Spark batch counts."""
-    from anonkit.checks import batch_counts
+    from anonkit.integrations.great_expectations import batch_counts
 
     values = {"columns": COLUMNS, "unit": None, **asked}
     names: dict[str, Any] = {batch_counts.COLUMNS: frame.columns}

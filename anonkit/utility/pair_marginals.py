@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.checks.utility import codes_of
+from anonkit.utility.class_utility import codes_of
 
 _BINS = 20
 HOW = (

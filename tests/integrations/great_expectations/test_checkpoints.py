@@ -16,7 +16,15 @@ import sqlalchemy
 import anonkit
 from anonkit.checks.disclosure import measure
 from anonkit.errors import GuaranteeError
-from tests.checks.gx_batches import BACKENDS, COLUMNS, address_of, batch_of, quiet_context, run, two_regions
+from tests.integrations.great_expectations.gx_batches import (
+    BACKENDS,
+    COLUMNS,
+    address_of,
+    batch_of,
+    quiet_context,
+    run,
+    two_regions,
+)
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),

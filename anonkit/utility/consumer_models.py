@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.checks.class_scores import class_scores
+from anonkit.utility.class_scores import class_scores
 
 MODELS = ("random forest", "boosted trees", "logistic regression")
 FEWEST = 20

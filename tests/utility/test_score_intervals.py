@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.checks.class_scores import class_scores
-from anonkit.checks.score_intervals import (
+from anonkit.utility.class_scores import class_scores
+from anonkit.utility.class_utility import RowsAsReleased, prediction_for_all_rows
+from anonkit.utility.score_intervals import (
     BETTER,
     NOTHING_SHOWN,
     WORSE,
@@ -18,7 +19,6 @@ from anonkit.checks.score_intervals import (
     paired_difference,
     score_interval,
 )
-from anonkit.checks.utility import RowsAsReleased, prediction_for_all_rows
 
 SCORES = [0.80, 0.82, 0.79, 0.85, 0.84]
 scores = st.lists(st.floats(0, 1), min_size=5, max_size=5)

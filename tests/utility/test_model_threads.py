@@ -10,7 +10,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_info
 
-from anonkit.checks import consumer_models, number_models
+from anonkit.utility import consumer_models, number_models
 
 N = 400
 

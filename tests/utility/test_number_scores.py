@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.estimators.number_scores import number_scores, rounded_score, score_errors
+from anonkit.utility.number_scores import number_scores, rounded_score, score_errors
 
 NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False)
 

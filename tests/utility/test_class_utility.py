@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from anonkit.checks import number_utility, utility
-from anonkit.checks.utility import RowsAsReleased, prediction_for_all_rows, predictive_utility
-from anonkit.estimators.bagged_trees import BaggedTrees
+from anonkit.utility import class_utility, number_utility
+from anonkit.utility.bagged_trees import BaggedTrees
+from anonkit.utility.class_utility import RowsAsReleased, prediction_for_all_rows, predictive_utility
 
 RNG = np.random.default_rng(0)
 NUMBERS = RNG.integers(0, 10, 400)
@@ -168,7 +168,7 @@ def test_a_tree_learns_from_no_more_rows_than_the_protocol_says(
 
         return grown
 
-    monkeypatch.setattr(utility, "grow_trees", counted(utility.grow_trees))
+    monkeypatch.setattr(class_utility, "grow_trees", counted(class_utility.grow_trees))
     monkeypatch.setattr(number_utility, "grow_number_trees", counted(number_utility.grow_number_trees))
     values = np.arange(rows) % 7
     table = pa.table({"x": values, "class": [f"c{value % 2}" for value in values], "number": values * 1.5})
@@ -179,4 +179,4 @@ def test_a_tree_learns_from_no_more_rows_than_the_protocol_says(
     for found in told:
         assert found is not None
         assert "each of 2,048 drawn rows at most" in found["protocol"]
-    assert given == [drawn] * (2 * utility.TREES)
+    assert given == [drawn] * (2 * class_utility.TREES)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.checks.class_scores import area_under_curve, class_scores
+from anonkit.utility.class_scores import area_under_curve, class_scores
 
 INTERVAL = "95% intervals: corrected resampled t (Nadeau and Bengio 2003)"
 INTERVAL_OF_ROWS = (

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import anonkit.estimators.learning_process as module
+import anonkit.utility.learning_process as module
 from anonkit import cli
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.estimators.bagged_trees import grow_trees
-from anonkit.estimators.learning_process import Imports, learned, learning_beside
 from anonkit.k_anonymity.search.soft_labels import soft_labels
+from anonkit.utility.bagged_trees import grow_trees
+from anonkit.utility.learning_process import Imports, learned, learning_beside
 
 
 @pytest.fixture(autouse=True)
@@ -210,7 +210,7 @@ def test_forests_of_a_command_do_without_what_they_hardly_call(monkeypatch: pyte
 def test_what_is_needed_later_is_made_ready_while_an_answer_is_waited_for() -> None:
     """Once the work is sent and not before; what cannot be imported is left to anyone who needs it."""
     program = (
-        "import os, sys, anonkit.estimators.learning_process as m; m._processors = lambda: 2\n"
+        "import os, sys, anonkit.utility.learning_process as m; m._processors = lambda: 2\n"
         "def meanwhile():\n"
         "    import colorsys, no_such_module\n"
         "with m.learning_beside(m.Imports(first=()), meanwhile):\n"
@@ -262,7 +262,7 @@ def test_the_process_ends_with_the_command_and_outlives_an_interruption() -> Non
 def test_the_process_ends_when_the_command_is_killed() -> None:
     """Its pipe ends, and so does it: it is the last that holds the pipe of errors open."""
     program = (
-        "import os, anonkit.estimators.learning_process as m; m._processors = lambda: 2\n"
+        "import os, anonkit.utility.learning_process as m; m._processors = lambda: 2\n"
         "with m.learning_beside(m.Imports(first=())):\n"
         "    print(m.learned(os.getpid), flush=True)\n"
         "    os.kill(os.getpid(), 9)\n"
@@ -292,7 +292,7 @@ def test_a_k_anonymous_release_imports_no_forests_itself(method: str, tmp_path: 
     released = []
     for beside in (2, 1):
         program = (
-            "import sys, anonkit.cli as cli, anonkit.estimators.learning_process as m\n"
+            "import sys, anonkit.cli as cli, anonkit.utility.learning_process as m\n"
             f"m._processors = lambda: {beside}\n"
             "try: cli.main()\n"
             "finally: print(not {'sklearn', 'scipy'}.isdisjoint(sys.modules))\n"

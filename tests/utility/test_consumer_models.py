@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from anonkit.checks.consumer_models import (
+from anonkit.utility.consumer_models import (
     best_of,
     name_of_best,
     scores_of_models,

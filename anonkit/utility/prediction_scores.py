@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.consumers.columns import Columns
-from anonkit.consumers.release_files import Described
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import UNKNOWN
-from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import SourceError
-from anonkit.estimators.number_scores import number_scores, score_errors
+from anonkit.utility.number_scores import number_scores, score_errors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,35 +71,27 @@ class RegressionScores:
         }
 
 
-def prediction_scores(described: Described, test: object, shares: FloatArray) -> Scores | RegressionScores | None:
-    """Return the scores of predicted shares, or None when the table does not hold the target.
+def prediction_scores(truth: NDArray[np.int64], shares: FloatArray) -> Scores:
+    """Return the scores of predicted classes.
 
     Parameters
     ----------
-    described : Described
-        The model that predicted them.
-    test : table
-        True values.
+    truth : int array, shape (n,)
+        True class of each row, in [0, n_classes), or `UNKNOWN`.
     shares : float array, shape (n, n_classes)
-        Probability of every class, or bin of a number.
+        Probability of every class.
 
     Raises
     ------
     SourceError
-        The table has no rows, a label that is no class, or numbers of which R² has no meaning.
+        There are no rows, or a label that is no class.
     """
-    columns = Columns(test)
-    if described.target not in columns:
-        return None
-    if isinstance(described.domain, NumberBins):
-        return regression_scores(described.domain.mean_of(shares), columns.numbers(described.target))
-    truth = columns.codes(described.target, described.domain)
     if (truth == UNKNOWN).any():
         count = int((truth == UNKNOWN).sum())
         raise SourceError(f"{count} of {truth.size} rows of the test table hold a label that is not among the classes")
     if truth.size == 0:
         raise SourceError("the test table has no rows")
-    size, guessed = described.domain.size, shares.argmax(axis=1)
+    size, guessed = shares.shape[1], shares.argmax(axis=1)
     confusion = np.bincount(truth * size + guessed, minlength=size * size).reshape(size, size)
     rows = confusion.sum(axis=1)
     seen = rows > 0

@@ -5,7 +5,7 @@ A batch on a database or on Spark is counted there. What comes to this process a
 the counts of (class, value), classes and values being numbers that the engine gives them; and the different values of
 the sensitive column, once, by which spellings are found to be one and numbers to be close.
 
-Imported by `anonkit.checks.expectations` only, which says what to install when Great Expectations is absent.
+Imported by `class_expectations` only, which says what to install when Great Expectations is absent.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from great_expectations.expectations.metrics.table_metric_provider import TableM
 from great_expectations.validator.metric_configuration import MetricConfiguration
 
 from anonkit.bundle.sql_names import own_names
-from anonkit.checks.partition_conditions import condition_columns
 from anonkit.checks.read_values import ReadValues
-from anonkit.checks.value_counts import (
+from anonkit.integrations.great_expectations.expectation_words import condition_columns
+from anonkit.integrations.great_expectations.value_counts import (
     ANYBODY,
     HOLDERS,
     PAIR,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 
-from anonkit.checks.class_scores import area_under_curve, class_scores
+from anonkit.utility.class_scores import area_under_curve, class_scores
 
 ROWS = st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=2, max_size=40)
 

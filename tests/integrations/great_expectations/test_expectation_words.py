@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
-from anonkit.checks.expectation_words import (
+from anonkit.integrations.great_expectations.expectation_words import (
     anonymity_words,
     closeness_words,
+    condition_columns,
+    condition_words,
     diversity_words,
     figure,
     found_words,
     promise_words,
     shortfall_words,
 )
-from anonkit.checks.partition_conditions import condition_columns, condition_words
 
 SOUTH = {"type": "comparison", "column": {"name": "Region"}, "operator": "==", "parameter": "south"}
 LISTED = {"type": "comparison", "column": {"name": "Region"}, "operator": "NOT_IN", "parameter": ["a", "b"]}

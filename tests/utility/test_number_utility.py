@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from anonkit.checks.number_models import MEAN, numbers_of, scored, scores_of_number_models
-from anonkit.checks.number_utility import number_for_all_rows, number_utility
-from anonkit.checks.utility import RowsAsReleased
+from anonkit.utility.class_utility import RowsAsReleased
+from anonkit.utility.number_models import MEAN, numbers_of, scored, scores_of_number_models
+from anonkit.utility.number_utility import number_for_all_rows, number_utility
 
 RANDOM = np.random.default_rng(7)
 CAUSE = RANDOM.integers(0, 8, 400)

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.checks.consumer_models import FEWEST, features_of, model_features, threads_for, weighted_rows
-from anonkit.estimators.number_scores import number_scores, rounded_score, score_errors
+from anonkit.utility.consumer_models import FEWEST, features_of, model_features, threads_for, weighted_rows
+from anonkit.utility.number_scores import number_scores, rounded_score, score_errors
 
 MEAN = "the mean"
 """Baseline beside the models: the mean of the released targets, predicted for every row."""

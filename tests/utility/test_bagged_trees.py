@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree._classes import CRITERIA_REG
 
-from anonkit.estimators import bagged_trees
-from anonkit.estimators.bagged_trees import grow_number_trees, grow_trees
+from anonkit.utility import bagged_trees
+from anonkit.utility.bagged_trees import grow_number_trees, grow_trees
 
 
 @settings(max_examples=15, deadline=None)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from anonkit.checks.pair_marginals import pair_marginals
+from anonkit.utility.pair_marginals import pair_marginals
 
 SIDE = np.tile(np.arange(4), 50)
 TABLE = pa.table({"a": SIDE, "b": SIDE, "c": np.repeat(["x", "y"], 100)})

@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.checks.number_models import numbers_of
-from anonkit.checks.score_intervals import INTERVAL_OF_ROWS, paired_difference, rounded_outwards, score_interval
-from anonkit.checks.utility import (
+from anonkit.utility.bagged_trees import grow_number_trees
+from anonkit.utility.class_utility import (
     DRAWN,
     FEWEST,
     FEWEST_SCORED,
@@ -30,9 +29,10 @@ from anonkit.checks.utility import (
     matrix_of,
     protocol_for_all_rows,
 )
-from anonkit.estimators.bagged_trees import grow_number_trees
-from anonkit.estimators.learning_process import learned
-from anonkit.estimators.number_scores import NUMBER_MEASURES, number_scores, rounded_score, score_errors
+from anonkit.utility.learning_process import learned
+from anonkit.utility.number_models import numbers_of
+from anonkit.utility.number_scores import NUMBER_MEASURES, number_scores, rounded_score, score_errors
+from anonkit.utility.score_intervals import INTERVAL_OF_ROWS, paired_difference, rounded_outwards, score_interval
 
 _Numbers = NDArray[np.float64]
 _Scores = dict[str, list[float]]
@@ -111,7 +111,7 @@ def number_for_all_rows(
     Parameters
     ----------
     source, features, target, as_released, people, unseen, maybe_seen
-        As for `anonkit.checks.utility.prediction_for_all_rows`; the target is a number.
+        As for `anonkit.utility.class_utility.prediction_for_all_rows`; the target is a number.
 
     Returns
     -------

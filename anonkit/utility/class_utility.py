@@ -12,16 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from anonkit.checks.class_scores import MEASURES, class_scores
-from anonkit.checks.score_intervals import (
+from anonkit.utility.bagged_trees import grow_trees
+from anonkit.utility.class_scores import MEASURES, class_scores
+from anonkit.utility.learning_process import learned
+from anonkit.utility.score_intervals import (
     INTERVAL,
     INTERVAL_OF_ROWS,
     class_score_intervals,
     paired_difference,
     score_interval,
 )
-from anonkit.estimators.bagged_trees import grow_trees
-from anonkit.estimators.learning_process import learned
 
 SAMPLE = 10_000
 """Rows scored, at most, and rows learned from, at most."""
