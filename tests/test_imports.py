@@ -17,7 +17,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "anonkit"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("redaction", "errors", "randomness", "domains", "parameters", "promises"),
+    ("redaction", "errors", "randomness", "domains", "parameters", "promises", "budget_rules"),
     ("policy", "report", "protocols"),
     ("published", "estimators", "mechanisms", "bundle"),
     ("k_anonymity", "randomized_response", "dp_trees"),

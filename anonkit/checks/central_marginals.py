@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.budget_rules.marginal_rule import forest_of
 from anonkit.checks import central_marginal_plan as plan
-from anonkit.checks.central_marginal_noise import parts_of
 from anonkit.checks.central_params import (
     GAUSSIAN_MARGINALS,
     LAPLACE_MARGINALS,
@@ -131,7 +131,7 @@ def _wrong_pairs(params: Mapping[str, Any], split: PublicFacts, expected: plan.E
     wrong = int(len(tree) != expected.edges) + int(len(numbers) != expected.edges + expected.further)
     wrong += len(numbers) - len(set(numbers)) + len(set(numbers) - set(expected.candidates))
     wrong += int(expected.tied and all(second != len(names) - 1 for _, second in tree))
-    wrong += int(len(parts_of(tree, len(names))) != len(names) - expected.edges)  # a circle joins fewer
+    wrong += int(len(forest_of(tree, len(names))) != expected.edges)  # a circle joins fewer
     for (first, second), table in zip(numbers, params["pairs"], strict=True):
         beginning = "table of a pair of the tree" if table["in_tree"] is True else "table of a further pair"
         wrong += int(_rates(params, beginning) != [table["rate"]]) + int(not isinstance(table["in_tree"], bool))

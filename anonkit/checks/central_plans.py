@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from anonkit.budget_rules.level_weights import ALLOCATIONS
 from anonkit.checks.central_params import (
     CUT,
     EXPONENTIAL,
@@ -199,7 +200,7 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     depth = facts.whole("depth", 0, 12)
     deepest = max((int(line["level"] or 0) for line in params["accounting"]), default=0)
     # releases of earlier versions do not say what the rule read: what their trees have is taken as planned
-    levels = min(deepest, 12) + 1 if rule is None else rule.depth + 1
+    levels = min(deepest, 12) + 1 if rule is None else rule.rule.depth + 1
     levels = (depth or levels if rule is None else levels) if any(one.n_splits for one in facts.attributes) else 1
     split = ExpectedLine(purpose="split at level {}", mechanism=FLIP, sensitivity=_width("gini", facts.n_classes, 1))
     lines: list[ExpectedLine] = []
@@ -211,19 +212,19 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
         left_over = 0 if rule is None else (split.sensitivity or 0) * max(level - rule.n_public_levels, 0)
         purpose = f"class counts of a leaf at level {level}"
         lines.append(_line(purpose, level=level, ends_path=True, cost=cost, left_over=left_over))
-    tables = max(1, len(facts.attributes) if rule is None else rule.asked)
-    cost = None if rule is None else rule.of_histograms
+    tables = max(1, len(facts.attributes) if rule is None else rule.rule.asked)
+    cost = None if rule is None else rule.cost(rule.rule.histograms)
     histograms = replace(_line("histograms by class", cost=cost), times=range(tables, tables + 1))
     in_rho = 0.0
     if rule is not None and rule.rho:
-        in_rho, histograms = rule.of_histograms, replace(histograms, mechanism=GAUSSIAN, cost=rule.rho)
+        in_rho, histograms = rule.cost(rule.rule.histograms), replace(histograms, mechanism=GAUSSIAN, cost=rule.rho)
     learned = [
         _line(
-            f"{what} of the weights", sensitivity=None, cost=None if rule is None else rule.left * rule.shares[3] * part
+            f"{what} of the weights", sensitivity=None, cost=None if rule is None else rule.cost(rule.rule.weights) * part
         )
         for what, part in (("gradient", 0.6), ("curvature", 0.4))
     ]
-    cost = None if rule is None else rule.left * rule.shares[4]
+    cost = None if rule is None else rule.cost(rule.rule.slope)
     slope = _line("gradient of the calibration", sensitivity=_CALIBRATION_BOUND, cost=cost)
     learned = [*(learned if "weights" in params else []), *([slope] if "calibration" in params else [])]
     return ExpectedAccount(
@@ -329,21 +330,14 @@ def _path_of_one_tree(
 
 def _weights(facts: PublicFacts, paper: _Paper, levels: int) -> Iterator[float]:
     """Yield how a path's budget is divided over the levels, root first."""
-    ascending = facts.parameters.get("order") != "descending"
     # releases of earlier versions do not say how the levels of eDPRF share
     budget = str(facts.parameters.get("allocation", "harmonic")) if facts.method == "edprf" else paper.budget
-    for level in range(levels):
-        match budget:
-            case "harmonic":
-                yield 1 / (levels - level)
-            case "arithmetic" | "linear":
-                yield level + 1 if ascending else levels - level
-            case "halving":
-                yield 0.5 ** min(level + 1, levels - 1)
-            case "draws":
-                yield 2 + _numbers(facts) if level < levels - 1 else 2
-            case _:
-                yield 1
+    if budget == "draws":
+        yield from (2 + _numbers(facts) if level < levels - 1 else 2 for level in range(levels))
+        return
+    if budget in ("arithmetic", "linear"):
+        budget = f"arithmetic-{'descending' if facts.parameters.get('order') == 'descending' else 'ascending'}"
+    yield from map(float, ALLOCATIONS[budget](levels))
 
 
 def _counted(facts: PublicFacts, paper: _Paper, levels: int) -> Iterator[float]:

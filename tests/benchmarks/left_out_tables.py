@@ -29,7 +29,7 @@ from sklearn.model_selection import train_test_split
 from anonkit.consumers.forest import Forest
 from anonkit.consumers.naive_bayes import NaiveBayes
 from anonkit.domains.attribute_domains import Grid
-from anonkit.dp_trees.additive_model import budget_rule
+from anonkit.budget_rules import forest_rule as budget_rule
 from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
 from anonkit.dp_trees.additive_model.stacked import StackedPlan, learn
 from anonkit.dp_trees.grower import grow

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from anonkit.checks.central_pairs import LeadingGrid
 from anonkit.checks.central_params import CUT, ONE_VS_REST, PublicColumn, PublicDomain, PublicFacts
 from anonkit.dp_trees.additive_model.pair_interaction import Interaction
-from anonkit.dp_trees.pair_grid import PairGrid
+from anonkit.budget_rules.pair_grid import PairGrid
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw
 from anonkit.published.tree_attributes import Attribute, Split, TreeSchema
 from tests.dp_trees.tables import attribute, schema_of

@@ -19,7 +19,7 @@ import anonkit
 from anonkit.checks.central_params import PublicFacts
 from anonkit.checks.central_rule import RebuiltRule, rule_checks
 from anonkit.consumers.forest import Forest
-from anonkit.dp_trees.additive_model.budget_rule import rule_for
+from anonkit.budget_rules.forest_rule import rule_for
 from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings, PairQuestions
 from anonkit.errors import GuaranteeError
 from anonkit.policy.column_declarations import Column, Role

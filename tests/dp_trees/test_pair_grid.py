@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from anonkit.dp_trees.additive_model.class_pairs import groups_of
 from anonkit.dp_trees.grower import grow
 from anonkit.dp_trees.leaves import NoisyClassCounts
-from anonkit.dp_trees.pair_grid import PairGrid
+from anonkit.budget_rules.pair_grid import PairGrid
 from anonkit.dp_trees.plan import Choices, Plan
 from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint

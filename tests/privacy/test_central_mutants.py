@@ -301,7 +301,7 @@ REFUSED: dict[str, Mutant] = {
         old="rate_within(self.units,", new="rate_within(2 * self.units,", method="dp-forest", parameters=CALIBRATED,
         policy=OF_MANY),
     "a calibration is not taken from the counts": Mutant(
-        where="anonkit.dp_trees.additive_model.budget_rule:rule_for", old="else counts - slope", new="else counts",
+        where="anonkit.budget_rules.forest_rule:rule_for", old="else counts - slope", new="else counts",
         method="dp-forest", parameters=CALIBRATED, policy=OF_MANY),
     "a row of a calibration counts twice": Mutant(
         where="anonkit.dp_trees.additive_model.calibration_step:CalibrationStep.draw",
@@ -344,7 +344,7 @@ REFUSED: dict[str, Mutant] = {
         where=PAIR_QUESTIONS + "_chosen", old="self.interaction.draw(units)", new="self.interaction.draw(2 * units)",
         method="dp-forest", parameters=READ, policy=OF_MANY),
     "a pair is chosen wherever there is one": Mutant(
-        where="anonkit.dp_trees.additive_model.budget_rule:choice_share", old="return asked if asked <= _MOST_CHOICE",
+        where="anonkit.budget_rules.forest_rule:choice_share", old="return asked if asked <= _MOST_CHOICE",
         new="return min(asked, _MOST_CHOICE) if pairs", method="dp-forest", parameters=DROWNED, policy=OF_MANY),
     "it is not told which pair was chosen": Mutant(
         where=FOUND + "to_params", old="else self.interaction.to_params(schema)", new="else None", method="dp-forest",

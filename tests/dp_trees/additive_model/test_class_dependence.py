@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.dp_trees.additive_model.budget_rule import is_dependent, reading_share, rule_for
+from anonkit.budget_rules.forest_rule import is_dependent, reading_share, rule_for
 from anonkit.dp_trees.additive_model.class_dependence import PURPOSE, ClassDependence
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.mechanisms.accounting import LAPLACE, units_of

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.checks.gaussian_lines import epsilon_of
-from anonkit.dp_trees.additive_model.budget_rule import rule_for
+from anonkit.budget_rules.forest_rule import rule_for
 from anonkit.dp_trees.additive_model.histogram_noise import (
     HistogramNoise,
     as_quiet,

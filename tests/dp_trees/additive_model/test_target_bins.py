@@ -18,7 +18,7 @@ from anonkit.consumers import ReleaseRegressor
 from anonkit.domains.attribute_domains import Grid
 from anonkit.domains.domain_codes import labels_of_cells
 from anonkit.domains.number_bins import NumberBins
-from anonkit.dp_trees.additive_model.budget_rule import rule_for
+from anonkit.budget_rules.forest_rule import rule_for
 from anonkit.dp_trees.additive_model.target_bins import (
     TargetCounts,
     TargetHistogram,

@@ -19,7 +19,7 @@ import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
 from anonkit.checks.central_pairs import PairTables
 from anonkit.checks.central_params import PublicFacts
-from anonkit.dp_trees.additive_model.budget_rule import choice_share, rule_for
+from anonkit.budget_rules.forest_rule import choice_share, rule_for
 from anonkit.dp_trees.additive_model.pair_interaction import PairInteraction
 from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
 from anonkit.mechanisms.accounting import units_of

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anonkit.dp_trees.marginals.dependency_tree import STEPS
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
-from anonkit.dp_trees.marginals.marginal_rule import Forecast, dependence_share, stage_shares
+from anonkit.budget_rules.marginal_rule import Forecast, dependence_share, stage_shares
 from anonkit.dp_trees.marginals.noisy_readings import DEPENDENCE_WIDTH
 from anonkit.dp_trees.marginals.remaining_budget import Amount
 from anonkit.dp_trees.marginals.view_choice import (
@@ -197,7 +197,7 @@ def test_shares_of_stages_add_up(edges: int, law: str) -> None:
 @pytest.fixture
 def costly_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Splits that cost more than is free: as with many classes, whose tables are too large for a quick test."""
-    monkeypatch.setattr("anonkit.dp_trees.marginals.marginal_rule.FREE_SPLIT", 0.003)
+    monkeypatch.setattr("anonkit.budget_rules.marginal_rule.FREE_SPLIT", 0.003)
 
 
 @pytest.mark.usefixtures("costly_splits")
