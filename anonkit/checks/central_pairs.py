@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private pre-queries of the default trees on pairs and triples of attributes, as a release states them.
 
-A reading has the width that its query has: that is worked out here. Which tables there are follows from the public rule.
-A tree that a pair leads begins with their public grid: one that begins otherwise was chosen by something without a
-charge.
+A reading has the width that its query has: that is worked out here. Which tables there are follows from the public
+rule. A tree that a pair leads begins with their public grid: one that begins otherwise was chosen by something without
+a charge.
 """
 
 from __future__ import annotations

@@ -220,7 +220,9 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
         in_rho, histograms = rule.cost(rule.rule.histograms), replace(histograms, mechanism=GAUSSIAN, cost=rule.rho)
     learned = [
         _line(
-            f"{what} of the weights", sensitivity=None, cost=None if rule is None else rule.cost(rule.rule.weights) * part
+            f"{what} of the weights",
+            sensitivity=None,
+            cost=None if rule is None else rule.cost(rule.rule.weights) * part,
         )
         for what, part in (("gradient", 0.6), ("curvature", 0.4))
     ]

@@ -12,9 +12,9 @@ from typing import Any
 
 from anonkit.checks.central_marginal_plan import delta_may_pay
 from anonkit.checks.central_params import EXPONENTIAL, PublicFacts
+from anonkit.checks.central_rule import histograms_may_be_gaussian
 from anonkit.checks.central_target import STACKED
 from anonkit.checks.finding_lines import finding_lines, looked_for_domains, model_lines
-from anonkit.checks.central_rule import histograms_may_be_gaussian
 from anonkit.checks.row_rules import determined_columns
 from anonkit.checks.sameness import same
 from anonkit.checks.stated_means import mean_checks

@@ -26,10 +26,10 @@ import pandas as pd
 from dp_forest import _frame, other_tables, policy_of, scored, unseen_tables
 from sklearn.model_selection import train_test_split
 
+from anonkit.budget_rules import forest_rule as budget_rule
 from anonkit.consumers.forest import Forest
 from anonkit.consumers.naive_bayes import NaiveBayes
 from anonkit.domains.attribute_domains import Grid
-from anonkit.budget_rules import forest_rule as budget_rule
 from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
 from anonkit.dp_trees.additive_model.stacked import StackedPlan, learn
 from anonkit.dp_trees.grower import grow

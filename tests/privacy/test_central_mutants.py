@@ -398,7 +398,7 @@ REFUSED: dict[str, Mutant] = {
         where=SPIKES + "after_spikes", old="* self.changed_rows, 1 << 52)", new="* self.rows_per_unit, 1 << 52)",
         method="dp-forest", policy=OF_STEPS, parameters={"adjacency": "replace"}),
     "a value is a spike at half of the threshold": Mutant(
-        where="anonkit.mechanisms.spike_finding:threshold_of", old="return max(by_chance,",
+        where="anonkit.budget_rules.spike_rule:threshold_of", old="return max(by_chance,",
         new="return max(by_chance // 2,", method="dp-forest", policy=OF_STEPS),
     "every row is counted twice in a search": Mutant(
         where="anonkit.dp_trees.release.private_spikes:candidate_counts", old="[np.bincount(", new="[2 * np.bincount(",
