@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The draws that a noisy release must have made, rebuilt from public facts: method, parameters, attributes, classes.
 
-For each method a table of its paper's choices, written a second time: what is drawn at which level, by which mechanism,
-what one row can change, how often a row pays, and for which share of epsilon. The methods' own plans are not read.
+What is drawn at which level, by which mechanism, what one row can change and how often a row pays is worked out here,
+for each method by a table of its paper's choices. Shares of epsilon follow from the budget rules, which sum to no more.
 """
 
 from __future__ import annotations
