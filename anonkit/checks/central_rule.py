@@ -31,12 +31,11 @@ from anonkit.checks.central_pairs import (
 )
 from anonkit.checks.central_params import (
     GAUSSIAN,
-    GAUSSIAN_FOREST,
-    LAPLACE_FOREST,
     PublicFacts,
     changed_rows,
     changed_squared,
     integers,
+    is_of_format,
 )
 from anonkit.checks.finding_lines import finding_epsilon, finding_lines
 from anonkit.checks.gaussian_lines import rho_within
@@ -129,7 +128,7 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
     (rows,) = integers([params["rule"]["rows"]])
     whole = math.floor((Fraction(facts.number("epsilon")) / changed_rows(facts) - finding_epsilon(params)) * _UNITS)
     units, in_cells = whole - _spent(params, *_COUNTED), facts.parameters["as_"] == "cells"
-    levels, bins, trees = facts.whole("depth", 0, 12), facts.whole("bins", 0, 1024), _trees(facts)
+    levels, bins, trees = facts.whole("depth", 0, 12), facts.whole("bins", 0, 1024), trees_of(facts)
 
     def rule_of(units: int, **found: Any) -> Rule:
         rule = rule_for(
@@ -200,8 +199,9 @@ def _pairs(facts: PublicFacts, bins: int, left: float, rows: int) -> PairRule:
     return PairRule(attributes=sizes, classes=facts.n_classes, rows=max(float(rows), 1.0), epsilon=left)
 
 
-def _trees(facts: PublicFacts) -> int:
-    return facts.whole("trees", 0, 1000) or 1 if facts.method == "dp-forest" else 1
+def trees_of(facts: PublicFacts) -> int:
+    """Return the number of trees."""
+    return facts.whole("trees", 0, 1000) or 1 if facts.traits.has_forest else 1
 
 
 def _spent(params: Mapping[str, Any], *purposes: str) -> int:
@@ -231,14 +231,14 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
         name="rule", passed=told == rebuilt, observed=_in_words(told, rebuilt), required=_in_words(rebuilt, told)
     )
     numbers = [attribute.domain for attribute in facts.attributes if attribute.domain.categories is None]
+    steps = {name for name, share in (("weights", own.weights), ("calibration", own.slope)) if share}
     seen = (
         all(domain.cells == fewest(own.cells, domain.multiples) for domain in numbers),
         integers(params["scores"]["regions"]) == _regions(params["trees"][0], own.region_depth),
-        ("weights" in params) == (own.weights > 0),
-        ("calibration" in params) == (own.slope > 0),
+        {"weights", "calibration"} & params.keys() == steps,
         sum(1 for table in params["histograms"][0] if table) == own.asked,
         rule.grid is None or is_followed(rule.grid, params["trees"][0], [one.name for one in facts.attributes]),
-        params["format"] == (GAUSSIAN_FOREST if rule.rho else LAPLACE_FOREST),
+        is_of_format(params, facts, gaussian=rule.rho > 0),
     )
     yield Check(name="rule_is_followed", passed=all(seen), observed=sum(seen), required=len(seen))
 

@@ -27,6 +27,7 @@ from dp_forest import _frame, other_tables, policy_of, scored, unseen_tables
 from sklearn.model_selection import train_test_split
 
 from anonkit.budget_rules import forest_rule as budget_rule
+from anonkit.budget_rules.table_shares import table_weights
 from anonkit.consumers.forest import Forest
 from anonkit.consumers.naive_bayes import NaiveBayes
 from anonkit.domains.attribute_domains import Grid
@@ -41,7 +42,7 @@ from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.errors import SourceError
 from anonkit.mechanisms.accounting import rate_within, shares, units_of
-from anonkit.mechanisms.noisy_histograms import noisy_tables, table_weights
+from anonkit.mechanisms.noisy_histograms import noisy_tables
 from anonkit.methods.dp_nb import count
 from anonkit.policy.public_domains import public_domains
 from anonkit.published.additive_scores import places_of
