@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.dp_trees.additive_model.budget_rule import rule_for
+from anonkit.budget_rules.forest_rule import rule_for
 
 FACTS = {
     "epsilon": st.floats(0.001, 40),

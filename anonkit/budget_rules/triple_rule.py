@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from anonkit.domains.array_types import IntArray
-from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Triple
-from anonkit.published.triple_tables import groups_of_values
-
+Triple = tuple[int, int, int]
+"""Three columns by number, the lowest first."""
 LITTLE_GAIN = 0.01
 """Gain of a forest of pairs, as it was read, from which on no triple is looked for."""
 MOST_TRIPLES = 5_000
@@ -64,12 +62,6 @@ class TripleRule:
     """Number of rows, public or noisy; at least 1."""
     epsilon: float
     """Most privacy loss of a row in all."""
-
-    @classmethod
-    def of(cls, layout: ColumnLayout, rows: float, epsilon: float) -> TripleRule:
-        """Return the rule for the columns of a view that the target splits."""
-        values = tuple(size - missing for size, missing in zip(layout.sizes, missing_of(layout), strict=True))
-        return cls(values=values, classes=layout.classes, rows=max(rows, 1.0), epsilon=epsilon)
 
     @cached_property
     def columns(self) -> tuple[int, ...]:
@@ -131,6 +123,10 @@ class TripleRule:
         """Share of epsilon for the choice."""
         return min(CHOICE_SHARE, self._margin_for_all / (ENOUGH_MARGIN * self.rows))
 
+    def is_little(self, reading: float) -> bool:
+        """Return whether the best pair was read to speak so little of the target that a triple is looked for."""
+        return reading <= LITTLE * self.rows
+
     def chance(self, cells: int) -> float:
         """Return what chance makes of the score of so many cells without any relation, in rows, at most about."""
         return _MEAN * math.sqrt((self.classes - 1) * cells * self.rows)
@@ -140,16 +136,3 @@ class TripleRule:
         largest = _BEYOND + math.sqrt(2 * math.log(self.number))
         spread = _DEVIATION * math.sqrt((self.classes - 1) * self.rows)
         return self.chance(cells) + largest * spread + self._margin_for_all / self.choice_share
-
-
-def missing_of(layout: ColumnLayout) -> tuple[bool, ...]:
-    """Return whether each column has a value for missing, the last."""
-    return tuple(layout.schema.domains[name].has_missing for name in layout.names)
-
-
-def groups_of(layout: ColumnLayout, most: int) -> tuple[IntArray, ...]:
-    """Return the group of each value of each column."""
-    return tuple(
-        groups_of_values(size - missing, has_missing=missing, most=most)
-        for size, missing in zip(layout.sizes, missing_of(layout), strict=True)
-    )

@@ -10,17 +10,19 @@ noise, where a reading can pay. Constants were chosen on 33 tables, none of them
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from anonkit.domains.array_types import FloatArray
-from anonkit.dp_trees.marginals.column_layout import Pair
-from anonkit.dp_trees.marginals.remaining_budget import Amount
-from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
+from anonkit.budget_rules.amounts import GAUSSIAN, LAPLACE, Amount
+
+FloatArray = NDArray[np.float64]
+Pair = tuple[int, int]
+"""Two columns by number, the lower first."""
 
 ROWS_SHARE = Fraction(1, 100)
 """Share of epsilon for the noisy count of the rows, when their number is not public."""
@@ -206,6 +208,59 @@ def pair_shares(choices: float, tables: float, at_once: int, later: int) -> tupl
     return choices * (1 - part), tables * (1 - part), choices * part, tables * part
 
 
+@dataclass(frozen=True, kw_only=True)
+class Stages:
+    """The pairs that are measured, and the division of what may be lost among columns and pairs."""
+
+    at_once: int
+    """Pairs of the forest that is chosen at once."""
+    later: int
+    """Pairs that are chosen one by one after it."""
+    weights: tuple[float, float, float, float, float]
+    """Of tables of columns, choices at once, their tables, later choices, their tables."""
+
+
+def stages_of(sizes: Sequence[int], classes: int, edges: int, further: int, law: str, tie: float = 0.0) -> Stages:
+    """Return the division of what may be lost.
+
+    Parameters
+    ----------
+    sizes, classes, edges, law
+        As for `stage_shares`.
+    further : int
+        Pairs beside the forest.
+    tie : float
+        Share of a pair with the target that is the only one and was not read to gain; else 0.
+    """
+    columns, choice, tables = stage_shares(sizes, classes, edges, law)
+    if tie:
+        columns, choice, tables = 1 - tie, tie / 2, tie / 2
+    at_once, later = divided(edges, further)
+    return Stages(at_once=at_once, later=later, weights=(columns, *pair_shares(choice, tables, at_once, later)))
+
+
+def can_hold(sizes: Sequence[int], classes: int) -> bool:
+    """Return whether the tables of all pairs of columns fit into memory, for every class."""
+    return classes * sum(sizes) ** 2 <= MOST_VALUE_PAIRS
+
+
+def splits_tables(classes: int) -> bool:
+    """Return whether a target of so many classes may split all tables."""
+    return 2 <= classes <= MOST_SPLIT_CLASSES
+
+
+def forest_of(pairs: Sequence[Pair], n_columns: int) -> list[Pair]:
+    """Return the pairs that join two parts of the columns which those before them leave apart."""
+    component = list(range(n_columns))
+    joined = []
+    for first, second in pairs:
+        kept, gone = component[first], component[second]
+        if kept != gone:
+            component = [kept if own == gone else own for own in component]
+            joined.append((first, second))
+    return joined
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Forecast:
     """The error that is expected of plans of one view, as the mean over pairs of sums of absolute differences.
@@ -253,12 +308,12 @@ class Forecast:
         of_last = [second == last for _, second in self.pairs]
         return float(self.table_noise(scale)[of_last].mean()) / 2 / self.rows
 
-    def _between(self, columns: FloatArray) -> FloatArray:
+    def between(self, edges: int, amount: Amount) -> FloatArray:
         """Return what noise of both columns does to each pair, shape (n_pairs,)."""
-        first, second = self._ends
+        columns, (first, second) = self.column_noise(edges, amount), self._ends
         return np.asarray(np.minimum(columns[first] + columns[second], 2 * self.rows))
 
-    def _tables(self, edges: int, amount: Amount) -> FloatArray:
+    def pair_noise(self, edges: int, amount: Amount) -> FloatArray:
         """Return the expected error of the table of each pair, were it one of so many, shape (n_pairs,)."""
         return self.table_noise(amount.noise(stage_shares(self.sizes, self.classes, edges, amount.law)[2] / edges))
 
@@ -280,12 +335,13 @@ class Forecast:
         noise = self.column_noise(edges, amount)
         if not self.pairs:
             return float(noise.mean())
-        errors = self._between(noise)
+        errors = self.between(edges, amount)
         total = float(errors.sum()) + (float(noise.sum()) if self.targets else 0.0)
         if edges:
-            tables = self._tables(edges, amount)
+            tables = self.pair_noise(edges, amount)
             without = np.hypot(errors, _PATH * edges / (len(self.sizes) - 1) * tables.mean())
-            total += float((without - errors).sum()) - self._best(without - np.hypot(tables, errors), edges)
+            worth = dict(zip(self.pairs, (without - np.hypot(tables, errors)).tolist(), strict=True))
+            total += float((without - errors).sum()) - self.best_forest(worth, edges)
         return total / self._number
 
     def cost_to_columns(self, edges: int, alone: Amount, joined: Amount) -> float:
@@ -299,33 +355,12 @@ class Forecast:
         """
         before, after = self.column_noise(0, alone), self.column_noise(edges, joined)
         typical = self._typical
-        lost = np.hypot(typical, self._between(after)) - np.hypot(typical, self._between(before))
+        lost = np.hypot(typical, self.between(edges, joined)) - np.hypot(typical, self.between(0, alone))
         return self.as_distance(float(lost.sum()) + (float((after - before).sum()) if self.targets else 0.0))
 
     def worth_and_price(self, edges: int, joined: Amount) -> tuple[float, float]:
         """Return how much of the savings of so many pairs counts, and how much of their cost to the columns."""
         return 1 + PATHS[joined.law] * edges / (len(self.sizes) - 1), 1.0 if joined.law == LAPLACE else GAUSSIAN_COST
-
-    def saved(self, edges: int, joined: Amount, errors: FloatArray) -> float:
-        """Return what the tables of the best forest of so many pairs save over independence, in rows.
-
-        Parameters
-        ----------
-        edges : int
-        joined : Amount
-            For columns and pairs.
-        errors : float array, shape (n_pairs,)
-            Error of independence of each pair.
-
-        Notes
-        -----
-        Changes no faster than the errors of so many pairs together. The sum over a forest has one root of a sum of
-        squares for each of its pairs, of which one square is that of its error, and public numbers beside it; the
-        largest of such sums changes no faster than each. The greedy choice finds it: forests of so many edges are the
-        bases of a matroid.
-        """
-        columns = self._between(self.column_noise(edges, joined))
-        return self._best(np.hypot(errors, columns) - np.hypot(self._tables(edges, joined), columns), edges)
 
     def chance(self, column: int, classes: int) -> float:
         """Return how far from independence of so many classes a column is by chance alone, as a distance."""
@@ -355,21 +390,31 @@ class Forecast:
         """Return a sum of errors over pairs as the mean distance that it makes, in total variation."""
         return error / self._number / 2 / self.rows
 
-    def _best(self, saved: FloatArray, edges: int) -> float:
+    @cached_property
+    def spanning(self) -> int:
+        """Pairs of a forest that joins all columns which may be joined: the same number for each such forest."""
+        return len(forest_of(self.pairs, len(self.sizes)))
+
+    def best_forest(self, worth: Mapping[Pair, float], edges: int) -> float:
         """Return the largest sum over the edges of a forest of so many."""
-        part, total, left = list(range(len(self.sizes))), 0.0, edges
-        for at in np.argsort(-saved, kind="stable").tolist():
-            one, other = (part[column] for column in self.pairs[at])
-            if one != other and left:
-                part = [one if own == other else own for own in part]
-                total += float(saved[at])
-                left -= 1
+        order = sorted(self.pairs, key=lambda pair: -worth[pair])
+        total = 0.0
+        for pair in forest_of(order, len(self.sizes))[:edges]:
+            total += worth[pair]
         return total
 
-    def further(self, edges: int, amount: Amount) -> int:
-        """Return how many pairs beside a tree of so many edges are worth their noise; more of them the less it is."""
+    def further(self, edges: int, amount: Amount, gain: float) -> int:
+        """Return how many pairs beside a tree of so many edges are worth their noise; more of them the less it is.
+
+        Parameters
+        ----------
+        edges : int
+        amount : Amount
+        gain : float
+            Of the tree as it was read, as a distance.
+        """
         columns = len(self.sizes)
-        if edges < max(columns - 1, 1):
+        if gain < FURTHER_GAIN or edges < max(columns - 1, 1):
             return 0
         noise = FURTHER_NOISE if amount.law == LAPLACE else GAUSSIAN_FURTHER_NOISE
         a_column = min(MOST_FURTHER, noise / self.distance(edges, amount))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anonkit.dp_trees.allocation import ALLOCATIONS, arithmetic_ascending, halving, harmonic
+from anonkit.budget_rules.level_weights import ALLOCATIONS, arithmetic_ascending, halving, harmonic
 
 
 def divided(weights: list) -> list[float]:  # type: ignore[type-arg]

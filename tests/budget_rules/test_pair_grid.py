@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonkit.dp_trees.additive_model.class_pairs import groups_of
+from anonkit.budget_rules.pair_grid import PairGrid
+from anonkit.budget_rules.pair_rule import MOST_CELLS
+from anonkit.dp_trees.additive_model.class_pairs import groups_of, sizes_of
 from anonkit.dp_trees.grower import grow
 from anonkit.dp_trees.leaves import NoisyClassCounts
-from anonkit.dp_trees.pair_grid import PairGrid
 from anonkit.dp_trees.plan import Choices, Plan
 from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
@@ -33,12 +34,14 @@ ATTRIBUTES = st.builds(
 
 def grid_of(first: Attribute, second: Attribute) -> PairGrid:
     """The grid of the first two attributes of a schema."""
-    return PairGrid(places=(0, 1), attributes=(first, second), groups=(groups_of(first), groups_of(second)))
+    return PairGrid(places=(0, 1), attributes=sizes_of(schema_of(first, second)), apart=MOST_CELLS)
 
 
-def boxes(grid: PairGrid) -> list[tuple[int, tuple[frozenset[int], frozenset[int]]]]:
+def boxes(
+    grid: PairGrid, attributes: tuple[Attribute, Attribute]
+) -> list[tuple[int, tuple[frozenset[int], frozenset[int]]]]:
     """The codes that lead to each leaf, walked by the tables of branches, and its level."""
-    whole = tuple(frozenset(range(one.codes)) for one in grid.attributes)
+    whole = tuple(frozenset(range(one.codes)) for one in attributes)
     nodes, out = [whole], []
     for level, divisions in enumerate(grid.levels):
         assert len(divisions) == len(nodes)
@@ -48,7 +51,7 @@ def boxes(grid: PairGrid) -> list[tuple[int, tuple[frozenset[int], frozenset[int
                 out.append((level, box))
                 continue
             at, split = division
-            goes = grid.attributes[at].branches(split)
+            goes = attributes[at].branches(split)
             for child in (0, 1):
                 own = frozenset(code for code in box[at] if goes[code] == child)
                 below.append((own, box[1]) if at == 0 else (box[0], own))
@@ -59,12 +62,12 @@ def boxes(grid: PairGrid) -> list[tuple[int, tuple[frozenset[int], frozenset[int
 @given(ATTRIBUTES, ATTRIBUTES)
 def test_each_leaf_is_one_cell_of_the_table_and_each_cell_one_leaf(first: Attribute, second: Attribute) -> None:
     """Of numbers groups of cells, of categories one each; missing is a cell of its own."""
-    grid = grid_of(first, second)
+    grid, every = grid_of(first, second), groups_of(schema_of(first, second))
     cells = {
-        tuple(frozenset(np.flatnonzero(groups == at).tolist()) for groups, at in zip(grid.groups, pair, strict=True))
-        for pair in itertools.product(*(range(int(groups.max()) + 1) for groups in grid.groups))
+        tuple(frozenset(np.flatnonzero(groups == at).tolist()) for groups, at in zip(every, pair, strict=True))
+        for pair in itertools.product(*(range(int(groups.max()) + 1) for groups in every))
     }
-    found = [box for _, box in boxes(grid)]
+    found = [box for _, box in boxes(grid, (first, second))]
     assert len(found) == len(cells)
     assert set(found) == cells
 
@@ -73,10 +76,10 @@ def test_each_leaf_is_one_cell_of_the_table_and_each_cell_one_leaf(first: Attrib
 def test_numbers_are_halved_and_categories_are_taken_off_one_by_one(first: Attribute, second: Attribute) -> None:
     """So many levels: the deepest leaf takes all steps of both."""
     grid = grid_of(first, second)
-    sizes = [int(groups.max()) + 1 for groups in grid.groups]
+    sizes = [int(groups.max()) + 1 for groups in groups_of(schema_of(first, second))]
     steps = [
         int(np.ceil(np.log2(size))) if one.is_number else size - 1
-        for one, size in zip(grid.attributes, sizes, strict=True)
+        for one, size in zip((first, second), sizes, strict=True)
     ]
     assert len(grid.levels) == grid.depth == sum(steps)
 

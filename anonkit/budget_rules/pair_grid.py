@@ -9,13 +9,9 @@ their table. Nothing of it depends on a row, so it costs nothing.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
-
-from anonkit.domains.array_types import IntArray
-from anonkit.published.tree_attributes import Attribute
 
 Division = tuple[int, int]
 """Number of an attribute, and number of its split."""
@@ -23,7 +19,37 @@ _Box = tuple[tuple[int, int], ...]
 """The groups of each attribute that a node holds: from, and up to."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True)
+class AttributeSize:
+    """The public size of an attribute."""
+
+    codes: int
+    """Its values, missing included."""
+    cells: int = 0
+    """Cells of a number; 0 for categories."""
+
+    @property
+    def is_number(self) -> bool:
+        """True for a number."""
+        return self.cells > 0
+
+    def n_groups(self, most: int) -> int:
+        """Return the number of groups of its values, where most cells of a number are distinguished."""
+        return min(self.cells, most) + self.codes - self.cells if self.is_number else self.codes
+
+    def groups(self, most: int) -> tuple[int, ...]:
+        """Return the group of each code, from 0 on: neighbouring cells of a number together; missing stays apart."""
+        if not self.is_number:
+            return tuple(range(self.codes))
+        few = min(self.cells, most)
+        return (*(code * few // self.cells for code in range(self.cells)), *[few] * (self.codes - self.cells))
+
+    def steps_to_one(self, groups: int) -> int:
+        """Return how many divisions lead from so many groups to one, at most: halves of a number, words one by one."""
+        return (groups - 1).bit_length() if self.is_number else groups - 1
+
+
+@dataclass(frozen=True, kw_only=True)
 class PairGrid:
     """The division of a tree into the cells of two or three attributes.
 
@@ -33,9 +59,10 @@ class PairGrid:
 
     places: tuple[int, ...]
     """Numbers of the attributes in their schema."""
-    attributes: tuple[Attribute, ...]
-    groups: tuple[IntArray, ...]
-    """For each of them the group of each code, shape (codes,): ascending from 0 on; of categories each its own."""
+    attributes: tuple[AttributeSize, ...]
+    """Those attributes."""
+    apart: int
+    """Most cells of a number that are distinguished."""
 
     @cached_property
     def levels(self) -> tuple[tuple[Division | None, ...], ...]:
@@ -51,44 +78,36 @@ class PairGrid:
     @property
     def depth(self) -> int:
         """Number of levels, without dividing anything: the deepest leaf takes all steps of all attributes."""
-        return sum(self._to_go(at, 0, size) for at, size in enumerate(self._sizes))
+        return sum(own.steps_to_one(size) for own, size in zip(self.attributes, self._sizes, strict=True))
 
     @property
     def cells(self) -> int:
         """Number of cells: leaves of the grid."""
         return math.prod(self._sizes)
 
-    @property
+    @cached_property
     def _sizes(self) -> tuple[int, ...]:
-        return tuple(int(groups.max()) + 1 for groups in self.groups)
+        return tuple(own.n_groups(self.apart) for own in self.attributes)
+
+    @cached_property
+    def _groups(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(own.groups(self.apart) for own in self.attributes)
 
     def _division(self, node: _Box) -> Division | None:
-        to_go = [self._to_go(at, *own) for at, own in enumerate(node)]
+        to_go = [own.steps_to_one(upper - lower) for own, (lower, upper) in zip(self.attributes, node, strict=True)]
         if not any(to_go):
             return None
-        at = int(np.argmax(to_go))
-        lower = node[at][0]
-        if not self._is_halved(at):
-            return at, lower
-        return at, int(np.searchsorted(self.groups[at], self._middle(*node[at]))) - 1
+        at = to_go.index(max(to_go))
+        if not self.attributes[at].is_number:
+            return at, node[at][0]
+        return at, bisect_left(self._groups[at], self._middle(*node[at])) - 1
 
     def _below(self, node: _Box, at: int) -> list[_Box]:
         lower, upper = node[at]
-        middle = self._middle(lower, upper) if self._is_halved(at) else lower + 1
+        middle = self._middle(lower, upper) if self.attributes[at].is_number else lower + 1
         parts = (lower, middle), (middle, upper)
         return [(*node[:at], own, *node[at + 1 :]) for own in parts]
-
-    def _to_go(self, at: int, lower: int, upper: int) -> int:
-        return steps_to_one(self.attributes[at], upper - lower)
-
-    def _is_halved(self, at: int) -> bool:
-        return self.attributes[at].is_number
 
     @staticmethod
     def _middle(lower: int, upper: int) -> int:
         return (lower + upper) // 2
-
-
-def steps_to_one(attribute: Attribute, groups: int) -> int:
-    """Return how many divisions lead from so many groups of an attribute to one, at most."""
-    return (groups - 1).bit_length() if attribute.is_number else groups - 1
