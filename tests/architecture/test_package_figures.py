@@ -17,8 +17,14 @@ TREE = Path(__file__).parents[2]
 
 LIMITS: dict[str, tuple[int, int]] = {
     # figure: (limit today, what it shall become)
-    "names at the top": (29, 27),  # the desk: a page on which a release is decided
-    "dependencies between names at the top": (192, 167),  # risk brought one, and the desk its own: it imports most
+    "names at the top": (
+        30,
+        27,
+    ),  # the desk: a page on which a release is decided; the budget rules, which both sides share
+    "dependencies between names at the top": (
+        195,
+        167,
+    ),  # the desk imports most; methods, their family and the checks import the budget rules
     "stems used twice": (0, 0),
     "files that test a promise's kind": (0, 0),
     "imports of makers in checks": (0, 0),
