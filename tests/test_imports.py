@@ -17,7 +17,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "anonkit"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("redaction", "errors", "randomness", "domains", "parameters", "promises"),
+    ("redaction", "errors", "documents", "randomness", "domains", "parameters", "promises"),
     ("policy", "report", "protocols"),
     ("published", "estimators", "mechanisms", "bundle"),
     ("k_anonymity", "randomized_response", "dp_trees"),
@@ -31,10 +31,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 """Packages by layer, the lowest first: one imports those of its own layer and below it, and never in a circle."""
 SIBLINGS = ("methods", "engines", "consumers", "checks", "datasets")
 ONLY: dict[str, set[str]] = {
-    "published": {"errors", "domains"},
-    "consumers": {"errors", "domains", "estimators", "published", "bundle"},
-    "checks": {"errors", "bundle", "promises", "report"},
-    "engines": {"errors", "domains", "randomness", "policy", "protocols", "bundle"},
+    "published": {"errors", "documents", "domains"},
+    "consumers": {"errors", "documents", "domains", "estimators", "published", "bundle"},
+    "checks": {"errors", "documents", "bundle", "promises", "report"},
+    "engines": {"errors", "documents", "domains", "randomness", "policy", "protocols", "bundle"},
 }
 """Code of receivers and checks of a promise import no owner's side; engines import no family of methods."""
 EXCEPTIONS = {
