@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
-from enum import Enum
+from enum import StrEnum
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, get_args
@@ -139,7 +139,7 @@ def _converter() -> Converter:
     converter.register_unstructure_hook_func(lambda kind: _has(kind, "to_dict"), lambda value: value.to_dict())
     converter.register_unstructure_hook_func(lambda kind: _has(kind, "to_params"), lambda value: value.to_params())
     converter.register_unstructure_hook(float, lambda value: "inf" if value == math.inf else value)
-    converter.register_unstructure_hook_func(lambda kind: _is(kind, Enum), lambda member: member.value)
+    converter.register_unstructure_hook(StrEnum, lambda member: member.value)
     converter.register_unstructure_hook(Fraction, float)
     converter.register_unstructure_hook(np.ndarray, lambda array: array.tolist())
     converter.register_unstructure_hook(MappingProxyType, lambda mapping: plain(dict(mapping)))
@@ -151,6 +151,7 @@ def _converter() -> Converter:
     )
     for kind in (bool, int, str):
         converter.register_structure_hook(kind, _exactly)
+    converter.register_structure_hook(StrEnum, lambda raw, kind: kind(_exactly(raw, str)))
     converter.register_structure_hook(float, _number)
     converter.register_structure_hook(Fraction, lambda raw, kind: Fraction(str(_number(raw, kind))))
     return converter
