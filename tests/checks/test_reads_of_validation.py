@@ -11,12 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from checks.forgeries import SMALL, Files
 
 import anonkit
-from anonkit.checks import table_scans
+from anonkit.checks import counted_values, table_scans
+from anonkit.checks.disclosure import measure
+from anonkit.errors import EngineError
 
 OPENED, CLOSED, IS_FOLDER = 0x20, 0x10, 0x40000000
 """Events of inotify. Closes are between two opens of one file, which otherwise would be one event."""
@@ -100,3 +103,36 @@ def test_a_database_that_failed_is_replaced_with_its_copies(tmp_path: Path) -> N
             with table_scans.opened(data) as lines:
                 assert lines.connection.execute(f"SELECT count(*) FROM {lines.source}").fetchall() == [(3,)]
             table_scans._Database.of(None).forget()
+
+
+@pytest.mark.parametrize(
+    ("name", "names"), [("rows.csv", ["q", "r"]), ("rows.parquet", ["q", "Q"])], ids=["text", "names that are alike"]
+)
+def test_a_file_that_cannot_be_copied_is_read(tmp_path: Path, name: str, names: list[str]) -> None:
+    """Text, and columns that DuckDB would rename, are read anew for each question."""
+    table, data = pa.table([["a", "b"], ["c", "c"]], names=names), tmp_path / name
+    (pq.write_table if data.suffix == ".parquet" else pyarrow.csv.write_csv)(table, data)
+
+    with table_scans.copied_once(), table_scans.opened(data, names[1:]) as lines:
+        found = lines.connection.execute(f"SELECT DISTINCT {lines.column(names[1])} FROM {lines.source}").fetchall()
+
+    assert found == [("c",)]
+
+
+def test_a_file_that_is_no_table_is_refused(tmp_path: Path) -> None:
+    """By whoever reads it, as outside of the block."""
+    data = tmp_path / "rows.parquet"
+    data.write_bytes(b"none")
+
+    with table_scans.copied_once(), pytest.raises(EngineError), table_scans.opened(data):
+        pass
+
+
+def test_values_are_looked_at_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts end where a class ends, and one class may be more than a part."""
+    table = pa.table({"q": ["a"] * 3 + ["b"] * 2 + ["c"], "s": [1, 2, 3, 1, 2, 5]})
+    whole = measure(table, ["q"], sensitive=["s"])
+
+    monkeypatch.setattr(counted_values, "_PAIRS", 2)
+
+    assert measure(table, ["q"], sensitive=["s"]) == whole
