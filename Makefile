@@ -61,7 +61,7 @@ test-slow: $(STAMP)  ## the long audits, utility targets, and all that has a lig
 	$(BIN)/python -m pytest -q -m slow --hypothesis-profile random
 
 test-experiments: $(STAMP)  ## the quick form of the experiments of recipes/papers that the gate does not run; needs ../shared/data
-	$(BIN)/python -m pytest -q -p no:cacheprovider -m experiments tests/comparing
+	$(BIN)/python -m pytest -q -p no:cacheprovider -m experiments tests/experiments
 
 test-docs: $(STAMP)  ## every page by the letter: its code blocks in order, by real programs; every example, cell by cell
 	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --durations 10 -m docs tests/pages \

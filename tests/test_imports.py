@@ -54,8 +54,6 @@ HOME_OF_HEAVY: dict[str, set[str]] = {
     "consumers/naive_bayes.py": {"sklearn"},
     "consumers/release_features.py": {"sklearn"},
     "consumers/regressor.py": {"sklearn"},
-    "consumers/comparators/dtpd.py": {"sklearn"},
-    "consumers/comparators/dtcrd.py": {"sklearn"},
     "checks/batch_counts.py": {"great_expectations"},
     "checks/expectations.py": {"great_expectations"},
     "engines/spark/spark_engine.py": {"pyspark"},

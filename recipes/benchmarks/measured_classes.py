@@ -97,10 +97,12 @@ def held_out(given: Given) -> Lines:
 
 def published_rfka(given: Given) -> Lines:
     """The paper's comparison on its two data sets: the experiment of `recipes/papers`, its table read."""
-    from anonkit.comparing.experiments.experiment_runner import run_experiment
+    from anonkit.cli.experiments import harness
 
     recipe = Path(__file__).parents[2] / "recipes" / "papers" / "001-rfka.toml"
-    run_experiment(recipe, data=given.data, out=given.work, quick=given.size == "quick", plot=False)
+    harness("experiment_runner").run_experiment(
+        recipe, data=given.data, out=given.work, quick=given.size == "quick", plot=False
+    )
     table = pd.read_csv(given.work / "001-rfka.csv")
     for data, rows in table.groupby("data", sort=False):
         own = {name: part.set_index("k") for name, part in rows.groupby("system")}

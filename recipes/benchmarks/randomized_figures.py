@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from anonkit.comparing.experiments.unprotected_models import unprotected
+from anonkit.cli.experiments import harness
 from anonkit.consumers import NaiveBayes
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines import open_engine
@@ -92,7 +92,7 @@ def accuracy(data: Data, table: PublishedTable, seed: int, **settings: Any) -> f
 def plain_accuracy(data: Data) -> float:
     """Return the accuracy of naive Bayes on the rows as they are: shares of categories, normal numbers."""
     table = PPNB(p_keep=0.5, center=False).published(data.policy)
-    return accuracy(data, unprotected(table), 0)
+    return accuracy(data, harness("unprotected_models").unprotected(table), 0)
 
 
 def _majority(data: Data) -> float:

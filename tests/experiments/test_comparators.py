@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from papers.comparators.dtcrd import AdditiveNoiseDecisionTree, reconstruct
+from papers.comparators.dtpd import WarnerDecisionTree
+from papers.comparators.flipped_records import flip_records
+from papers.comparators.record_flip import RecordFlip
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
-from anonkit.consumers import AdditiveNoiseDecisionTree, WarnerDecisionTree
-from anonkit.consumers.comparators.dtcrd import reconstruct
-from anonkit.consumers.comparators.record_flip import RecordFlip
 from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError
-from anonkit.mechanisms.flipped_records import flip_records
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.published.channels.transformed_response import PUBLISHED, ContinuousDraw, TransformedResponse
 

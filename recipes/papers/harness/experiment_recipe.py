@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from anonkit.comparing.experiments.claims import PaperClaim
-from anonkit.comparing.experiments.experiment_tables import TableSpec
-from anonkit.comparing.experiments.panels import Panel
-from anonkit.comparing.experiments.systems import MEASURES, System, Value, axis_values
 from anonkit.errors import PolicyError, did_you_mean
 from anonkit.policy.side_files import read_side_toml
 from anonkit.policy.toml_values import expect, optional_text, refuse_unknown, texts
+from papers.harness.claims import PaperClaim
+from papers.harness.experiment_tables import TableSpec
+from papers.harness.panels import Panel
+from papers.harness.systems import MEASURES, System, Value, axis_values
 
 _TOP = ("experiment", "data", "grid", "system", "claim", "panel", "quick")
 _EXPERIMENT = ("title", "paper", "about", "seed", "repeats", "measures", "tables", "systems", "data", "engine", "spark")
@@ -116,14 +116,6 @@ def read_recipe(path: Path) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         found = str(error).rsplit("(", 1)[-1].rstrip(")") if "(at " in str(error) else "somewhere"
         raise PolicyError(f"recipe {str(path)!r} is not TOML ({found})") from None
-
-
-def is_experiment(path: str | Path) -> bool:
-    """Return whether a recipe describes an experiment; one that cannot be read does not."""
-    try:
-        return "experiment" in read_recipe(Path(path))
-    except (PolicyError, OSError):
-        return False
 
 
 def _over(raw: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonkit.consumers.comparators.record_flip import RecordFlip
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
+from papers.comparators.record_flip import RecordFlip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

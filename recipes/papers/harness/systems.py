@@ -10,10 +10,6 @@ from dataclasses import dataclass, fields
 from keyword import iskeyword
 from typing import Any
 
-from anonkit.comparing.experiments.breach_measures import breaches_of
-from anonkit.comparing.experiments.experiment_tables import LearningTask
-from anonkit.comparing.experiments.receivers import MODELS, samples_of_release
-from anonkit.comparing.experiments.unprotected_models import COMPARATORS
 from anonkit.engines.engine_choice import EngineChoice, Local, Spark, engine_choice
 from anonkit.errors import GuaranteeError, ParameterError, PolicyError, did_you_mean
 from anonkit.ledger.account import Account
@@ -21,6 +17,10 @@ from anonkit.methods import make_method, method_class, method_parameters
 from anonkit.pipeline.release_path import release_table
 from anonkit.pipeline.release_request import ReleaseRequest
 from anonkit.policy.toml_values import expect, optional_text, refuse_unknown, texts
+from papers.harness.breach_measures import breaches_of
+from papers.harness.experiment_tables import LearningTask
+from papers.harness.receivers import MODELS, samples_of_release
+from papers.harness.unprotected_models import COMPARATORS
 
 Value = int | float | str | bool
 

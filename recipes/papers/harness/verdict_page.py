@@ -10,9 +10,9 @@ from html import escape
 
 import numpy as np
 
-from anonkit.comparing.experiments.claims import ClaimVerdict, MeasuredConfiguration
-from anonkit.comparing.experiments.experiment_recipe import Experiment
 from anonkit.report.charts import safe_text
+from papers.harness.claims import ClaimVerdict, MeasuredConfiguration
+from papers.harness.experiment_recipe import Experiment
 
 _MARKS = {"held": "✓", "not held": "✗", "undecided": "?"}
 _CLASSES = {"held": "yes", "not held": "no", "undecided": "open"}

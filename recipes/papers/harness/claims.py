@@ -18,9 +18,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from anonkit.comparing.experiments.systems import EXACT, Value
 from anonkit.errors import PolicyError, did_you_mean
 from anonkit.policy.toml_values import expect, optional_text, refuse_unknown, texts
+from papers.harness.systems import EXACT, Value
 
 HELD, NOT_HELD, OPEN = "held", "not held", "undecided"
 COMPARED = (">=", ">", "<=", "<", "about")

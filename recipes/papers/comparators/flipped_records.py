@@ -2,7 +2,7 @@
 """Whole boolean records kept or inverted together, the randomizer of the comparator DTPD.
 
 No method publishes records so, since one known value of a person undoes them; the receiver's side is
-``anonkit.consumers.comparators``.
+``papers.comparators``.
 """
 
 from __future__ import annotations

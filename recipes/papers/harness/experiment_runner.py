@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anonkit
-from anonkit.comparing.experiments.claims import ClaimVerdict, MeasuredConfiguration, Sample
-from anonkit.comparing.experiments.experiment_recipe import Configuration, Experiment
-from anonkit.comparing.experiments.experiment_tables import LearningTask
-from anonkit.comparing.experiments.kept_runs import KeptRuns, run_key
-from anonkit.comparing.experiments.panels import refuse_without_matplotlib
-from anonkit.comparing.experiments.result_files import write_results
-from anonkit.comparing.experiments.systems import RunOutcome
 from anonkit.ledger.account import Account, Where
 from anonkit.protocols import Progress, no_progress
+from papers.harness.claims import ClaimVerdict, MeasuredConfiguration, Sample
+from papers.harness.experiment_recipe import Configuration, Experiment
+from papers.harness.experiment_tables import LearningTask
+from papers.harness.kept_runs import KeptRuns, run_key
+from papers.harness.panels import refuse_without_matplotlib
+from papers.harness.result_files import write_results
+from papers.harness.systems import RunOutcome
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from papers.comparators.flipped_records import flip_records
 
-from anonkit.mechanisms.flipped_records import flip_records
 from anonkit.published.channels.response_matrix import ResponseMatrix
 
 KEY = bytes(range(32))

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from anonkit.bundle.atomic import Staging
-from anonkit.comparing.experiments.claims import ClaimVerdict, MeasuredConfiguration
-from anonkit.comparing.experiments.experiment_recipe import Experiment
-from anonkit.comparing.experiments.panels import plot_svg
-from anonkit.comparing.experiments.verdict_page import verdict_markdown, verdict_page
+from papers.harness.claims import ClaimVerdict, MeasuredConfiguration
+from papers.harness.experiment_recipe import Experiment
+from papers.harness.panels import plot_svg
+from papers.harness.verdict_page import verdict_markdown, verdict_page
 
 
 def write_results(

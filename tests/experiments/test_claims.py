@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from anonkit.comparing.experiments.claims import HELD, NOT_HELD, OPEN, MeasuredConfiguration, PaperClaim, fits, interval
-from anonkit.comparing.experiments.panels import Panel
-from anonkit.comparing.experiments.verdict_page import _spread
+from papers.harness.claims import HELD, NOT_HELD, OPEN, MeasuredConfiguration, PaperClaim, fits, interval
+from papers.harness.panels import Panel
+from papers.harness.verdict_page import _spread
 
 _scores = st.lists(st.floats(0, 1, width=16), min_size=1, max_size=4)
 _OF = {">=": lambda a, b: a >= b, ">": lambda a, b: a > b, "<=": lambda a, b: a <= b, "<": lambda a, b: a < b}

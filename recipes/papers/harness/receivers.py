@@ -11,11 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.checks.class_scores import class_scores
-from anonkit.comparing.experiments.experiment_tables import LearningTask
 from anonkit.consumers.columns import Columns
 from anonkit.domains.attribute_domains import UNKNOWN
 from anonkit.errors import ParameterError
 from anonkit.published.tree_model import FORMATS as FORESTS
+from papers.harness.experiment_tables import LearningTask
 
 MODELS = ("reconstructed", "svm")
 _BINS = 5

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from papers.harness.experiment_tables import LearningTask
+from papers.harness.plain_c45 import GainRatioTree, gain_ratio
+from papers.harness.unprotected_models import PlainC45
 
-from anonkit.comparing.experiments.experiment_tables import LearningTask
-from anonkit.comparing.experiments.plain_c45 import GainRatioTree, gain_ratio
-from anonkit.comparing.experiments.unprotected_models import PlainC45
 from anonkit.errors import PolicyError
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy

@@ -2,7 +2,7 @@
 """Warner's model on whole boolean records, as in DTPD (Du & Zhan, KDD 2003): kept or inverted as one.
 
 For comparison only, and published by no method: one known attribute of a person reveals whether the record was
-inverted, and undoes it. Records are flipped by ``anonkit.mechanisms.flipped_records``.
+inverted, and undoes it. Records are flipped by ``papers.comparators.flipped_records``.
 """
 
 from __future__ import annotations

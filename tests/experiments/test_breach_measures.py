@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from papers.harness.breach_measures import breach_coefficient, breach_width
+from papers.harness.experiment_tables import LearningTask, TableSpec, in_two
+from papers.harness.unprotected_models import COMPARATORS, DTPD, PlainNaiveBayes
 from sklearn.naive_bayes import CategoricalNB
 
-from anonkit.comparing.experiments.breach_measures import breach_coefficient, breach_width
-from anonkit.comparing.experiments.experiment_tables import LearningTask, TableSpec, in_two
-from anonkit.comparing.experiments.unprotected_models import COMPARATORS, DTPD, PlainNaiveBayes
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.published.channels.kary_response import RandomizedResponse

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from anonkit.comparing.experiments.claims import MeasuredConfiguration, chosen
-from anonkit.comparing.experiments.systems import Value
 from anonkit.errors import MissingDependencyError, PolicyError, did_you_mean
 from anonkit.policy.toml_values import expect, optional_text, refuse_unknown, texts
+from papers.harness.claims import MeasuredConfiguration, chosen
+from papers.harness.systems import Value
 
 SCALES = ("even", "linear", "log")
 _KEYS = ("title", "x", "measure", "where", "systems", "ratio_to", "scale", "x_label", "y_label")

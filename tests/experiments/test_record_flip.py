@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from papers.comparators.flipped_records import flip_records
+from papers.comparators.record_flip import RecordFlip
 
-from anonkit.consumers.comparators.record_flip import RecordFlip
 from anonkit.errors import ParameterError, ReleaseFormatError
-from anonkit.mechanisms.flipped_records import flip_records
 
 KEY = bytes(range(32))
 

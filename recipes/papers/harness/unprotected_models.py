@@ -18,12 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anonkit.checks.class_scores import class_scores
-from anonkit.comparing.experiments.breach_measures import breach_width
-from anonkit.comparing.experiments.experiment_tables import LearningTask
-from anonkit.comparing.experiments.receivers import svm_samples
 from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError, PolicyError
-from anonkit.mechanisms.flipped_records import flip_records
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
 from anonkit.methods import make_method
 from anonkit.policy.column_declarations import Role
@@ -31,6 +27,10 @@ from anonkit.policy.public_domains import public_domains
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.transformed_response import ContinuousDraw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
+from papers.comparators.flipped_records import flip_records
+from papers.harness.breach_measures import breach_width
+from papers.harness.experiment_tables import LearningTask
+from papers.harness.receivers import svm_samples
 
 Scored = tuple[list[dict[str, float]], str, float | None]
 """Samples of a run, the kind of promise, and the epsilon where one is counted."""
@@ -123,7 +123,7 @@ class PlainC45:
 
     def samples(self, task: LearningTask, seed: int) -> Scored:
         """Grow and score the tree."""
-        from anonkit.comparing.experiments.plain_c45 import GainRatioTree
+        from papers.harness.plain_c45 import GainRatioTree
 
         names = _attributes(task)
         if any(task.policy.column(name).bounds is not None for name in names):
@@ -178,8 +178,8 @@ class DTPD:
 
     def samples(self, task: LearningTask, seed: int) -> Scored:
         """Flip the records, grow the tree on reconstructed counts, and score it on true records."""
-        from anonkit.consumers.comparators.dtpd import WarnerDecisionTree
-        from anonkit.consumers.comparators.record_flip import RecordFlip
+        from papers.comparators.dtpd import WarnerDecisionTree
+        from papers.comparators.record_flip import RecordFlip
 
         flip = RecordFlip(p_truth=self.truth)
         _, codes, truth = _labels(task)
@@ -213,7 +213,7 @@ class DTCRD:
 
     def samples(self, task: LearningTask, seed: int) -> Scored:
         """Add the noise, reconstruct, grow the tree, and score it on true numbers."""
-        from anonkit.consumers.comparators.dtcrd import AdditiveNoiseDecisionTree
+        from papers.comparators.dtcrd import AdditiveNoiseDecisionTree
 
         bounds = public_domains(task.policy).bounds
         if not bounds:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from anonkit.bundle.atomic import reason_of
-from anonkit.comparing.experiments.systems import RunOutcome
 from anonkit.errors import EngineError
+from papers.harness.systems import RunOutcome
 
 
 def run_key(identity: Mapping[str, Any]) -> str:

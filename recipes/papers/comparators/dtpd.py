@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anonkit.consumers.comparators.decision_tree import StoppingRule, grow, leaf_shares
-from anonkit.consumers.comparators.record_flip import RecordFlip
 from anonkit.domains.array_types import FloatArray
+from papers.comparators.decision_tree import StoppingRule, grow, leaf_shares
+from papers.comparators.record_flip import RecordFlip
 
 
 class WarnerDecisionTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -32,7 +32,7 @@ class WarnerDecisionTree(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Privacy
     -------
-    None in the sense of ε: see `anonkit.consumers.comparators.record_flip`. For comparison only.
+    None in the sense of ε: see `papers.comparators.record_flip`. For comparison only.
     """
 
     def __init__(self, p_truth: float = 1.0, *, max_depth: int = 6, min_rows: float = 20.0) -> None:
