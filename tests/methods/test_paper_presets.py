@@ -81,9 +81,9 @@ def test_errph_as_published_has_no_bound_for_a_row() -> None:
 def test_rrph_is_warners_model_on_two_values() -> None:
     """The paper's case of two values: a number is its half of the bounds, and p_0 is a truth of (1 + p_0) / 2."""
     policy = bank_customers_policy()
-    never = {name: replace(column, missing=Missing.FIRST) for name, column in policy.columns.items()}
-    policy = replace(policy, columns=never)  # missing is a value of its own elsewhere
     numbers = [name for name, column in policy.columns.items() if column.bounds is not None]
+    never = {name: replace(policy.columns[name], missing=Missing.FIRST) for name in numbers}  # else a third value
+    policy = replace(policy, columns={**policy.columns, **never})
     kept = policy.with_roles(insensitive=[name for name in policy.columns if name not in (*numbers, "customer_value")])
     made = make_method("errph", {"p_keep": 0.5}, "rrph").published(kept)  # type: ignore[attr-defined]
     warner = make_method("errph", {"p_truth": 0.75, "bins": 2, "label": "clear"}).published(kept)  # type: ignore[attr-defined]

@@ -233,8 +233,10 @@ class PaperClaim:
             for key_right, theirs in of_right.items():
                 if all(dict(key_right).get(axis, value) == value for axis, value in key_left):
                     key = max(key_left, key_right, key=len)
-                    sides = _on_one_grid(ours, theirs, [axis for axis in self.mean_over if axis not in apart])
-                    yield _label(key), *(_mean(side, self.measure) for side in sides)
+                    left_side, right_side = _on_one_grid(
+                        ours, theirs, [axis for axis in self.mean_over if axis not in apart]
+                    )
+                    yield _label(key), _mean(left_side, self.measure), _mean(right_side, self.measure)
 
     def _steps(self, left: Sequence[MeasuredConfiguration]) -> Iterable[tuple[str, _Series]]:
         """Yield what is measured along the axis, for every value of the others."""
