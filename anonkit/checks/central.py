@@ -27,6 +27,8 @@ from anonkit.checks.central_noise import noise_checks
 from anonkit.checks.central_params import (
     GAUSSIAN_TABLES,
     LAPLACE_TABLES,
+    PLACED,
+    PLACES_IN_A_CELL,
     PublicColumn,
     PublicFacts,
     domain_of,
@@ -190,7 +192,7 @@ def _same_domain(listed: Mapping[str, Any], column: PublicColumn, facts: PublicF
         return known and released == counted and domain.has_missing == own.has_missing
     if generalized:
         return domain.categories is not None
-    steps = 16 if own.bounds is not None and facts.method in ("dp-forest", "dp-tree") else 1
+    steps = PLACES_IN_A_CELL if own.bounds is not None and facts.method in PLACED else 1
     bins = facts.parameters.get("bins", 0)
     right = own.bounds is None or not bins or fewest(bins, own.multiples) == own.cells
     same = (domain.categories, domain.truth_values, domain.bounds, domain.multiples, domain.has_missing) == (

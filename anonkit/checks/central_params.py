@@ -112,6 +112,10 @@ class PublicColumn:
         return codes if self.split == MULTIWAY else (codes > at if self.split == CUT else codes != at).astype(np.int64)
 
 
+PLACES_IN_A_CELL = 16
+"""Places in a cell at which numbers are shown, of multiples of a step at most so many; of the methods of `PLACED`."""
+PLACED = ("dp-forest", "dp-marginals", "dp-nb", "dp-tree")
+"""Methods whose rows show a number as one of the places in its cell, all equally likely."""
 WITHOUT_TARGET = ("dp-marginals",)
 """Methods that release a table in which nothing is predicted."""
 ALL_ROWS = PublicColumn(name="", domain=PublicDomain(categories=("all rows",), bounds=None, cells=1, has_missing=False))
@@ -291,3 +295,12 @@ def changed_squared(facts: PublicFacts) -> int:
     """Return the square of how far neighbours move a table, at most: rows of a unit that go, or go and come."""
     sides = 2 if facts.word("adjacency", "add-or-remove", "replace") == "replace" else 1
     return sides * facts.whole("rows_per_unit", 1, 1000) ** 2
+
+
+def cells_of_places(domain: PublicDomain) -> NDArray[np.int64]:
+    """Return the code of each place in the cells of a number, missing included, shape (places + missing,)."""
+    counts = np.full(domain.cells, PLACES_IN_A_CELL)
+    if domain.multiples is not None:
+        shown = domain.grid.divided(PLACES_IN_A_CELL).middles
+        counts = np.diff(np.searchsorted(shown, domain.grid.edges[1:-1]), prepend=0, append=shown.size)
+    return np.append(np.repeat(np.arange(domain.cells), counts), np.full(int(domain.has_missing), domain.cells))
