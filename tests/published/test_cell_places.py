@@ -52,7 +52,7 @@ def test_a_cell_has_no_more_places_than_are_told_of() -> None:
 
 def test_categories_are_shown_as_they_are() -> None:
     """So is a column that is released in the cells it was counted in, as older releases are."""
-    jobs, ages = Categories(("cook", "nurse")), GRIDS["few integers"]
+    jobs, ages = Categories(values=("cook", "nurse")), GRIDS["few integers"]
     codes, words = np.array([0, 1, 1]), UniformStream(Randomness.seeded(1))
     assert shown_domain(jobs) == jobs
     assert places_of_cells(codes, jobs, jobs, words) is codes
