@@ -210,7 +210,8 @@ class MarginalModel(ColumnAnswers):
         """Return the model of the rows that have certain values, exactly as the mixture has them.
 
         A number is known by its bin. A range means the bins whose middles lie in it, a single number for the bin
-        that it is in: counts and intervals are of these whole bins, which the result lists in `conditions`.
+        that it is in: counts and intervals are of these whole bins, which the result lists in `conditions`, and drawn
+        rows show any number of them.
 
         Parameters
         ----------
