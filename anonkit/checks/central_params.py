@@ -15,15 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.checks.method_traits import TRAITS, Family, Traits
 from anonkit.checks.number_cells import EqualCells, Multiples, fewest, multiples_of
 from anonkit.checks.truth_cells import says_truth_values
 from anonkit.errors import ReleaseFormatError
 
 GAUSSIAN, THRESHOLDED, EXPONENTIAL = "discrete-gaussian", "thresholded-laplace", "exponential"
-LAPLACE_TABLES, GAUSSIAN_TABLES = "anonkit-noisy-tables-1", "anonkit-noisy-tables-2"
-LAPLACE_FOREST, GAUSSIAN_FOREST = "anonkit-forest-1", "anonkit-forest-2"
-LAPLACE_MARGINALS, GAUSSIAN_MARGINALS = "anonkit-marginals-1", "anonkit-marginals-2"
-"""Formats of noisy tables: the law of their noise."""
+_FORMATS = {
+    Family.TABLES: ("anonkit-noisy-tables-1", "anonkit-noisy-tables-2"),
+    Family.STACKED: ("anonkit-forest-1", "anonkit-forest-2"),
+    Family.MARGINALS: ("anonkit-marginals-1", "anonkit-marginals-2"),
+}
+"""Formats of noisy tables by the law of their noise: Laplace, Gaussian."""
 MULTIWAY, CUT, ONE_VS_REST, TAXONOMY = "multiway", "cut", "one-vs-rest", "taxonomy"
 MOST_BRANCHES = 2048
 """Children of a multiway split: an attribute with more codes is never split so."""
@@ -112,12 +115,6 @@ class PublicColumn:
         return codes if self.split == MULTIWAY else (codes > at if self.split == CUT else codes != at).astype(np.int64)
 
 
-PLACES_IN_A_CELL = 16
-"""Places in a cell at which numbers are shown, of multiples of a step at most so many; of the methods of `PLACED`."""
-PLACED = ("dp-forest", "dp-marginals", "dp-nb", "dp-tree")
-"""Methods whose rows show a number as one of the places in its cell, all equally likely."""
-WITHOUT_TARGET = ("dp-marginals",)
-"""Methods that release a table in which nothing is predicted."""
 ALL_ROWS = PublicColumn(name="", domain=PublicDomain(categories=("all rows",), bounds=None, cells=1, has_missing=False))
 """In place of a target where there is none: all rows are of one class."""
 
@@ -134,6 +131,11 @@ class PublicFacts:
     has_target: bool = True
     added_multiples: tuple[str, ...] = ()
     """Names of the columns that are added up and hold multiples of a step."""
+
+    @property
+    def traits(self) -> Traits:
+        """The choices of the method."""
+        return TRAITS[self.method]
 
     @property
     def columns(self) -> tuple[PublicColumn, ...]:
@@ -194,10 +196,16 @@ def facts_of(params: Mapping[str, Any]) -> PublicFacts:
             "validate it with the version of anonkit that wrote it, or release it anew",
         )
     target = params["target"]
-    if target is None and params["method"] not in WITHOUT_TARGET:
+    method = str(params["method"])
+    if method not in TRAITS:
+        raise ReleaseFormatError(
+            "the params state no noise whose account can be worked out",
+            "a method of central differential privacy hands on a statement: docs/how-to/add-a-noise-method.md",
+        )
+    if target is None and TRAITS[method].needs_target:
         raise ReleaseFormatError("the params name no target, and the method needs one")
     return PublicFacts(
-        method=str(params["method"]),
+        method=method,
         parameters=dict(params["parameters"]),
         target=ALL_ROWS if target is None else PublicColumn(name=str(target["name"]), domain=_classes(target)),
         has_target=target is not None,
@@ -272,6 +280,26 @@ def domain_of(raw: Mapping[str, Any], kind: str) -> PublicDomain:
     )
 
 
+def is_of_aggregates(params: Mapping[str, Any]) -> bool:
+    """Return whether params are those of tables of figures, which have no target and no rows."""
+    known = TRAITS.get(str(params.get("method")))
+    return known is not None and known.family is Family.AGGREGATES
+
+
+def has_gaussian_tables(params: Mapping[str, Any]) -> bool:
+    """Return whether the noise of the published tables is Gaussian, by their format; it fits their lines if checked."""
+    return _format(params) in [gaussian for _, gaussian in _FORMATS.values()]
+
+
+def is_of_format(params: Mapping[str, Any], facts: PublicFacts, *, gaussian: bool) -> bool:
+    """Return whether params have the format of their method under a law of noise."""
+    return bool(_format(params) == _FORMATS[facts.traits.family][gaussian])
+
+
+def _format(params: Mapping[str, Any]) -> Any:
+    return params.get("format")
+
+
 def integers(values: Sequence[Any]) -> list[int]:
     """Return values that must be integers: no string, no float, no truth value.
 
@@ -295,12 +323,3 @@ def changed_squared(facts: PublicFacts) -> int:
     """Return the square of how far neighbours move a table, at most: rows of a unit that go, or go and come."""
     sides = 2 if facts.word("adjacency", "add-or-remove", "replace") == "replace" else 1
     return sides * facts.whole("rows_per_unit", 1, 1000) ** 2
-
-
-def cells_of_places(domain: PublicDomain) -> NDArray[np.int64]:
-    """Return the code of each place in the cells of a number, missing included, shape (places + missing,)."""
-    counts = np.full(domain.cells, PLACES_IN_A_CELL)
-    if domain.multiples is not None:
-        shown = domain.grid.divided(PLACES_IN_A_CELL).middles
-        counts = np.diff(np.searchsorted(shown, domain.grid.edges[1:-1]), prepend=0, append=shown.size)
-    return np.append(np.repeat(np.arange(domain.cells), counts), np.full(int(domain.has_missing), domain.cells))

@@ -25,18 +25,10 @@ from anonkit.bundle.data_files import iter_batches, parts_of, read_rows
 from anonkit.bundle.part_workers import each_part
 from anonkit.checks.central_forest import PublishedLeaf, leaves_of, region_of_nodes
 from anonkit.checks.central_marginals import expected_values, split_facts
-from anonkit.checks.central_params import (
-    PLACED,
-    PLACES_IN_A_CELL,
-    TAXONOMY,
-    BoolArray,
-    PublicColumn,
-    PublicDomain,
-    PublicFacts,
-    cells_of_places,
-)
+from anonkit.checks.central_params import TAXONOMY, BoolArray, PublicColumn, PublicDomain, PublicFacts
 from anonkit.checks.central_target import rows_of_cells
 from anonkit.checks.gaussian_lines import gaussian_variance
+from anonkit.checks.method_traits import Family
 from anonkit.checks.missing_cells import forest_checks, is_none, is_thresholded
 from anonkit.checks.row_rules import ClassRules, changed_at_most, masks_of, rules_of
 from anonkit.promises.guarantee import Check
@@ -62,16 +54,15 @@ def row_checks(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Ite
         Its trees, tables and scores were checked before.
     facts : PublicFacts
     """
-    if "mixtures" in params:
-        yield from _differences(_rows_of_mixtures(data, params, facts))
-    elif "trees" not in params:
-        yield from _differences(_counted_tables(data, params, facts))
-    elif facts.parameters["as_"] == "cells":
+    if facts.traits.has_trees and facts.parameters["as_"] == "cells":
         yield _cells_check(data, params, facts)
-    elif facts.method in ("dp-forest", "dp-tree"):
-        yield from _differences(_labels_by_scores(data, params, facts))
-    else:
-        yield from _differences(_rows_of_leaves(data, params, facts))
+        return
+    compared = {
+        Family.MARGINALS: _rows_of_mixtures,
+        Family.TABLES: _counted_tables,
+        Family.STACKED: _labels_by_scores,
+    }.get(facts.traits.family, _rows_of_leaves)
+    yield from _differences(compared(data, params, facts))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -122,10 +113,10 @@ def _batches(
         Columns that are shown besides.
     """
     names = list(dict.fromkeys([*(column.name for column in facts.columns), *others]))
-    finer = [cells_of_places(column.domain) if _has_places(column, facts) else None for column in facts.columns]
+    finer = [_cells_of_places(column, facts) for column in facts.columns]
     for batch in iter_batches(part, names, batch_rows=_BATCH_ROWS):
         places = [
-            codes_of(batch.column(column.name), column, 1 if own is None else PLACES_IN_A_CELL)
+            codes_of(batch.column(column.name), column, 1 if own is None else facts.traits.places)
             for column, own in zip(facts.columns, finer, strict=True)
         ]
         known = np.all([own >= 0 for own in places], axis=0)
@@ -136,9 +127,15 @@ def _batches(
         yield labels, used[first:], places[first:], batch if known.all() else batch.filter(pa.array(known))
 
 
-def _has_places(column: PublicColumn, facts: PublicFacts) -> bool:
-    """Return whether a column shows places in its cells: numbers, but for one to predict."""
-    return facts.method in PLACED and column.domain.bounds is not None and not column.domain.fine
+def _cells_of_places(column: PublicColumn, facts: PublicFacts) -> IntArray | None:
+    """Return the code of each place in the cells of a column, missing included; None where it shows none.
+
+    It shows none where it holds categories, or is a number to predict.
+    """
+    domain = column.domain
+    if facts.traits.places == 1 or domain.bounds is None or domain.fine:
+        return None
+    return np.append(domain.grid.cells_of_parts(facts.traits.places), [domain.cells] * domain.has_missing)
 
 
 def codes_of(cells: pa.Array, column: PublicColumn, parts: int = 1) -> IntArray:
@@ -219,8 +216,8 @@ def _tally_of_part(part: Path, facts: PublicFacts, weigh: _Chances | None) -> _T
     classes = facts.n_classes
     counts = [np.zeros((classes, attribute.domain.size), dtype=np.int64) for attribute in facts.attributes]
     sums = [np.zeros((classes, attribute.domain.size)) for attribute in facts.attributes]
-    sizes = [cells_of_places(one.domain).size if _has_places(one, facts) else 0 for one in facts.attributes]
-    in_places = [np.zeros(size, dtype=np.int64) for size in sizes]
+    finer = [_cells_of_places(one, facts) for one in facts.attributes]
+    in_places = [np.zeros(0 if cells is None else cells.size, dtype=np.int64) for cells in finer]
     by_class = np.zeros(classes, dtype=np.int64)
     for labels, codes, places, shown in _batches(part, facts, () if weigh is None else weigh.rules.columns):
         by_class += np.bincount(labels, minlength=classes)
@@ -228,8 +225,8 @@ def _tally_of_part(part: Path, facts: PublicFacts, weigh: _Chances | None) -> _T
         for at, own in enumerate(codes):
             size = facts.attributes[at].domain.size
             counts[at] += np.bincount(labels * size + own, minlength=classes * size).reshape(classes, size)
-            if sizes[at]:
-                in_places[at] += np.bincount(places[at], minlength=sizes[at])
+            if in_places[at].size:
+                in_places[at] += np.bincount(places[at], minlength=in_places[at].size)
             for c in range(classes if weights is not None else 0):
                 sums[at][c] += np.bincount(own, weights=weights[:, c], minlength=size)  # type: ignore[index]
     return _Tally(by_class=by_class, counts=counts, sums=sums, places=in_places)
@@ -238,8 +235,8 @@ def _tally_of_part(part: Path, facts: PublicFacts, weigh: _Chances | None) -> _T
 def _in_cells(tally: _Tally, facts: PublicFacts, ruled: set[str]) -> Iterator[_Compared]:
     """Compare the places of numbers in their cells with equal shares of them; rules change those of their columns."""
     for column, found in zip(facts.attributes, tally.places, strict=True):
-        if found.size and column.name not in ruled:
-            cells = cells_of_places(column.domain)
+        cells = _cells_of_places(column, facts)
+        if cells is not None and column.name not in ruled:
             expected = (np.bincount(cells, weights=found) / np.bincount(cells))[cells]
             shape = (1, found.size)
             yield _Compared(

@@ -22,12 +22,10 @@ from numpy.typing import NDArray
 from anonkit.bundle.data_files import iter_batches, parts_of
 from anonkit.bundle.part_workers import each_part
 from anonkit.checks.central_params import (
-    PLACES_IN_A_CELL,
     BoolArray,
     PublicColumn,
     PublicDomain,
     PublicFacts,
-    cells_of_places,
     domain_of,
 )
 from anonkit.errors import ReleaseFormatError
@@ -246,7 +244,7 @@ def masks_of(params: Mapping[str, Any], facts: PublicFacts) -> list[dict[str, Fl
         for name, values in rule.items():
             one = rules.determined.get(name)
             if one is None:
-                of, mask = name, _shares_meant(own[name].domain, values)
+                of, mask = name, _shares_meant(own[name].domain, values, facts.traits.places)
             else:
                 of = one.of
                 mask = np.array(
@@ -257,13 +255,13 @@ def masks_of(params: Mapping[str, Any], facts: PublicFacts) -> list[dict[str, Fl
     return out
 
 
-def _shares_meant(domain: PublicDomain, values: Sequence[Any]) -> FloatArray:
+def _shares_meant(domain: PublicDomain, values: Sequence[Any], places: int) -> FloatArray:
     """Return the share of each code of a column that is meant: of a cell of numbers that of its places."""
     if domain.bounds is None or domain.fine:
         return _mask(domain, values).astype(np.float64)
-    cells, shown = cells_of_places(domain), domain.grid.divided(PLACES_IN_A_CELL).middles
-    meant = np.append((shown >= values[0]) & (shown <= values[1]), np.zeros(int(domain.has_missing)))
-    return np.asarray(np.bincount(cells, weights=meant) / np.bincount(cells), dtype=np.float64)
+    cells, shown = domain.grid.cells_of_parts(places), domain.grid.divided(places).middles
+    meant = np.bincount(cells, weights=(shown >= values[0]) & (shown <= values[1])) / np.bincount(cells)
+    return np.append(meant, np.zeros(int(domain.has_missing)))
 
 
 def _mask(domain: PublicDomain, values: Sequence[Any]) -> BoolArray:
