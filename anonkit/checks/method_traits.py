@@ -12,6 +12,8 @@ from enum import Enum
 from types import MappingProxyType
 
 EXPONENTIAL, FLIP = "exponential", "permute-and-flip"
+PLACES_IN_A_CELL = 16
+"""Places in a cell at which rows drawn from noisy counts show a number; a multiple of a step has one."""
 
 
 class Family(Enum):
@@ -71,6 +73,14 @@ class Traits:
     def is_stacked(self) -> bool:
         """True for trees with histograms, scores and a budget rule: words are divided one against the rest."""
         return self.family is Family.STACKED
+
+    @property
+    def places(self) -> int:
+        """Places in a cell of a number at which rows show it, all equally likely; multiples have one each.
+
+        1 where rows show the number by which a cell is known.
+        """
+        return PLACES_IN_A_CELL if self.family in (Family.TABLES, Family.MARGINALS, Family.STACKED) else 1
 
     @property
     def chooses_law(self) -> bool:
