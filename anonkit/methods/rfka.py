@@ -234,10 +234,10 @@ class RFKA(RecodingMethod):
         prepared: Prepared,
         chosen: _Chosen,
     ) -> SearchResult | None:
-        """Return the rows in boxes, unless what was chosen explains more of what forests tell by a standard error.
+        """Return the rows in boxes, unless what was chosen explains more of the forests by a standard error.
 
-        Shares and errors are means over the guides of both searches, so that neither is judged by its own alone. Both are
-        probabilities that no row's own label is in.
+        Shares and errors are means over the guides of both searches, so that neither is judged by its own alone. No row's
+        own label has a part in either.
         """
         ladders = {name: hierarchy.ladder for name, hierarchy in prepared.hierarchies.items()}
         try:

@@ -104,7 +104,7 @@ def test_columns_are_recoded_one_by_one_where_no_box_meets_the_model(monkeypatch
 
 @pytest.mark.parametrize("target", ["classes", "number"])
 def test_the_next_batch_is_recoded_by_the_boxes(target: str, tmp_path: Any) -> None:
-    """What `apply` shows of the rows of the release is what the release shows; a number guides as classes do."""
+    """Rows of the release, recoded again, are those that the release shows; a number guides as classes do."""
     frame = _corners()
     if target == "number":
         frame = frame.assign(y=np.where(frame["y"] == "yes", 5.0, 1.0) + np.random.default_rng(7).random(1200))

@@ -273,7 +273,7 @@ def guided_boxes(
     brief: bool = False,
     seed: int = 0,
 ) -> tuple[BoxTree, Partition, FloatArray]:
-    """Return what `grow_boxes` does, and what a forest tells of the target of each row.
+    """Return what `grow_boxes` does, and what a forest predicts for each row.
 
     Returns
     -------
