@@ -68,7 +68,7 @@ def test_boxes_are_not_tried_otherwise(more: dict[str, Any]) -> None:
 
 
 def test_nothing_is_in_boxes_without_a_target() -> None:
-    """What boxes keep of a target is not known where there is none."""
+    """Boxes are compared by the target that they keep, and there is none."""
     frame = _corners().drop(columns="y")
     release = anonkit.release(frame, no_target=True, k=40, **QUICK)
 
