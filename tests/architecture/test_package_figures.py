@@ -17,8 +17,11 @@ TREE = Path(__file__).parents[2]
 
 LIMITS: dict[str, tuple[int, int]] = {
     # figure: (limit today, what it shall become)
-    "names at the top": (30, 27),  # utility: measures that were in checks, consumers and estimators
-    "dependencies between names at the top": (201, 167),  # utility has arrows of its own: from all that measure models
+    "names at the top": (31, 27),  # utility: measures of models; budget_rules: what methods and checks share
+    "dependencies between names at the top": (
+        203,
+        167,
+    ),  # all that measure models import utility; methods, a family and checks budget_rules
     "stems used twice": (0, 0),
     "files that test a promise's kind": (0, 0),
     "imports of makers in checks": (0, 0),
