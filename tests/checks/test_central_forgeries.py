@@ -152,6 +152,11 @@ def first_cells_of_bins(files: Files) -> None:
     )
 
 
+def middles_of_cells(files: Files) -> None:
+    """Put every age into the middle of its cell, of 16 from 0 to 64."""
+    set_target(files, lambda ages: np.where(np.isnan(ages), np.nan, np.floor(ages / 4) * 4 + 2.125))
+
+
 def in_line(files: Files) -> None:
     """Bring lines, epsilon, sentences and budget in line with the account as it is now."""
     for line in files.params["accounting"]:
@@ -547,6 +552,10 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
         "dp-nb", lambda files: lines(files, "job")[0].update(rate=float(lines(files, "job")[0]["rate"])), ""),
     # --- rows
     **{f"other rows in {kind}": (kind, moved_rows, "rows_from_model:job") for kind in ("dp-nb", "edprf", "diffprfs")},
+    **{
+        f"middles of cells in {kind}": (kind, middles_of_cells, "places_in_cells:age")
+        for kind in ("dp-nb", "dp-marginals", "dp-forest")
+    },
     **{
         f"other classes in {kind}": (kind, swapped_labels, "rows_from_model:")
         for kind in ("dp-nb", "dp-forest", "edprf", "c45-arithmetic")
