@@ -214,6 +214,10 @@ def _hides_labels(asked: _Asked) -> Found:
     return _where(not sees_all and by_rows and not asked.policy.without_target)
 
 
+def _may_show_boxes(asked: _Asked) -> Found:
+    return _where(getattr(asked.method, "tries_boxes", False) and not asked.policy.without_target)
+
+
 def _scores_other_rows(asked: _Asked) -> Found:
     return _where(asked.counts_classes and asked.recipe.utility and not asked.policy.without_target)
 
@@ -331,6 +335,11 @@ ROWS = (
         seen="rfka, mondrian, greedy-hamdist choose other detail",
         restored_by="all_labels = true in the parameters",
         applies=_hides_labels,
+    ),
+    Row(
+        seen="rfka shows boxes, each of its own size, with k of 40 or more",
+        restored_by="boxes = false in the parameters",
+        applies=_may_show_boxes,
     ),
     Row(
         seen="prediction_of_target is lower, or not measured",
