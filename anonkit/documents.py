@@ -55,23 +55,15 @@ class ParamsPart(_Part):
         return _written(self)
 
     @classmethod
-    def from_params(cls, params: Mapping[str, Any], **given: Any) -> Self:
-        """Read the part from its JSON.
-
-        Parameters
-        ----------
-        params : mapping
-            The part.
-        **given
-            Fields that are not in the document.
+    def from_params(cls, params: Mapping[str, Any]) -> Self:
+        """Read the part from its JSON; a field that is no key has its default.
 
         Raises
         ------
         ReleaseFormatError
             A key is missing, or holds something of the wrong kind or out of its range.
         """
-        value = read(cls, params)
-        return dataclasses.replace(value, **given) if given else value  # type: ignore[type-var]
+        return read(cls, params)
 
 
 class ReportPart(_Part):

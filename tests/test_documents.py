@@ -103,11 +103,6 @@ def test_a_whole_number_is_written_as_it_was_read() -> None:
     assert repr(Outer.from_params({**LEAST, "size": 2}).to_params()["size"]) == "2"
 
 
-def test_a_reader_may_be_given_fields() -> None:
-    """In place of what the document holds, or does not hold."""
-    assert Outer.from_params(LEAST, name="given").name == "given"
-
-
 @pytest.mark.parametrize(
     "change",
     [

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from anonkit.documents import ReportPart, left_out
 from anonkit.errors import ParameterError, PolicyError
 
 NOISE, CLASSES, UNDECIDED = "noise", "classes", "undecided"
@@ -36,7 +37,7 @@ _METHODS_OF_NOISE = ("dp-forest", "dp-marginals", "dp-nb", "rr")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decisions:
+class Decisions(ReportPart):
     """The decisions beside the policy.
 
     Raises
@@ -49,7 +50,7 @@ class Decisions:
     """One of `APPROACHES`; empty: the first question is open."""
     receiver: str = ""
     """One of `RECEIVERS`; empty: not answered."""
-    sample: float | None = None
+    sample: float | None = field(default=None, metadata=left_out())
     """Share of the population that the table is, in (0, 1); None: all of it, or unknown."""
     method: str = ""
     """Empty: not decided."""
@@ -97,10 +98,6 @@ class Decisions:
         if any(not isinstance(value, kinds[name]) for name, value in raw.items()):
             raise PolicyError("the history of the desk has a value of the wrong kind", "move the folder away")
         return cls(**raw)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it for TOML, which has no null."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
 
     def recommended(self, *, has_target: bool) -> Decisions:
         """Return the same with the method and the parameters that follow from the answers."""

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ TRUTH_VALUES = ("false", "true")
 class Categories:
     """The public list of an attribute's categories; missing, when it can occur, is one more and the last code."""
 
+    type: ClassVar[str] = "category"
+    """Word for the domain's kind in the params."""
     values: tuple[str, ...]
     """The categories, in order."""
     has_missing: bool = False
@@ -88,6 +90,8 @@ class Grid:
     integers, cells end halfway between two of them and a cell is shown as one of its own values.
     """
 
+    type: ClassVar[str] = "number"
+    """Word for the domain's kind in the params."""
     lower: float
     """Lower bound, in the unit of the attribute."""
     upper: float

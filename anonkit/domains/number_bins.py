@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ class NumberBins(Categories):
         The bins are not runs of all cells of the grid, in order, or their number differs from that of the means.
     """
 
+    type: ClassVar[str] = "number"
     grid: Grid
     """The public grid of the numbers, as they are released."""
     ends: tuple[int, ...]

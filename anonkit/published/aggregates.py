@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class MeasuredQuantity(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupColumn:
+class GroupColumn(ParamsPart, keys=("name", "type=domain.type", "domain")):
     """A column by which tables are divided, and its public domain; numbers in equal bins."""
 
     name: str
@@ -75,11 +75,6 @@ class GroupColumn:
         else:
             named = list(self.domain.values)
         return [*named, *([OTHER] if self.domain.has_missing else [])]
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the column, ready for JSON."""
-        kind = "number" if isinstance(self.domain, Grid) else "category"
-        return {"name": self.name, "type": kind, "domain": self.domain.to_params()}
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Self:
@@ -191,9 +186,10 @@ class AggregateTable(ParamsPart):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Aggregates:
+class Aggregates(ParamsPart, keys=("format", "groups=columns", "numbers", "measurements", "tables")):
     """The tables of a release and the noisy measurements that they are made of."""
 
+    format: ClassVar[str] = FORMAT
     columns: tuple[GroupColumn, ...]
     """All columns by which tables are divided, sorted by name."""
     numbers: tuple[AddedColumn, ...]
@@ -210,16 +206,6 @@ class Aggregates:
     @cached_property
     def _columns(self) -> dict[str, GroupColumn]:
         return {column.name: column for column in self.columns}
-
-    def to_params(self) -> dict[str, Any]:
-        """Return everything, ready for JSON."""
-        return {
-            "format": FORMAT,
-            "groups": [column.to_params() for column in self.columns],
-            "numbers": [column.to_params() for column in self.numbers],
-            "measurements": [measured.to_params() for measured in self.measurements],
-            "tables": [table.to_params() for table in self.tables],
-        }
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Self:

@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.number_bins import classes_from_params, classes_to_params
@@ -83,7 +84,7 @@ def noise_variance(rate: int, law: str = LAPLACE) -> float:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NoisyTable:
+class NoisyTable(ParamsPart, keys=("name", "type=domain.type", "domain", "rate", "counts")):
     """Noisy counts of class x code of one attribute.
 
     Raises
@@ -109,16 +110,6 @@ class NoisyTable:
     def variance(self) -> float:
         """Variance of the noise of one cell."""
         return noise_variance(self.rate, self.law)
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the table, ready for JSON."""
-        return {
-            "name": self.name,
-            "type": "number" if isinstance(self.domain, Grid) else "category",
-            "domain": self.domain.to_params(),
-            "rate": self.rate,
-            "counts": self.counts.tolist(),
-        }
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any], law: str = LAPLACE) -> Self:

@@ -8,13 +8,13 @@ component the shares of the values of each column. Within a component columns ar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from anonkit.documents import ParamsPart
+from anonkit.documents import ParamsPart, left_out
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.errors import ParameterError
 from anonkit.published.faint_missing import KEY
@@ -45,7 +45,7 @@ class ClassMixture(ParamsPart):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ProductMixtures:
+class ProductMixtures(ParamsPart, keys=("format", "anchored", "missing_above", "mixtures=classes")):
     """The mixtures of all classes.
 
     Raises
@@ -60,7 +60,7 @@ class ProductMixtures:
     classes: tuple[ClassMixture, ...]
     law: str = LAPLACE
     """Of the noise of the tables that it was fitted to."""
-    missing_above: float = 0.0
+    missing_above: float = field(default=0.0, metadata=left_out())
     """Standard deviations of its noise that the count of missing in the table of a column is above, where any is shown;
     0: whatever it is."""
 
@@ -84,6 +84,11 @@ class ProductMixtures:
     def offsets(self) -> IntArray:
         """Offset of each column among the values of all columns, shape (n_columns + 1,)."""
         return np.concatenate([[0], np.cumsum([self.schema.sizes[name] for name in self.names])]).astype(np.int64)
+
+    @property
+    def format(self) -> str:
+        """Name and version of the params, by the law of the noise."""
+        return format_of(self.law, FORMATS)
 
     @property
     def class_rows(self) -> IntArray:
@@ -154,15 +159,6 @@ class ProductMixtures:
                 units = [int(one) for own in self.classes for one in own.shares[:, between] @ values.astype(np.int64)]
             out = [weight * unit for weight, unit in zip(out, units, strict=True)]
         return out
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the mixtures, ready for JSON; the columns are those of the schema."""
-        return {
-            "format": format_of(self.law, FORMATS),
-            "anchored": self.anchored,
-            **({KEY: self.missing_above} if self.missing_above else {}),
-            "mixtures": [own.to_params() for own in self.classes],
-        }
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Self:

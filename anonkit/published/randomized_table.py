@@ -40,8 +40,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.number_bins import NumberBins, classes_from_params, shown_classes
 from anonkit.errors import ParameterError, ReleaseFormatError, did_you_mean, refusing_damage
@@ -65,7 +66,18 @@ _CHANNELS: tuple[type[RandomizedResponse] | type[ResponseMatrix] | type[BandResp
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedAttribute:
+class PublishedAttribute(
+    ParamsPart,
+    keys=(
+        "name",
+        "type",
+        "domain",
+        "mechanism=mechanism.mechanism",
+        "parameters=mechanism",
+        "epsilon",
+        "joint_with_target",
+    ),
+):
     """One column of a randomized table.
 
     Raises
@@ -105,6 +117,11 @@ class PublishedAttribute:
         return not isinstance(self.domain, Categories)
 
     @property
+    def type(self) -> str:
+        """Word for the kind of the published values: `number` or `category`."""
+        return "number" if self.is_number else "category"
+
+    @property
     def epsilon(self) -> float:
         """Privacy loss of one answer, realised."""
         return self.mechanism.epsilon
@@ -134,18 +151,6 @@ class PublishedAttribute:
         if isinstance(self.domain, Grid) and isinstance(self.mechanism, BandResponse):
             return self.domain.widened(self.mechanism.band)
         return self.domain
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the description, ready for JSON."""
-        return {
-            "name": self.name,
-            "type": "number" if self.is_number else "category",
-            "domain": None if self.domain is None else self.domain.to_params(),
-            "mechanism": self.mechanism.mechanism,
-            "parameters": self.mechanism.to_params(),
-            "epsilon": _epsilon_text(self.epsilon),
-            "joint_with_target": self.joint_with_target,
-        }
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Self:
@@ -193,7 +198,9 @@ def mechanism_from_params(name: str, parameters: Mapping[str, Any]) -> Mechanism
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedTarget:
+class PublishedTarget(
+    ParamsPart, keys=("name", "type", "domain", "mechanism=mechanism.mechanism", "parameters=mechanism", "epsilon")
+):
     """The class label of a randomized table.
 
     Raises
@@ -220,6 +227,11 @@ class PublishedTarget:
         return isinstance(self.domain, NumberBins)
 
     @property
+    def type(self) -> str:
+        """Word for the kind of the published values: `number` or `category`."""
+        return "number" if self.is_number else "category"
+
+    @property
     def shown(self) -> Categories | Grid:
         """The domain of the published labels."""
         return shown_classes(self.domain)
@@ -228,18 +240,6 @@ class PublishedTarget:
     def epsilon(self) -> float | None:
         """Privacy loss of the label, realised; None when it is part of the attributes' answers."""
         return None if self.mechanism is None else self.mechanism.epsilon
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the description, ready for JSON."""
-        mechanism = self.mechanism
-        return {
-            "name": self.name,
-            "type": "number" if self.is_number else "category",
-            "domain": self.domain.to_params(),
-            "mechanism": None if mechanism is None else mechanism.mechanism,
-            "parameters": None if mechanism is None else mechanism.to_params(),
-            "epsilon": None if mechanism is None else _epsilon_text(mechanism.epsilon),
-        }
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Self:
@@ -264,7 +264,7 @@ def _ratio(mechanism: Mechanism) -> Fraction | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedTable:
+class PublishedTable(ParamsPart, keys=("format", "target", "attributes", "asked_column")):
     """A randomized table: its target, its attributes, and whether a row answers all of them or one.
 
     Raises
@@ -273,6 +273,7 @@ class PublishedTable:
         When names repeat, the target is a number, or an answer is joint with a target that is also randomized alone.
     """
 
+    format: ClassVar[str] = FORMAT
     target: PublishedTarget | None
     """The class label; None when the table has none."""
     attributes: tuple[PublishedAttribute, ...]
@@ -348,15 +349,6 @@ class PublishedTable:
         known = [ratio for ratio in ratios if ratio is not None]
         spent = max(known, default=Fraction(1)) if self.asked_column else math.prod(known, start=Fraction(1))
         return privacy_loss(spent * label)  # a sum of floats could fall below the sum of the losses
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the description, ready for JSON; the layout is in the module's docstring."""
-        return {
-            "format": FORMAT,
-            "target": None if self.target is None else self.target.to_params(),
-            "attributes": [attribute.to_params() for attribute in self.attributes],
-            "asked_column": self.asked_column,
-        }
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Self:

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.documents import ReportPart
+from anonkit.documents import ReportPart, left_out
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import UNKNOWN
 from anonkit.errors import SourceError
@@ -36,7 +35,7 @@ class Scores(ReportPart):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RegressionScores:
+class RegressionScores(ReportPart, keys=("n", "r2", "mae", "ci=intervals", "of_mean")):
     """The error of a model that predicts the numbers of a table it has not seen."""
 
     n: int
@@ -45,20 +44,15 @@ class RegressionScores:
     """Share of the squared deviations from the mean of these rows that is explained; below 0: worse than the mean."""
     mae: float
     """Mean absolute error, in the unit of the target."""
-    intervals: Mapping[str, tuple[float, float]]
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict, metadata=left_out())
     """95 % intervals of `r2` and `mae` over the rows; none for fewer than 30."""
     mean_mae: float
     """Mean absolute error of the mean of these rows, whose R² is 0: what needs no model."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the scores for `--json`."""
-        return {
-            "n": self.n,
-            "r2": self.r2,
-            "mae": self.mae,
-            **({"ci": {name: list(ends) for name, ends in self.intervals.items()}} if self.intervals else {}),
-            "of_mean": {"r2": 0.0, "mae": self.mean_mae},
-        }
+    @property
+    def of_mean(self) -> dict[str, float]:
+        """The same scores of a guess that is always the mean."""
+        return {"r2": 0.0, "mae": self.mean_mae}
 
 
 def prediction_scores(truth: NDArray[np.int64], shares: FloatArray) -> Scores:

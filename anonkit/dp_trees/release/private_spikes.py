@@ -25,6 +25,7 @@ from anonkit.budget_rules.spike_rule import (
     spike_units,
     threshold_of,
 )
+from anonkit.documents import ParamsPart
 from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Grid, written_step
 from anonkit.domains.public_rules import PublicRules
@@ -49,7 +50,7 @@ SEARCHES = ("private", "declared")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpikeHistogram:
+class SpikeHistogram(ParamsPart, keys=("name", "every", "counts", "rate=draw.rate", "threshold")):
     """The noisy counts of the candidates of one column, and what follows from them."""
 
     name: str
@@ -57,6 +58,11 @@ class SpikeHistogram:
     counts: IntArray
     """Of the candidates in ascending order, and of all other cells as the last."""
     draw: AccountedDraw
+
+    @property
+    def every(self) -> int | float:
+        """Distance of neighbouring candidates, as the params have it."""
+        return written_step(spacing_of(self.values.low, self.values.high) * self.values.step)
 
     @property
     def threshold(self) -> int:
@@ -68,16 +74,6 @@ class SpikeHistogram:
         """The spikes, in the unit of the column."""
         places = found_among(_candidates(self.values), self.counts.tolist(), self.threshold)
         return tuple(self.values.number(place) for place in places)
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the histogram, ready for JSON."""
-        return {
-            "name": self.name,
-            "every": written_step(spacing_of(self.values.low, self.values.high) * self.values.step),
-            "counts": self.counts.tolist(),
-            "rate": self.draw.rate,
-            "threshold": self.threshold,
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
