@@ -25,7 +25,7 @@ from anonkit.randomness import Randomness
 
 
 def table_weights(sizes: Sequence[int], law: str = LAPLACE) -> list[Fraction]:
-    """Return how a budget is divided over tables of so many columns, by a public rule.
+    """Return the division of a budget over tables of so many columns, by a public rule.
 
     Epsilon in proportion to the cube root of the number of columns, rho to the square root: the least noise in sum over
     all cells.
@@ -34,7 +34,7 @@ def table_weights(sizes: Sequence[int], law: str = LAPLACE) -> list[Fraction]:
 
 
 def gaussian_pays(sizes: Sequence[int], epsilon: Fraction, rho: Fraction) -> bool:
-    """Return whether Gaussian noise of a whole rho has less variance over all cells than Laplace noise of an epsilon.
+    """Return True if Gaussian noise of a whole rho has less variance over all cells than Laplace noise of an epsilon.
 
     A function of public facts: both are divided by `table_weights`, under which the variances of all cells add up to
     (sum of square roots)**2 / (2 rho) and 2 (sum of cube roots)**3 / epsilon**2, times the number of classes.

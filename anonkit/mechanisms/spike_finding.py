@@ -22,7 +22,7 @@ _FALSE_ALARMS = 100
 
 
 def spacing_of(values: WholeValues) -> int:
-    """Return how many steps candidates are apart: the least power of ten that leaves few enough of them."""
+    """Return the number of steps between candidates: the least power of ten that leaves few enough of them."""
     every = 1
     while values.high // every + -values.low // every + 1 > MOST_CANDIDATES - 2:
         every *= 10
