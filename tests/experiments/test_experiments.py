@@ -214,6 +214,20 @@ def test_the_table_is_what_the_runs_gave(tmp_path: Path) -> None:
     assert (rows[2]["promise"], rows[2]["epsilon_true"], rows[2]["breach_mean"]) == ("none", "", "")
 
 
+def test_a_page_says_what_ran(tmp_path: Path) -> None:
+    """Rows, values of the axes and number of systems of this form; the recipe's words are of the whole experiment."""
+    text = RECIPE.replace('paper = "Nobody: nowhere, 2026"', 'paper = "Nobody: nowhere, 2026"\nabout = "400 rows."')
+    text += "[quick.grid]\np_0 = [0.5, 0.25]\n[quick.data.customers]\nsimulate = { rows = 90, test = 60 }\n"
+    run_experiment(written(tmp_path, text), out=tmp_path / "quick", quick=True, plot=False)
+    run_experiment(written(tmp_path, text), out=tmp_path / "whole", plot=False)
+    quick, whole = ((tmp_path / form / "small.md").read_text(encoding="utf-8") for form in ("quick", "whole"))
+
+    assert "customers: 90 simulated rows to learn from and 60 to predict. p_0 0.25, 0.5. 2 systems." in quick
+    assert "Of the whole experiment, not of this quick form: 400 rows." in quick
+    assert "customers: 400 simulated rows to learn from and 200 to predict. p_0 0.2, 0.9. 2 systems." in whole
+    assert "\n400 rows." in whole
+
+
 def test_two_uses_of_one_release_are_of_the_same_noise(tmp_path: Path) -> None:
     """Systems that differ in the receiver's settings alone are compared on the same released rows."""
     more = '[system.again]\nmethod = "ppnb"\naxes = { p_0 = "p_keep" }\nsettings = { smoothing = 0.5 }\n\n[[claim]]'
