@@ -32,9 +32,9 @@ from real_tables import real_tables
 from sklearn import datasets
 
 import anonkit
-from anonkit.checks.utility import predictive_utility
 from anonkit.datasets.simulated_tables import simulated_table
 from anonkit.published.recoding import recoding_from_dict
+from anonkit.utility.class_utility import predictive_utility
 
 METHODS = ("rfka", "mondrian")
 

@@ -26,10 +26,11 @@ import pandas as pd
 from dp_forest import _frame, other_tables, policy_of, scored, unseen_tables
 from sklearn.model_selection import train_test_split
 
+from anonkit.budget_rules import forest_rule as budget_rule
+from anonkit.budget_rules.table_shares import table_weights
 from anonkit.consumers.forest import Forest
 from anonkit.consumers.naive_bayes import NaiveBayes
 from anonkit.domains.attribute_domains import Grid
-from anonkit.dp_trees.additive_model import budget_rule
 from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
 from anonkit.dp_trees.additive_model.stacked import StackedPlan, learn
 from anonkit.dp_trees.grower import grow
@@ -41,7 +42,7 @@ from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.errors import SourceError
 from anonkit.mechanisms.accounting import rate_within, shares, units_of
-from anonkit.mechanisms.noisy_histograms import noisy_tables, table_weights
+from anonkit.mechanisms.noisy_histograms import noisy_tables
 from anonkit.methods.dp_nb import count
 from anonkit.policy.public_domains import public_domains
 from anonkit.published.additive_scores import places_of

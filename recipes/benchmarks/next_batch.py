@@ -36,10 +36,10 @@ import pyarrow as pa
 
 import anonkit
 from anonkit.checks.scored_rows import rows_to_score
-from anonkit.checks.utility import predictive_utility
 from anonkit.datasets import bank_customers
 from anonkit.errors import GuaranteeError
 from anonkit.published.recoding import recoding_from_dict
+from anonkit.utility.class_utility import predictive_utility
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 K, LIMIT = 10, 0.01

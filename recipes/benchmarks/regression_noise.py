@@ -37,11 +37,11 @@ from anonkit.dp_trees.release.stacked_trees import schema_of
 from anonkit.dp_trees.split_selection import JointSelection
 from anonkit.dp_trees.tree_rows import Disjoint
 from anonkit.engines import open_engine
-from anonkit.estimators.number_scores import number_scores
 from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import public_domains
 from anonkit.randomness import Randomness
+from anonkit.utility.number_scores import number_scores
 
 HERE = Path(__file__).resolve().parents[2]
 ADULT = HERE.parent / "shared" / "data" / "adult.csv.gz"

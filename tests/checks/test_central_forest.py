@@ -14,7 +14,7 @@ from checks.forgeries import Edit, Files, forged, verdict
 import anonkit
 from anonkit.checks.central_account import approximate_loss
 from anonkit.checks.central_params import facts_of
-from anonkit.checks.histogram_law import histograms_may_be_gaussian
+from anonkit.checks.central_rule import histograms_may_be_gaussian
 from anonkit.consumers.forest import Forest
 from anonkit.mechanisms.concentrated_loss import rho_units_within
 from anonkit.policy.column_declarations import Column, Role
@@ -211,6 +211,8 @@ def test_releases_of_earlier_versions_are_read_as_they_were(pure: Files) -> None
     """They stated no noise, and spent a delta on domains alone."""
     params = pure.copy().params
     assert histograms_may_be_gaussian(facts_of(params), params)
+    without = {**params, "parameters": {**params["parameters"], "delta": 0.0}}
+    assert not histograms_may_be_gaussian(facts_of(without), without)
     del params["rule"]["noise"]
     assert not histograms_may_be_gaussian(facts_of(params), params)
 

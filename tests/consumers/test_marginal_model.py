@@ -18,7 +18,9 @@ import pytest
 import anonkit
 from anonkit.consumers import Forest, MarginalModel, MixtureClassifier, MixtureQuestions, ReleaseRegressor
 from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
+from anonkit.published.cell_places import shown_domain
 from anonkit.published.product_mixtures import SHARE_UNITS, WEIGHT_UNITS
 from tests.dp_trees.marginals.tables_of_pairs import batch_of, chain, forced, layout_of
 
@@ -33,7 +35,7 @@ def params_of(seed: int = 1, epsilon: float = 4.0, rows: int = 3_000) -> dict[st
     labels = (np.random.default_rng(3).random(rows) < np.where(codes[1] < 2, 0.2, 0.7)).astype(np.int64)
     found = forced(layout, 2, 1, epsilon, batch_of(codes, labels), seed=seed)
     schema = found.mixtures.schema
-    columns = [{"name": name} for name in NAMES]
+    columns = [{"name": name, "domain": schema.domains[name].to_params()} for name in NAMES]
     return json.loads(json.dumps({
         **schema.to_params(), **found.mixtures.to_params(), "columns": columns,
         "tables": [one.to_params() for one in found.one_ways], "pairs": [one.to_params() for one in found.pairs],
@@ -141,7 +143,7 @@ def test_two_children_of_one_parent_stay_uncorrelated_in_the_hands_of_a_receiver
         **layout.schema.to_params(), "format": "anonkit-marginals-1", "anchored": False, "pairs": [],
         "mixtures": [{"rows": 20_000, "weights": [WEIGHT_UNITS // 2] * 2, "shares": shares}],
         "tables": [{"name": f"c{at}", **one_way} for at in range(3)],
-        "columns": [{"name": f"c{at}"} for at in range(3)],
+        "columns": [{"name": name, "domain": own.to_params()} for name, own in layout.schema.domains.items()],
     }  # fmt: skip
     rows = MarginalModel(params).draw(20_000, seed=4).to_pandas().astype(int)
     for value in (0, 1):
@@ -238,11 +240,16 @@ def test_drawn_rows_have_the_columns_and_types_of_the_release(released: Path) ->
     release, model = anonkit.load(released), MarginalModel.from_release(released)
     drawn = model.draw(500, seed=1)
     assert drawn.schema.remove_metadata().equals(release.to_arrow().schema.remove_metadata())
-    assert set(drawn.column("age").to_pylist()) <= set(model.marginal("age").labels[0])
+    age = model.domains["age"]
+    assert isinstance(age, Grid)
+    shown = set(drawn.column("age").to_pylist())
+    assert shown <= set(shown_domain(age).decode(np.arange(shown_domain(age).size)).tolist())
+    assert not shown <= set(model.marginal("age").labels[0])
     aged = model.given({"age": (30, 50)})
     assert 0 < aged.rows < model.rows
     assert np.isclose(aged.rows, model.given({"age": "30..50"}).rows)
-    assert all(30 <= value <= 50 for value in aged.draw(300, seed=1).column("age").to_pylist())
+    ((low, high),) = aged.conditions["age"].ranges
+    assert all(low <= value < high for value in aged.draw(300, seed=1).column("age").to_pylist())
     assert model.given({"age": 30.0}).marginal("age").model.astype(bool).sum() == 1
     for wrong in ("old", 500.0, True):
         with pytest.raises(ParameterError, match=r"column 'age' (holds|has)"):

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.checks.class_scores import class_scores
 from anonkit.consumers.columns import Columns
 from anonkit.domains.attribute_domains import UNKNOWN
 from anonkit.errors import ParameterError
 from anonkit.published.tree_model import FORMATS as FORESTS
+from anonkit.utility.class_scores import class_scores
 from papers.harness.experiment_tables import LearningTask
 
 MODELS = ("reconstructed", "svm")

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from anonkit.checks.class_scores import class_scores
 from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError, PolicyError
 from anonkit.mechanisms.number_randomizer import NumberRandomizer
@@ -27,6 +26,7 @@ from anonkit.policy.public_domains import public_domains
 from anonkit.published.channels.kary_response import RandomizedResponse
 from anonkit.published.channels.transformed_response import ContinuousDraw, TransformedResponse
 from anonkit.published.randomized_table import PublishedAttribute, PublishedTable
+from anonkit.utility.class_scores import class_scores
 from papers.comparators.flipped_records import flip_records
 from papers.harness.breach_measures import breach_width
 from papers.harness.experiment_tables import LearningTask
