@@ -166,7 +166,7 @@ def _has(kind: Any, method: str) -> bool:
 
 
 def _reads_itself(kind: Any) -> bool:
-    """Return whether a class has a reader of its own, in place of its declaration."""
+    """Return True if a class has a reader of its own, in place of its declaration."""
     return _is(kind, object) and any("from_params" in vars(base) for base in kind.__mro__ if base is not ParamsPart)
 
 

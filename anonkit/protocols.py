@@ -175,7 +175,7 @@ class CountsBeside(Protocol):
     """An engine whose rows are counted elsewhere, so that it can count while this machine searches."""
 
     def later(self, count: Callable[[], _Counted]) -> Callable[[], _Counted]:
-        """Return what gives the result of a count; see `counted_later`."""
+        """Return a function that gives the result of a count; see `counted_later`."""
         ...
 
     def searching(self) -> AbstractContextManager[None]:
@@ -207,12 +207,12 @@ def counting_beside(engine: Engine) -> AbstractContextManager[None]:
 
 
 def is_too_large(source: Source, engine: Engine) -> bool:
-    """Return whether a table has more rows than a method may hold: then they are counted where they are."""
+    """Return True if a table has more rows than a method may hold: then they are counted where they are."""
     return source.n_rows > engine.search_rows
 
 
 def sample_size(engine: Engine, n_rows: int) -> int | None:
-    """Return how many of the rows of a table a method searches; None when it is all, however many it may hold."""
+    """Return the number of a table's rows that a method searches; None when it is all, however many it may hold."""
     return engine.search_rows if n_rows > engine.search_rows else None
 
 

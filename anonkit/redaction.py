@@ -93,7 +93,7 @@ def _parameter(pair: str) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Return whether a string is an address, not a path."""
+    """Return True if a string is an address, not a path."""
     return bool(re.match(r"[A-Za-z][A-Za-z0-9+.:-]+://", text))
 
 

@@ -174,7 +174,7 @@ class Scene:
         )
 
     def release(self, engine: Engine, table: pa.Table, columns: Mapping[str, Column], rng: Randomness) -> Draft:
-        """Return what the method makes of a table.
+        """Return the output of the method on a table.
 
         Where people are protected each row is there twice, as two rows of one person.
         """
@@ -243,7 +243,7 @@ class Classes:
         )
 
     def shown_of(self, size: int, *, more: bool) -> IntArray:
-        """Return how many rows were shown of each class of a size, with its row more or without it."""
+        """Return the number of rows shown of each class of a size, with its row more or without it."""
         found: IntArray = self.shown[(self.size == size) & (self.more == more)]
         return found
 

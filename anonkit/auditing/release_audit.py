@@ -239,7 +239,7 @@ def _types(params: dict[str, Any]) -> Policy:
 
 
 def _declared(column: dict[str, Any], kind: ColumnType) -> Column:
-    """Return how the cells of a column are read; coordinates as the names of the finest cells."""
+    """Return the reading of a column's cells; coordinates as the names of the finest cells."""
     name = column["name"]
     outside = column.get("place", column.get("calendar", {})).get("outside")
     stated = None if outside is None else Outside(outside)

@@ -227,7 +227,7 @@ class Seen:
 
 
 def seen_of(records: pa.Table, draft: Draft) -> Seen:
-    """Return what is published about each record.
+    """Return the published values of each record.
 
     Noisy counts of the cells, leaves and histograms it would be counted in where the params have them; and the released
     rows with its class and its value, column by column, whatever the method.

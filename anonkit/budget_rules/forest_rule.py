@@ -200,7 +200,7 @@ def least_gain(*, epsilon: float, rows: float, pairs: int) -> float:
 
 
 def is_dependent(distance: float, rows: float) -> bool:
-    """Return whether attributes depend on each other so much within classes that weights and a tree pay.
+    """Return True if attributes depend on each other so much within classes that weights and a tree pay.
 
     Parameters
     ----------

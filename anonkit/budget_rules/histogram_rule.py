@@ -53,7 +53,7 @@ def as_quiet(units: int, rho_units: int, histograms: int) -> int:
 
 
 def delta_may_pay(units: int, rho_units: int, attributes: int) -> bool:
-    """Return whether Gaussian noise is less were all of epsilon spent on histograms, and all attributes measured.
+    """Return True if Gaussian noise is less were all of epsilon spent on histograms, and all attributes measured.
 
     A function of public facts alone: where it is not, no delta is spent, and none is promised. Parameters are those of
     `gaussian_histograms`.

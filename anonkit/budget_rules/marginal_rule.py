@@ -240,12 +240,12 @@ def stages_of(sizes: Sequence[int], classes: int, edges: int, further: int, law:
 
 
 def can_hold(sizes: Sequence[int], classes: int) -> bool:
-    """Return whether the tables of all pairs of columns fit into memory, for every class."""
+    """Return True if the tables of all pairs of columns fit into memory, for every class."""
     return classes * sum(sizes) ** 2 <= MOST_VALUE_PAIRS
 
 
 def splits_tables(classes: int) -> bool:
-    """Return whether a target of so many classes may split all tables."""
+    """Return True if a target of so many classes may split all tables."""
     return 2 <= classes <= MOST_SPLIT_CLASSES
 
 

@@ -145,7 +145,7 @@ class PairRule:
         return PairGrid(places=places, attributes=tuple(self.attributes[at] for at in places), apart=apart)
 
     def _is_small(self, depth: int, cells: int) -> bool:
-        """Return whether a tree may begin with a grid: few levels, and few routes of its nodes for all codes."""
+        """Return True if a tree may begin with a grid: few levels, and few routes of its nodes for all codes."""
         return depth <= _MOST_LEVELS and 2 * cells * self._most_codes <= MOST_ROUTES
 
     @cached_property

@@ -20,7 +20,7 @@ def table_weights(sizes: Sequence[int], law: str = LAPLACE) -> list[Fraction]:
 
 
 def gaussian_pays(sizes: Sequence[int], epsilon: Fraction, rho: Fraction) -> bool:
-    """Return whether Gaussian noise of a whole rho has less variance over all cells than Laplace noise of an epsilon.
+    """Return True if Gaussian noise of a whole rho has less variance over all cells than Laplace noise of an epsilon.
 
     A function of public facts: both are divided by `table_weights`, under which the variances of all cells add up to
     (sum of square roots)**2 / (2 rho) and 2 (sum of cube roots)**3 / epsilon**2, times the number of classes.

@@ -124,7 +124,7 @@ class TripleRule:
         return min(CHOICE_SHARE, self._margin_for_all / (ENOUGH_MARGIN * self.rows))
 
     def is_little(self, reading: float) -> bool:
-        """Return whether the best pair was read to speak so little of the target that a triple is looked for."""
+        """Return True if the best pair was read to speak so little of the target that a triple is looked for."""
         return reading <= LITTLE * self.rows
 
     def chance(self, cells: int) -> float:

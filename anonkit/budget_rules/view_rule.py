@@ -124,7 +124,7 @@ def purpose_of_gain(pairs: int) -> str:
 
 
 def delta_may_pay(sizes: tuple[int, ...], pairs: tuple[Pair, ...], amounts: tuple[Amount, ...]) -> bool:
-    """Return whether Gaussian noise is the less of both on the largest tree that there could be, were rows without end.
+    """Return True if Gaussian noise is the less of both on the largest tree that there could be, were rows without end.
 
     A function of public facts alone: where it is not, no delta is spent, and none is promised.
 
@@ -147,7 +147,7 @@ def _quiet_distance(view: Forecast, edges: int, amounts: tuple[Amount, ...]) -> 
 
 
 def _asks_for_one_tree(pooled: Forecast, split: Forecast, amounts: tuple[Amount, ...]) -> bool:
-    """Return whether one tree is read before a split: noise is Gaussian, and too much of it for a split."""
+    """Return True if one tree is read before a split: noise is Gaussian, and too much of it for a split."""
     law = pooled.quietest(pooled.spanning, amounts).law
     return law == GAUSSIAN and _quiet_distance(split, split.spanning, amounts) > rule.GAUSSIAN_SPLIT_NOISE
 
@@ -155,7 +155,7 @@ def _asks_for_one_tree(pooled: Forecast, split: Forecast, amounts: tuple[Amount,
 def _split_pays(
     pooled: Forecast, split: Forecast, noise: float, cost: float, epsilon: float, readings: PublishedReadings
 ) -> tuple[bool, float, bool]:
-    """Return whether the target shall split the tables, what that was read to gain, and whether columns speak of it."""
+    """Return True if the target shall split the tables, what that was read to gain, and whether columns speak of it."""
     rows, columns = pooled.rows, range(len(split.sizes))
     share, scale = rule.dependence_share(noise, cost, epsilon * rows)
     chance = float(np.mean([pooled.chance(at, split.classes) for at in columns]))

@@ -262,12 +262,12 @@ def cleared(staged: Path) -> bool:
 
 
 def is_marked(staged: Path) -> bool:
-    """Return whether the files of a folder were all prepared, and were about to be put in place."""
+    """Return True if the files of a folder were all prepared, and were about to be put in place."""
     return os.path.lexists(staged / _MARK)
 
 
 def is_waiting(folder: Path, stem: str, name: str) -> bool:
-    """Return whether a run of this user was interrupted before it had put a file of this name in its place."""
+    """Return True if a run of this user was interrupted before it had put a file of this name in its place."""
     records = (StagingRecord.of(staged) for staged in _staged(folder, stem) if is_marked(staged))
     return any(name in (record.put or ()) for record in records if record is not None)
 
@@ -289,7 +289,7 @@ def _staged(folder: Path, stem: str, *, more: str = "") -> list[Path]:
 
 
 def _is_at_work(record: StagingRecord, staged: Path) -> bool:
-    """Return whether files are still being prepared or put in place; whoever is putting them is waited for."""
+    """Return True if files are still being prepared or put in place; whoever is putting them is waited for."""
     for _ in range(_TURNS):
         is_own = record.process == Process.this()
         is_at_work = record.folder in _OWN if is_own else not record.process.is_surely_dead()

@@ -44,7 +44,7 @@ def refuse_irregular(path: Path, largest: int | None = None) -> None:
 
 
 def largest_of(path: Path) -> int:
-    """Return how many bytes a document may have, by its name."""
+    """Return the limit of a document's bytes, by its name."""
     return next((most for suffix, most in LARGEST_FILES.items() if path.name.endswith(suffix)), LARGEST_DOCUMENT)
 
 

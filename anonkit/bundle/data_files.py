@@ -110,7 +110,7 @@ def part_name(number: int) -> str:
 
 
 def is_data_folder(path: Path) -> bool:
-    """Return whether a path is a folder of data: named as a Parquet file, with its first part in it."""
+    """Return True if a path is a folder of data: named as a Parquet file, with its first part in it."""
     return path.suffix == SUFFIX and (path / part_name(0)).is_file()
 
 
@@ -138,7 +138,7 @@ def whole_parts(data: Path) -> list[Path]:
 
 
 def data_paths(data: Path) -> str | list[str]:
-    """Return how the descriptor names the data, seen from its folder: a file, or the files of a folder in order."""
+    """Return the name of the data in the descriptor, seen from its folder: a file, or a folder's files in order."""
     if not data.is_dir():
         return data.name
     return [part.relative_to(data.parent).as_posix() for part in parts_of(data)]

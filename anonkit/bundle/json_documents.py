@@ -58,7 +58,7 @@ def parse_json(content: bytes, what: str) -> Any:
 
 
 def _held(content: bytes) -> int:
-    """Return how many bytes of memory a document takes once it is parsed, generously."""
+    """Return an upper bound of the bytes of memory that a document takes once it is parsed."""
     return sum(content.count(sign) * held for sign, held in HELD_BY_SIGN.items()) + len(content)
 
 

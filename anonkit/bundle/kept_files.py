@@ -77,12 +77,12 @@ def _is_touched(written: Path, read: Path) -> bool:
 
 
 def is_pattern(path: str | Path) -> bool:
-    """Return whether it is a pattern of paths; a file of that very name goes first."""
+    """Return True if it is a pattern of paths; a file of that very name goes first."""
     return _WILD.search(str(path)) is not None and not os.path.lexists(path)
 
 
 def _is_found(path: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Return whether a pattern finds a path once there is one, by their parts; wildcards match no hidden name."""
+    """Return True if a pattern finds a path once there is one, by their parts; wildcards match no hidden name."""
     if not pattern or not path:
         return not path and set(pattern) <= {"**"}
     first, name = pattern[0], path[0]

@@ -49,11 +49,11 @@ class Process:
         return self.machine == _machine()
 
     def is_surely_dead(self) -> bool:
-        """Return whether it has ended; False where that cannot be known, as for another machine's process."""
+        """Return True if it has ended; False where that cannot be known, as for another machine's process."""
         return self.is_on_this_machine and (self.boot != _boot() or self.has_ended())
 
     def has_ended(self) -> bool:
-        """Return whether it ran on this machine since its last start, and runs no more.
+        """Return True if it ran on this machine since its last start, and runs no more.
 
         Machines that share a ledger may share a name, too: a start that differs may be another machine's.
         """
@@ -63,7 +63,7 @@ class Process:
 
 
 def _is_alive(number: int) -> bool:
-    """Return whether a process of this number runs on this machine."""
+    """Return True if a process of this number runs on this machine."""
     try:
         # signal 0 is never delivered: it only checks whether the process exists
         os.kill(number, 0)
@@ -76,7 +76,7 @@ def _is_alive(number: int) -> bool:
 
 
 def _is_zombie(number: int) -> bool:
-    """Return whether a process has ended, and its parent has not read its exit code: all its threads are gone."""
+    """Return True if a process has ended, and its parent has not read its exit code: all its threads are gone."""
     if not (fields := _stat(number)) or fields[0] not in ("Z", "X"):
         return False
     try:

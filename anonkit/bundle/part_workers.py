@@ -32,7 +32,7 @@ class PartWorkers(Protocol):
         ...
 
     def each(self, function: Callable[[Item], Found], items: Sequence[Item]) -> list[Found]:
-        """Return what a function makes of every item, in order.
+        """Return the results of a function on every item, in order.
 
         Parameters
         ----------
@@ -135,12 +135,12 @@ def workers_of(engine: object) -> PartWorkers | None:
 
 
 def workers_for(parts: Sequence[Path]) -> PartWorkers | None:
-    """Return who reads these files; None when it is this machine, which reads a single one in any case."""
+    """Return the workers that read these files; None when it is this machine, which reads a single one in any case."""
     return _WORKERS.get() if len(parts) > 1 else None
 
 
 def each_part(function: Callable[[Path], Found], parts: Sequence[Path]) -> list[Found]:
-    """Return what a function makes of each file of some data, in order; see `PartWorkers.each`."""
+    """Return the results of a function on each file of some data, in order; see `PartWorkers.each`."""
     workers = workers_for(parts)
     return [function(part) for part in parts] if workers is None else workers.each(function, parts)
 

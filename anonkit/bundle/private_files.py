@@ -70,7 +70,7 @@ class PrivateFolder:
 
 
 def is_private_folder(path: Path) -> bool:
-    """Return whether a path has the form of a private folder, which goes with its process."""
+    """Return True if a path has the form of a private folder, which goes with its process."""
     return path.name.startswith(_PREFIX)
 
 

@@ -141,13 +141,13 @@ class Place:
         return self.folder / self.name(suffix)
 
     def __reduce__(self) -> tuple[Callable[..., Place], tuple[str, ...]]:
-        """Return how another process finds the place: what was fetched from a store stays with this one."""
+        """Return the address of the place for another process: what was fetched from a store stays with this one."""
         if self.store is not None:
             return Place.of, (self.store.address(self.store.descriptor),)
         return partial(Place, folder=self.folder, stem=self.stem), ()
 
     def has(self, suffix: str) -> bool:
-        """Return whether one of the files is there, without fetching it; of a store whether the release lists it."""
+        """Return True if one of the files is there, without fetching it; of a store whether the release lists it."""
         if self.store is not None:
             return bool(self.store.listed(self.name(suffix)))
         return self.file(suffix).exists()
@@ -162,7 +162,7 @@ class Place:
         return str(self.folder / self.name(suffix)) if self.store is None else self.store.address(self.name(suffix))
 
     def shown_files(self) -> dict[str, str]:
-        """Return where the files are, by their role."""
+        """Return the paths of the files, by their role."""
         if self.store is None:
             return {role: str(path) for role, path in self.by_role().items()}
         files = {role: self.store.shown(self.name(suffix)) for role, suffix in ROLES.items() if self.has(suffix)}

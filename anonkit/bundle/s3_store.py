@@ -234,7 +234,7 @@ class S3Bucket:
 
 @lru_cache(maxsize=1)
 def _client(said: tuple[tuple[str, str], ...]) -> Any:
-    """Return who asks the store, one for each state of the environment: to begin costs a tenth of a second."""
+    """Return the client of the store, one for each state of the environment: to begin costs a tenth of a second."""
     try:
         import boto3
         from botocore.config import Config

@@ -30,7 +30,7 @@ def own_names(names: Sequence[str]) -> dict[str, str]:
 
 
 def alike_names(names: Sequence[str]) -> bool:
-    """Return whether SQL may take some of these names for one."""
+    """Return True if SQL may take some of these names for one."""
     return len({name.casefold() for name in names}) < len(names)
 
 

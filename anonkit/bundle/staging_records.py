@@ -56,7 +56,7 @@ class StagingRecord:
 
     @classmethod
     def of(cls, folder: Path) -> StagingRecord | None:
-        """Return what is noted of a folder; None where nothing is that is believed."""
+        """Return the record of a folder; None where there is none that is trusted."""
         real = os.path.realpath(folder)
         return next((record for path in _places(real) if (record := _read(path, real)) is not None), None)
 
@@ -94,7 +94,7 @@ class StagingRecord:
                 path.unlink(missing_ok=True)
 
     def fits(self, prepared: Path, target: Path) -> bool:
-        """Return whether the files of a folder are those that were prepared, each there or in its place already."""
+        """Return True if the files of a folder are those that were prepared, each there or in its place already."""
         for name, files in (self.put or {}).items():
             path = prepared / name
             if os.path.lexists(path):
@@ -105,7 +105,7 @@ class StagingRecord:
         return self.put is not None
 
     def is_anothers(self, path: Path) -> bool:
-        """Return whether a guarded name has a file that is not the one that may be removed or replaced."""
+        """Return True if a guarded name has a file that is not the one that may be removed or replaced."""
         if path.name not in self.guarded or not os.path.lexists(path):
             return False
         expected = self.guarded[path.name]
@@ -179,7 +179,7 @@ def _make_private(folder: Path) -> bool:
 
 
 def _is_private(path: Path, is_kind: object) -> bool:
-    """Return whether something is this user's own, and closed to others: what they can write is not believed."""
+    """Return True if something is this user's own, and closed to others: what they can write is not believed."""
     found = path.lstat()
     if not is_kind(found.st_mode):  # type: ignore[operator]
         return False

@@ -38,7 +38,7 @@ def when_started(connect: Callable[[], _T], failures: tuple[type[Exception], ...
 
 
 def _patience(error: Exception) -> float:
-    """Return how many seconds a failure is waited out."""
+    """Return the number of seconds for which a failure is waited out."""
     words = str(error).lower()
     if getattr(error, "sqlstate", None) == "57P03" or re.search(
         "starting up|in recovery mode|not yet accepting", words

@@ -51,7 +51,7 @@ def run_pattern(stem: str) -> str:
 
 
 def listing_of(content: bytes, stem: str, shown: str) -> Listing:
-    """Return what a descriptor lists.
+    """Return the entries of a descriptor.
 
     A descriptor comes from others: what it lists must lie in the one folder of its run, under names of a release.
 

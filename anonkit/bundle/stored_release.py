@@ -99,7 +99,7 @@ class Release:
         return self.is_dry_run and not self.params
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what everybody may know of the release, as plain JSON types.
+        """Return the public part of the release, as plain JSON types.
 
         Returns
         -------

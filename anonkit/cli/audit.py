@@ -127,7 +127,7 @@ def command(
 
 
 def _is_in_store(release: str) -> bool:
-    """Return whether a named release is in an object store, by its address."""
+    """Return True if a named release is in an object store, by its address."""
     from anonkit.bundle.release_place import Place
 
     try:

@@ -206,7 +206,7 @@ def _show_outcome(outcome: Outcome, as_json: bool, display: ShownArguments) -> N
 
 
 def _has_no_reader() -> bool:
-    """Return whether the reader of the results has gone."""
+    """Return True if the reader of the results has gone."""
     try:
         sys.stdout.flush()  # fails again where something is kept for a reader
         stream = sys.stdout.fileno()

@@ -21,7 +21,7 @@ Code is imported from there alone, never from beside a recipe: a recipe is data,
 
 
 def is_experiment(path: str | Path) -> bool:
-    """Return whether a recipe describes an experiment; one that cannot be read does not."""
+    """Return True if a recipe describes an experiment; one that cannot be read does not."""
     try:
         return "experiment" in read_side_toml(Path(path))
     except (AnonkitError, OSError, tomllib.TOMLDecodeError, UnicodeDecodeError):

@@ -247,7 +247,7 @@ def _part(name: str, loss: float, budget: float | None, left: float | None) -> s
 
 
 def _state(entry: Entry) -> str:
-    """Return how far a release has come; of one that is open on another host only --settle there can say more."""
+    """Return the progress of a release; of one that is open on another host only --settle there can say more."""
     from anonkit.bundle.liveness import Process
     from anonkit.ledger.standing import ReleaseState
 

@@ -198,11 +198,11 @@ class OwnerAsReader:
     """No option declares it, and somebody sits at a terminal whose lines no log keeps."""
 
     def reads(self, *, quiet: bool) -> bool:
-        """Return whether the owner's measures are shown."""
+        """Return True if the owner's measures are shown."""
         return self.is_asked or (self.is_at_terminal and not quiet)
 
     def has_it_measured(self, *, quiet: bool, dry_run: bool, method: str | None = None) -> bool:
-        """Return whether the source is measured for the owner.
+        """Return True if the source is measured for the owner.
 
         For a dry run under noise only on request: it draws noise then, and what follows from the draws may end it.
 
@@ -444,7 +444,7 @@ def _account(ledger: str | None, no_ledger: bool, **fields: Any) -> Account:
 
 
 def _may_ask() -> bool:
-    """Return whether somebody sits at a terminal who can answer."""
+    """Return True if somebody sits at a terminal who can answer."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty() and not os.environ.get("CI")
 
 

@@ -71,7 +71,7 @@ def table_problem(path: Path) -> str | None:
 
 
 def _is_listed_copy(path: Path) -> bool:
-    """Return whether a file is a copy of the data, such as a CSV file, that the release beside it lists."""
+    """Return True if a file is a copy of the data, such as a CSV file, that the release beside it lists."""
     from anonkit.bundle.capped_files import refuse_irregular
     from anonkit.bundle.data_files import sha256
     from anonkit.bundle.release_copies import listed_copies

@@ -176,7 +176,7 @@ def _text(release: str, reconstruction: Reconstruction, written: Sequence[str | 
 
 
 def _pair_lines(reconstruction: Reconstruction) -> list[str]:
-    """Return what was measured of pairs of columns, for a mixture."""
+    """Return the measurements of pairs of columns, for a mixture."""
     from anonkit.report.wording import pairs_words
 
     mixture = reconstruction.mixture

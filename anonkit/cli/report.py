@@ -217,7 +217,7 @@ def _write_page(
 
 
 def _audit_of(place: Place, path: str) -> dict[str, Any]:
-    """Return what an audit found, when it is one of this release."""
+    """Return the findings of an audit, when it is one of this release."""
     from anonkit.bundle.json_documents import read_json
 
     document = read_json(Path(path))
@@ -237,7 +237,7 @@ def _report_of(release: str) -> dict[str, Any]:
 
 
 def _difference(newer: str, older: str) -> Outcome:
-    """Return what differs between two reports, the promise first."""
+    """Return the differences of two reports, the promise first."""
     from anonkit.report.differences import diff_reports
     from anonkit.report.wording import number
 

@@ -145,7 +145,7 @@ def _plan(report: Mapping[str, Any]) -> list[Topic]:
 
 
 def _has_figures(release: Release, *, owner: bool) -> bool:
-    """Return whether the report's counts are shown: of a dry run where nothing was spent for it, or to its owner."""
+    """Return True if the report's counts are shown: of a dry run where nothing was spent for it, or to its owner."""
     if release.is_plan:
         return False
     return owner or not release.is_dry_run or not _promises_noise(release)

@@ -299,7 +299,7 @@ def _rank(check: Check) -> tuple[bool, bool]:
 
 
 def _is_of_interest(check: Check) -> bool:
-    """Return whether a check failed, or its figure is one of the promise."""
+    """Return True if a check failed, or its figure is one of the promise."""
     return not check.passed or check.name.startswith(_FIGURES)
 
 

@@ -57,7 +57,7 @@ def _advised(comparison: Comparison) -> Iterator[dict[str, Any]]:
 
 
 def _is_close(point: FrontierPoint, best: FrontierPoint) -> bool:
-    """Return whether a release is certainly no more than the margin below the best one."""
+    """Return True if a release is certainly no more than the margin below the best one."""
     if point is best:
         return True
     less = _less(best, point)

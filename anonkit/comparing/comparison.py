@@ -316,7 +316,7 @@ class _Setting:
 
 
 def _is_free(setting: _Setting) -> bool:
-    """Return whether no epsilon is looked at, and no domain is needed: nothing is booked."""
+    """Return True if no epsilon is looked at, and no domain is needed: nothing is booked."""
     return setting.parameter == "k"
 
 

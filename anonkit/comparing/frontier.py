@@ -214,7 +214,7 @@ def _table(points: Sequence[Mapping[str, Any]], raw: Mapping[str, Any], measure:
 
 
 def _kept(point: Mapping[str, Any]) -> list[str]:
-    """Return how many columns are lost, and which of the others moved most."""
+    """Return the number of lost columns, and those of the others that moved most."""
     moves = point.get("columns_changed", ())
     shares = [move for move in moves if move["measure"] == "share of the rows"]
     most = max(shares or moves, key=lambda move: float(move["value"]), default=None)

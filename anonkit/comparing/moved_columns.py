@@ -18,7 +18,7 @@ _SHARE, _DEVIATIONS = "share of the rows", "standard deviations"
 
 
 def moved_columns(release: Release, rows: pa.Table, policy: Policy) -> list[dict[str, Any]]:
-    """Return how far the distribution of every column moved, the farthest first within a measure.
+    """Return the distance by which the distribution of every column moved, the farthest first within a measure.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ class IntervalCells:
         return low, high, (low + high) / 2
 
     def _open_ends(self, cuts: Sequence[float]) -> tuple[float, float]:
-        """Return where the lowest interval begins and the highest ends: at the bounds, or the outermost cuts.
+        """Return the begin of the lowest interval and the end of the highest: at the bounds, or the outermost cuts.
 
         One cut of other than integers would be both, and its two sides one point: they reach half its size from
         it, 1 from zero, so that the cut stays in the middle between what a model has seen of either side.
@@ -337,7 +337,7 @@ def _as_number(point: Point) -> float:
 
 
 def recoded_cells(params: Mapping[str, Any], recoding: Recoding) -> dict[str, CellFeatures]:
-    """Return how the cells of each recoded column become numbers, by the params of its release.
+    """Return the encoding of each recoded column's cells as numbers, by the params of its release.
 
     Rows of the next batch may show the coarser steps of the recoding: their labels are among those that are read.
 

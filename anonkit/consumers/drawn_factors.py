@@ -121,5 +121,5 @@ def _answers(attribute: PublishedAttribute, statistics: ClassStatistics) -> Floa
 
 
 def _is_noisy(attribute: PublishedAttribute, target: PublishedTarget) -> bool:
-    """Return whether answers about the value or the class are randomized, in a way that moments undo."""
+    """Return True if answers about the value or the class are randomized, in a way that moments undo."""
     return not all(is_unperturbed(one) for one in (attribute.mechanism, label_channel(target)))

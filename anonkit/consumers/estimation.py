@@ -89,7 +89,7 @@ def label_channel(target: PublishedTarget | None) -> Channel:
 
 
 def table_channel(attribute: PublishedAttribute, target: PublishedTarget | None) -> TableChannel:
-    """Return how class × value of an attribute on codes became answers."""
+    """Return the channel from class × value of an attribute on codes to answers."""
     mechanism, label = attribute.mechanism, label_channel(target)
     assert isinstance(mechanism, Channel)  # noqa: S101 - TRR has power sums
     if attribute.joint_with_target:
@@ -188,14 +188,14 @@ def make_factor(attribute: PublishedAttribute, statistics: ClassStatistics, esti
 
 
 def is_unperturbed(mechanism: Channel | TransformedResponse) -> bool:
-    """Return whether values, or classes, were published as they are."""
+    """Return True if values, or classes, were published as they are."""
     if isinstance(mechanism, TransformedResponse):
         return mechanism.is_unperturbed
     return isinstance(mechanism, RandomizedResponse) and mechanism.truth_probability == 1
 
 
 def _is_exact(attribute: PublishedAttribute, target: PublishedTarget | None) -> bool:
-    """Return whether numbers and labels were published as they are, so that sample variances need no repair."""
+    """Return True if numbers and labels were published as they are, so that sample variances need no repair."""
     mechanism = attribute.mechanism
     return (
         is_unperturbed(label_channel(target))

@@ -139,7 +139,7 @@ def _rows_needed(factor: float, variance: FloatArray, fixed: FloatArray, effect:
 
 
 def _told_together(parts: list[_Contrasts]) -> bool:
-    """Return whether the contrasts of all attributes with answers enough are too large together to be noise."""
+    """Return True if the contrasts of all attributes with answers enough are too large together to be noise."""
     from scipy.special import chdtrc
 
     tested = [part.joint for part in parts if part.joint is not None]

@@ -16,7 +16,7 @@ from anonkit.published.randomized_table import PublishedAttribute, PublishedTabl
 
 
 def is_noisy_tables(params: object) -> bool:
-    """Return whether params hold noisy tables instead of what was done to rows."""
+    """Return True if params hold noisy tables instead of what was done to rows."""
     return isinstance(params, Mapping) and params.get("format") in FORMATS
 
 

@@ -215,7 +215,7 @@ def _mixture_of(learned: NaiveBayes | Forest | MixtureClassifier) -> MarginalMod
 
 
 def _vote_of(learned: NaiveBayes | Forest | MixtureClassifier) -> str | None:
-    """Return how trees decided together, where trees did."""
+    """Return the vote of the trees, where trees decided."""
     return getattr(learned, "vote_", None) if getattr(learned, "scores_", None) is None else None
 
 

@@ -29,7 +29,7 @@ _RARE = 0.001
 
 
 def looks_released(statistics: ClassStatistics, data: Columns) -> bool:
-    """Return whether rows are answers of the release that was learned from, taken for true values.
+    """Return True if rows are answers of the release that was learned from, taken for true values.
 
     Certain signs are the column that names the answered attribute, rows with one value at most where one attribute is
     answered, and numbers that are all at possible answers. Else rows are taken for answers when every
@@ -69,7 +69,7 @@ def looks_released(statistics: ClassStatistics, data: Columns) -> bool:
 
 
 def _n_answers(sums: Sums | None) -> float:
-    """Return how many answers of an attribute the release has."""
+    """Return the number of answers of an attribute in the release."""
     if sums is None:
         return 0.0
     return float(sums.sums[:, 0].sum()) if isinstance(sums, PowerSums) else float(sums.sum())
@@ -81,7 +81,7 @@ def _missing(data: Columns, name: str) -> BoolArray:
 
 
 def is_unperturbed(attribute: PublishedAttribute) -> bool:
-    """Return whether every published value is the true one."""
+    """Return True if every published value is the true one."""
     mechanism = attribute.mechanism
     if isinstance(mechanism, TransformedResponse):
         return mechanism.is_unperturbed
@@ -91,7 +91,7 @@ def is_unperturbed(attribute: PublishedAttribute) -> bool:
 def _verdict(
     attribute: PublishedAttribute, sums: Sums, statistics: ClassStatistics, data: Columns
 ) -> tuple[bool, bool, bool]:
-    """Return whether a column agrees with the answers, with the truth behind them, and has only possible answers."""
+    """Return True if a column agrees with the answers, with the truth behind them, and has only possible answers."""
     if isinstance(sums, PowerSums):
         return *_powers(attribute, sums, data), False
     answers = sums.reshape(statistics.n_classes, -1).sum(axis=0).astype(np.float64)
@@ -119,13 +119,13 @@ def _spread(shares: FloatArray, n_rows: int) -> FloatArray:
 
 
 def _agree(differences: FloatArray, variances: FloatArray) -> bool:
-    """Return whether no difference is larger than chance makes the largest one once in 1,000 times (Bonferroni)."""
+    """Return True if no difference is larger than chance makes the largest one once in 1,000 times (Bonferroni)."""
     most = NormalDist().inv_cdf(1 - _RARE / (2 * len(differences)))
     return bool((np.abs(differences) <= most * np.sqrt(variances)).all())
 
 
 def _on_places(attribute: PublishedAttribute, data: Columns, codes: NDArray[np.int64]) -> bool:
-    """Return whether all numbers are middles of the answers' cells, where true numbers are by chance only."""
+    """Return True if all numbers are middles of the answers' cells, where true numbers are by chance only."""
     grid = attribute.answers()
     assert isinstance(grid, Grid)  # noqa: S101 - the caller has looked
     values = data.numbers(attribute.name)

@@ -38,7 +38,7 @@ class RowCondition:
 
     @property
     def missing(self) -> bool:
-        """Return whether missing meets it."""
+        """Return True if missing meets it."""
         return None in self.values
 
     @property

@@ -102,7 +102,7 @@ def refuse_bins(attribute: PublishedAttribute, bins: int | None) -> None:
 
 
 def bin_indicators(grid: Grid, bins: int) -> FloatArray:
-    """Return which codes of a grid belong to which of its equal bins, missing last, shape (codes, sets)."""
+    """Return the membership of a grid's codes in its equal bins, missing last, shape (codes, sets)."""
     out = np.zeros((grid.size, bins + grid.has_missing))
     out[: grid.cells, :bins] = np.kron(np.eye(bins), np.ones((grid.cells // bins, 1)))
     out[grid.cells :, bins:] = 1.0

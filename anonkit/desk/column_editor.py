@@ -128,7 +128,7 @@ def _levels(rows: Sequence[Sequence[str]], counts: Sequence[Sequence[Any]]) -> l
 
 
 def _bands(ladder: str, counts: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return how many bands every width makes, with the rows in the smallest."""
+    """Return the number of bands of every width, with the rows in the smallest."""
     values = [(float(value), n) for value, n in counts if isinstance(value, int | float)]
     if not values or not re.fullmatch(r"[0-9.,\s]+", ladder):
         return []

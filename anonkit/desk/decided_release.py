@@ -128,7 +128,7 @@ def recommendation(decisions: Decisions) -> str:
 
 
 def is_decided(point: Mapping[str, Any], decisions: Decisions) -> bool:
-    """Return whether a release of a comparison has the method and the parameters that are decided."""
+    """Return True if a release of a comparison has the method and the parameters that are decided."""
     parameters = {point["parameter"]: point["value"]} if point["parameter"] else {}
     return bool(point["method"] == decisions.method and parameters == dict(decisions.parameters))
 

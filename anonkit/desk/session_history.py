@@ -113,7 +113,7 @@ class Session:
         return self.has_begun and self._counts_as_looked(self.step.decisions)
 
     def _counts_as_looked(self, decisions: Decisions) -> bool:
-        """Return whether some step has shown the table, and these decisions have to say so."""
+        """Return True if some step has shown the table, and these decisions have to say so."""
         if any(step.looked for step in self.steps):
             return True
         has_seen = any(step.decisions.approach == CLASSES for step in self.steps)

@@ -51,7 +51,7 @@ def _found_before(desk: Desk, risk: Mapping[str, Any] | None) -> str:
 
 
 def expected_before(risk: Mapping[str, Any]) -> float | None:
-    """Return how many people of a table are expected to be found in the population; None where nothing is known of it.
+    """Return the expected number of people of a table found in the population; None where nothing is known of it.
 
     In a file of the population each person is found by chance among those who are alike. It is a bound from above where
     the file lacks people of the table.

@@ -31,7 +31,7 @@ def array_of(values: np.ndarray[Any, Any], present: BoolArray) -> pa.Array:
 
 
 def is_ordered(kind: pa.DataType) -> bool:
-    """Return whether values of a type are cut at points: numbers, dates, timestamps, times of day; not categories."""
+    """Return True if values of a type are cut at points: numbers, dates, timestamps, times of day; not categories."""
     return bool(
         pa.types.is_integer(kind)
         or pa.types.is_floating(kind)

@@ -99,13 +99,13 @@ class CalendarReader:
         return frozenset(re.compile(self._pattern).groupindex)
 
     def looks_right(self, text: str) -> bool:
-        """Return whether a text has the form; it may still be no day of the calendar."""
+        """Return True if a text has the form; it may still be no day of the calendar."""
         return any(each.looks_right(text) for each in self._each) or bool(
             self._pattern and re.match(self._pattern, text.strip())
         )
 
     def takes(self, kind: pa.DataType) -> bool:
-        """Return whether cells of a type can be read at all; no cell is looked at.
+        """Return True if cells of a type can be read at all; no cell is looked at.
 
         Numbers are read by a declared format alone (20210304 by `%Y%m%d`).
         """

@@ -71,7 +71,7 @@ def _keys_of_texts(texts: pa.StringArray) -> pa.StringArray:
 
 
 def _not_their_own_keys(texts: pa.StringArray) -> NDArray[np.bool_]:
-    """Return which strings the rule may change, shape (n_texts,): blanks at the ends, other scripts or spellings."""
+    """Return a mask of the strings that the rule may change, shape (n_texts,): blanks, other scripts or spellings."""
     offsets = np.frombuffer(texts.buffers()[1], dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
     data = np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)
     there = np.flatnonzero(offsets[1:] > offsets[:-1])

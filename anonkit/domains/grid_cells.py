@@ -101,7 +101,7 @@ class GridParts:
         return False
 
     def width(self, level: int) -> int:
-        """Return how many numbers of the finest resolution a cell of a level takes up."""
+        """Return the number of cells of the finest resolution in a cell of a level."""
         return int(_DIGITS ** (self.resolutions[0] - self.resolutions[level]))
 
     def numbers(self, values: Sequence[Any], level: int) -> IntArray:

@@ -107,7 +107,7 @@ class Never:
         return f"never {' with '.join(parts)}"
 
     def mask(self, name: str, domain: Domain) -> BoolArray:
-        """Return which codes of a column are meant, shape (size,); of numbers the cells that are shown so.
+        """Return a mask of the codes that are meant, shape (size,); of numbers the cells that are shown so.
 
         Raises
         ------
@@ -281,7 +281,7 @@ def possible_row(masks: Sequence[Mapping[str, BoolArray]], may_be: Mapping[str, 
 
 
 def met_together(masks: Sequence[Mapping[str, BoolArray]], codes: Mapping[str, IntArray]) -> BoolArray:
-    """Return which rows break a rule, shape (n_rows,)."""
+    """Return a mask of the rows that break a rule, shape (n_rows,)."""
     n_rows = next(iter(codes.values())).size if codes else 0
     out = np.zeros(n_rows, dtype=bool)
     for rule in masks:

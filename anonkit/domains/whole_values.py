@@ -105,7 +105,7 @@ class WholeValues:
         return tuple(self.number(spike) for spike in self.spikes)
 
     def cells_of(self, bins: int) -> int:
-        """Return how many cells there are when so many equal ones are divided by the values of their own."""
+        """Return the number of cells when so many equal ones are divided by the values of their own."""
         return len(_firsts(self, bins, 0)) - 1
 
     def width(self, cells: int) -> Fraction:
@@ -113,7 +113,7 @@ class WholeValues:
         return Fraction(1) if cells == self.size else Fraction(self.size - 1, cells)
 
     def edges(self, cells: int, beyond: int = 0) -> FloatArray:
-        """Return where cells end: the bounds, and between them halfway between two values, shape (cells + 1,).
+        """Return the ends of cells: the bounds, and between them halfway between two values, shape (cells + 1,).
 
         Parameters
         ----------

@@ -99,7 +99,7 @@ class _Form:
         return np.where(read, places.astype(np.float64), np.nan)
 
     def looks_right(self, text: str) -> bool:
-        """Return whether one text may be of the form, without reading it."""
+        """Return True if one text may be of the form, without reading it."""
         return self.number is not None or self._reader.looks_right(text)
 
     @cached_property
@@ -214,7 +214,7 @@ def with_found(source: Source, found: FoundForms, engine: Engine) -> Source:
 
 
 def _is_free(kind: pa.DataType, column: Column) -> bool:
-    """Return whether a form may be found: nothing that is declared says how a cell is read, but numbers by bounds."""
+    """Return True if a form may be found: nothing that is declared says how a cell is read, but numbers by bounds."""
     said = column.type, column.number_form, column.domain_values, column.ladder, column.place
     if any(value is not None for value in said) or column.role in (Role.UNIT, Role.IDENTIFIER):
         return False
@@ -277,7 +277,7 @@ def _matches(cells: pa.StringArray, pattern: str) -> NDArray[np.bool_]:
 
 
 def _may_be_read(source: Source, policy: Policy, name: str, form: _Form, engine: Engine) -> bool:
-    """Return whether a column may be read by a form that fits it: not one that is an identifier as it is written.
+    """Return True if a column may be read by a form that fits it: not one that is an identifier as it is written.
 
     Integers that all differ, or follow each other, are days where the name of the column suggests it, else keys.
     """

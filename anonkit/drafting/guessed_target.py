@@ -152,7 +152,7 @@ def _against(name: str, column: CodedColumn, texts: Sequence[str]) -> str | None
 
 
 def _are_times(texts: Sequence[str]) -> bool:
-    """Return whether most values are written as dates, moments or times, or all are years."""
+    """Return True if most values are written as dates, moments or times, or all are years."""
     if not texts:
         return False
     written = sum(any(re.search(pattern, text) for pattern in _TIMES) for text in texts)
@@ -164,7 +164,7 @@ _TIMES = (*WRITTEN_TIMES.values(), r"^[0-9]{4}[-/][0-9]{1,2}([-/][0-9]{1,2})?$")
 
 
 def _are_codes(texts: Sequence[str]) -> bool:
-    """Return whether all values have the form of postcodes: as many digits, four at least."""
+    """Return True if all values have the form of postcodes: as many digits, four at least."""
     return bool(texts) and len({len(text) for text in texts}) == 1 and all(map(_CODE.fullmatch, texts))
 
 

@@ -219,7 +219,7 @@ def _with_keys(source: Source, profiles: Sequence[ColumnProfile], engine: Engine
 
 
 def _candidates(source: Source, found: Undeclared, target: str | None, engine: Engine) -> tuple[Candidate, ...]:
-    """Return who a row may belong to, as a release of the table would find it without this draft."""
+    """Return the candidates for the person of a row, as a release of the table would find it without this draft."""
     policy = found.declared(Policy()).with_roles(target=target)
     resolved = policy.resolve(source.schema.names, target_use=TargetUse.AS_DECLARED)
     return candidates_for_person(source, resolved, found, engine)
@@ -269,13 +269,13 @@ def _guess_roles(profiles: Sequence[ColumnProfile], label: str | None, unit: str
 
 
 def _most_of_one(engine: Engine, source: Source, roles: Mapping[str, Role]) -> int:
-    """Return how many rows one person has at most: 1 without a unit."""
+    """Return the largest number of rows of one person: 1 without a unit."""
     unit = next((name for name, role in roles.items() if role is Role.UNIT), None)
     return 1 if unit is None else engine.class_sizes(source, [unit], 1).histogram[-1][0]
 
 
 def _safe_rows(engine: Engine, source: Source, roles: Mapping[str, Role]) -> int:
-    """Return how many rows must hold a value for it to be shown: with a unit, so many that enough people do."""
+    """Return the least number of rows of a value that is shown: with a unit, so many that enough people hold it."""
     return _most_of_one(engine, source, roles) * max(SAFE_ROWS, math.ceil(SAFE_SHARE * source.n_rows))
 
 

@@ -24,7 +24,7 @@ _LOOKED_AT = 2_000
 
 
 def holds_contact(value: str) -> bool:
-    """Return whether a text has an e-mail address, a telephone number as people write it, or a bank account in it."""
+    """Return True if a text has an e-mail address, a telephone number as people write it, or a bank account in it."""
     text = value[:_LOOKED_AT]
     if _EMAIL.search(text) or any(check_digits.iban(found[0].replace(" ", "")) for found in _IBAN.finditer(text)):
         return True
@@ -35,7 +35,7 @@ def holds_contact(value: str) -> bool:
 
 
 def is_written_text(value: str) -> bool:
-    """Return whether a value is a sentence or more: twelve words, or a hundred letters with blanks between them."""
+    """Return True if a value is a sentence or more: twelve words, or a hundred letters with blanks between them."""
     return len(value.split()) >= _WORDS or (len(value) >= _LETTERS and " " in value.strip())
 
 

@@ -33,7 +33,7 @@ class RepeatingIdentifier:
 def repeating_identifiers(
     profiles: Iterable[ColumnProfile], declared: Collection[str] = ()
 ) -> list[RepeatingIdentifier]:
-    """Return which columns are identifiers of a person and repeat.
+    """Return the columns that are identifiers of a person and repeat.
 
     Parameters
     ----------

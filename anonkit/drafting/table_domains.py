@@ -111,7 +111,7 @@ def with_domains_of(policy: Policy, source: Source, engine: Engine, min_people: 
 
 
 def _is_number_to_predict(column: Column, policy: Policy) -> bool:
-    """Return whether the column is a target that is declared to be a number; its cells never decide on it."""
+    """Return True if the column is a target that is declared to be a number; its cells never decide on it."""
     return column.role is Role.TARGET and task_from_declaration(column, policy.task) is Task.REGRESSION
 
 
@@ -294,7 +294,7 @@ def _common(values: Sequence[Any], codes: _Codes, whose: _Codes, min_people: int
 
 
 def _people_of(codes: _Codes, whose: _Codes, size: int) -> _Codes:
-    """Return how many different people have each code, shape (size,)."""
+    """Return the number of different people with each code, shape (size,)."""
     span = int(whose.max(initial=0)) + 1
     pairs = np.unique(codes * span + whose)
     return np.bincount(pairs // span, minlength=size)

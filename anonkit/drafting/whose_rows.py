@@ -89,7 +89,7 @@ def with_keys_by_structure(source: Source, undeclared: Undeclared, engine: Engin
 def candidates_for_person(
     source: Source, policy: Policy, undeclared: Undeclared, engine: Engine, earlier: Sequence[tuple[str, ...]] = ()
 ) -> tuple[Candidate, ...]:
-    """Return who a row may belong to; candidates that part the rows alike are one.
+    """Return the candidates for the person of a row; those that part the rows alike are one.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def candidates_for_person(
 
 
 def come_in_runs(source: Source, policy: Policy, engine: Engine) -> bool:
-    """Return whether rows look like runs of one person's, though no column identifies the person.
+    """Return True if rows look like runs of one person's, though no column identifies the person.
 
     Were the quasi-identifiers independent, under `FEW_TWINS` of the rows would have a twin in all of them, and over
     `MANY_TWINS` have one.
@@ -146,14 +146,14 @@ def _twins_by_chance(columns: Sequence[CodedColumn], n_rows: int) -> float:
 
 
 def _may_be_key(profile: ColumnProfile) -> bool:
-    """Return whether a column has the values of a key: integers or strings, many, and each in several rows."""
+    """Return True if a column has the values of a key: integers or strings, many, and each in several rows."""
     several = profile.distinct >= MANY_VALUES and profile.filled >= ROWS_A_VALUE * profile.distinct
     plain = profile.kind in (ValueKind.WHOLE, ValueKind.TEXT) and profile.written is None
     return several and plain and not is_measure(profile.name) and not is_postal(profile.name)
 
 
 def _is_about_person(column: CodedColumn) -> bool:
-    """Return whether a column is named or filled like age, birth, sex, origin or marital state.
+    """Return True if a column is named or filled like age, birth, sex, origin or marital state.
 
     Goods have an origin too: where the name says no more, and the values are places, it says nothing of a person.
     """
@@ -163,7 +163,7 @@ def _is_about_person(column: CodedColumn) -> bool:
 
 
 def _is_key(key: CodedColumn, others: Sequence[CodedColumn], about: Collection[str], dates: Collection[str]) -> bool:
-    """Return whether a column determines several others, one about the person, and is nearly determined by them.
+    """Return True if a column determines several others, one about the person, and is nearly determined by them.
 
     Columns that are made of the key, or it of them, are none of these: those that ascend or descend with it, and those
     that divide the rows alike, but for a date of birth.
@@ -198,7 +198,7 @@ def _whole_groups(key: CodedColumn) -> _Codes:
 
 
 def _agrees(groups: _Codes, column: CodedColumn, chosen: _Codes) -> bool:
-    """Return whether rows of one group agree in a column far beyond chance, pair by pair."""
+    """Return True if rows of one group agree in a column far beyond chance, pair by pair."""
     values = column.codes[chosen].astype(np.int64)
     both, n_both = combine([groups, values], groups.size)
     pairs = _pairs(np.bincount(groups))
@@ -212,7 +212,7 @@ def _pairs(counts: NDArray[np.integer]) -> float:
 
 
 def _in_order(key: CodedColumn, column: CodedColumn) -> bool:
-    """Return whether the values of one column ascend, or descend, with those of the other, in their own order."""
+    """Return True if the values of one column ascend, or descend, with those of the other, in their own order."""
     first, second = _places(key), _places(column)
     if first.std() == 0 or second.std() == 0:
         return False
@@ -283,7 +283,7 @@ def _parting_otherwise(
 
 
 def _alike(keys: _Codes, there: NDArray[np.bool_], others: _Codes, others_there: NDArray[np.bool_]) -> bool:
-    """Return whether two candidates part the rows alike, and are missing in the same ones."""
+    """Return True if two candidates part the rows alike, and are missing in the same ones."""
     both = there & others_there
     if both.sum() < ALIKE * (there | others_there).sum():
         return False

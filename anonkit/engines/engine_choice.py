@@ -64,7 +64,7 @@ class Local(_Searching):
         return closing(self.open())
 
     def workers(self) -> AbstractContextManager[PartWorkers | None]:
-        """Return who reads the files of a release: this machine itself."""
+        """Return the reader of a release's files: this machine itself."""
         return nullcontext(None)
 
 
@@ -177,5 +177,5 @@ def open_engine(
 
 
 def is_spark_frame(data: object) -> bool:
-    """Return whether something is a data frame of Spark; nothing is imported for it."""
+    """Return True if something is a data frame of Spark; nothing is imported for it."""
     return any(kind.__module__.startswith("pyspark.sql") and kind.__name__ == "DataFrame" for kind in type(data).mro())

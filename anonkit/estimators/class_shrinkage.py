@@ -48,7 +48,7 @@ def shrunken(attributes: Sequence[Dependence], classes: FloatArray) -> list[Floa
 
 
 def confirmed(attributes: Sequence[Dependence], classes: FloatArray, shares: Sequence[FloatArray]) -> float:
-    """Return how far apart the scores that shares give put the classes, if weak effects are as likely as strong ones.
+    """Return the distance between classes in the scores that shares give, if weak effects are as likely as strong ones.
 
     Beside `evidence_weight.separation` of the same shares it says how much of what they claim is more than noise.
 
@@ -71,7 +71,7 @@ def confirmed(attributes: Sequence[Dependence], classes: FloatArray, shares: Seq
 
 
 def _independent(attributes: Sequence[Dependence], classes: FloatArray) -> list[FloatArray]:
-    """Return what the shares of class × value would be without an effect."""
+    """Return the shares of class × value without an effect."""
     return [np.outer(classes, drawn_shares(one.values, one.values_variance)) for one in attributes]
 
 

@@ -39,7 +39,7 @@ _FARTHEST = 4.0  # standard errors outside [0, 1] that an estimated share counts
 
 
 def separation(within: FloatArray, classes: FloatArray) -> float:
-    """Return how far apart shares say that an attribute puts the classes, in [0, inf): the mean of its log-likelihoods.
+    """Return the separation of classes by an attribute, from its shares, in [0, inf): the mean of its log-likelihoods.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def evidence_weight(separations: Sequence[float], confirmed: float) -> float:
 
 
 def effective_number(strengths: FloatArray) -> float:
-    """Return how many attributes of equal strength say as much together, at least 1; strengths are separations."""
+    """Return the number of equally strong attributes with the same evidence, at least 1; strengths are separations."""
     total = float(strengths.sum())
     return 1.0 if total <= _NOTHING else float(np.sqrt(strengths).sum() ** 2 / total)
 
@@ -148,7 +148,7 @@ def _made_up_scores(tables: Sequence[FloatArray], classes: FloatArray) -> tuple[
 
 
 def expected_shares(shares: FloatArray, errors: FloatArray) -> FloatArray:
-    """Return what shares are expected to be, each as likely as any other beforehand; positive, adding up to 1.
+    """Return the expected shares, each as likely as any other beforehand; positive, adding up to 1.
 
     The mean of a normal law within [0, 1]: where the error is small it is the estimate, where it is wide all shares
     are drawn together, and the larger of two stays the larger.

@@ -220,7 +220,7 @@ def _found(checks: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _figures(checks: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return what a single check found and required, which Dagster then draws over time."""
+    """Return the found and required values of a single check, which Dagster then draws over time."""
     if len(checks) != 1:
         return {}
     figures = {key: checks[0][key] for key in ("observed", "required")}

@@ -144,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _is_empty_option(argument: str) -> bool:
-    """Return whether an option has no value: an input of the action that was left empty."""
+    """Return True if an option has no value: an input of the action that was left empty."""
     return argument.startswith("--") and argument.endswith("=")
 
 

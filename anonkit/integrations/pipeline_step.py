@@ -137,7 +137,7 @@ def refuse_failed(checks: Sequence[Mapping[str, Any]], release: str | Path) -> N
 
 
 def is_final(error: BaseException) -> bool:
-    """Return whether the same step would fail again, however often a scheduler tried."""
+    """Return True if the same step would fail again, however often a scheduler tried."""
     return isinstance(error, AnonkitError) and not error.may_be_retried
 
 

@@ -25,7 +25,7 @@ except ImportError:
 
 
 def may_be_retried(task: Any, run: Any, state: Any) -> bool:
-    """Return whether another attempt may succeed: `retry_condition_fn` of the tasks here and of your own."""
+    """Return True if another attempt may succeed: `retry_condition_fn` of the tasks here and of your own."""
     return not is_final(state.result(raise_on_failure=False))
 
 

@@ -234,7 +234,7 @@ class Account:
 
 
 def _is_beside_nothing(place: Place | None) -> bool:
-    """Return whether no ledger can be beside a release: one in memory, or in a store."""
+    """Return True if no ledger can be beside a release: one in memory, or in a store."""
     return place is None or place.store is not None
 
 
@@ -248,7 +248,7 @@ def _needs_ledger(what: str) -> ParameterError:
 
 
 def _required_by(declared: Bookkeeping) -> str | None:
-    """Return who requires a ledger; None where nobody does.
+    """Return the setting that requires a ledger; None where nothing does.
 
     Raises
     ------

@@ -158,7 +158,7 @@ class FileStore:
         """Do nothing: the process itself is seen."""
 
     def is_abandoned(self, connection: Connection, number: int, process: str, *, has_files: bool) -> bool:
-        """Return whether the process that made a reservation has ended; False for another machine's."""
+        """Return True if the process that made a reservation has ended; False for another machine's."""
         return Process.from_text(process).is_surely_dead()
 
     def may_write(self, connection: Connection) -> bool:

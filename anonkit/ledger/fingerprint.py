@@ -138,11 +138,11 @@ class Fingerprint:
         )
 
     def is_same_as(self, other: object) -> bool:
-        """Return whether both are of the same table: rows, and names of columns."""
+        """Return True if both are of the same table: rows, and names of columns."""
         return isinstance(other, Fingerprint) and self.exact == other.exact
 
     def likeness(self, other: Fingerprint) -> Likeness:
-        """Return how two tables resemble each other; the same from either side."""
+        """Return the resemblance of two tables; the same from either side."""
         if self.exact == other.exact:
             return Likeness.SAME
         if self.whole == other.whole and self.without == other.without:
@@ -161,7 +161,7 @@ class Fingerprint:
         return Likeness.COLUMNS if min(shared, back) >= _LEAST_ALIKE else Likeness.NONE
 
     def _is_like_in_part(self, other: Fingerprint) -> bool:
-        """Return whether both have the same columns up to two on either side, and rows in common in some of them."""
+        """Return True if both have the same columns up to two on either side, and rows in common in some of them."""
         if max(len(self.names - other.names), len(other.names - self.names)) > MOST_DROPPED:
             return False
         both = self.subset_sketches.keys() & other.subset_sketches.keys()
@@ -363,7 +363,7 @@ class _TaggedCells:
         )
 
     def marked(self) -> list[NDArray[np.int64]]:
-        """Return how many cells are not missing, and their bins."""
+        """Return the number of cells that are not missing, and their bins."""
         counts = np.bincount(self.codes, minlength=len(self.tags)) * ~self.missing
         return [np.array([counts.sum()]), binned(self.tags, counts)]
 

@@ -115,7 +115,7 @@ def numbers(releases: Sequence[int]) -> str:
 
 
 def _withdrawing(releases: Sequence[int]) -> str:
-    """Return how an owner takes back what nobody got: the first way out of a try-out."""
+    """Return the way in which an owner takes back what nobody got: the first way out of a try-out."""
     ways = [
         spoken(python=f"Ledger(PATH).withdraw({number})", typed=f"anonkit ledger --withdraw {number}")
         for number in releases
@@ -124,5 +124,5 @@ def _withdrawing(releases: Sequence[int]) -> str:
 
 
 def _accepting(k: int) -> str:
-    """Return how an owner accepts smaller groups."""
+    """Return the option by which an owner accepts smaller groups."""
     return f"{option('accept_joint_k', k)} releases it all the same, and its page says so"

@@ -192,7 +192,7 @@ class JointClasses:
 
 
 def shown_rows(table: Source, engine: Engine, params: Mapping[str, Any], known: Collection[str] = ()) -> ReleasedView:
-    """Return what one release shows of the rows of a table.
+    """Return the classes of a table's rows in one release.
 
     Parameters
     ----------

@@ -63,11 +63,6 @@ class LedgerPlace:
         return cls(address="?".join([base, *(["&".join(of_driver)] if of_driver else [])]), schema=named[-1])
 
     @property
-    def is_on_server(self) -> bool:
-        """True when several machines may share it."""
-        return self.address is not None
-
-    @property
     def may_be_there(self) -> bool:
         """False when a file is not there, or has been cut to nothing; a server answers when its ledger is opened."""
         return self.file is None or (self.file.exists() and self.file.stat().st_size >= _HEADER)

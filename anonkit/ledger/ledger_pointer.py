@@ -84,7 +84,7 @@ class Pointer:
         return ledger if ledger is not None and ledger.name == self.ledger else None
 
     def names(self, ledger: LedgerPlace) -> bool:
-        """Return whether it names a ledger, which is opened for it.
+        """Return True if it names a ledger, which is opened for it.
 
         Raises
         ------

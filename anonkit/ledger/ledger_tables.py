@@ -111,14 +111,14 @@ class Backend(Protocol):
         """Let others see, for as long as this process lives, that a reservation is its own."""
 
     def is_abandoned(self, connection: Connection, number: int, process: str, *, has_files: bool) -> bool:
-        """Return whether whoever made a reservation is gone.
+        """Return True if whoever made a reservation is gone.
 
         Before there are files (`has_files`) it may be wrong about a process that cannot be seen from here: `publishing`
         refuses what was given up. Afterwards it may not: who is taken for gone then has its files judged.
         """
 
     def may_write(self, connection: Connection) -> bool:
-        """Return whether the user may book, not only look."""
+        """Return True if the user may book, not only look."""
 
     def remember(self, number: int, digest: str) -> None:
         """Keep, where a backup of the ledger does not reach, that it has this release."""

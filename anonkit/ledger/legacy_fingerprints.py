@@ -55,7 +55,7 @@ class LegacyFingerprint:
         return self.lowest.astype("<u8").tobytes()
 
     def is_same_as(self, other: object) -> bool:
-        """Return whether both are of the same rows, as far as was looked."""
+        """Return True if both are of the same rows, as far as was looked."""
         return (
             isinstance(other, LegacyFingerprint)
             and self.rows == other.rows

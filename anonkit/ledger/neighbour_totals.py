@@ -137,12 +137,12 @@ def neighbours_of_budget(adjacency: str | None, unit: str | None) -> Neighbours 
 
 
 def adjacency_words(kind: Neighbours) -> str:
-    """Return how a ledger keeps the adjacency of neighbours."""
+    """Return the form in which a ledger stores the adjacency of neighbours."""
     return CHANGES[kind.adjacency]
 
 
 def total_of(losses: Iterable[BookedLoss], kind: Neighbours) -> Total:
-    """Return what releases cost together between two tables of a kind."""
+    """Return the composed loss of releases between two tables of a kind."""
     each = [loss.of(kind) for loss in losses]
     epsilon = total(epsilon for epsilon, _ in each)
     if math.isinf(epsilon):

@@ -65,7 +65,7 @@ def refuse_overspent(standing: DatasetState, cost: Cost, declared: Allowance) ->
 
 
 def _is_free(allowance: Allowance) -> bool:
-    """Return whether every loss fits into a budget, bounded or not."""
+    """Return True if every loss fits into a budget, bounded or not."""
     return allowance.epsilon == math.inf and allowance.delta is None
 
 
@@ -95,7 +95,7 @@ _SAME_WHOSE = (
 
 
 def _after(standing: DatasetState, loss: BookedLoss, kind: Neighbours) -> tuple[float, float]:
-    """Return what all releases cost with this one, for a kind of neighbours."""
+    """Return the composed loss of all releases with this one, for a kind of neighbours."""
     spent = replace(standing, allowance=replace(standing.allowance, neighbours=kind))
     epsilon, delta = (loss.epsilon, loss.delta) if loss.neighbours is None else loss.of(kind)
     return total([spent.epsilon, epsilon]), total([spent.delta, delta])
@@ -137,7 +137,7 @@ def _is_unbounded(loss: BookedLoss, kind: Neighbours) -> bool:
 
 
 def _more(left: float | None, name: str, budget: float, declared: float | None) -> str:
-    """Return what can be done about a budget that is spent."""
+    """Return the remedies for a budget that is spent."""
     hint = (
         f"{allowance_words(left or 0.0)} is left; hand out an earlier release again, ask for less, or raise "
         f"{option(name)} knowingly"

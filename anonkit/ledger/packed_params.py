@@ -17,7 +17,7 @@ _DIGEST = 16
 
 
 def pack(params: Mapping[str, Any]) -> bytes | None:
-    """Return what the ledger keeps of a release's public parameters; None when it has no recoding."""
+    """Return the part of a release's public parameters that the ledger stores; None when it has no recoding."""
     if "recoding" not in params or "model" not in params:
         return None
     return zlib.compress(json.dumps({key: params[key] for key in _KEPT if key in params}).encode())

@@ -104,7 +104,7 @@ class PeopleMarks:
         )
 
     def is_like(self, other: PeopleMarks) -> bool:
-        """Return whether both tables hold the same people, in part, beyond what keys alone can show."""
+        """Return True if both tables hold the same people, in part, beyond what keys alone can show."""
         exponent = max(self.exponent, other.exponent)
         mine, theirs = (_kept(marks.tags, exponent) for marks in (self, other))
         shared, of_mine, of_theirs = np.intersect1d(
@@ -120,13 +120,13 @@ class PeopleMarks:
 
 
 def _kept(tags: NDArray[np.uint64], exponent: int) -> NDArray[np.bool_]:
-    """Return which tags are in the part that is kept of so many people."""
+    """Return a mask of the tags in the part that is stored of so many people."""
     rest: NDArray[np.uint64] = tags & np.uint64((1 << exponent) - 1)
     return np.equal(rest, 0)
 
 
 def _agree(first: NDArray[np.uint8], two: NDArray[np.uint8], *, nearly_all: bool) -> bool:
-    """Return whether a column of the one agrees with a column of the other in more people than by chance."""
+    """Return True if a column of the one agrees with a column of the other in more people than by chance."""
     for one in first.T:
         for other in two.T:
             known = (one > 0) & (other > 0)
@@ -250,7 +250,7 @@ def _name_tag(column: str, key: bytes) -> bytes:
 
 
 def _counts_up(numbers: NDArray[np.int64], people: int) -> bool:
-    """Return whether keys are numbers close together."""
+    """Return True if keys are numbers close together."""
     found = numbers[numbers != _NO_NUMBER]
     if not found.size:
         return False

@@ -44,7 +44,7 @@ def private_folder() -> Path:
 
 
 def key_place(beside: Path) -> str:
-    """Return where a key is kept, in words: an environment variable, the file that one names, or its own file."""
+    """Return the place of a key, in words: an environment variable, the file that one names, or its own file."""
     return VARIABLE if VARIABLE in os.environ else str(_named(beside))
 
 

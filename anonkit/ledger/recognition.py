@@ -74,7 +74,7 @@ class Sighting:
         )
 
     def likeness(self, marks: Known) -> Likeness:
-        """Return how the table resembles one that a ledger knows."""
+        """Return the resemblance of the table to one that a ledger knows."""
         if isinstance(marks, PeopleMarks):
             return Likeness.PEOPLE if any(one.is_like(marks) for one in self.people) else Likeness.NONE
         if isinstance(marks, Fingerprint):

@@ -91,7 +91,7 @@ def wait_for(ledger: Ledger, place: Place) -> list[Entry]:
 
 
 def knows_requests(ledger: Ledger) -> bool:
-    """Return whether a ledger could know a release again: it has its key, and the request of some release.
+    """Return True if a ledger could know a release again: it has its key, and the request of some release.
 
     Raises
     ------
@@ -162,7 +162,7 @@ class Earlier:
         return next((e for e in self.published if e.data_sha256 == data_sha256 and not self._is_same(e)), None)
 
     def difference(self, entry: Entry) -> str:
-        """Return how an earlier release differs from the requested one, in words for the owner."""
+        """Return the differences of an earlier release from the requested one, in words for the owner."""
         if entry.request is None:
             return "made with a seed, or before the ledger recorded settings"
         asked = "requested differently (method, parameters, policy or form of the data)"
@@ -175,14 +175,14 @@ class Earlier:
         return self._is_asked_alike(entry) and self._has_rows_of(entry)
 
     def _is_asked_alike(self, entry: Entry) -> bool:
-        """Return whether a line has the same request, as it was written under the key of the ledger."""
+        """Return True if a line has the same request, as it was written under the key of the ledger."""
         if self.request is None or entry.data_sha256 is None or not isinstance(entry.fingerprint, Fingerprint):
             return False
         seal = sealed(self.key, self.request, entry.fingerprint.spelled, entry.data_sha256)
         return seal is not None and entry.request == seal
 
     def _has_rows_of(self, entry: Entry) -> bool:
-        """Return whether the rows are the very same; they are read once, and not at all where their number differs."""
+        """Return True if the rows are the very same; they are read once, and not at all where their number differs."""
         known = entry.fingerprint
         if not isinstance(known, Fingerprint) or not known.spelled or known.rows != self.n_rows:
             return False

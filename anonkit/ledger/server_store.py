@@ -71,7 +71,7 @@ class _Session:
 
     @property
     def is_between_transactions(self) -> bool:
-        """Return whether the last transaction has ended; an interrupt may have left one open."""
+        """Return True if the last transaction has ended; an interrupt may have left one open."""
         return bool(self.connection.info.transaction_status == self.driver.pq.TransactionStatus.IDLE)
 
     @property
@@ -236,7 +236,7 @@ class ServerStore:
             self._session.held.add(number)
 
     def is_abandoned(self, connection: Connection, number: int, process: str, *, has_files: bool) -> bool:
-        """Return whether the session that made a reservation is gone; of one with files, whether the process is."""
+        """Return True if the session that made a reservation is gone; of one with files, whether the process is."""
         if self._session is not None and number in self._session.held:
             return False
         if has_files or Process.from_text(process).has_ended():
@@ -245,7 +245,7 @@ class ServerStore:
         return bool(found[0])
 
     def may_write(self, connection: Connection) -> bool:
-        """Return whether the role may book, not only look."""
+        """Return True if the role may book, not only look."""
         found = connection.execute("SELECT has_column_privilege('release', 'state', 'UPDATE')").fetchone()
         return bool(found[0])
 

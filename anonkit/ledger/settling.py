@@ -41,7 +41,7 @@ def data_path(place: Place) -> str:
 
 
 def is_in_place(entry: Entry, output: str) -> bool:
-    """Return whether a release was made in the place of a data file, whatever its path is spelled like."""
+    """Return True if a release was made in the place of a data file, whatever its path is spelled like."""
     return entry.output is not None and os.path.realpath(entry.output) == os.path.realpath(output)
 
 
@@ -118,7 +118,7 @@ class _Data(Enum):
 
 
 def _is_in_store(output: str, data_sha256: str) -> bool:
-    """Return whether the descriptor in a store states these data; False where the store does not answer."""
+    """Return True if the descriptor in a store states these data; False where the store does not answer."""
     try:
         return Place.of(output).data_digest() == data_sha256
     except AnonkitError:

@@ -70,7 +70,7 @@ class Sketch:
         return 1 - float(np.unpackbits(differing).mean())
 
     def is_like(self, other: Sketch) -> bool:
-        """Return whether both share more things than two samples of different people of one population would."""
+        """Return True if both share more things than two samples of different people of one population would."""
         chance = agreement_by_chance(self, other)
         return self.agreement(other) > chance + _SURE * math.sqrt(chance * (1 - chance) / BINS)
 

@@ -41,7 +41,7 @@ class SourceRows:
         return tuple(identifiers[:_MOST_KEYS])
 
     def sighting(self, key: bytes, known: Sequence[tuple[str, Known]]) -> Sighting:
-        """Return what the rows are known by under the key of a ledger.
+        """Return the tags of the rows under the key of a ledger.
 
         The rows are read for it once: a release asks before the work is done and once more when it is booked.
         """
@@ -57,7 +57,7 @@ class SourceRows:
         return spelled_rows(self.table, self.engine, key)
 
     def is_same_table(self, entry: Entry) -> bool:
-        """Return whether an earlier release was made of this table, so that rows of today are rows of then."""
+        """Return True if an earlier release was made of this table, so that rows of today are rows of then."""
         return self._sighting is not None and self._sighting.likeness(entry.fingerprint) is Likeness.SAME
 
     def joint_view(self, params: Mapping[str, Any], before: Sequence[Entry]) -> JointView | None:

@@ -60,7 +60,7 @@ class Position:
 
 
 def may_know_requests(account: Account) -> bool:
-    """Return whether a release may be known again by the ledger of an account; what dead processes left is settled.
+    """Return True if a release may be known again by the ledger of an account; what dead processes left is settled.
 
     A ledger that cannot be opened knows nothing; it is refused where something is to be booked in it.
 
@@ -320,7 +320,7 @@ class Spending:
     # --- whose release it is -----------------------------------------------------------------------------------
 
     def _seen(self, ledger: Ledger) -> Sighting:
-        """Return what the rows are known by under the key of the ledger."""
+        """Return the tags of the rows under the key of the ledger."""
         key = ledger.key  # a key that is gone is reported before anything is read
         if (refusal := ledger.forgotten) is not None:
             raise refusal
@@ -402,7 +402,7 @@ class Spending:
 
     @property
     def _remembers(self) -> bool:
-        """Return whether the people of the table are to be known again."""
+        """Return True if the people of the table are to be known again."""
         return self._rows.policy.bookkeeping.remember_people
 
     @property
@@ -497,7 +497,7 @@ class Spending:
 
 
 def _shows_means(params: Mapping[str, Any]) -> bool:
-    """Return whether rows of a release show means of classes or groups."""
+    """Return True if rows of a release show means of classes or groups."""
     return MEANS in params or "centroids" in params["recoding"]
 
 
@@ -510,7 +510,7 @@ def _settled(ledger: Ledger, number: int, *, charged: bool = False) -> bool:
 
 
 def _described(entry: Entry) -> dict[str, Any]:
-    """Return what everybody may know of an earlier release."""
+    """Return the public part of an earlier release."""
     facts: dict[str, Any] = {"method": entry.method, "kind": entry.kind, "created": entry.created}
     if entry.k is not None:
         facts["k"] = entry.k

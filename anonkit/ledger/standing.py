@@ -231,7 +231,7 @@ def _allowed(remembered: float | None, given: float | None, declared: float | No
 
 
 def _left(budget: float | None, spent: float) -> float | None:
-    """Return what a budget still allows, 0 or more, rounded down; None without a budget."""
+    """Return the remaining budget, 0 or more, rounded down; None without a budget."""
     if budget is None or math.isinf(budget):
         return budget
     if math.isinf(spent):

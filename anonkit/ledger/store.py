@@ -161,7 +161,7 @@ class Ledger:
         return next((standing for standing in self.datasets() if standing.dataset == dataset), _unknown(dataset))
 
     def holds(self, params_digest: bytes) -> bool:
-        """Return whether a release is known whose params have this digest (`packed_params`)."""
+        """Return True if a release is known whose params have this digest (`packed_params`)."""
         with self._backend.transaction() as connection:
             never = ReleaseState.ROLLED_BACK.value
             return bool(entries_in(connection, "params_digest = ? AND state <> ?", params_digest, never))
@@ -404,7 +404,7 @@ def _unknown(dataset: str) -> DatasetState:
 
 
 def _may_share_files(entry: Entry, claim: PlannedSpending) -> bool:
-    """Return whether one path of both may be one place: on this machine, or for the same dataset on a shared disk."""
+    """Return True if one path of both may be one place: on this machine, or for the same dataset on a shared disk."""
     return entry.dataset == claim.dataset or Process.from_text(entry.process).is_on_this_machine
 
 

@@ -34,7 +34,7 @@ _NAME_IT = f"name one: {option('ledger', 'PLACE')}, ledger in the policy, or ANO
 
 
 def users_ledger() -> LedgerPlace:
-    """Return where the ledger of the user is, whether it is there or not.
+    """Return the place of the user's ledger, whether it is there or not.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def users_ledger() -> LedgerPlace:
 
 
 def is_on_network(folder: Path) -> bool:
-    """Return whether a folder, or where it would be made, is on a network; False where that is unknown."""
+    """Return True if a folder, or where it would be made, is on a network; False where that is unknown."""
     standing = Path(os.path.realpath(folder))
     if sys.platform == "win32":
         return _is_remote_drive(standing)

@@ -138,7 +138,7 @@ class ApproximateAccounting:
 
 
 def row_rho_units(epsilon: Fraction, delta: float | Fraction, rows_per_unit: int, adjacency: str) -> int:
-    """Return how much rho one row may cost in all its Gaussian tables, in units of 2**-52.
+    """Return the rho that one row may cost in all its Gaussian tables, in units of 2**-52.
 
     Parameters
     ----------

@@ -172,7 +172,7 @@ class SetRandomizer(CodeRandomizer[SetResponse]):
 
 
 def randomizer_of(channel: Channel) -> CodeRandomizer[Channel]:
-    """Return what draws the answers of a channel.
+    """Return the sampler of a channel's answers.
 
     Raises
     ------

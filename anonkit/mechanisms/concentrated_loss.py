@@ -104,7 +104,7 @@ def rho_units_within(epsilon: Fraction, delta: Fraction) -> int:
 
 
 def changed_squared(rows_per_unit: int, *, replaced: bool) -> int:
-    """Return how much more than one row a unit loses in a table in which every row is in one cell.
+    """Return the factor by which a unit loses more than one row in a table in which every row is in one cell.
 
     Rows of a unit that go, or come, change the table by a vector of length at most their number m: m**2. Where they are
     replaced, m go from some cells and m come into others: the vector is a difference of two such vectors with no entry

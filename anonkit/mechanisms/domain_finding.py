@@ -162,7 +162,7 @@ def found_bounds(
 
 
 def holds_numbers(texts: int, rate: int, words: UniformStream) -> bool:
-    """Return whether a column of strings holds numbers: by a noisy count whether few cells are something else.
+    """Return True if a column of strings holds numbers: by a noisy count whether few cells are something else.
 
     Privacy
     -------

@@ -111,7 +111,7 @@ def _mask(scores: IntArray, allowed: BoolArray | None) -> BoolArray:
 
 
 def _below_best(scores: IntArray, mask: BoolArray) -> IntArray:
-    """Return how far each candidate is below the best allowed one; 0 where it is not allowed."""
+    """Return the distance of each candidate below the best allowed one; 0 where it is not allowed."""
     best = np.where(mask, scores, np.iinfo(np.int64).min).max(axis=1, keepdims=True)
     return np.asarray(np.where(mask, best - scores, 0), dtype=np.int64)
 

@@ -151,7 +151,7 @@ def class_size(sampled: int, units: int, delta: float, at_least: int) -> int:
 
 @cache
 def best_sample(units: int, delta: float, at_least: int) -> int:
-    """Return how many words draw a row, by a public rule: so that classes of few rows of the source are shown.
+    """Return the number of words that draw a row, by a public rule: so that small classes of the source are shown.
 
     A class of k / beta rows is shown half of the time. A small sample needs a small k, and a large one a large k;
     of the eighths of the largest beta the last is taken whose k / beta is within a tenth of the smallest.

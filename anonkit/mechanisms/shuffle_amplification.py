@@ -217,7 +217,7 @@ def default_delta(n_rows: int) -> float:
 
 @lru_cache(maxsize=256)
 def uniform_shares(n_attributes: int) -> tuple[Fraction, ...]:
-    """Return how often each attribute is the one that a row answers, of 2**32 words (`keyed_words.asked_attribute`)."""
+    """Return the frequency of each attribute as a row's answer, of 2**32 words (`keyed_words.asked_attribute`)."""
     edges = [-(-(at << 32) // n_attributes) for at in range(n_attributes + 1)]
     return tuple(Fraction(edges[at + 1] - edges[at], 1 << 32) for at in range(n_attributes))
 

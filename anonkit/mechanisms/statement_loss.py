@@ -23,7 +23,7 @@ _ONE = 1 << RATE_BITS
 
 
 def sensitivity_of(query: Query, domains: Mapping[str, Categories | Grid]) -> int:
-    """Return what one row that comes or goes changes: the sum of changes of a table, or the width of those of scores.
+    """Return the sensitivity to one row that comes or goes: the sum of changes of a table, or the width of scores.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def _cells(domain: Categories | Grid) -> int:
 
 
 def draw_units(statement: Statement, draw: Draw) -> int:
-    """Return what a draw costs a row that it reads, in units of 2**-52."""
+    """Return the privacy loss of a draw for a row that it reads, in units of 2**-52."""
     return draw.rate * sensitivity_of(draw.query, statement.domains)
 
 

@@ -102,7 +102,7 @@ class DiffPRFs(ScoredTree):
         return True
 
     def drawn_rows(self) -> TreeRows:
-        """Return which rows each tree sees."""
+        """Return the rows that each tree sees."""
         return ROWS[self.rows](trees=self.trees)
 
     def selection(self) -> SplitSelection:

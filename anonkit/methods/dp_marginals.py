@@ -184,7 +184,7 @@ class DPMarginals(SpikeMethod):
         return marginals_draft(learned, accounting, policy, engine, rng.child("rows"), claim, told)
 
     def left(self, policy: Policy, spent: int = 0) -> RemainingBudget:
-        """Return what may be lost in readings, tables and choices, when a row has lost so many units.
+        """Return the remaining budget of readings, tables and choices, when a row has lost so many units.
 
         There is a delta in it only where that may pay, by public facts: what one row may lose in all, and the columns.
         """

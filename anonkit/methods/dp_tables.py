@@ -92,7 +92,7 @@ class DPTables(CentralMethod):
         return requests_of(self.aggregate)
 
     def plan(self, policy: Policy) -> AggregatePlan:
-        """Return what is measured, from public facts alone."""
+        """Return the measurements, from public facts alone."""
         return planned(self._requests, policy, bins=self.bins, points=self.points)
 
     def account(self, policy: Policy) -> Accounting:

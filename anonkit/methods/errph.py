@@ -74,7 +74,7 @@ class ERRPH(ShuffleDelta, AnswerStrength):
         return self.label == "clear"
 
     def table_of(self, domains: PublicDomains) -> PublishedTable:
-        """Return what is done to each column."""
+        """Return the treatment of each column."""
         return PublishedTable(
             target=self.label_of(domains, self.label),
             attributes=tuple(self._attribute(column) for column in domains.attributes),

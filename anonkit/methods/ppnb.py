@@ -61,7 +61,7 @@ class PPNB(ShuffleDelta, AnswerStrength, NumberNoise):
         return True
 
     def table_of(self, domains: PublicDomains) -> PublishedTable:
-        """Return what is done to each column."""
+        """Return the treatment of each column."""
         return PublishedTable(
             target=self.label_of(domains, self.label),
             attributes=tuple(self._attribute(column) for column in domains.attributes),

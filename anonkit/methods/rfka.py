@@ -415,7 +415,7 @@ def _weighted(importance: Importance, detail_weights: Mapping[str, float]) -> Im
 
 
 def _guide(columns: Sequence[CodedColumn], evidence: LabelledRows, prepared: Prepared) -> FloatArray:
-    """Return what guides the search: predictions of the target, or without one the columns themselves."""
+    """Return the guide of the search: predictions of the target, or without one the columns themselves."""
     if not prepared.jointly:
         return evidence.class_probabilities()
     return joint_guide(sorted(columns, key=lambda column: column.name), np.ones(prepared.n_rows))

@@ -81,7 +81,7 @@ class RR(ShuffleDelta):
         check_choice("label", self.label, LABELS)
 
     def table_of(self, domains: PublicDomains) -> PublishedTable:
-        """Return what is done to each column."""
+        """Return the treatment of each column."""
         refuse_designs(domains, self.name)
         columns = domains.attributes
         classes = domains.target if self.label == "randomize" else None

@@ -122,7 +122,7 @@ class SafePub:
         )
 
     def _units(self, choice: AccountedDraw) -> int:
-        """Return what is left of epsilon for the rows, in units of 2**-52."""
+        """Return the remaining epsilon for the rows, in units of 2**-52."""
         return units_of(Fraction(self.epsilon)) - choice.units
 
     def _drawn(self, units: int) -> tuple[int, int]:
@@ -221,7 +221,7 @@ class SafePub:
     def _params(
         self, policy: Policy, domains: PublicDomains, choice: AccountedDraw, sampled: int, k: int, units: int
     ) -> dict[str, Any]:
-        """Return what follows from parameters and policy; all of it is public."""
+        """Return the plan that follows from parameters and policy; all of it is public."""
         return {
             "target": policy.target,
             "unit": policy.unit,
@@ -303,7 +303,7 @@ def _described(policy: Policy, domains: PublicDomains) -> list[dict[str, Any]]:
 
 
 def _column_entries(policy: Policy, domains: PublicDomains, recoding: GlobalRecoding) -> list[ReportColumn]:
-    """Return what was done to each column of the source."""
+    """Return the treatment of each column of the source."""
     shown = {column.name: column for column in recoding.columns}
     used = {attribute.name for attribute in domains.attributes}
     entries: list[ReportColumn] = []

@@ -105,7 +105,7 @@ class TRR(NumberNoise, RandomizedMethod):
         return True
 
     def table_of(self, domains: PublicDomains) -> PublishedTable:
-        """Return what is done to each column."""
+        """Return the treatment of each column."""
         refuse_designs(domains, self.name)
         attributes = []
         for column in domains.attributes:

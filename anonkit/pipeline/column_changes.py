@@ -56,7 +56,7 @@ class BeforeAndAfter:
     """With a role for every column."""
 
     def changes(self, columns: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return what became of every column.
+        """Return the changes of every column.
 
         Parameters
         ----------
@@ -262,13 +262,13 @@ def parsed_numbers(texts: pa.Array) -> pa.Array:
 
 
 def is_text(array: pa.Array) -> bool:
-    """Return whether the cells are strings."""
+    """Return True if the cells are strings."""
     kind = plain_cells(array).type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def is_number(array: pa.Array) -> bool:
-    """Return whether the cells are numbers, dates or times."""
+    """Return True if the cells are numbers, dates or times."""
     kind = array.type
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     return bool(numeric or pa.types.is_date(kind) or pa.types.is_timestamp(kind))
@@ -371,7 +371,7 @@ def _range_labels(starts: _FloatArray, *, is_date: bool, whole: bool) -> list[st
 
 
 def _digits_of_a_hundredth(starts: _FloatArray) -> int:
-    """Return how many digits after the point are needed to say where ranges begin, to a hundredth of the least."""
+    """Return the number of digits after the point that the ends of ranges need, to a hundredth of the least."""
     least = float(np.diff(starts).min(initial=math.inf))
     return max(0, 2 - math.floor(math.log10(least))) if 0 < least < math.inf else 10
 

@@ -379,7 +379,7 @@ def _judged(table: Source, unknown: Sequence[str], engine: Engine, view: FlatVie
 
 
 def _public_cells(policy: Policy) -> dict[str, Any]:
-    """Return how dates, times and places become the public bins that a policy declares for differential privacy.
+    """Return the mapping of dates, times and places to the public bins that a policy declares for differential privacy.
 
     Of places also the centre and the bounds of every cell; of numbers how they are written, where that is declared. A
     function of the policy alone.

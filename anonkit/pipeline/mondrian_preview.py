@@ -99,5 +99,5 @@ def mondrian_preview(
 
 
 def rows_searched(n_rows: int) -> int:
-    """Return how many rows of a table are searched at most."""
+    """Return the largest number of rows of a table that is searched."""
     return min(max(n_rows // _SHARE, _FEWEST_ROWS), _MOST_ROWS)

@@ -129,7 +129,7 @@ def _table_before(opened: DeclaredSource, account: Account, private: PrivateFold
 
 
 def _changed(today: PeopleMarks, known: Sequence[PeopleMarks]) -> int:
-    """Return how many known people have other rows than in every earlier table."""
+    """Return the number of known people with other rows than in every earlier table."""
     same = np.zeros(today.tags.size, dtype=bool)
     met = np.zeros(today.tags.size, dtype=bool)
     for marks in known:

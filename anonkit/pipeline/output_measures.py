@@ -166,7 +166,7 @@ def release_utility(
 
 
 def _rows_marked(spool: Path, mark: str) -> int:
-    """Return how many rows are marked, `SAMPLE` at most: they are the first."""
+    """Return the number of marked rows, `SAMPLE` at most: they are the first."""
     n_marked = 0
     with closing(iter_batches(spool, [mark], batch_rows=SAMPLE)) as batches:
         for batch in batches:

@@ -24,7 +24,7 @@ def dossier_name(stem: str | None) -> str:
 
 
 def is_dossier_of(data_sha256: str, folder: Path, stem: str) -> bool:
-    """Return whether the dossier of a release is in a folder, recognized by the SHA-256 of its data."""
+    """Return True if the dossier of a release is in a folder, recognized by the SHA-256 of its data."""
     try:
         owner = json.loads((folder / OWNER_REPORT).read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -159,7 +159,7 @@ class VerifiedDraft:
         return {**self.counted.to_dict(RISK_THRESHOLD), **beside}
 
     def _columns(self) -> list[dict[str, Any]]:
-        """Return what was done to each column; those whose domain was read from the table are marked."""
+        """Return the treatment of each column; those whose domain was read from the table are marked."""
         read = self.promise.to_dict()["parameters"].get("domains_from_data", ())
         return [
             {**column, **({"domain_from_data": True} if column["name"] in read else {})}
@@ -167,7 +167,7 @@ class VerifiedDraft:
         ]
 
     def report(self) -> dict[str, Any]:
-        """Return what `report.json` holds."""
+        """Return the document of `report.json`."""
         return self._report
 
     @cached_property

@@ -172,7 +172,7 @@ class Recipe:
         return source_at(str(self.input), in_folder=self.folder, **self.how)
 
     def _charged(self, account: Account) -> Account:
-        """Return whom the release is charged to: simulated people have no place in the ledger of real ones."""
+        """Return the account of the release: simulated people have no place in the ledger of real ones."""
         bookkeeping = self.policy.bookkeeping
         is_ours = self.simulate is not None and bookkeeping.ledger is None and not bookkeeping.required
         return replace(account, ledger=Where.BESIDE) if is_ours and account.ledger is Where.FOUND else account
@@ -346,7 +346,7 @@ def _whole(key: str, value: object, path: Path, least: int = 1) -> int:
 
 
 def _min_people(raw: Mapping[str, Any], path: Path) -> int | None:
-    """Return how many people share a category that is read from the table; None when none is read."""
+    """Return the number of people that share a category read from the table; None when none is read."""
     key = "domains_min_people"
     from_data = _flag("domains_from_data", raw.get("domains_from_data", False), path)
     people = _whole(key, raw[key], path) if key in raw else MIN_PEOPLE

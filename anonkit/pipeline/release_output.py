@@ -92,7 +92,7 @@ class Output:
 
     @property
     def tells_owner(self) -> bool:
-        """Return whether anybody sees what was measured on the source."""
+        """Return True if anybody sees what was measured on the source."""
         return self.for_owner or self.owner_report is not None
 
     @classmethod
@@ -335,7 +335,7 @@ class Output:
         )
 
     def signer(self) -> Signer | None:
-        """Return what signs the files, if anything does.
+        """Return the signer of the files, if there is one.
 
         Raises
         ------

@@ -97,7 +97,7 @@ def _counted(
 def _entry(
     entry: ReportColumn, counts: Mapping[str, int], values: Mapping[str, set[str | None]], constant: Sequence[str]
 ) -> ReportColumn:
-    """Return what the report states of a column."""
+    """Return the entry of a column in the report."""
     name = entry["name"]
     if name in constant:
         dropped: ReportColumn = {**entry, "action": "dropped", "reason": ONE_VALUE}

@@ -117,7 +117,7 @@ def _handed_back(place: Place, entry: Entry, output: Output, signer: Signer | No
 
 
 def _is_signed_by(signer: Signer, place: Place) -> bool:
-    """Return whether a key has signed the very files that are there."""
+    """Return True if a key has signed the very files that are there."""
     return all(check.passed for check in signature_checks(place, signer.key.public_key()))
 
 
@@ -170,7 +170,7 @@ def say_what_is_replaced(output: Output, earlier: Earlier | None, kept: str | No
 
 
 def _difference(there: object, data: str | None, earlier: Earlier | None) -> str | None:
-    """Return how the release that is in the way differs, in words for the owner; None where it is unknown."""
+    """Return the differences of the release that is in the way, in words for the owner; None where it is unknown."""
     if not there or data is None or earlier is None:
         return None
     entry = earlier.other(data)

@@ -131,7 +131,7 @@ def _every_field(method: object) -> Any:
 
 
 def _is_default(field: Field[Any], value: object) -> bool:
-    """Return whether a field is as if it were not there: it may be new, and the request older than the field."""
+    """Return True if a field is as if it were not there: it may be new, and the request older than the field."""
     default = field.default if field.default_factory is MISSING else field.default_factory()
     return default is not MISSING and type(default) is type(value) and _value(default) == _value(value)
 

@@ -395,7 +395,7 @@ class _PopulationRows:
     def figures(
         self, sizes: NDArray[np.int64], groups: NDArray[np.int64], coded: CodedQuasiIdentifiers
     ) -> dict[str, Any]:
-        """Return how the classes of the table match those of the file.
+        """Return the match of the table's classes with those of the file.
 
         Parameters
         ----------

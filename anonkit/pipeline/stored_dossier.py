@@ -165,7 +165,7 @@ def write_stored_dossier(dossier: Dossier, release: Release, folder: Path) -> tu
 
 
 def source_policy(release: Release, policy: Policy | None, encoding: str | None = None) -> Policy:
-    """Return how the source of a stored release is read: as declared, else as the release itself states.
+    """Return the reading of a stored release's source: as declared, else as the release itself states.
 
     Without a declaration the domains are those of the release, cells that mean missing are empty ones unless the
     release states otherwise, and nobody is named who may receive it.
@@ -183,7 +183,7 @@ def source_policy(release: Release, policy: Policy | None, encoding: str | None 
 
 
 def _declared(release: Release, policy: Policy | None) -> Policy:
-    """Return what is declared of the source."""
+    """Return the declaration of the source."""
     if policy is not None:
         return policy
     if "recoding" in release.params:
@@ -211,7 +211,7 @@ def _released(release: Release, held: pa.Table, reading: Engine) -> ReleasedRows
 
 
 def _tells_its_rows(release: Release) -> bool:
-    """Return whether the files state which rows of the source were released, for models to be trained on them.
+    """Return True if the files state which rows of the source were released, for models to be trained on them.
 
     They do not where a column of one value is hidden, since rows may have been left out for another value in it, and
     where classes were merged, or rows grouped by their numbers, since which ones is not published.

@@ -162,7 +162,7 @@ class _LeftOut:
     released: Mapping[_Value, int]
 
     def of(self, value: _Value) -> tuple[int, int]:
-        """Return how many of a class were read, and how many of these are left out."""
+        """Return the number of rows of a class that were read, and that of those left out."""
         return self.read[value], self.read[value] - self.released.get(value, 0)
 
     @cached_property
@@ -172,7 +172,7 @@ class _LeftOut:
         return n_read, n_read - sum(self.released.values())
 
     def stands_out(self, value: _Value) -> bool:
-        """Return whether clearly more of a class than of all is left out; see `RULE`."""
+        """Return True if clearly more of a class than of all is left out; see `RULE`."""
         (n_read, n_left), (all_read, all_left) = self.of(value), self.in_all
         expected = n_read * all_left / all_read
         if n_left < TIMES * expected or n_left - expected < EXCESS:

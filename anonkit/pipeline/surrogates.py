@@ -28,7 +28,7 @@ _NUMBERED = "one random number of this release for all rows of a {}"
 
 
 def shows_surrogates(policy: Policy) -> bool:
-    """Return whether a release shows which rows belong together."""
+    """Return True if a release shows which rows belong together."""
     return policy.person_rows is not None and policy.person_rows.surrogate
 
 

@@ -47,7 +47,7 @@ def with_whole_types(policy: Policy, schema: pa.Schema, source: Any) -> Policy:
 
 
 def _typed_by_cells(source: Any, name: str) -> bool:
-    """Return whether a column of a data frame has a type that one missing cell would change."""
+    """Return True if a column of a data frame has a type that one missing cell would change."""
     if type(source).__module__.split(".")[0] != "pandas":
         return False
     return isinstance(source.dtypes[name], np.dtype)

@@ -94,7 +94,7 @@ def shown_as_bounds(data: Source, params: Mapping[str, Any], engine: Engine, mea
 
 
 def bounds_notes(bounds: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Return which columns are the bounds of which, in the words of the report; nothing where labels are written."""
+    """Return the pairs of bounds of columns, in the words of the report; nothing where labels are written."""
     if bounds is None:
         return ()
     told = "; ".join(f"{name} as {raw['low']} and {raw['high']}" for name, raw in bounds.items())

@@ -106,7 +106,7 @@ def _number(raw: Mapping[str, Any], key: str, range_words: str, example: str) ->
 
 
 def _holds_password(address: str) -> bool:
-    """Return whether more than a user comes before the host, or a parameter is called after a password."""
+    """Return True if more than a user comes before the host, or a parameter is called after a password."""
     before, at, _ = address.partition("://")[2].rpartition("@")
     keys = (pair.partition("=") for pair in re.split("[?&;]", address)[1:])
     return bool(at and ":" in before) or any(equals and "passw" in key.lower() for key, equals, _ in keys)

@@ -161,7 +161,7 @@ class Calendar:
         return int(ends[0]), int(ends[1])
 
     def inside(self, places: IntArray) -> BoolArray:
-        """Return which positions are within the declared bounds, shape (n,)."""
+        """Return a mask of the positions within the declared bounds, shape (n,)."""
         if self.bounds is None:
             return np.ones(places.size, dtype=bool)
         low, high = self._ends
@@ -188,7 +188,7 @@ class Calendar:
         return np.clip(part_numbers(places, self.bin_levels[0]), first, last) - first
 
     def beginnings(self, places: IntArray) -> IntArray:
-        """Return where the finest part of each place begins, shape (n,): nothing finer is ever looked at."""
+        """Return the begin of the finest part of each place, shape (n,): nothing finer is ever looked at."""
         level = self.parts.levels[0]
         return first_places(part_numbers(places, level), level)
 
@@ -229,7 +229,7 @@ class Calendar:
 
 
 def declared_calendar(where: str, kind: CalendarKind, spec: Mapping[str, Any]) -> Calendar:
-    """Return what a column of the policy declares of its dates, moments or times.
+    """Return the declaration of a column's dates, moments or times.
 
     Raises
     ------

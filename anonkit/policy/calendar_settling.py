@@ -41,13 +41,13 @@ class CalendarCells:
     """True when a cell that cannot be read refuses the table."""
 
     def settles(self, kind: pa.DataType) -> bool:
-        """Return whether cells of a type may change."""
+        """Return True if cells of a type may change."""
         calendar = self.calendar
         plain = (calendar.parts.exact or self.whole) and calendar.bounds is None and not (self.binned or self.first)
         return not (plain and pa.types.is_date32(kind))
 
     def takes(self, kind: pa.DataType) -> bool:
-        """Return whether cells of a type can be read as what is declared."""
+        """Return True if cells of a type can be read as what is declared."""
         return self.calendar.reader.takes(kind)
 
     def settled_kind(self, kind: pa.DataType) -> pa.DataType:
@@ -72,7 +72,7 @@ class CalendarCells:
         return self._names(places, there) if self.named else _points(places, there, kind)
 
     def counts(self, array: pa.Array) -> tuple[int, int]:
-        """Return how many cells are missing, and how many others cannot be read or lie beyond the bounds."""
+        """Return the number of missing cells, and of others that cannot be read or lie beyond the bounds."""
         missing = int(array.null_count)
         places, read = self.calendar.reader.places(array)
         return missing, len(array) - missing - int((read & self.calendar.inside(places)).sum())

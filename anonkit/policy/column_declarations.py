@@ -492,7 +492,7 @@ def refuse_place(name: str, column: Column, of_table: Mapping[str, Column]) -> N
 
 
 def column_of(name: str, spec: Mapping[str, Any], folder: Path | None, encoding: str = UTF8) -> Column:
-    """Return what a policy declares of one column; trees are looked up in its folder, in its encoding."""
+    """Return the declaration of one column; trees are looked up in its folder, in its encoding."""
     where = f"column {name!r}"
     known = (
         *("role", "sensitive", "release_as_is", "type", "categories", "bounds", "ladder", "tree", "missing", "outside"),
@@ -583,7 +583,7 @@ def _number_form(where: str, spec: Mapping[str, Any]) -> NumberForm | None:
 
 
 def _relative(where: str, kind: ColumnType | None, spec: Mapping[str, Any]) -> Calendar | None:
-    """Return how dates are read that are released as days since their person's first one; None for other columns."""
+    """Return the reading of dates that are released as days since their person's first one; None for other columns."""
     if not expect(where, "relative", spec.get("relative", False), bool):
         return None
     of_days = None if kind not in (ColumnType.DATE, ColumnType.DATETIME) else kind.calendar_kind
@@ -597,7 +597,7 @@ def _relative(where: str, kind: ColumnType | None, spec: Mapping[str, Any]) -> C
 
 
 def _calendar(where: str, kind: ColumnType | None, spec: Mapping[str, Any]) -> Calendar | None:
-    """Return what is declared of dates, moments or times; None where the column holds none, or lists its values."""
+    """Return the declaration of dates, moments or times; None where the column holds none, or lists its values."""
     of_calendar = None if kind is None else kind.calendar_kind
     listed = next((key for key in ("categories", "tree") if key in spec), None)
     for key in CALENDAR_KEYS:

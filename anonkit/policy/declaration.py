@@ -84,7 +84,7 @@ def _units(unit: object) -> tuple[str, ...]:
 
 
 def _declares_independence(raw: Mapping[str, Any]) -> bool:
-    """Return whether a policy file declares that no person has several rows: `unit = "none"`.
+    """Return True if a policy file declares that no person has several rows: `unit = "none"`.
 
     Raises
     ------
@@ -274,11 +274,11 @@ class Policy:
         )
 
     def column(self, name: str) -> Column:
-        """Return what is declared about a column, a quasi-identifier when nothing is."""
+        """Return the declaration of a column, a quasi-identifier when nothing is."""
         return self.columns.get(name) or Column(name=name, role_given=False)
 
     def declares(self, name: str) -> bool:
-        """Return whether a column has a declared role, domain or hierarchy: then its cells never decide on it."""
+        """Return True if a column has a declared role, domain or hierarchy: then its cells never decide on it."""
         column = self.columns.get(name)
         if column is None:
             return False

@@ -33,7 +33,7 @@ class UnitCells:
     name: str
 
     def settles(self, kind: pa.DataType) -> bool:
-        """Return whether cells of a type may change."""
+        """Return True if cells of a type may change."""
         return True
 
     def settled_kind(self, kind: pa.DataType) -> pa.DataType:
@@ -45,7 +45,7 @@ class UnitCells:
         return cell_keys(array)
 
     def counts(self, array: pa.Array) -> tuple[int, int]:
-        """Return how many cells name nobody, and that none lies outside a domain."""
+        """Return the number of cells that name nobody, and 0 for those outside a domain."""
         return int(cell_keys(array).null_count), 0
 
 
@@ -62,7 +62,7 @@ class NumberCells:
     """True when a missing cell counts as the lower bound."""
 
     def settles(self, kind: pa.DataType) -> bool:
-        """Return whether cells of a type may change."""
+        """Return True if cells of a type may change."""
         return True
 
     def settled_kind(self, kind: pa.DataType) -> pa.DataType:
@@ -88,7 +88,7 @@ class NumberCells:
         return pc.fill_null(array, pa.scalar(self.bounds[0], kind)) if self.first else array
 
     def counts(self, array: pa.Array) -> tuple[int, int]:
-        """Return how many cells are missing, and how many others lie outside the bounds or are no number."""
+        """Return the number of missing cells, and of others that lie outside the bounds or are no number."""
         low, high = self.bounds
         missing, numbers = _missing(array), cell_numbers(array)
         return missing, len(array) - missing - int(((numbers >= low) & (numbers <= high)).sum())
@@ -111,7 +111,7 @@ class CategoryCells:
     """True when cells of every type become strings; else numbers and dates within the domain stay as they are."""
 
     def settles(self, kind: pa.DataType) -> bool:
-        """Return whether cells of a type may change."""
+        """Return True if cells of a type may change."""
         return True
 
     def settled_kind(self, kind: pa.DataType) -> pa.DataType:
@@ -133,7 +133,7 @@ class CategoryCells:
         return pc.if_else(pa.array(codes != NO_CATEGORY), array, pa.scalar(None, kind))
 
     def counts(self, array: pa.Array) -> tuple[int, int]:
-        """Return how many cells are missing, and how many others are none of the categories."""
+        """Return the number of missing cells, and of others that are none of the categories."""
         if isinstance(array, pa.DictionaryArray):
             entries = category_codes(array.dictionary, self.values, texts_alone=self.texts_alone)
             if (entries != NO_CATEGORY).all():  # no cell has to be looked at
@@ -197,7 +197,7 @@ def declared_cells(column: Column, policy: Policy) -> DeclaredCells | None:
 
 
 def place_cells(policy: Policy, names: Collection[str]) -> tuple[PlaceCells, ...]:
-    """Return how the places of a policy are read from a table with these columns."""
+    """Return the reading of a policy's places from a table with these columns."""
     by_cell = policy.cell_by_cell
     return tuple(
         PlaceCells(
@@ -217,7 +217,7 @@ def place_cells(policy: Policy, names: Collection[str]) -> tuple[PlaceCells, ...
 
 
 def _calendar_cells(column: Column, policy: Policy, *, first: bool) -> CalendarCells | None:
-    """Return how dates, moments and times are read; None where nothing is declared of them, or no bins are public."""
+    """Return the reading of dates, moments and times; None where nothing is declared of them, or no bins are public."""
     calendar, by_cell = column.calendar, policy.cell_by_cell
     if calendar is None or not column.is_released or (by_cell and not column.has_bins):
         return None
@@ -244,7 +244,7 @@ def _floats(array: pa.Array) -> pa.Array:
 
 
 def _fits(kind: pa.DataType, bounds: tuple[float, float]) -> bool:
-    """Return whether bounds hold a value of an integer type."""
+    """Return True if bounds hold a value of an integer type."""
     return pa.types.is_floating(kind) or _whole_bounds(kind, bounds)[0] <= _whole_bounds(kind, bounds)[1]
 
 
@@ -261,7 +261,7 @@ def _whole_bounds(kind: pa.DataType, bounds: tuple[float, float]) -> tuple[int, 
 
 
 def settling(schema: pa.Schema, policy: Policy) -> SettleCells | None:
-    """Return what settles the cells of batches with these columns; None where nothing is to be settled.
+    """Return a function that settles the cells of batches with these columns; None where nothing is to be settled.
 
     Where differential privacy reads cells itself (`Policy.cell_by_cell`), only numbers whose bounds leave something
     missing are settled.
@@ -301,7 +301,7 @@ def settling(schema: pa.Schema, policy: Policy) -> SettleCells | None:
 
 
 def _settles_by_cell(cells: DeclaredCells) -> bool:
-    """Return whether cells are settled where differential privacy reads the others itself."""
+    """Return True if cells are settled where differential privacy reads the others itself."""
     return isinstance(cells, CalendarCells) or (isinstance(cells, NumberCells) and cells.outside is Outside.MISSING)
 
 

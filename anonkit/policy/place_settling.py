@@ -58,7 +58,7 @@ class PlaceCells:
         return _spread(self._names(codes, finest) if self.named else pa.array(codes), there)
 
     def counts(self, batch: pa.RecordBatch) -> tuple[int, int]:
-        """Return how many rows lack a coordinate, and how many others have one that is none, or lie beyond the box."""
+        """Return the number of rows without a coordinate, and of others with one that is none, or beyond the box."""
         latitudes, longitudes = self._coordinates(batch)
         _, on_globe = self.place.read(latitudes, longitudes)
         inside = on_globe & self.place.inside(latitudes, longitudes)
@@ -66,7 +66,7 @@ class PlaceCells:
         return int((lacking & ~inside).sum()), int((~lacking & ~inside).sum())
 
     def strange(self, batch: pa.RecordBatch) -> tuple[int, int]:
-        """Return how many cells of either column are there and no coordinate: no number, or one beyond the globe."""
+        """Return the number of filled cells of each column that are no coordinate: no number, or beyond the globe."""
         latitude, longitude = self._coordinates(batch)
         counts = []
         for name, numbers, most in zip(self.place.columns, (latitude, longitude), (90, 180), strict=True):
@@ -85,7 +85,7 @@ class PlaceCells:
 
 
 def _there(cells: pa.Array) -> NDArray[np.bool_]:
-    """Return which cells are present; NaN is not."""
+    """Return a mask of the cells that are present; NaN is not."""
     there: NDArray[np.bool_] = cells.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
     return ~there
 

@@ -118,13 +118,13 @@ class GeographicPlace:
         return PublicBins(paths=tuple(paths))
 
     def read(self, latitudes: FloatArray, longitudes: FloatArray) -> tuple[BoolArray, BoolArray]:
-        """Return which places have both coordinates, and which of these are on the globe; both of shape (n,)."""
+        """Return masks of the places with both coordinates and of those on the globe, both of shape (n,)."""
         there = ~(np.isnan(latitudes) | np.isnan(longitudes))
         with np.errstate(invalid="ignore"):
             return there, there & (np.abs(latitudes) <= 90) & (np.abs(longitudes) <= 180)
 
     def inside(self, latitudes: FloatArray, longitudes: FloatArray) -> BoolArray:
-        """Return which places are within the declared box, shape (n,)."""
+        """Return a mask of the places within the declared box, shape (n,)."""
         if self.box is None:
             return np.ones(latitudes.size, dtype=bool)
         south, west, north, east = self.box

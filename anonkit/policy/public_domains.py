@@ -386,5 +386,5 @@ def without_whole_types(policy: Policy, names: Collection[str]) -> Policy:
 
 
 def _is_a_grid_of_whole_numbers(column: Column) -> bool:
-    """Return whether its cells are integers; also before private bounds are found for it."""
+    """Return True if its cells are integers; also before private bounds are found for it."""
     return column.whole_values is not None or (column.bounds is None and column.categories is None)

@@ -169,7 +169,7 @@ def _rows(text: str, delimiter: str) -> list[tuple[int, Sequence[str]]] | None:
 
 
 def _is_even(rows: Sequence[tuple[int, Sequence[str]]]) -> bool:
-    """Return whether all lines have the same number of cells, two at least."""
+    """Return True if all lines have the same number of cells, two at least."""
     widths = {len(cells) for _, cells in rows}
     return len(widths) == 1 and min(widths) > 1
 

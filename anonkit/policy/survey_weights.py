@@ -87,7 +87,7 @@ class RoundWeights:
 
 
 def rounding_of(schema: pa.Schema, column: Column | None) -> RoundWeights | None:
-    """Return what rounds the weights of batches with these columns; None where nothing is rounded.
+    """Return a function that rounds the weights of batches with these columns; None where nothing is rounded.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ def named_task(name: str) -> Task:
 
 
 def declares_no_target(raw: Mapping[str, Any]) -> bool:
-    """Return whether a policy file declares that there is no target: `target = false`.
+    """Return True if a policy file declares that there is no target: `target = false`.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def _number(value: object) -> float:
 
 
 def _spelled_as_number(value: object) -> bool:
-    """Return whether a string is a number, and no code such as 01234."""
+    """Return True if a string is a number, and no code such as 01234."""
     text = str(value).strip()
     is_code = text.lstrip("+-")[:2].isdigit() and text.lstrip("+-").startswith("0")
     return exact_decimal(text) is not None and not is_code

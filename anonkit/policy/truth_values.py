@@ -35,5 +35,5 @@ def with_truth_values(policy: Policy, typed: Collection[str] = ()) -> Policy:
 
 
 def lacks_domain(column: Column) -> bool:
-    """Return whether nothing is declared of the values of a column."""
+    """Return True if nothing is declared of the values of a column."""
     return column.domain_values is None and column.bounds is None and not column.has_bins and column.place is None

@@ -93,7 +93,7 @@ class Diversity:
 
     @property
     def bounds_something(self) -> bool:
-        """Return whether a class could break it."""
+        """Return True if a class could break it."""
         return bool(self.asked()) and self.asked() != {"alpha_k_anonymity": 1.0}
 
     def asked(self) -> dict[str, Any]:
@@ -332,7 +332,7 @@ class KAnonymity:
         return f"{text}{extra}. {self._value_words()}" if extra else f"{text}."
 
     def _value_words(self) -> str:
-        """Return which cells count as a sensitive value, and who holds it, in words."""
+        """Return the definition of a sensitive value and of its holder, in words."""
         declared = ", ".join(map(repr, self.missing_is_value))
         text = "A missing cell is no sensitive value"
         text += f", except in {declared}, where it is one like any other." if declared else "."
@@ -350,7 +350,7 @@ class KAnonymity:
         )
 
     def not_protected(self) -> tuple[str, ...]:
-        """Return what an attacker may still learn."""
+        """Return the disclosures that the promise leaves possible."""
         out = []
         if self.capped:
             out.append(
@@ -583,7 +583,7 @@ def _jsonable(requirements: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _known(word: str | None) -> str | None:
-    """Return how many rows of a person may be known; a word that says neither is damage."""
+    """Return the number of rows of a person that may be known; a word that says neither is damage."""
     if word not in (None, ONE_ROW, ALL_ROWS):
         raise ValueError
     return word

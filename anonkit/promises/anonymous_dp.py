@@ -59,7 +59,7 @@ class AnonymousDP(ApproximateDP):
         )
 
     def not_protected(self) -> tuple[str, ...]:
-        """Return what an attacker may still learn."""
+        """Return the disclosures that the promise leaves possible."""
         return (
             *super().not_protected(),
             "Truth: the rows that are shown are true. Anyone who knows from elsewhere that a person is among them "

@@ -61,7 +61,7 @@ class ApproximateDP(CentralNoisePromise):
         )
 
     def not_protected(self) -> tuple[str, ...]:
-        """Return what an attacker may still learn."""
+        """Return the disclosures that the promise leaves possible."""
         out = [
             f"The rest: with a probability of up to {_above(self.delta)} a row may be shown outright. Over n rows "
             "that is n times as likely to happen to somebody, so delta has to be far below 1/n."

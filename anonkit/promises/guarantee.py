@@ -110,7 +110,7 @@ class Guarantee(Protocol):
     """
 
     def loss(self) -> PrivacyLoss | None:
-        """Return what the ledger books; None where no loss is counted, as under k-anonymity."""
+        """Return the loss that the ledger books; None where no loss is counted, as under k-anonymity."""
         ...
 
     @property
@@ -127,7 +127,7 @@ class Guarantee(Protocol):
         ...
 
     def not_protected(self) -> tuple[str, ...]:
-        """Return what an attacker may still learn."""
+        """Return the disclosures that the promise leaves possible."""
         ...
 
     def to_dict(self) -> dict[str, Any]:

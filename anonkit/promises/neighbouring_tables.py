@@ -53,7 +53,7 @@ def changed_rows(rows_per_unit: int, adjacency: str) -> int:
 
 
 def is_far_below(delta: float, protected: int) -> bool:
-    """Return whether a delta is far below one in so many rows or people."""
+    """Return True if a delta is far below one in so many rows or people."""
     return delta * protected <= MOST_SHOWN * _HAIR
 
 
@@ -63,5 +63,5 @@ def most_protected(delta: float) -> int:
 
 
 def fewest_protected(rows: int, rows_per_unit: int) -> int:
-    """Return how many rows or people there are at least, of whom so many rows were used."""
+    """Return the least number of rows or people, of whom so many rows were used."""
     return -(-rows // max(rows_per_unit, 1))  # a report of others may say 0

@@ -49,7 +49,7 @@ class NoGuarantee:
         return "No formal guarantee."
 
     def not_protected(self) -> tuple[str, ...]:
-        """Return what an attacker may learn: anything."""
+        """Return the disclosures that are possible: all."""
         return ("Everything: treat the release like the source table.",)
 
     def to_dict(self) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class CentralDP(CentralNoisePromise):
         )
 
     def not_protected(self) -> tuple[str, ...]:
-        """Return what an attacker may still learn."""
+        """Return the disclosures that the promise leaves possible."""
         out = []
         if self.epsilon > 5:
             out.append(LARGE_LOSS)

@@ -93,7 +93,7 @@ class LocalDP(NoisePromise):
         )
 
     def not_protected(self) -> tuple[str, ...]:
-        """Return what an attacker may still learn."""
+        """Return the disclosures that the promise leaves possible."""
         out = []
         if self.clear:
             out.append(f"{', '.join(self.clear)}: published as they are, in the rows they belong to.")

@@ -103,7 +103,7 @@ def local_promise(table: PublishedTable, policy: Policy) -> LocalDP:
 
 
 def _is_clear(mechanism: object) -> bool:
-    """Return whether every answer is the truth."""
+    """Return True if every answer is the truth."""
     if isinstance(mechanism, RandomizedResponse):
         return mechanism.truth_probability == 1
     if isinstance(mechanism, ResponseMatrix):

@@ -31,7 +31,7 @@ class RandomizedMethod(ABC):
 
     @abstractmethod
     def table_of(self, domains: PublicDomains) -> PublishedTable:
-        """Return what is done to each column.
+        """Return the treatment of each column.
 
         Raises
         ------
@@ -40,7 +40,7 @@ class RandomizedMethod(ABC):
         """
 
     def published(self, policy: Policy) -> PublishedTable:
-        """Return what is done to each column that a policy declares.
+        """Return the treatment of each column that a policy declares.
 
         Raises
         ------

@@ -70,7 +70,7 @@ def _obstacle(table: PublishedTable, policy: Policy) -> str | None:
 
 
 def _row_answers(table: PublishedTable) -> RowAnswers:
-    """Return how a row answers: all attributes and the label independently, or one attribute."""
+    """Return the design of a row's answers: all attributes and the label independently, or one attribute."""
     channels = [_answers(attribute.mechanism) for attribute in table.attributes]
     label = [] if table.target is None or table.target.mechanism is None else [_answers(table.target.mechanism)]
     if table.asked_column is None:

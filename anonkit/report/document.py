@@ -79,7 +79,7 @@ def title_of(report: Mapping[str, Any]) -> str:
 
 
 def is_seeded(report: Mapping[str, Any]) -> bool:
-    """Return whether the randomness of a release can be reproduced, so that it is for tests and not for release."""
+    """Return True if the randomness of a release can be reproduced, so that it is for tests and not for release."""
     return bool(report["randomness"] != SECURE)
 
 

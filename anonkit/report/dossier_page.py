@@ -232,7 +232,7 @@ def _left_out(block: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _prediction(block: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return how well the target is predicted from the source and from the release, and the difference."""
+    """Return the scores of predictions of the target from the source and from the release, and the difference."""
     if not block or "from_release" not in block or "from_source" not in block:
         return None
     lines = []

@@ -209,7 +209,7 @@ def _table(report: Json) -> Iterator[Sentence]:
 
 
 def _is_added(column: Json) -> bool:
-    """Return whether a column is the method's, such as a count: its reason says what it is."""
+    """Return True if a column is the method's, such as a count: its reason says what it is."""
     return column["action"] == "synthesized" and column["role"] == "insensitive" and bool(column.get("reason"))
 
 
@@ -331,7 +331,7 @@ def _promise(report: Json) -> Iterator[Sentence]:
 
 
 def verdict(report: Json) -> PromiseVerdict:
-    """Return whether the promise was found to hold, the worst first: checks that failed, or that are not there."""
+    """Return True if the promise was found to hold, the worst first: checks that failed, or that are not there."""
     promise, checks = report["guarantee"], report["verification"]["checks"]
     own, broken = words_of(promise), [check for check in checks if not check["passed"]]
     if broken:

@@ -114,7 +114,7 @@ def _lines(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _verdict(report: Mapping[str, Any]) -> str:
-    """Return whether the promise holds, the worst first."""
+    """Return True if the promise holds, the worst first."""
     found, said = verdict(report), []
     if is_seeded(report):
         said.append("**Not for release.** Its randomness comes from a known seed: it was made for tests.")

@@ -39,7 +39,7 @@ class FirstRows:
 
 
 def release_fragment(report: Mapping[str, Any], first: FirstRows | None) -> str:
-    """Return what a notebook shows of a release.
+    """Return the view of a release in a notebook.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def owner_lines(owner: Mapping[str, Any]) -> list[str]:
 
 
 def preview_lines(block: Mapping[str, Any]) -> Iterator[str]:
-    """Yield how many quasi-identifiers `mondrian` would show, and which of them this release does not."""
+    """Yield the number of quasi-identifiers that `mondrian` would show, and those that this release does not."""
     searched = (
         "all rows" if block["rows"] == block["of"] else f"{number(block['rows'])} of {number(block['of'])} rows, drawn"
     )
@@ -69,7 +69,7 @@ def _share_words(entry: Mapping[str, Any]) -> str:
 
 
 def prediction_lines(block: Mapping[str, Any]) -> Iterator[str]:
-    """Yield how well models of the source and of the release predict the target of all rows, and what differs."""
+    """Yield the scores of models of the source and of the release on the target of all rows, and their difference."""
     without = f", {number(block['rows_left_out'])} left out among them" if block["rows_left_out"] else ""
     yield (
         f"prediction of {block['target']} for all rows ({number(block['rows'])} measured{without}), "

@@ -103,7 +103,7 @@ def render_page(
 
 
 def _view(report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the template shows: the report, and the parts of it that have to be put into words or drawn."""
+    """Return the values of the template: the report, and the parts of it that have to be put into words or drawn."""
     checks = [_check(block) for block in report["verification"]["checks"]]
     promise, words = report["guarantee"], words_of(report["guarantee"])
     names = {check["name"] for check in report["verification"]["checks"]}
@@ -245,7 +245,7 @@ def _risk(risk: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _clear_rows(block: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Return how many are alike if other columns are known too, a row for each kind of columns."""
+    """Return the number of equal rows if other columns are known too, a row for each kind of columns."""
     parts = [] if block is None else [block, block.get("sensitive")]
     return [
         {

@@ -33,7 +33,7 @@ _MECHANISMS = (
 
 
 def has_entry(promise: Guarantee) -> bool:
-    """Return whether a promise is one of differential privacy with a bound, which the registry is for."""
+    """Return True if a promise is one of differential privacy with a bound, which the registry is for."""
     epsilon = promise.to_dict()["parameters"].get("epsilon")
     return isinstance(epsilon, int | float) and math.isfinite(epsilon)
 

@@ -85,7 +85,7 @@ def _secret_words(name: str, attack: Mapping[str, Any]) -> str:
 
 
 def _power(attack: Mapping[str, Any]) -> str:
-    """Return how wide the interval of an attack is, and the smallest risk that its attempts would have shown."""
+    """Return the width of an attack's interval, and the smallest risk that its attempts would have shown."""
     low, high = (percent(end) for end in attack["ci"])
     least = attack.get("least_detectable_risk")
     return f"{low} to {high}" + ("" if least is None else f"; below {percent(least)} nothing would have shown")
@@ -127,7 +127,7 @@ def _position_words(ledger_position: Mapping[str, Any]) -> str:
 
 
 def _total_words(total: Mapping[str, Any]) -> str:
-    """Return what releases cost together for one kind of neighbours."""
+    """Return the composed loss of releases for one kind of neighbours."""
     beside = f" and δ = {bound(total['delta'])}" if total["delta"] else ""
     loss = "no bound" if total["epsilon"] == "inf" else f"ε = {bound(total['epsilon'])}{beside}"
     if total["neighbours"] == "unknown":
@@ -150,7 +150,7 @@ def _allowed_words(ledger_position: Mapping[str, Any]) -> str:
 
 
 def change_words(report: Mapping[str, Any], difference: Mapping[str, Any] | None) -> str:
-    """Return what differs from the previous release, as far as it is known here."""
+    """Return the differences from the previous release, as far as it is known here."""
     if difference is not None:
         keys = [heading(change["key"].rpartition(".")[2]) for change in difference["rows"]]
         more = f", and {len(keys) - _FEW} more" if len(keys) > _FEW else ""
@@ -170,7 +170,7 @@ def change_words(report: Mapping[str, Any], difference: Mapping[str, Any] | None
 
 
 def difference(report: Mapping[str, Any], older: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return what differs from the report of an earlier release, ready to be shown; None without one."""
+    """Return the differences from the report of an earlier release, ready to be shown; None without one."""
     if older is None:
         return None
     comparison = diff_reports(report, older)

@@ -348,7 +348,7 @@ def people_alike(report: Mapping[str, Any]) -> int | None:
 
 
 def pairs_words(columns: int, pairs: int, *, anchored: bool, triple: Sequence[str] = ()) -> str:
-    """Return how many pairs of columns were measured, and what that makes of the others; empty where there are none.
+    """Return the number of measured pairs of columns, and what follows for the others; empty where there are none.
 
     Parameters
     ----------
@@ -390,7 +390,7 @@ def delta_words(report: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def most_words(report: Mapping[str, Any]) -> str:
-    """Return how many rows or people there may be for the delta of a release to be far below one in them."""
+    """Return the largest number of rows or people for which the delta of a release to be far below one in them."""
     delta, whose = report["guarantee"]["parameters"]["delta"], neighbours_of(report["guarantee"])
     return (
         f"The table has {number(most_protected(delta))} {whose.counted} at most: δ = {bound(delta)} is then far below "

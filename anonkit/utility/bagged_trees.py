@@ -166,7 +166,7 @@ class _Kind:
         return DecisionTreeRegressor(max_features=1 / 3, min_samples_leaf=self.leaf, random_state=state)
 
     def candidates(self, n_features: int) -> int:
-        """Return how many features a node chooses from."""
+        """Return the number of features from which a node chooses."""
         return max(1, int(np.sqrt(n_features) if self.n_classes else n_features / 3))
 
 
@@ -233,7 +233,7 @@ def _growth() -> _Grow:
 
 
 def _are_alike(tree: Any, other: Any) -> bool:
-    """Return whether two trees have the same splits and leaves."""
+    """Return True if two trees have the same splits and leaves."""
     parts = ("feature", "threshold", "children_left", "children_right", "value", "impurity", "weighted_n_node_samples")
     return all(np.array_equal(getattr(tree, part), getattr(other, part)) for part in parts)
 

@@ -74,7 +74,7 @@ class _Process:
         )
 
     def answer(self, work: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]) -> tuple[Any] | None:
-        """Return what the work gives, in a tuple; None where it has to be done here."""
+        """Return the result of the work, in a tuple; None where it has to be done here."""
         to, back = self._popen.stdin, self._popen.stdout
         if to is None or back is None:
             return None
@@ -152,7 +152,7 @@ def learning_beside(imports: Imports, meanwhile: Callable[[], None] = _nothing) 
 
 
 def has_process() -> bool:
-    """Return whether there is a second process, so that work for it goes on beside other work of this one."""
+    """Return True if there is a second process, so that work for it goes on beside other work of this one."""
     return _running is not None
 
 
@@ -167,7 +167,7 @@ def done_here() -> Iterator[None]:
 
 
 def learned(work: Callable[_P, _T], *args: _P.args, **named: _P.kwargs) -> _T:
-    """Return what work gives, done in the second process where there is one, else here.
+    """Return the result of work, done in the second process where there is one, else here.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ class _Package(ModuleType):
 
 
 def _processors() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -24,7 +24,7 @@ def test_a_path_is_a_file_and_an_address_is_a_server() -> None:
     assert LedgerPlace.of("~/l.sqlite").file == Path.home() / "l.sqlite"
     for scheme in ("postgresql", "postgres"):
         place = LedgerPlace.of(f"{scheme}://db/ledger")
-        assert place.is_on_server
+        assert place.address is not None
         assert place.file is None
         assert place.may_be_there
 

@@ -110,7 +110,7 @@ def _with_numbers(batch: pa.RecordBatch, params: Mapping[str, Any]) -> pa.Record
 
 
 def _in_release(rows: pa.Table, released: pa.Table) -> NDArray[np.bool_]:
-    """Return which rows show a combination of cells that the release has; the others were suppressed."""
+    """Return a mask of the rows whose combination of cells the release has; the others were suppressed."""
     both = [
         Values.of(
             pa.chunked_array(

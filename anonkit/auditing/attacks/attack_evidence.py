@@ -191,7 +191,7 @@ def _recoded(name: str, released: Values, original: Values, readings: Readings) 
 
 
 def _read(name: str, labels: Sequence[Any], values: Sequence[Any], readings: Readings) -> NDArray[np.bool_]:
-    """Return which values each label may generalize; labels that were read before, in any order, are not read again."""
+    """Return the values that each label may generalize; labels that were read before are not read again."""
     key = (name, frozenset(labels))
     if key not in readings:
         readings[key] = ({label: at for at, label in enumerate(labels)}, compatible(labels, values))

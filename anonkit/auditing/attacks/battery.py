@@ -328,7 +328,7 @@ class _Auditor:
         return votes_for(scene.columns, self.known, secrets, people)
 
     def _inference(self, secret: Secret, votes: Mapping[str, Mapping[str, list[Votes]]]) -> Attack:
-        """Return how often the secret of a person is guessed."""
+        """Return the rate at which the secret of a person is guessed."""
         scenes = {**self._ceilings, "mixed": self._mixed}
 
         def rate(told: str, people: Sequence[Mapping[str, int]]) -> Rate:
@@ -355,7 +355,7 @@ class _Auditor:
         )
 
     def _by_value(self, secret: Secret, votes: Mapping[str, Mapping[str, list[Votes]]]) -> list[dict[str, Any]]:
-        """Return how well the holders of single values are distinguished from others, the largest risk first."""
+        """Return the risk that holders of single values are distinguished from others, the largest risk first."""
         if secret.name not in votes["release"]:
             return []
         values = secret.held()

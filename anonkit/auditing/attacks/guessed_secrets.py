@@ -85,7 +85,7 @@ class Secret:
         return int(best[np.argmax(commonest[best])])
 
     def is_right(self, guess: int, truth: int) -> bool:
-        """Return whether a guess is right."""
+        """Return True if a guess is right."""
         if guess == truth or self.numbers is None:
             return guess == truth
         return bool(abs(self.numbers[guess] - self.numbers[truth]) <= self.width)

@@ -116,7 +116,7 @@ class Ballot:
 
 
 def _pairs(held: Weighed, original: Values) -> tuple[IntArray, IntArray, Votes]:
-    """Return which labels vote for which original values, and by how much.
+    """Return the votes of labels for original values, with their weights.
 
     The weights are log p(label | value) - log p(label); without the frequency they are the response, whose inverse
     votes without bias. A label that fits several values votes for each by how common it is.

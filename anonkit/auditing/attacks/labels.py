@@ -46,7 +46,7 @@ Mask = NDArray[np.bool_]
 
 
 def compatible(labels: Sequence[Any], values: Sequence[Any]) -> Mask:
-    """Return which values each label may generalize, shape (n_labels, n_values).
+    """Return a mask of the values that each label may generalize, shape (n_labels, n_values).
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ def _hours(n: int) -> Fraction:
 
 
 def _calendar_ends(atom: str) -> tuple[Fraction, Fraction] | None:
-    """Return where a part of the calendar begins and ends, in microseconds since 1970; None for other strings."""
+    """Return the begin and end of a part of the calendar, in microseconds since 1970; None for other strings."""
     if match := _DAY_OR_HOUR.match(atom):
         try:
             first = _moment(datetime.fromisoformat(match[1])) + _hours(int(match[2] or 0))
@@ -277,7 +277,7 @@ def _calendar_ends(atom: str) -> tuple[Fraction, Fraction] | None:
 
 
 def _month(months: int) -> Fraction:
-    """Return where a month begins, counted from the year 0."""
+    """Return the begin of a month, counted from the year 0."""
     days = np.datetime64(months - 1970 * 12, "M").astype("datetime64[D]").astype(np.int64)
     return Fraction(int(days)) * 86_400_000_000
 

@@ -171,7 +171,7 @@ class Guesser:
         return max(choices, key=lambda choice: choice[0])[1]
 
     def judge(self, features: FloatArray, inside: BoolArray) -> tuple[int, int]:
-        """Return how many guesses are right, of how many."""
+        """Return the number of right guesses and that of all guesses."""
         return _score(features @ self.weights, inside, self.above, self.below)
 
 

@@ -48,7 +48,7 @@ def next_step(attacks: Sequence[Attack], loss: LossBound | None) -> str:
 
 
 def _about_risk(worst: Attack) -> str:
-    """Return what lessens the largest risk."""
+    """Return the step that lessens the largest risk."""
     often = f"about {_one_in(worst.risk)}"
     if worst.name == "inference":
         secret = worst.details.get("secret")

@@ -30,7 +30,7 @@ POSTGRESQL: Mapping[str, str] = {
 
 
 def sql_type(kind: pa.DataType, types: Mapping[str, str]) -> str:
-    """Return what a type is called in a database."""
+    """Return the name of a type in a database."""
     if pa.types.is_timestamp(kind):
         return types["timestamp" if kind.tz is None else "timestamptz"]
     if pa.types.is_decimal(kind):

@@ -76,11 +76,11 @@ class EmbeddedTable(ABC):
     """Clause after the columns of a new table."""
 
     def type_of(self, kind: pa.DataType) -> str:
-        """Return what the type of a column is called here."""
+        """Return the name of a column's type in this database."""
         return sql_type(kind, self.types)
 
     def exists(self) -> bool:
-        """Return whether the table is there, or the one of its sidecars."""
+        """Return True if the table is there, or the one of its sidecars."""
         if self.path.parent.is_dir():
             finish(self.path.parent, self.path.name)
         if not self.path.exists():
@@ -92,7 +92,7 @@ class EmbeddedTable(ABC):
         return any(self.holds(found, self.target.table + more) for more in ("", SIDECAR_TABLE))
 
     def holds(self, found: set[str], table: str) -> bool:
-        """Return whether a table is among those found, by what the database takes for one name."""
+        """Return True if a table is among those found, by what the database takes for one name."""
         folded = RULES[self.target.form].folded
         return folded(table) in {folded(name) for name in found}
 
@@ -147,7 +147,7 @@ class EmbeddedTable(ABC):
         return f"CREATE TABLE {self.named()} ({listed}){self.suffix}"
 
     def _holds_nothing_else(self) -> bool:
-        """Return whether a file holds the two tables of an export alone: it is written anew then, no old cell stays.
+        """Return True if a file holds the two tables of an export alone: it is written anew then, no old cell stays.
 
         A link is none of ours to replace.
         """

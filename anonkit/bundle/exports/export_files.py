@@ -55,7 +55,7 @@ class ExportFile(ABC):
         """Write the rows into a file."""
 
     def exists(self) -> bool:
-        """Return whether the file is there; what a killed process had finished is put in place first."""
+        """Return True if the file is there; what a killed process had finished is put in place first."""
         if self.path.parent.is_dir():
             finish(self.path.parent, self.path.name)
         return self.path.exists()

@@ -54,7 +54,7 @@ class ExportedForm(Protocol):
     """True: cells of what was replaced may stay in the file of a database."""
 
     def exists(self) -> bool:
-        """Return whether the target exists."""
+        """Return True if the target exists."""
         ...
 
     def write(self, rows: ExportedRows, sidecars: Mapping[str, bytes]) -> None:

@@ -119,7 +119,7 @@ def refuse_column_names(form: str, names: Sequence[str]) -> None:
 
 
 def _fault(rules: NameRules, name: str) -> str | None:
-    """Return what is wrong with a name by itself; None: nothing."""
+    """Return the fault of a name by itself; None where it has none."""
     if not name:
         return f"has no name, which {rules.called} needs"
     if "\0" in name:

@@ -171,7 +171,7 @@ def _cast(column: pa.Array, field: pa.Field) -> pa.Array:
 
 
 def _is_fine(kind: pa.DataType) -> bool:
-    """Return whether times have nanoseconds."""
+    """Return True if times have nanoseconds."""
     return bool((pa.types.is_timestamp(kind) or pa.types.is_time(kind)) and kind.unit == "ns")
 
 
@@ -182,7 +182,7 @@ def _whole(ticks: pa.Array) -> pa.Array:
 
 
 def _is_beyond(cells: pa.Array) -> bool:
-    """Return whether a date or time is outside the years that every form can spell."""
+    """Return True if a date or time is outside the years that every form can spell."""
     by_day = pa.types.is_date(cells.type)
     ticks = cells.cast(pa.int32() if by_day else pa.int64())
     unit = 1 if by_day else 86_400 * 1_000_000

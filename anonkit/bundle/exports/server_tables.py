@@ -47,7 +47,7 @@ class ServerTable:
         self._columns: list[tuple[str, str]] | None = None
 
     def exists(self) -> bool:
-        """Return whether the table is there, or the one of its sidecars."""
+        """Return True if the table is there, or the one of its sidecars."""
         with self._saying_what_failed():
             found = self._connection.execute(
                 "SELECT to_regclass(%s) IS NOT NULL OR to_regclass(%s) IS NOT NULL",
@@ -88,7 +88,7 @@ class ServerTable:
                 )
 
     def type_of(self, kind: pa.DataType) -> str:
-        """Return what the type of a column is called here."""
+        """Return the name of a column's type in this database."""
         return sql_type(kind, POSTGRESQL)
 
     def columns(self) -> Sequence[tuple[str, str]]:

@@ -351,7 +351,7 @@ class StatisticsTable(ExportFile):
         return self._guarded(lambda: self._read(_library(), metadataonly=True)[1])
 
     def _guarded(self, action: Callable[[], _Read]) -> _Read:
-        """Return what an action of the library returns; its errors, which may quote cells, are replaced."""
+        """Return the result of an action of the library; its errors, which may quote cells, are replaced."""
         with self.refusing_unreadable():
             return action()
 
@@ -417,7 +417,7 @@ def _library() -> Any:
 
 
 def _fault_of_name(rules: FileRules, name: str) -> str | None:
-    """Return what is wrong with a name by itself; None: nothing."""
+    """Return the fault of a name by itself; None where it has none."""
     size = rules.name_size(name)
     if size > rules.longest_name:
         return f"has a name of {size} {rules.unit}, {rules.called} holds {rules.longest_name}"

@@ -61,8 +61,6 @@ from anonkit.published.faint_missing import KEY, MISSING_ABOVE
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
 
-_MOST_TREES = 1000
-
 
 @dataclass(frozen=True, kw_only=True)
 class StackedMethod(CellMethod, SpikeMethod):

@@ -27,7 +27,7 @@ _CENTURY = range(1880, 2100)
 
 
 def are_initials_with_birthday(texts: Sequence[str]) -> bool:
-    """Return whether most of distinct strings are two or three letters and a date, both of many kinds."""
+    """Return True if most of distinct strings are two or three letters and a date, both of many kinds."""
     found = [each for text in texts if len(text) <= 24 and (each := _INITIALS.fullmatch(text))]
     if len(found) < max(_VALUES, _INITIALS_SHARE * len(texts)):
         return False
@@ -38,7 +38,7 @@ def are_initials_with_birthday(texts: Sequence[str]) -> bool:
 
 
 def begin_with_birth(texts: Sequence[str]) -> bool:
-    """Return whether nearly all strings are a date of six or eight digits and three to seven more digits."""
+    """Return True if nearly all strings are a date of six or eight digits and three to seven more digits."""
     found = [each for text in texts if len(text) <= 18 and (each := _NUMBER.fullmatch(text))]
     if len(found) < max(_VALUES, _NUMBERS_SHARE * len(texts)):
         return False
@@ -46,7 +46,7 @@ def begin_with_birth(texts: Sequence[str]) -> bool:
 
 
 def _are_births(dates: Sequence[str], enough: float) -> bool:
-    """Return whether so many dates are valid in one order of their parts, and of many years."""
+    """Return True if so many dates are valid in one order of their parts, and of many years."""
     for order in (_year_first, _year_last):
         years = [year for date in dates if (year := order(_PARTS.findall(date))) is not None]
         if len(years) >= enough and len(set(years)) >= _YEARS:

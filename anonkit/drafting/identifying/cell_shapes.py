@@ -79,14 +79,14 @@ def _is_phone(text: str) -> bool:
 
 
 def _are_addresses_of_computers(texts: Sequence[str]) -> bool:
-    """Return whether strings are addresses, not versions in four parts, whose numbers are small or beyond 255."""
+    """Return True if strings are addresses, not versions in four parts, whose numbers are small or beyond 255."""
     octets = [list(map(int, _PORT.sub("", text).split("."))) for text in texts if _IP4.fullmatch(text)]
     large = sum(max(each) >= _LARGE_OCTET for each in octets)
     return len(octets) < _IP_SHARE * len(texts) or large >= _LARGE_SHARE * len(octets)
 
 
 def _are_hashes(texts: Sequence[str]) -> bool:
-    """Return whether strings are hashes: of one length, with letters among the digits, unlike words and codes."""
+    """Return True if strings are hashes: of one length, with letters among the digits, unlike words and codes."""
     letters = sum(sum(map(str.isalpha, text)) for text in texts)
     one_length = Counter(map(len, texts)).most_common(1)[0][1] >= _ONE_LENGTH * len(texts)
     return one_length and letters >= _HASH_LETTERS * sum(map(len, texts))
@@ -293,7 +293,7 @@ _TIME = re.compile(
 
 
 def is_quantity(text: str) -> bool:
-    """Return whether a string is a measured quantity, not a code: an amount, an interval, a date or a time."""
+    """Return True if a string is a measured quantity, not a code: an amount, an interval, a date or a time."""
     if _TIME.fullmatch(text) or _AMOUNT.fullmatch(text):
         return True
     interval = _INTERVAL.fullmatch(text)

@@ -25,7 +25,7 @@ def _weighted(digits: str, weights: Sequence[int]) -> int:
 
 
 def is_date_of_birth(month: str, day: str) -> bool:
-    """Return whether two digits each can be a month and a day."""
+    """Return True if two digits each can be a month and a day."""
     return 1 <= int(month) <= 12 and 1 <= int(day) <= 31
 
 

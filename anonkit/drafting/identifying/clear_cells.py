@@ -116,7 +116,7 @@ def found_in(evidence: ColumnEvidence, *, rows_a_row: float = 1.0) -> Identifier
 
 
 def follows_from(column: CodedColumn, known: CodedColumn) -> bool:
-    """Return whether a column is, nearly everywhere, a function of another one that is known.
+    """Return True if a column is, nearly everywhere, a function of another one that is known.
 
     By the commonest value beside each value of the known column, where these have enough rows; of two measures
     also by their correlation.
@@ -150,7 +150,7 @@ def _correlation(first: FloatArray, second: FloatArray) -> float:
 
 
 def opening(name: str) -> str:
-    """Return how every sentence about a column begins that a release shows as it is."""
+    """Return the begin of every sentence about a column that a release shows as it is."""
     return f"Column {name!r} is released as it is"
 
 

@@ -23,7 +23,7 @@ _SHARE = 0.9
 
 
 def are_codes_of_things(texts: Sequence[str]) -> bool:
-    """Return whether nearly all strings are such codes, or bar codes of articles, books among them."""
+    """Return True if nearly all strings are such codes, or bar codes of articles, books among them."""
     return sum(len(text) <= 24 and bool(_FORMS.fullmatch(text)) for text in texts) >= _SHARE * len(texts) or (
         sum(map(_is_article, texts)) >= _SHARE * len(texts)
     )

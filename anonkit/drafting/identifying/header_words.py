@@ -145,38 +145,38 @@ def kind_named(name: str) -> IdentifierKind:
 
 
 def names_birth(name: str) -> bool:
-    """Return whether a name has a word of births: `date_of_birth`, `Geburtsdatum`."""
+    """Return True if a name has a word of births: `date_of_birth`, `Geburtsdatum`."""
     return not _BIRTH_WORDS.isdisjoint(words_of(name))
 
 
 def names_number(name: str) -> bool:
-    """Return whether a name is that of a number of something: `customer_id`, `Sample_code_number`."""
+    """Return True if a name is that of a number of something: `customer_id`, `Sample_code_number`."""
     return _ends_in(name, _NUMBER_WORDS) or is_numbering(name)
 
 
 def is_numbering(name: str) -> bool:
-    """Return whether a name ends like a numbering and names no group of people: `case no`, but not `zip_code`."""
+    """Return True if a name ends like a numbering and names no group of people: `case no`, but not `zip_code`."""
     words = words_of(name)
     return not _NUMBERING_WORDS.isdisjoint(words[-1:]) and _THING_WORDS.isdisjoint(words)
 
 
 def names_things(name: str) -> bool:
-    """Return whether a name is that of things, places or classes: `product`, `flight_no`, `diagnosis`."""
+    """Return True if a name is that of things, places or classes: `product`, `flight_no`, `diagnosis`."""
     return not _THING_WORDS.isdisjoint(words_of(name)) and not names_persons(name)
 
 
 def names_persons(name: str) -> bool:
-    """Return whether a name has a word of people: `contact person`, `seen_by`."""
+    """Return True if a name has a word of people: `contact person`, `seen_by`."""
     return not (_PERSON_WORDS | _PERSONAL_WORDS).isdisjoint(words_of(name))
 
 
 def is_measure(name: str) -> bool:
-    """Return whether a name has a word of measured quantities: `salary`, `hours-per-week`."""
+    """Return True if a name has a word of measured quantities: `salary`, `hours-per-week`."""
     return not _MEASURE_WORDS.isdisjoint(words_of(name))
 
 
 def is_postal(name: str) -> bool:
-    """Return whether a name is that of postal codes."""
+    """Return True if a name is that of postal codes."""
     return not _POSTAL_WORDS.isdisjoint(words_of(name))
 
 

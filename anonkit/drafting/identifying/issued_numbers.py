@@ -42,7 +42,7 @@ _PHONE_VALUES = 20
 
 
 def are_issued_numbers(texts: Sequence[str]) -> bool:
-    """Return whether distinct strings are numbers that somebody issued.
+    """Return True if distinct strings are numbers that somebody issued.
 
     Nearly all have one of a few forms with six digits or more (seven without a letter or a separator) and at most five
     letters; their last digits are spread; they are no dates, no seconds of an epoch, no bar codes of articles.
@@ -65,7 +65,7 @@ def are_issued_numbers(texts: Sequence[str]) -> bool:
 
 
 def are_phones(texts: Sequence[str]) -> bool:
-    """Return whether nearly all of distinct strings are phone numbers, with or without the code of a country.
+    """Return True if nearly all of distinct strings are phone numbers, with or without the code of a country.
 
     They are of one of the forms of local numbers and no intervals; or they are digits, blanks and signs in several
     forms, as people write their numbers.
@@ -102,13 +102,13 @@ def _are_articles(numbers: Sequence[str]) -> bool:
 
 
 def _are_seconds(numbers: Sequence[str]) -> bool:
-    """Return whether numbers are seconds of an epoch."""
+    """Return True if numbers are seconds of an epoch."""
     within = sum(len(number) == 10 and _SECONDS[0] <= int(number) <= _SECONDS[1] for number in numbers)
     return within >= _SHARE * len(numbers)
 
 
 def _are_days(numbers: Sequence[str]) -> bool:
-    """Return whether numbers are dates of six or eight digits, with or without more digits after them."""
+    """Return True if numbers are dates of six or eight digits, with or without more digits after them."""
     return sum(map(_has_day, numbers)) >= _SHARE * len(numbers)
 
 

@@ -22,7 +22,7 @@ _FEWEST_DIGITS = 2
 
 
 def are_licence_plates(texts: Sequence[str]) -> bool:
-    """Return whether most of distinct strings have the form of a plate, and their letters are hardly ever alike.
+    """Return True if most of distinct strings have the form of a plate, and their letters are hardly ever alike.
 
     Codes of things share the letters with which they begin; postcodes are places.
     """

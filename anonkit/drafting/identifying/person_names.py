@@ -238,7 +238,7 @@ _FAMILY_ALONE = 0.5
 
 
 def kind_of_names(texts: Sequence[str], *, named: bool = False) -> IdentifierKind | None:
-    """Return which part of a person's name distinct strings are; None when they are no names.
+    """Return the part of a person's name that distinct strings are; None when they are no names.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def kind_of_names(texts: Sequence[str], *, named: bool = False) -> IdentifierKin
 
 
 def _have_a_second_sign(texts: Sequence[str], short: Sequence[str], *, named: bool) -> bool:
-    """Return whether strings have the shape of full names, and something else says that they are."""
+    """Return True if strings have the shape of full names, and something else says that they are."""
     initials = [found for text in short if (found := _INITIALS.fullmatch(text)) and _is_capital(found)]
     shaped = [words for text in short if (words := _capital_words(text)) is not None]
     if len(initials) + len(shaped) < _FULL_SHAPE * len(texts):
@@ -315,12 +315,12 @@ def _capital_words(text: str) -> list[str] | None:
 
 
 def has_family_ending(word: str) -> bool:
-    """Return whether a word ends as many family names do, such as -mann, -owski, -ssen."""
+    """Return True if a word ends as many family names do, such as -mann, -owski, -ssen."""
     return len(word) >= 6 and word.lower().endswith(_FAMILY_ENDINGS)
 
 
 def is_given(word: str) -> bool:
-    """Return whether a word is a given name of the list."""
+    """Return True if a word is a given name of the list."""
     return word.rstrip(".").split("-")[0].lower() in GIVEN_NAMES
 
 

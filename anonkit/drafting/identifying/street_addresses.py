@@ -40,7 +40,7 @@ _MANY_HOUSES = 15
 
 
 def are_street_addresses(texts: Sequence[str]) -> bool:
-    """Return whether distinct strings are streets with a house number.
+    """Return True if distinct strings are streets with a house number.
 
     Half of them have a word for a street and a number, with several numbers; or most are words and a number, both of
     many kinds, as where names of streets have no such word. Names of streets without a number are places.

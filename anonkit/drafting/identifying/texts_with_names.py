@@ -22,7 +22,7 @@ _MOST_LETTERS = 2_000
 
 
 def mention_persons(texts: Sequence[str]) -> bool:
-    """Return whether distinct strings have several words each, and one in five mentions a person."""
+    """Return True if distinct strings have several words each, and one in five mentions a person."""
     if len(texts) < _VALUES or sum(text.count(" ") for text in texts) < (_WORDS - 1) * len(texts):
         return False
     return sum(map(_mentions, texts)) >= _SHARE * len(texts)

@@ -361,7 +361,7 @@ _END = re.compile(r"(?:[<>≤≥]=?|under|over|unter|über)\s?(\d{1,3})|(\d{1,3}
 
 
 def is_demographic(name: str, values: Iterable[str] = ()) -> bool:
-    """Return whether a column is named or filled like age, birth, sex, origin or marital state; a place is none.
+    """Return True if a column is named or filled like age, birth, sex, origin or marital state; a place is none.
 
     Parameters
     ----------
@@ -386,12 +386,12 @@ def is_demographic(name: str, values: Iterable[str] = ()) -> bool:
 
 
 def describes_person(name: str, values: Iterable[str] = ()) -> bool:
-    """Return whether a column is demographic, or named like work, schooling, household or language of a person."""
+    """Return True if a column is demographic, or named like work, schooling, household or language of a person."""
     return not _SOCIAL_WORDS.isdisjoint(_header(name)) or is_demographic(name, values)
 
 
 def is_place(name: str, values: Iterable[str] = ()) -> bool:
-    """Return whether a column is named or filled like places: countries, regions, cities, addresses, coordinates."""
+    """Return True if a column is named or filled like places: countries, regions, cities, addresses, coordinates."""
     words = _header(name)
     if not (_PLACE_WORDS - _PLACE_ONLY_ALONE).isdisjoint(words) or (len(words) == 1 and words[0] in _PLACE_WORDS):
         return True
@@ -400,13 +400,13 @@ def is_place(name: str, values: Iterable[str] = ()) -> bool:
 
 
 def is_time(name: str) -> bool:
-    """Return whether a column is named like dates, times or parts of them."""
+    """Return True if a column is named like dates, times or parts of them."""
     words = _header(name)
     return bool(words) and (words[-1] in _TIME_WORDS or words[0] in _TIME_WORDS)
 
 
 def looks_like_secret(name: str, values: Iterable[str] = ()) -> bool:
-    """Return whether a column is named or filled like what people keep secret.
+    """Return True if a column is named or filled like what people keep secret.
 
     Health and diagnoses, religion, politics, sexuality, crime, membership of a trade union, pay. A column named like an
     income is one where it holds amounts; classes of it (`<=50K`, `>50K`) are a label.
@@ -434,13 +434,13 @@ def _said(values: Iterable[str]) -> Sequence[str]:
 
 
 def _known(said: Sequence[str], those: frozenset[str], share: float = _MOSTLY) -> bool:
-    """Return whether a list knows most of the values: two at least."""
+    """Return True if a list knows most of the values: two at least."""
     known = sum(value in those for value in said)
     return known >= max(2, share * len(said))
 
 
 def _are_sexes(said: Sequence[str]) -> bool:
-    """Return whether all values are of a sex, at least one of each of the two common ones."""
+    """Return True if all values are of a sex, at least one of each of the two common ones."""
     given = set(said)
     return given <= SEXES and any(
         female in given and male in given for female in given & _FEMALE for male in given & _MALE if female != male
@@ -448,7 +448,7 @@ def _are_sexes(said: Sequence[str]) -> bool:
 
 
 def _are_age_bands(said: Sequence[str]) -> bool:
-    """Return whether three values or more are intervals that people's ages fill; an open end may be one or two."""
+    """Return True if three values or more are intervals that people's ages fill; an open end may be one or two."""
     bands = [match for value in said if (match := _BAND.fullmatch(value))]
     ends = sum(bool(_END.fullmatch(value)) for value in said)
     closed = all(int(match[1]) < int(match[2]) <= _MAX_AGE for match in bands)

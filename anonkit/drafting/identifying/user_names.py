@@ -24,7 +24,7 @@ _MOST_EXTENSIONS = 20
 
 
 def are_user_names(texts: Sequence[str]) -> bool:
-    """Return whether distinct strings are user names.
+    """Return True if distinct strings are user names.
 
     Nearly all are one word of letters and digits, mostly in lower case; and at least one in five is made of a name
     (with an initial, a number or another word beside it), or half of them are words with a number behind them and the
@@ -48,13 +48,13 @@ def are_user_names(texts: Sequence[str]) -> bool:
 
 
 def _have_extensions(users: Sequence[str]) -> bool:
-    """Return whether names are those of files or domains, which end in one of a few words after a point."""
+    """Return True if names are those of files or domains, which end in one of a few words after a point."""
     ends = [user.rpartition(".")[2] for user in users if "." in user]
     return len(ends) >= _SHAPE * len(users) and len(set(ends)) <= _MOST_EXTENSIONS
 
 
 def _is_made_of_a_name(user: str) -> bool:
-    """Return whether a user name has a name and something beside it: a word, a number, an initial, or a rest."""
+    """Return True if a user name has a name and something beside it: a word, a number, an initial, or a rest."""
     parts = _PARTS.findall(user)
     beside = len(parts) > 1 or len(parts[0]) < len(user)
     if beside and any(len(part) >= _SHORTEST_NAME and _is_name(part) for part in parts):

@@ -173,7 +173,7 @@ def judged_by_cells(evidence: ColumnEvidence) -> IdentifierVerdict | None:
 
 
 def is_nearly_unique(evidence: ColumnEvidence) -> bool:
-    """Return whether a column is a measured quantity that nearly identifies rows."""
+    """Return True if a column is a measured quantity that nearly identifies rows."""
     enough = evidence.filled >= _ENOUGH_ROWS and evidence.share >= _MOSTLY
     return evidence.quantity and (enough or (evidence.filled >= _MANY_ROWS and evidence.share >= 0.5))
 
@@ -311,14 +311,14 @@ def _by_repetition(evidence: ColumnEvidence) -> IdentifierVerdict | None:
 
 
 def _is_unique_text(evidence: ColumnEvidence) -> bool:
-    """Return whether nearly every row has a string of its own, codes of things, of places and of classes apart."""
+    """Return True if nearly every row has a string of its own, codes of things, of places and of classes apart."""
     if evidence.quantity or evidence.share < _MOSTLY or is_postal(evidence.name):
         return False
     return not (names_things(evidence.name) or are_codes_of_things(evidence.texts))
 
 
 def _are_numbered(evidence: ColumnEvidence, low: int, high: int) -> bool:
-    """Return whether numbers were given out, not measured.
+    """Return True if numbers were given out, not measured.
 
     Given out: they repeat far less than even uniform draws from their range would (the birthday problem), or all have
     the same number of digits, six at least, and are not rounded more often than chance has it.

@@ -251,7 +251,7 @@ def _direct(source: LocalSource, names: Sequence[str]) -> str | None:
 
 
 def _reads_alike(stored: pa.DataType, spilled: bool) -> bool:
-    """Return whether SQL reads a type from Parquet as pyarrow does."""
+    """Return True if SQL reads a type from Parquet as pyarrow does."""
     if pa.types.is_dictionary(stored):
         stored = stored.value_type
     if pa.types.is_floating(stored):

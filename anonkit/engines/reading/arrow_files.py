@@ -60,7 +60,7 @@ def _start(table: FileTable) -> bytes:
 
 
 def _is_ended(table: FileTable) -> bool:
-    """Return whether a stream ends with the mark that its writer puts there when it is done."""
+    """Return True if a stream ends with the mark that its writer puts there when it is done."""
     end = b""
     with pa.input_stream(str(table.path), compression=table.compression) as stream:
         if table.compression is None:

@@ -42,7 +42,7 @@ def reading_commas(parse: Parse) -> Parse:
 
 
 def is_number(column: Column) -> bool:
-    """Return whether a column is declared to hold numbers, which no list of categories spells."""
+    """Return True if a column is declared to hold numbers, which no list of categories spells."""
     declared = column.bounds is not None or column.ladder is not None or column.type in _NUMBERS
     return declared and column.domain_values is None
 

@@ -281,7 +281,7 @@ def _cells(n: int) -> str:
 
 
 def _may_be_misread(texts: pa.StringArray) -> bool:
-    """Return whether a cell holds a line break, or a quote beside a backslash, at the speed of a memory scan."""
+    """Return True if a cell holds a line break, or a quote beside a backslash, at the speed of a memory scan."""
     raw = _raw(texts)
     if raw.min(initial=_BLANK) < _BLANK and any(end in raw.tobytes() for end in _LINE_ENDS):
         return True

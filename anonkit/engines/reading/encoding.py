@@ -148,5 +148,5 @@ def _unfit(name: str) -> SourceError:
 
 
 def _is_exact(kind: pa.DataType) -> bool:
-    """Return whether a type is one whose distinct values are distinct in Python too."""
+    """Return True if a type is one whose distinct values are distinct in Python too."""
     return not (pa.types.is_decimal(kind) or pa.types.is_time(kind) or pa.types.is_duration(kind))

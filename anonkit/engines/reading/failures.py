@@ -28,7 +28,7 @@ FOREIGN = (pa.ArrowException, OSError, EOFError, ArithmeticError, LookupError, T
 
 
 def shielded(action: Callable[[], _T], explain: Explain, foreign: tuple[type[Exception], ...] = FOREIGN) -> _T:
-    """Return what `action` returns; a foreign error is replaced by what `explain` makes of it.
+    """Return the result of `action`; a foreign error is replaced by what `explain` makes of it.
 
     Raises
     ------

@@ -24,7 +24,7 @@ _COUNTS = 3  # of each column: grouped, whole, neither
 
 
 def _may_have_groups(column: Column) -> bool:
-    """Return whether points of a column may separate thousands: numbers may occur, and their form is not declared.
+    """Return True if points of a column may separate thousands: numbers may occur, and their form is not declared.
 
     A column declared as text, dates or values of a list has no numbers.
     """

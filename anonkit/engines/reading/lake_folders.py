@@ -44,7 +44,7 @@ def refuse_lake_table(path: Path) -> None:
 
 
 def kind_of_folder(folder: Path) -> str | None:
-    """Return whose table a folder is; None for an ordinary one."""
+    """Return the format of the lake table in a folder; None for an ordinary one."""
     for log, kind in LOGS.items():
         if (folder / log).is_dir():
             return kind

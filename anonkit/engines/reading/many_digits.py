@@ -17,7 +17,7 @@ _SHORTEST = _KEPT + 1  # characters of a number with a point, at most, that a do
 
 
 def has_many_digits(texts: pa.StringArray) -> bool:
-    """Return whether one of some plain numbers has more significant digits than a double keeps."""
+    """Return True if one of some plain numbers has more significant digits than a double keeps."""
     long = texts.filter(pc.greater(pc.binary_length(texts), _SHORTEST))
     if not len(long):
         return False

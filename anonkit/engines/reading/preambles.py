@@ -156,7 +156,7 @@ def _declared_delimiter(line: str) -> tuple[str | None, int]:
 
 
 def _is_comment(line: str, delimiter: str) -> bool:
-    """Return whether a line begins with #, and not with a first cell of # alone."""
+    """Return True if a line begins with #, and not with a first cell of # alone."""
     return line.startswith("#") and line[1:2] != delimiter and bool(line[1:].strip())
 
 
@@ -217,7 +217,7 @@ def _titles(rows: Sequence[_Row]) -> int:
 
 
 def _is_padded_title(row: _Row, width: int) -> bool:
-    """Return whether a row has the width of the table and one cell at most, as a spreadsheet saves a title."""
+    """Return True if a row has the width of the table and one cell at most, as a spreadsheet saves a title."""
     return width > 2 and row.filled <= 1
 
 
@@ -229,7 +229,7 @@ def _is_title(row: _Row, following: _Row, width: int) -> bool:
 
 
 def _is_header(cells: Sequence[str], rows: Sequence[_Row], given: GivenLayout, shown: str, line: int) -> bool:
-    """Return whether a # line holds the names of the columns, by the first row below it.
+    """Return True if a # line holds the names of the columns, by the first row below it.
 
     Raises
     ------
@@ -271,7 +271,7 @@ def _cells_of(line: str, delimiter: str) -> list[str]:
 
 
 def _escapes(body: str, delimiter: str, whole: bool, given: GivenLayout) -> bool:
-    """Return whether quotes inside quoted cells have a backslash before them, where nothing else reads the text.
+    """Return True if quotes inside quoted cells have a backslash before them, where nothing else reads the text.
 
     Under differential privacy never: a backslash in one row would change how another one is read.
     """

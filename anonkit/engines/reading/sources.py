@@ -291,5 +291,5 @@ def spill_is_gone(error: Exception) -> EngineError:
 
 
 def not_parquet_table(shown: str) -> Callable[[Exception], SourceError]:
-    """Return what explains a failure to read a Parquet file, by what messages call it."""
+    """Return the explanation of a failure to read a Parquet file, under its name in messages."""
     return lambda _: SourceError(f"{shown} is not a readable Parquet table", "was it copied to its end?")

@@ -148,7 +148,7 @@ class DrawnSplits:
 
 
 def all_of(splits: TableSplits) -> Callable[[Sequence[str] | None], Iterator[pa.RecordBatch]]:
-    """Return what reads all pieces, one after another."""
+    """Return a reader of all pieces, one after another."""
 
     def read(columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         for split in range(splits.n_splits):

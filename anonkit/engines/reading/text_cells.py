@@ -110,7 +110,7 @@ class TextCells:
 
 
 def _is_last_resort(kind: pa.DataType, column: Column) -> bool:
-    """Return whether strings are kept of a column of numbers, because some are none."""
+    """Return True if strings are kept of a column of numbers, because some are none."""
     return bool(pa.types.is_string(kind)) and is_number(column)
 
 
@@ -151,7 +151,7 @@ def _are_finite(values: pa.Array) -> bool:
 
 
 def _are_meant(values: pa.Array, texts: pa.Array) -> bool:
-    """Return whether strings that Arrow reads as numbers are meant as numbers: no nan, no inf and no code."""
+    """Return True if strings that Arrow reads as numbers are meant as numbers: no nan, no inf and no code."""
     if not _are_finite(values):
         return False
     zeros = texts.filter(pc.or_(pc.starts_with(texts, "0"), pc.starts_with(texts, "-0")))
@@ -168,7 +168,7 @@ def _declared_integers(texts: pa.Array) -> pa.Array | None:
 
 
 def _has_letters(texts: pa.Array) -> bool:
-    """Return whether there may be a byte after the digits in the strings, at the speed of a memory scan."""
+    """Return True if there may be a byte after the digits in the strings, at the speed of a memory scan."""
     data = texts.buffers()[2]
     return data is not None and bool(np.frombuffer(data, dtype=np.uint8).max(initial=0) > ord("9"))
 

@@ -174,12 +174,12 @@ class SourceAddress(os.PathLike[str]):
 
     @property
     def has_header(self) -> bool:
-        """Return whether the first line or row is read as the names of the columns."""
+        """Return True if the first line or row is read as the names of the columns."""
         return self.header is not False
 
     @property
     def is_looked_at(self) -> bool:
-        """Return whether the first line or row must not look like a record, since no option declares it."""
+        """Return True if the first line or row must not look like a record, since no option declares it."""
         return self.header is None and self.header_row is None
 
     def __fspath__(self) -> str:
@@ -219,12 +219,12 @@ class SourceAddress(os.PathLike[str]):
 
     @property
     def is_standard_input(self) -> bool:
-        """Return whether rows come through a pipe."""
+        """Return True if rows come through a pipe."""
         return self.place == STANDARD_INPUT
 
     @property
     def is_pattern(self) -> bool:
-        """Return whether it is a pattern of paths; a file of that very name goes first."""
+        """Return True if it is a pattern of paths; a file of that very name goes first."""
         return not self.scheme and is_pattern(self.place)
 
     @property
@@ -338,5 +338,5 @@ def format_of_name(name: str) -> str | None:
 
 
 def compression_of_name(name: str) -> str | None:
-    """Return how a file is compressed by its name; None where it is not."""
+    """Return the compression of a file by its name; None where it is not."""
     return _COMPRESSIONS.get(Path(name).suffix.lower())

@@ -370,7 +370,7 @@ def of_fetched(address: SourceAddress, path: Path, policy: Policy) -> FileTable:
 
 
 def _compression_of(path: Path) -> str | None:
-    """Return how a text is compressed by its first bytes, which no string begins with; None where it is not."""
+    """Return the compression of a text by its first bytes, which no string begins with; None where it is not."""
     with path.open("rb") as file:
         start = file.read(4)
     return next((name for name, magic in _MAGIC.items() if start.startswith(magic)), None)
@@ -398,7 +398,7 @@ def refuse_pipes(address: SourceAddress) -> None:
 
 
 def is_read_in_place(address: SourceAddress) -> bool:
-    """Return whether the engine of this machine opens a source in place."""
+    """Return True if the engine of this machine opens a source in place."""
     return _module_of(address, of_spark=False) is None
 
 
@@ -419,6 +419,6 @@ def _module_of(address: SourceAddress, *, of_spark: bool) -> str | None:
 
 
 def _is_text_folder(address: SourceAddress) -> bool:
-    """Return whether a folder without a declared format holds text files."""
+    """Return True if a folder without a declared format holds text files."""
     kinds = {format_of_name(path.name) for path in data_files(Path(address.place))}
     return address.format is None and "parquet" not in kinds and not kinds.isdisjoint(TEXT_FORMATS)

@@ -108,7 +108,7 @@ class DuckdbTable:
             return written_copy(batches(), reader.schema, folder, named, texts)
 
     def _columns(self, connection: Any, duckdb: Any) -> tuple[dict[str, str], list[str]]:
-        """Return how each column of the owner's rows is selected, and which are strings without a type."""
+        """Return the selection of each column of the owner's rows, and the strings without a type."""
         statements = connection.extract_statements(self.select)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
             raise ParameterError("the query is not one SELECT statement", "a source is read, and nothing in it changed")

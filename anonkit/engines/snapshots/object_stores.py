@@ -175,7 +175,7 @@ def _root(path: str) -> str:
 
 
 def _matches(path: str, pattern: str) -> bool:
-    """Return whether a path matches a pattern, in which `*` does not reach over a slash."""
+    """Return True if a path matches a pattern, in which `*` does not reach over a slash."""
     own, wanted = path.split("/"), pattern.split("/")
     return len(own) == len(wanted) and all(map(fnmatchcase, own, wanted))
 

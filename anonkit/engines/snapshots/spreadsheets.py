@@ -190,7 +190,7 @@ class Workbook:
         return names, used
 
     def _guarded(self, action: Callable[[], _Value]) -> _Value:
-        """Return what an action of the library returns; its errors, which may quote cells, are replaced."""
+        """Return the result of an action of the library; its errors, which may quote cells, are replaced."""
         import fastexcel
 
         try:

@@ -106,7 +106,7 @@ class SqliteTable:
 
 
 def _is_cut(path: Path) -> bool:
-    """Return whether a file ends within its last page, of which SQLite reads what is not there as nothing.
+    """Return True if a file ends within its last page, of which SQLite reads what is not there as nothing.
 
     The header has the size of a page and their number (SQLite, "Database File Format", 1.3); a log beside the file
     changes neither.

@@ -123,7 +123,7 @@ class StatisticsFile:
         return read(path, output_format="dict", disable_datetime_conversion=True, **named, **how)
 
     def _guarded(self, action: Callable[[], _Value]) -> _Value:
-        """Return what an action of the library returns; its errors, which may quote cells, are replaced."""
+        """Return the result of an action of the library; its errors, which may quote cells, are replaced."""
         import pyreadstat
 
         shown = self.address.shown
@@ -159,7 +159,7 @@ class _StatisticsColumn:
 
 
 def _column(declared: Column, name: str, described: Any, kind: str | None) -> _StatisticsColumn:
-    """Return how a column is read, by its description and by what the policy declares."""
+    """Return the reading of a column, by its description and by what the policy declares."""
     labels: Mapping[Any, str] = described.variable_value_labels.get(name, {})
     stored = described.readstat_variable_types.get(name, "double")
     given = (described.original_variable_types.get(name) or "").upper()

@@ -169,7 +169,7 @@ def _credentials(parts: SplitResult) -> str | None:
 
 
 def _is_private(parts: SplitResult) -> bool:
-    """Return whether a connection is encrypted, or does not leave this machine."""
+    """Return True if a connection is encrypted, or does not leave this machine."""
     if parts.scheme == "https":
         return True
     host = parts.hostname or ""

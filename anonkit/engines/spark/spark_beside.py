@@ -36,7 +36,7 @@ class BesideSearch:
         self._waiting: list[weakref.ref[_Later[Any]]] = []
 
     def later(self, count: Callable[[], _Counted]) -> Callable[[], _Counted]:
-        """Return what gives the result of a count. See `anonkit.protocols.counted_later`."""
+        """Return a function that gives the result of a count. See `anonkit.protocols.counted_later`."""
         later = _Later(count)
         self._waiting.append(weakref.ref(later))
         return later.taken

@@ -41,7 +41,7 @@ class Copy:
 
 
 def is_table(session: SparkSession, name: str) -> bool:
-    """Return whether the catalog, or a view of the session, has a table of this name."""
+    """Return True if the catalog, or a view of the session, has a table of this name."""
     try:
         return bool(session.catalog.tableExists(name))
     except ParseException:
@@ -53,7 +53,7 @@ def is_table(session: SparkSession, name: str) -> bool:
 
 
 def has_files(session: SparkSession, place: str) -> bool:
-    """Return whether there are files at a place that Spark can name; no job is started."""
+    """Return True if there are files at a place that Spark can name; no job is started."""
     try:
         return bool(session.read.format("binaryFile").load(place).columns)
     except AnalysisException as error:
@@ -63,7 +63,7 @@ def has_files(session: SparkSession, place: str) -> bool:
 
 
 def is_there(path: Path) -> bool:
-    """Return whether this machine sees something under a path."""
+    """Return True if this machine sees something under a path."""
     try:
         return path.exists()
     except OSError:

@@ -296,7 +296,7 @@ class SparkEngine:
         return added_up(source, function, columns, size)
 
     def later(self, count: Callable[[], _Counted]) -> Callable[[], _Counted]:
-        """Return what gives the result of a count, made while the driver searches. See `protocols.counted_later`."""
+        """Return a function that gives a count, made while the driver searches. See `protocols.counted_later`."""
         return self._beside.later(count)
 
     def searching(self) -> AbstractContextManager[None]:

@@ -90,7 +90,7 @@ def written_files(
 
 
 def _used(source: SparkSource) -> dict[str, NDArray[np.bool_]]:
-    """Return which categories of each dictionary column a row holds."""
+    """Return the categories that a row holds in each dictionary column."""
     sizes = {name: len(values) for name, values in source.categories.items()}
     if not sizes:
         return {}

@@ -172,7 +172,7 @@ def _quiet_java() -> Iterator[None]:
 
 
 def during(doing: str, action: Callable[[], _T]) -> _T:
-    """Return what an action of Spark returns; what it says when it fails may quote cells, and is never passed on.
+    """Return the result of an action of Spark; what it says when it fails may quote cells, and is never passed on.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def during(doing: str, action: Callable[[], _T]) -> _T:
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """Return whether Ctrl-C is what an error replaces: Spark cancels its jobs then, and reports them as failed."""
+    """Return True if Ctrl-C is what an error replaces: Spark cancels its jobs then, and reports them as failed."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None

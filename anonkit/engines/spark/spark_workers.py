@@ -41,7 +41,7 @@ class SparkWorkers:
         return during("looking at the executors", lambda: _A_CORE * int(self.session.sparkContext.defaultParallelism))
 
     def each(self, function: Callable[[Item], Found], items: Sequence[Item]) -> list[Found]:
-        """Return what a function makes of every item, one task each. See `PartWorkers.each`.
+        """Return the results of a function on every item, one task each. See `PartWorkers.each`.
 
         Raises
         ------

@@ -89,7 +89,7 @@ class _File:
 
 
 def cannot_write(path: Path) -> Explain:
-    """Return what makes an error of ours of one that came while writing a file."""
+    """Return a function that makes an error of ours of one that came while writing a file."""
 
     def explained(error: Exception) -> EngineError:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "the disk may be full"

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 
 def distinction_and_separation(histogram: Iterable[tuple[int, int]]) -> tuple[float, float]:
-    """Return how well columns distinguish rows, from the histogram of (class size, number of classes).
+    """Return the distinction and separation of rows by columns, from the histogram of (class size, number of classes).
 
     Returns
     -------

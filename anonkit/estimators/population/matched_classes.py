@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 def matched_classes(sample: NDArray[np.int64], people: NDArray[np.int64]) -> dict[str, Any]:
-    """Return how the classes of a table match those of a population.
+    """Return the match of a table's classes with those of a population.
 
     Parameters
     ----------

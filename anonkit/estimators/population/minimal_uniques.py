@@ -168,7 +168,7 @@ def _score(columns: int, size: int) -> float:
 
 
 def affordable_size(columns: int, rows: int) -> int:
-    """Return how many columns the largest sets have that can be looked at in some minutes: 1 to `LARGEST_SET`.
+    """Return the size of the largest sets of columns that can be enumerated in some minutes: 1 to `LARGEST_SET`.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class _UniqueRows:
     people: NDArray[np.int32] | None
 
     def unpacked(self, parts: Sequence[NDArray[np.uint8]]) -> NDArray[np.bool_]:
-        """Return which rows are alone by any of some sets."""
+        """Return a mask of the rows that are unique by any of some sets."""
         packed: NDArray[np.uint8] = np.zeros((self.rows.size + 7) // 8, np.uint8)
         for part in parts:
             packed = packed | part

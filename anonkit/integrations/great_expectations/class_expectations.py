@@ -404,7 +404,7 @@ def require_all(result: Any, declared: int) -> list[Check]:
 
 
 def could_not_be_evaluated(result: Any) -> bool:
-    """Return whether a measure could not be taken: that and one that was not met are both `success: False`.
+    """Return True if a measure could not be taken: that and one that was not met are both `success: False`.
 
     Great Expectations reports what was raised, by expectation or by measure, in every result format. Nothing can be
     concluded from an empty result: in the format BOOLEAN_ONLY every result is.

@@ -170,7 +170,7 @@ class ValueCounts:
 
 
 def are_told(last: Sequence[Any]) -> bool:
-    """Return whether the values matter: strings may be spellings of one, and numbers close to each other."""
+    """Return True if the values matter: strings may be spellings of one, and numbers close to each other."""
     return _are_numbers(last) or any(isinstance(value, str) for value in last)
 
 
@@ -209,7 +209,7 @@ def _are_whole(values: Sequence[Any]) -> bool:
 
 
 def _have_an_order(values: Sequence[Any]) -> bool:
-    """Return whether values have an order: numbers and dates have one, strings and truth values none."""
+    """Return True if values have an order: numbers and dates have one, strings and truth values none."""
     return bool(values) and not any(isinstance(value, str | bool | np.bool_) for value in values)
 
 

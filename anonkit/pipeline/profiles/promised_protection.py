@@ -12,12 +12,12 @@ from anonkit.pipeline.profiles.profile import Item, figure, listed
 
 
 def is_differentially_private(report: Mapping[str, Any]) -> bool:
-    """Return whether an ε is promised."""
+    """Return True if an ε is promised."""
     return figure(report, "budget", "epsilon") is not None
 
 
 def columns_left_out(report: Mapping[str, Any]) -> str:
-    """Return which identifiers of the source were left out, as the end of a sentence."""
+    """Return the identifiers of the source that were left out, as the end of a sentence."""
     names = [
         column["name"]
         for column in report["columns"]
@@ -73,7 +73,7 @@ def recipients_item(report: Mapping[str, Any], requirement: str) -> Item:
 
 
 def columns_item(report: Mapping[str, Any], requirement: str) -> Item:
-    """Return how many of the columns of the source are released."""
+    """Return the number of columns of the source that are released."""
     released = [column["name"] for column in report["columns"] if column.get("action") != "dropped"]
     return Item.shown(
         requirement,
@@ -83,7 +83,7 @@ def columns_item(report: Mapping[str, Any], requirement: str) -> Item:
 
 
 def ledger_item(report: Mapping[str, Any], requirement: str) -> Item:
-    """Return whether the release is booked with the earlier ones of its dataset."""
+    """Return True if the release is booked with the earlier ones of its dataset."""
     if figure(report, "ledger", "booked"):
         number = figure(report, "ledger", "release_of_dataset")
         return Item.shown(requirement, f"Booked in the owner's ledger as release {number} of the dataset.")

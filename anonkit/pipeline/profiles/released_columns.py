@@ -243,7 +243,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_within_a_year(low: object, high: object) -> bool:
-    """Return whether two bounds are dates less than a year apart."""
+    """Return True if two bounds are dates less than a year apart."""
     ends = [_DAY.fullmatch(str(end)) for end in (low, high) if isinstance(end, str)]
     if len(ends) != 2 or None in ends:
         return False

@@ -40,5 +40,5 @@ class AnonymousDPWords(ApproximateDPWords):
         yield plain("The receiver needs true rows with coarser values, and that is acceptable.")
 
     def unchecked(self, promise: Json, names: set[str]) -> list[str]:
-        """Return which of the checks that can be made were not."""
+        """Return the checks that can be made and were not."""
         return [name for name in ("k_anonymity", "alike_rows", "epsilon", "delta") if name not in names]

@@ -59,7 +59,7 @@ class ClassWords:
         return PromiseVerdict(stressed="✓ Checked on the released table", rest=rest, is_good=True)
 
     def whose(self, promise: Json) -> Iterator[list[Phrase]]:
-        """Yield who is hidden among others, and the candidates for the person where no unit is declared."""
+        """Yield the persons hidden among others, and the candidates for the person where no unit is declared."""
         parameters = promise["parameters"]
         if parameters.get("households"):
             yield [Phrase("Households are counted: each is "), Phrase(str(promise["unit"])), Phrase(".")]
@@ -120,7 +120,7 @@ class ClassWords:
         return "this report does not say how large the classes are. Treat the risk as that of the source table."
 
     def unchecked(self, promise: Json, names: set[str]) -> list[str]:
-        """Return which of k and the required diversities no check looked at."""
+        """Return those of k and the required diversities that no check looked at."""
         parameters = promise["parameters"]
         needed = ["k_anonymity", *(["k_anonymity_people"] if parameters.get("unit") else [])]
         needed += [f"k_anonymity_key:{', '.join(key['columns'])}" for key in parameters.get("keys", ())]

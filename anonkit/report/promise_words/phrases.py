@@ -50,7 +50,7 @@ class PromiseWords(Protocol):
         ...
 
     def whose(self, promise: Json) -> Iterator[list[Phrase]]:
-        """Yield who is protected, a sentence each: what a row is, and which tables are compared."""
+        """Yield the protected unit, a sentence each: what a row is, and which tables are compared."""
         ...
 
     def questions(self, report: Json) -> Iterator[list[Phrase]]:
@@ -93,5 +93,5 @@ def capital(text: str) -> str:
 
 
 def passed_words(n_checks: int, what: str) -> str:
-    """Return how many checks passed, and of what; an empty string when there were none."""
+    """Return the number of checks that passed, and their subject; an empty string when there were none."""
     return f" {n_checks} of {n_checks} checks of {what} passed." if n_checks else ""
