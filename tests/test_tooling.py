@@ -93,15 +93,15 @@ def _make_targets(repository: Path) -> set[str]:
 
 @functools.cache
 def _imported(repository: Path) -> dict[str, Path]:
-    """Third-party package -> a file of anonkit that imports it."""
+    """Third-party package -> a file of anonkit, or of the harness of experiments, that imports it."""
     found: dict[str, Path] = {}
-    for path in sorted((repository / "anonkit").rglob("*.py")):
+    for path in sorted([*(repository / "anonkit").rglob("*.py"), *(repository / "recipes" / "papers").rglob("*.py")]):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.level == 0:
                 names.append(str(node.module))
             found.update({name.split(".")[0]: path for name in names})
-    return {name: path for name, path in found.items() if name not in sys.stdlib_module_names | {"anonkit"}}
+    return {name: path for name, path in found.items() if name not in sys.stdlib_module_names | {"anonkit", "papers"}}
 
 
 def _distribution(imported: str) -> str:
