@@ -53,7 +53,7 @@ class Traits:
     score: str | None = None
     """Score of splits; None where the parameters say which."""
     budget: str = "uniform"
-    """The rule by which levels share epsilon, where the parameters do not say it."""
+    """Division of epsilon over levels, where the parameters do not give it."""
     counted: float | None = 0.5
     """Share of a level for a noisy count of rows; None: of the number of draws."""
     square_root: bool = False
@@ -63,7 +63,7 @@ class Traits:
     leaf_takes_rest: bool = False
     """True where a leaf spends all that its path has not spent."""
     rows: str | None = "disjoint"
-    """The rule that gives rows to trees; None where the parameters name it."""
+    """Assignment of rows to trees; None where the parameters give it."""
     several_trees: bool = False
     """True where the parameters give a number of trees."""
     counts_one: bool = False

@@ -117,8 +117,8 @@ class MarginalModel(ColumnAnswers):
     def __init__(self, params: Mapping[str, Any]) -> None:
         self._mixtures = ProductMixtures.from_params(params)
         with refusing_damage("the noisy tables lack a key or have one of the wrong kind", contradictions=True):
-            tables = [OneWayTable.from_params(one, self._mixtures.law) for one in params["tables"]]
-            pairs = [PairTable.from_params(one, self._mixtures.law) for one in params["pairs"]]
+            tables = [OneWayTable.from_params(one, law=self._mixtures.law) for one in params["tables"]]
+            pairs = [PairTable.from_params(one, law=self._mixtures.law) for one in params["pairs"]]
             self.columns = tuple(str(one["name"]) for one in params["columns"])
             self._triple = tuple(map(str, params[_TRIPLE]["names"] if _TRIPLE in params else ()))
             self._tables, self._pairs = noisy_cells(self._mixtures, tables, pairs)

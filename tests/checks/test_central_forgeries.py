@@ -780,7 +780,7 @@ IMPOSSIBLE: dict[str, tuple[str, Edit, str]] = {
     "a domain of no category": ("dp-nb", in_params("target", "domain", "categories", to=[]), "different categories"),
     "bounds in the wrong order": ("edprf", in_params("attributes", 0, "domain", "bounds", to=[64, 0]), "bounds that"),
     "a domain of no cells": ("edprf", in_params("attributes", 0, "domain", "cells", to=0), "no cells"),
-    "no histograms": ("dp-forest", lambda files: files.params.pop("histograms"), "lack a key"),
+    "no histograms": ("dp-forest", lambda files: files.params.pop("histograms"), "histograms or scores are missing"),
     "neither histograms nor scores": (
         "dp-forest", lambda files: [files.params.pop(one) for one in ("histograms", "scores")], "are missing"),
     "an empty tree": ("edprf", in_params("trees", 0, to=[]), "no node"),
