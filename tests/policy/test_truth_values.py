@@ -267,6 +267,6 @@ def test_without_noise_a_missing_truth_value_counts_as_false_by_declared_categor
     """A column of booleans has no domain there, and no cell is silently left missing."""
     table = pa.table({"flag": pa.array([True, None, False] * 10), "y": ["p", "q", "q"] * 10})
     columns = {"flag": {"type": "boolean", "missing": "first"}, "y": {"role": "target"}}
-    with pytest.raises(PolicyError, match="\"flag\"|'flag'") as refused:
+    with pytest.raises(PolicyError, match=r"\"flag\"|'flag'") as refused:
         anonkit.release(table, method="mondrian", k=2, policy={"columns": columns}, ledger=None)
     assert "categories" in str(refused.value)
