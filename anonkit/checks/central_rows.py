@@ -135,7 +135,8 @@ def _cells_of_places(column: PublicColumn, facts: PublicFacts) -> IntArray | Non
     domain = column.domain
     if facts.traits.places == 1 or domain.bounds is None or domain.fine:
         return None
-    return np.append(domain.grid.cells_of_parts(facts.traits.places), [domain.cells] * domain.has_missing)
+    absent = np.full(int(domain.has_missing), domain.cells, dtype=np.int64)
+    return np.append(domain.grid.cells_of_parts(facts.traits.places), absent)
 
 
 def codes_of(cells: pa.Array, column: PublicColumn, parts: int = 1) -> IntArray:

@@ -152,9 +152,10 @@ def first_cells_of_bins(files: Files) -> None:
     )
 
 
-def middles_of_cells(files: Files) -> None:
-    """Put every age into the middle of its cell, of 16 from 0 to 64."""
-    set_target(files, lambda ages: np.where(np.isnan(ages), np.nan, np.floor(ages / 4) * 4 + 2.125))
+def first_places_of_cells(files: Files) -> None:
+    """Show every age at the first of the 16 places in its cell, as a count of ages that are hidden in places would."""
+    width = 64.0 / column_of(files, "age")["domain"]["cells"]
+    set_target(files, lambda ages: np.floor(ages / (16 * width)) * 16 * width + width / 2)
 
 
 def in_line(files: Files) -> None:
@@ -553,7 +554,7 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
     # --- rows
     **{f"other rows in {kind}": (kind, moved_rows, "rows_from_model:job") for kind in ("dp-nb", "edprf", "diffprfs")},
     **{
-        f"middles of cells in {kind}": (kind, middles_of_cells, "places_in_cells:age")
+        f"first places of cells in {kind}": (kind, first_places_of_cells, "places_in_cells:age")
         for kind in ("dp-nb", "dp-marginals", "dp-forest")
     },
     **{
