@@ -236,8 +236,8 @@ class RFKA(RecodingMethod):
     ) -> SearchResult | None:
         """Return the rows in boxes, unless what was chosen explains more of the forests by a standard error.
 
-        Shares and errors are means over the guides of both searches, so that neither is judged by its own alone. No row's
-        own label has a part in either.
+        Shares and errors are means over the guides of both searches, so that neither is judged by its own alone. No
+        row's own label has a part in either.
         """
         ladders = {name: hierarchy.ladder for name, hierarchy in prepared.hierarchies.items()}
         try:
