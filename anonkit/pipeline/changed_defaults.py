@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
 
+from anonkit.documents import ReportPart
 from anonkit.engines.snapshots.addresses import SUFFIXES
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.methods import make_method
@@ -30,7 +30,7 @@ _WITH_HEADER = ("csv", "tsv", "excel")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class Change(ReportPart, keys=("seen", "restored_by", "columns", "certain=is_certain")):
     """A changed effect of a recipe."""
 
     seen: str
@@ -41,15 +41,6 @@ class Change:
     """The columns of the policy that it is about; empty where it is about none, or about those of no policy."""
     is_certain: bool
     """False: the cells of the table, or the ledgers of the machine, decide whether it happens."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        return {
-            "seen": self.seen,
-            "restored_by": self.restored_by,
-            "columns": list(self.columns),
-            "certain": self.is_certain,
-        }
 
 
 def changes_of(recipe: Recipe) -> list[Change]:
