@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Private pre-queries of the default trees on pairs and triples of attributes, written independently.
+"""Private pre-queries of the default trees on pairs, triples and all of the attributes, written independently.
 
 Which tables there are, the loss of a reading and a choice, and the first splits of a tree that a pair leads, follow
 from public facts and the published number of rows. A tree that begins otherwise was chosen by something without a
@@ -76,6 +76,20 @@ class PairTables:
             few.pop()
         return list(combinations(sorted(at for _, at in few), 3)) if pairs else []
 
+    def joint(self, classes: int, triples: int, left: float, rows: int) -> list[tuple[int, ...]]:
+        """Return all attributes where they may lead a tree together, beside so many triples: four or more of them.
+
+        Their cells, a number in four, missing with the last, have 8 rows and 8 of epsilon times rows for each class.
+        """
+        sizes = [_groups(one, self.bins, _FEW_APART, joint=True) for one in self.attributes]
+        cells, known, pairs = math.prod(sizes), max(float(rows), 1.0), len(self.led(left * max(rows, 1)))
+        if not triples or len(sizes) < 4 or 8 * classes * cells > min(known, left * known):
+            return []
+        levels = sum(map(_to_go, self.attributes, sizes))
+        as_cheap = choice_cost(pairs + 8 * (triples + 1), left, rows) == choice_cost(pairs, left, rows)
+        is_small = levels <= 12 and 2 * cells * _largest(self.attributes) <= 1 << 26
+        return [tuple(range(len(sizes)))] if as_cheap and is_small else []
+
     def led(self, strength: float) -> list[tuple[int, ...]]:
         """Return the pairs that may lead a tree: 8 of epsilon times rows for each cell, and twelve levels at most."""
         largest = _largest(self.attributes)
@@ -116,7 +130,7 @@ def told_reading(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def told_choice(params: Mapping[str, Any], facts: PublicFacts, pairs: Sequence[tuple[int, ...]]) -> dict[str, Any]:
-    """Return the expected entry of the choice: by its own line of the account, one of the pairs or triples, or none.
+    """Return the expected entry of the choice: by its own line of the account, one of the candidates, or none.
 
     Raises
     ------
@@ -133,7 +147,7 @@ def told_choice(params: Mapping[str, Any], facts: PublicFacts, pairs: Sequence[t
 
 @dataclass(frozen=True, kw_only=True)
 class LeadingGrid:
-    """The first splits of a tree that two or three attributes lead."""
+    """The first splits of a tree that two, three or all attributes lead."""
 
     pair: tuple[PublicColumn, ...]
     bins: int
@@ -154,11 +168,15 @@ class LeadingGrid:
     @property
     def levels(self) -> int:
         """Most splits that lead to a cell."""
-        return _levels(self.pair, self.bins, self.apart)
+        return sum(map(_to_go, self.pair, self._sizes))
+
+    @property
+    def _sizes(self) -> list[int]:
+        return [_groups(one, self.bins, self.apart, joint=len(self.pair) > 3) for one in self.pair]
 
     def is_followed(self, tree: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether a tree begins so: each node is divided as public facts alone say."""
-        whole = tuple((0, _groups(one, self.bins, self.apart)) for one in self.pair)
+        whole = tuple((0, size) for size in self._sizes)
         waiting: list[tuple[int, tuple[tuple[int, int], ...]]] = [(0, whole)]
         levels, last = {0: 0}, self.levels
         while waiting:
@@ -200,11 +218,11 @@ def _to_go(attribute: PublicColumn, groups: int) -> int:
     return groups - 1 if attribute.domain.categories is not None else math.ceil(math.log2(groups))
 
 
-def _groups(attribute: PublicColumn, bins: int, apart: int) -> int:
+def _groups(attribute: PublicColumn, bins: int, apart: int, *, joint: bool = False) -> int:
+    """Return the number of groups of an attribute; missing is one of them, unless all attributes are together."""
     domain = attribute.domain
-    if domain.categories is not None:
-        return domain.size
-    return min(fewest(bins, domain.multiples), apart) + domain.size - domain.cells
+    cells = domain.cells if domain.categories is not None else min(fewest(bins, domain.multiples), apart)
+    return cells + (domain.has_missing and not joint)
 
 
 def _levels(pair: Sequence[PublicColumn], bins: int, apart: int) -> int:

@@ -131,17 +131,17 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
     changes = facts.whole("rows_per_unit", 1, 1000) * (2 if facts.parameters["adjacency"] == "replace" else 1)
     whole = math.floor((Fraction(facts.number("epsilon")) / changes - finding_epsilon(params)) * _UNITS)
     units, attributes, classes = whole - _spent(params, *_COUNTED), len(facts.attributes), facts.n_classes
-    width, pairs, triples = _asked_of_pairs(facts, params, units / _UNITS, rows)
+    width, pairs, larger = _asked_of_pairs(facts, params, units / _UNITS, rows)
     reading, of_reading = (
         (None, 0.0) if not width else (told_reading(params), reading_cost(width, units / _UNITS, rows))
     )
     of_choice = choice_cost(len(pairs), units / _UNITS, rows)
-    choice = told_choice(params, facts, [*pairs, *triples]) if of_choice else None
+    choice = told_choice(params, facts, [*pairs, *larger]) if of_choice else None
     independent = reading is not None and reading["steps"] / 256 < 0.07 * max(rows, 1)
     units -= (_spent(params, READING) if width else 0) + (_spent(params, CHOICE) if of_choice else 0)
     left = units / _UNITS
     strength = left * max(float(rows), 1.0)
-    weights = strength > 35 * attributes**2 and classes <= 64 and not independent
+    weights = strength > 35 * max(attributes, 10) ** 2 and classes <= 64 and not independent
     asked = attributes if weights else min(attributes, max(1, round(math.sqrt(strength / classes))))
     by_cell = strength / (2 * attributes * classes)
     trees = _trees(facts)
@@ -190,7 +190,7 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
 def _asked_of_pairs(
     facts: PublicFacts, params: Mapping[str, Any], left: float, rows: int
 ) -> tuple[int, list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Return the steps by which a row moves a reading of pairs, and the candidate pairs and triples of the choice.
+    """Return the steps by which a row moves a reading of pairs, and the candidate pairs of the choice and larger sets.
 
     There are no pre-queries where cells are released, and none that the version of the release lacked. A reading is
     taken where weights might be learned, a choice where one tree is grown, as deep as the rule says.
@@ -200,14 +200,15 @@ def _asked_of_pairs(
         return 0, [], []
     by_cell = strength / (2 * max(len(facts.attributes), 1) * facts.n_classes)
     bins = facts.whole("bins", 0, 1024) or next(bins for limit, bins in _CELLS if by_cell < limit)
-    weights = strength > 35 * len(facts.attributes) ** 2 and facts.n_classes <= 64
+    weights = strength > 35 * max(len(facts.attributes), 10) ** 2 and facts.n_classes <= 64
     free = _trees(facts) == 1 and not facts.whole("depth", 0, 12) and choice_cost(1, left, rows) > 0
     if not (weights or free):
         return 0, [], []
     tables = PairTables.of(facts, bins, rows)
     width = tables.reading_width() if "dependence" in told and weights else 0
     pairs = tables.led(strength) if "interaction" in told and free else []
-    return width, pairs, tables.triples(facts.n_classes, len(pairs), left, rows)
+    triples = tables.triples(facts.n_classes, len(pairs), left, rows)
+    return width, pairs, [*triples, *tables.joint(facts.n_classes, len(triples), left, rows)]
 
 
 def _trees(facts: PublicFacts) -> int:

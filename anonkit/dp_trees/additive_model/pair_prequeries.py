@@ -132,6 +132,6 @@ class PairQuestions:
     def _chosen(
         self, units: int, counter: Counter, tables: Mapping[Pair, IntArray], randomness: Randomness
     ) -> Interaction:
-        """Choose, for so many units, with a second pass over the rows where triples are candidates."""
-        triples = self.interaction.tables_of_triples(counter)
-        return self.interaction.choose(self.interaction.draw(units), tables, randomness, triples)
+        """Choose, for so many units, with a pass over the rows more where triples are candidates, and one where all are."""
+        triples, joint = self.interaction.tables_of_triples(counter), self.interaction.table_of_all(counter)
+        return self.interaction.choose(self.interaction.draw(units), tables, randomness, triples, joint)
