@@ -69,7 +69,7 @@ UNTARGETED = Policy(
 KINDS: dict[str, dict[str, Any]] = {
     "dp-nb": {},
     "dp-forest": {"depth": 3},
-    "dp-forest weights": {"depth": 3, "n_rows": 1_000},
+    "dp-forest weights": {"depth": 3, "n_rows": 4_000},
     "dp-forest cells": {"depth": 3, "as_": "cells"},
     "dp-marginals": {"epsilon": 40.0},
     "dp-marginals alike": {"epsilon": 40.0, "policy": UNTARGETED, "bins": 4, "n_rows": 3_000},

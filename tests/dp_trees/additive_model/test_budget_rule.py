@@ -92,7 +92,7 @@ def test_a_model_is_calibrated_where_its_weights_are_not_learned_and_rows_suffic
     """Three quarters of what class counts have; the histograms keep theirs, and leaves released as cells all of it."""
     none, some, cells, learned = (
         rule_for(epsilon=1.0, rows=rows, attributes=8, classes=2, in_cells=in_cells)
-        for rows, in_cells in ((1_799, False), (1_800, False), (1_800, True), (2_241, False))
+        for rows, in_cells in ((1_799, False), (1_800, False), (1_800, True), (3_501, False))
     )
     assert (none.slope, none.counts) == (0, Fraction(6, 100))
     assert (some.slope, some.counts) == (Fraction(45, 1000), Fraction(15, 1000))
