@@ -243,7 +243,8 @@ def rule_for(
         Levels of the grid of two attributes that were chosen to lead the tree; 0 where none were.
     """
     strength = epsilon * max(rows, 1.0)
-    learned = strength > _WEIGHED_FROM * max(attributes, _FEWEST_WEIGHED) ** 2 and classes <= MOST_WEIGHED and not independent
+    is_weighed = strength > _WEIGHED_FROM * max(attributes, _FEWEST_WEIGHED) ** 2 and classes <= MOST_WEIGHED
+    learned = is_weighed and not independent
     asked = attributes if learned else min(attributes, max(1, round(_ASKED * math.sqrt(strength / classes))))
     per_cell = strength / (2 * attributes * classes)
     drowned = per_cell < _DROWNED and not learned

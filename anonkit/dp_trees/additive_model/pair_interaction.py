@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A private choice of two, three or all attributes that say much more of the class together than fewer: they lead the tree.
+"""A private choice of two, three or all attributes that say much more of the class together than fewer, to lead a tree.
 
 Splits are chosen one at a time, so a greedy tree finds an interaction of which neither attribute shows anything by
 itself by luck alone (a chessboard). A table of both would show it. One private choice looks at the tables of all pairs,
@@ -293,6 +293,6 @@ def grid_of(schema: TreeSchema, places: Attributes, cells: int) -> PairGrid:
 
 
 def joint_groups_of(attribute: Attribute) -> IntArray:
-    """Return the group of each code where all attributes are together: missing counts with the last, so cells are few."""
+    """Return the group of each code where all attributes are together: missing counts with the last, for few cells."""
     groups = groups_of(attribute, _MOST_FEW_CELLS)
     return np.minimum(groups, groups[-2]) if attribute.domain.has_missing and groups.size > 1 else groups

@@ -132,6 +132,6 @@ class PairQuestions:
     def _chosen(
         self, units: int, counter: Counter, tables: Mapping[Pair, IntArray], randomness: Randomness
     ) -> Interaction:
-        """Choose, for so many units, with a pass over the rows more where triples are candidates, and one where all are."""
+        """Choose, for so many units, with one more pass over the rows for triples, and one for all attributes."""
         triples, joint = self.interaction.tables_of_triples(counter), self.interaction.table_of_all(counter)
         return self.interaction.choose(self.interaction.draw(units), tables, randomness, triples, joint)

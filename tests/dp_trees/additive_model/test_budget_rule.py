@@ -103,11 +103,9 @@ def test_a_model_is_calibrated_where_its_weights_are_not_learned_and_rows_suffic
 
 
 def test_few_attributes_have_weights_and_a_tree_from_as_many_rows_on_as_ten() -> None:
-    """Below, the histograms have all of epsilon, as those of dp-nb do, which was ahead there; ten and more as before."""
+    """Below, the histograms have all of epsilon, as in dp-nb, which was ahead there."""
     for attributes, least in ((4, 3_500), (8, 3_500), (10, 3_500), (14, 6_860)):
-        few, many = (
-            rule_for(epsilon=1.0, rows=rows, attributes=attributes, classes=2) for rows in (least, least + 1)
-        )
+        few, many = (rule_for(epsilon=1.0, rows=rows, attributes=attributes, classes=2) for rows in (least, least + 1))
         assert (few.weights, few.depth, few.splits) == (0, 0, 0)
         assert few.histograms == Fraction(94, 100)
         assert many.weights > 0

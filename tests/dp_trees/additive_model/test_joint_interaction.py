@@ -1,4 +1,4 @@
-"""All attributes that lead the tree: what one row moves, the price, when they are a candidate, what is found, the grid."""
+"""All attributes that lead the tree: what one row moves, the price, when they may be chosen, what is found, its grid."""
 
 from __future__ import annotations
 
@@ -49,12 +49,10 @@ def gains(question: PairInteraction, rows: Rows) -> np.ndarray:
 
 @pytest.mark.slow
 def test_no_small_table_moves_a_gain_by_more_than_a_row_and_the_law_is_within_its_price() -> None:
-    """All sets of up to four rows that differ in one attribute from the first values, of two classes, and one row more."""
+    """All sets of up to four rows that differ in one attribute from the first values, and one row more."""
     assert QUESTION.joint == (0, 1, 2, 3)
     draw, widest, worst, moves = QUESTION.draw(units_of(1.0)), 0, 0.0, set()
-    known = {
-        rows: gains(QUESTION, list(rows)) for number in range(6) for rows in itertools.combinations(CELLS, number)
-    }
+    known = {rows: gains(QUESTION, list(rows)) for number in range(6) for rows in itertools.combinations(CELLS, number)}
     assert known[()].size == QUESTION.number == 6 + 4 + 1
     laws: dict[tuple[int, ...], np.ndarray] = {}
 
