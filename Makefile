@@ -7,12 +7,13 @@ STAMP = $(VENV)/.installed-dev
 
 # packages whose every branch must be reached, and the tests that reach them: tracing makes tests 40 to 60 % slower, so
 # that the others run without it, and so do those among them that are marked `untraced`
-EVERY_BRANCH = anonkit/checks anonkit/mechanisms anonkit/published/channels
-MEASURED = tests/auditing tests/bundle/test_signing.py tests/checks tests/mechanisms tests/promises tests/published \
-  tests/randomized_response
+EVERY_BRANCH = anonkit/checks anonkit/integrations/great_expectations anonkit/mechanisms anonkit/published/channels \
+  anonkit/utility
+MEASURED = tests/auditing tests/bundle/test_signing.py tests/checks tests/integrations/great_expectations \
+  tests/mechanisms tests/promises tests/published tests/randomized_response tests/utility
 
 INTEGRATIONS = airflow dagster dbt dvc prefect snakemake
-PEERS = $(notdir $(wildcard tests/benchmarks/peers/*))
+PEERS = $(notdir $(wildcard recipes/benchmarks/peers/*))
 
 .PHONY: demo docs test coverage test-random test-slow test-docs test-experiments test-integrations audit bench bench-compare lint wheel-test matrix release-ready clean
 
@@ -61,7 +62,7 @@ test-slow: $(STAMP)  ## the long audits, utility targets, and all that has a lig
 	$(BIN)/python -m pytest -q -m slow --hypothesis-profile random
 
 test-experiments: $(STAMP)  ## the quick form of the experiments of recipes/papers that the gate does not run; needs ../shared/data
-	$(BIN)/python -m pytest -q -p no:cacheprovider -m experiments tests/comparing
+	$(BIN)/python -m pytest -q -p no:cacheprovider -m experiments tests/experiments
 
 test-docs: $(STAMP)  ## every page by the letter: its code blocks in order, by real programs; every example, cell by cell
 	$(BIN)/python -m pytest -q -p no:cacheprovider -n auto --dist worksteal --durations 10 -m docs tests/pages \
@@ -83,17 +84,17 @@ audit: $(STAMP)  ## try to refute the privacy claims, for half an hour
 	$(BIN)/python -m pytest -q -m slow tests/privacy tests/mechanisms
 
 # a peer that cannot be installed is no reason to measure nothing: the page names it, with the last line of its pip.log
-.benchmarks/%/.installed: tests/benchmarks/peers/%/requirements.txt tests/benchmarks/peers/%/constraints.txt
+.benchmarks/%/.installed: recipes/benchmarks/peers/%/requirements.txt recipes/benchmarks/peers/%/constraints.txt
 	rm -f $@
 	$(PY) -m venv .benchmarks/$* && .benchmarks/$*/bin/python -m pip install --quiet --disable-pip-version-check \
-	  -c tests/benchmarks/peers/$*/constraints.txt -r tests/benchmarks/peers/$*/requirements.txt \
+	  -c recipes/benchmarks/peers/$*/constraints.txt -r recipes/benchmarks/peers/$*/requirements.txt \
 	  > .benchmarks/$*/pip.log 2>&1 && touch $@ || echo "$* cannot be installed: .benchmarks/$*/pip.log says why"
 
 bench: $(STAMP) $(PEERS:%=.benchmarks/%/.installed)  ## docs/benchmarks.md; ONLY="NAME …", LARGE=1, QUICK=1; needs ../shared/data
-	$(BIN)/python tests/benchmarks/bench.py $(if $(LARGE),--large) $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
+	$(BIN)/python recipes/benchmarks/bench.py $(if $(LARGE),--large) $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
 bench-compare: $(STAMP)  ## speed of this tree against the last tag; AGAINST=REF, ONLY="NAME …", QUICK=1, ROUNDS=3
-	$(BIN)/python tests/benchmarks/bench_compare.py $(if $(AGAINST),--against $(AGAINST)) $(if $(QUICK),--quick) \
+	$(BIN)/python recipes/benchmarks/bench_compare.py $(if $(AGAINST),--against $(AGAINST)) $(if $(QUICK),--quick) \
 	  $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(ONLY),--only $(ONLY))
 
 lint: $(STAMP)  ## what `make test` checks of the text of the code

@@ -43,6 +43,11 @@ def main() -> None:
         release = str(Path(folder, "out", "release.parquet"))
         told = json.loads(_run(folder, program, "validate", release, "--json"))
         assert told["passed"] is True, told
+        Path(folder, "paper.toml").write_text("[experiment]\n", encoding="utf-8")
+        refused = subprocess.run(
+            [program, "run", "paper.toml"], cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert refused.returncode == 4, refused.stderr
         loaded = anonkit.load(release)
         assert len(loaded.to_pandas()) == loaded.report["rows"]["out"] > 0
     sys.stdout.write(

@@ -2,7 +2,7 @@
 """Forests that were grown for one test are reused by the others: they took a third of the processor time.
 
 `learned` states of its work that the same arguments give the same result in any process. Tests of this property, and of
-the forests' results (`methods`, `contract`, `golden`, `k_anonymity`, `estimators`, `privacy`), grow their own, and so
+the forests' results (`methods`, `contract`, `golden`, `k_anonymity`, `utility`, `privacy`), grow their own, and so
 does every test that replaces a part of the package.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from anonkit.estimators import learning_process
+from anonkit.utility import learning_process
 
 FOLDERS = (
     "auditing",

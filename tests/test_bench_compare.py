@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "recipes" / "benchmarks"))
 
 from bench_compare import LEAST, SPEED, changes, chosen, costs, exported, main
 from benchmark_page import Record

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BENCHMARKS = ROOT / "tests" / "benchmarks"
+BENCHMARKS = ROOT / "recipes" / "benchmarks"
 sys.path.append(str(BENCHMARKS))  # the parts are scripts of one folder, and import each other so
 
 from benchmark_page import TABLES, Missing, Part, Record, page, parts_in  # noqa: E402

@@ -22,7 +22,6 @@ import anonkit
 from anonkit.cli import COMMANDS
 from anonkit.cli import anonkit as commands
 from anonkit.cli.boundary import run
-from anonkit.comparing.experiments.experiment_runner import run_experiment
 from anonkit.consumers import MixtureQuestions
 from anonkit.engines import Local, Spark
 from anonkit.errors import AnonkitError, GuaranteeError, in_python, on_command_line, option, spoken
@@ -35,8 +34,8 @@ WHOLE_COMMANDS = {"report/review.py": "anonkit report --diff"}
 """Texts that name a command of the shell with its option: the page of a report says what its reader may type."""
 OTHER_COMMANDS = ("integrations/github_action.py", "datasets/__main__.py", "desk/decided_release.py")
 """The modules out of `cli` that are commands themselves, or write whole ones: the options are their own."""
-STYLES = ("comparing/frontier.py", "comparing/experiments/verdict_page.py")
-"""The modules with a style sheet, whose variables begin with dashes."""
+STYLES = ("comparing/frontier.py",)
+"""The module with a style sheet, whose variables begin with dashes."""
 
 
 def _texts(nodes: list[ast.AST]) -> list[str]:
@@ -92,9 +91,7 @@ def test_every_option_that_is_named_exists_for_both_readers() -> None:
     """A keyword of a public call or parameter of a method, and an option of a command or method."""
     calls = (anonkit.release, anonkit.apply, anonkit.validate, anonkit.audit, anonkit.compare, anonkit.reconstruct)
     keywords = {
-        name
-        for call in (*calls, MixtureQuestions, run_experiment, anonkit.Release.save, Local, Spark)
-        for name in keywords_of(call)
+        name for call in (*calls, MixtureQuestions, anonkit.Release.save, Local, Spark) for name in keywords_of(call)
     }
     typed = {word for name in COMMANDS for one in commands.get_command(None, name).params for word in one.opts}  # type: ignore[arg-type, union-attr]
     for name in METHODS:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-sys.path.append(str(Path(__file__).parent / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[1] / "recipes" / "benchmarks"))
 
 import benchmark_reader_tasks
 import reader_tasks

@@ -24,7 +24,7 @@ def test_the_memory_of_a_reader_is_not_that_of_its_parent(tmp_path: Path) -> Non
     live = read(str(tmp_path / "in.csv"), tmp_path)["peak"]
     piped = subprocess.run(
         [sys.executable, "-c", "from benchmarks.source_memory import own_peak; print(own_peak())"],
-        cwd=Path(__file__).parent, capture_output=True, text=True, check=True,
+        cwd=Path(__file__).parents[1] / "recipes", capture_output=True, text=True, check=True,
     )  # fmt: skip
 
     assert len(held) == HELD

@@ -21,8 +21,8 @@ but no method, engine or mechanism, nor ``anonkit.published``: a fault in one of
 ``central_report``, ``central_noise``, ``noise_e_values``, ``noise_laws``, ``approximate_account``,
 ``approximate_histogram``
     Releases with central noise, under epsilon or (epsilon, delta).
-``utility``, ``consumer_models``, ``unchanged_columns``
-    Utility of a table to a consumer's models, and what its columns in clear look like.
-``expectations``, ``batch_counts``
-    The same promises as expectations of Great Expectations.
+``scored_rows``, ``unchanged_columns``
+    The stated usefulness of a release, scored anew, and identifiers among its columns in clear.
+``expectations``
+    The documented import path of the expectations in `anonkit.integrations.great_expectations`.
 """

@@ -20,18 +20,18 @@ import pyarrow.compute as pc
 from anonkit.bundle.data_files import iter_batches, parts_of, read_schema
 from anonkit.bundle.part_workers import each_part
 from anonkit.checks.central_account import account_checks, claim_checks
-from anonkit.checks.central_aggregates import AGGREGATES, aggregate_checks, aggregated_facts
+from anonkit.checks.central_aggregates import aggregate_checks, aggregated_facts
 from anonkit.checks.central_forest import forest_checks
 from anonkit.checks.central_marginals import marginal_checks
 from anonkit.checks.central_noise import noise_checks
 from anonkit.checks.central_params import (
-    GAUSSIAN_TABLES,
-    LAPLACE_TABLES,
     PublicColumn,
     PublicFacts,
     domain_of,
     facts_of,
     integers,
+    is_of_aggregates,
+    is_of_format,
 )
 from anonkit.checks.central_plans import expected_account
 from anonkit.checks.central_report import report_checks
@@ -39,6 +39,7 @@ from anonkit.checks.central_rows import row_checks
 from anonkit.checks.central_rule import rebuilt_rule, rule_checks
 from anonkit.checks.central_target import target_checks
 from anonkit.checks.finding_lines import model_lines
+from anonkit.checks.method_traits import Family
 from anonkit.checks.number_cells import EqualCells, fewest, is_as_written, multiples_of
 from anonkit.checks.row_rules import row_rule_checks, rules_of
 from anonkit.checks.spike_search import spike_checks
@@ -90,15 +91,14 @@ def central_report_checks(
     Parameters and errors are those of `central_checks`, with the whole report.
     """
     with refusing_damage(_DAMAGED):
-        aggregated = is_promised and params.get("method") == AGGREGATES
-        facts = aggregated_facts(params) if aggregated else facts_of(params)
+        facts = aggregated_facts(params) if is_promised and is_of_aggregates(params) else facts_of(params)
         yield from report_checks(params, report, facts, is_promised=is_promised)
 
 
 def _all_checks(
     data: Path, params: Mapping[str, Any], guarantee: Mapping[str, Any], is_promised: bool
 ) -> Iterator[Check]:
-    if is_promised and params.get("method") == AGGREGATES:
+    if is_promised and is_of_aggregates(params):
         yield from aggregate_checks(data, params, guarantee)
         return
     facts = facts_of(params)
@@ -129,12 +129,12 @@ def _promise_checks(params: Mapping[str, Any], guarantee: Mapping[str, Any], fac
     yield from account_checks(params, facts, expected)
     if "spikes" in params or facts.parameters.get("spikes") == "private":
         yield from spike_checks(params, facts)
-    if "trees" in params:
+    if facts.traits.has_trees:
         yield from forest_checks(params, facts, expected)
-        rule = rebuilt_rule(facts, params)
+        rule = rebuilt_rule(facts, params) if facts.traits.is_stacked else None
         if rule is not None:
             yield from rule_checks(params, facts, rule)
-    elif "mixtures" in params:
+    elif facts.traits.family is Family.MARGINALS:
         yield from marginal_checks(params, facts)
     else:
         yield _table_check(params, facts)
@@ -150,10 +150,9 @@ def _table_check(params: Mapping[str, Any], facts: PublicFacts) -> Check:
     """Check that the noisy tables fit their domains, and that their noise is that of the account."""
     rates = [line["rate"] for line in model_lines(params)]
     stated = [params["class_rate"], *(attribute["rate"] for attribute in params["attributes"])]
-    law = GAUSSIAN_TABLES if facts.is_gaussian(params) else LAPLACE_TABLES
     wrong = (
         int(rates != stated)
-        + int(params.get("format") != law)
+        + int(not is_of_format(params, facts, gaussian=facts.is_gaussian(params)))
         + int(len(integers(params["class_counts"])) != facts.n_classes)
     )
     for column, attribute in zip(facts.attributes, params["attributes"], strict=True):
@@ -190,7 +189,7 @@ def _same_domain(listed: Mapping[str, Any], column: PublicColumn, facts: PublicF
         return known and released == counted and domain.has_missing == own.has_missing
     if generalized:
         return domain.categories is not None
-    steps = 16 if own.bounds is not None and facts.method in ("dp-forest", "dp-tree") else 1
+    steps = 16 if own.bounds is not None and facts.traits.is_stacked else 1
     bins = facts.parameters.get("bins", 0)
     right = own.bounds is None or not bins or fewest(bins, own.multiples) == own.cells
     same = (domain.categories, domain.truth_values, domain.bounds, domain.multiples, domain.has_missing) == (

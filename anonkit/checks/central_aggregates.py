@@ -31,8 +31,6 @@ from anonkit.checks.sameness import same
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
-AGGREGATES = "dp-tables"
-"""The method whose releases are checked here."""
 _FORMAT = "anonkit-aggregates-1"
 _PARAMETERS = {"epsilon", "adjacency", "rows_per_unit", "aggregate", "bins", "points", "confidence"}
 _KEYS = {

@@ -30,11 +30,6 @@ from anonkit.promises.guarantee import Check
 _SCORE_UNIT = 0.001
 _VOTES = (None, "pooled", "majority", "sum")
 """Releases of one tree, and of earlier versions, say nothing of a vote."""
-_STACKED = ("dp-forest", "dp-tree")
-_BY_GROUPS = ("diffgen", "dt-diff")
-"""Methods that divide categories by the groups that a policy declares."""
-_CUT_NUMBERS = (*_STACKED, *_BY_GROUPS, "diffp-c45", "diffprfs")
-"""Methods that divide a number in two; all others by each of its cells."""
 _NODE_KEYS = frozenset({"attribute", "split", "at", "value", "rows", "children"})
 _LEAF_KEYS = frozenset({"counts", "label", "rows"})
 
@@ -75,10 +70,10 @@ def forest_checks(params: Mapping[str, Any], facts: PublicFacts, expected: Expec
         for attribute, raw in zip(facts.attributes, params["attributes"], strict=True):
             _check_division(attribute, raw.get("tree"), facts)
         nodes = sum(_check_tree(tree, facts, expected, params["accounting"]) for tree in trees)
-        if "histograms" in params or "scores" in params:
+        if {"histograms", "scores"} & params.keys() != ({"histograms", "scores"} if facts.traits.is_stacked else set()):
+            raise _WrongTreeError("histograms or scores are missing, or are there for nothing")
+        if facts.traits.is_stacked:
             _check_evidence(params, facts)
-        if facts.method in _STACKED and not {"histograms", "scores"} <= params.keys():
-            raise _WrongTreeError("histograms or scores are missing")
     except _WrongTreeError as error:
         yield Check(name="trees", passed=False, observed=str(error), required="as planned")
         return
@@ -91,14 +86,14 @@ def _check_division(attribute: PublicColumn, tree: Sequence[Sequence[Any]] | Non
     if (tree is not None) != (attribute.split == TAXONOMY):
         raise _WrongTreeError("an attribute is divided by groups that are not published, or has groups without use")
     if tree is None:
-        cut, apart = facts.method in _CUT_NUMBERS, facts.parameters.get("branches") == "two"
+        cut, apart = facts.traits.cuts_numbers, facts.parameters.get("branches") == "two"
         expected = CUT if values is None and cut else MULTIWAY
-        expected = ONE_VS_REST if values is not None and (apart or facts.method in _STACKED) else expected
+        expected = ONE_VS_REST if values is not None and (apart or facts.traits.is_stacked) else expected
         if attribute.split != expected:
             raise _WrongTreeError("an attribute is divided in another way than its method does")
         return
     above: dict[tuple[int, Any], Sequence[Any]] = {}
-    right = facts.method in _BY_GROUPS and values == tuple(path[0] for path in tree)
+    right = facts.traits.by_groups and values == tuple(path[0] for path in tree)
     for path in tree:
         right = right and all(isinstance(group, str) for group in path)
         right = right and all(above.setdefault((at, path[at]), path[at:]) == path[at:] for at in range(len(path)))
@@ -222,7 +217,7 @@ def _thresholds(facts: PublicFacts, accounting: Sequence[Mapping[str, Any]]) -> 
     if facts.parameters.get("stop") != "noisy":
         return {}
     most = max((attribute.domain.size for attribute in facts.attributes), default=1)
-    widest = 1 if facts.method in ("diffprf", "diffprfs") else most * facts.n_classes
+    widest = 1 if facts.traits.counts_one else most * facts.n_classes
     return {
         line["level"]: math.sqrt(2) * widest / (line["rate"] / 2**52) * (1 - 1e-9)
         for line in accounting
@@ -244,7 +239,7 @@ def _check_evidence(params: Mapping[str, Any], facts: PublicFacts) -> None:
         if len(tables) != len(regions) or any(len(histogram) != len(sizes) for histogram in tables):
             raise _WrongTreeError(f"the {name} have not a table for each attribute and region")
     # an attribute that was not measured has no histogram, which the rule of the release must state
-    asked = [bool(table) or "rule" not in params for table in next(iter(params["histograms"]), ())]
+    asked = [bool(table) or not params.keys() & {"rule"} for table in next(iter(params["histograms"]), ())]
     for histogram, evidence in zip(params["histograms"], scores["attributes"], strict=True):
         for counted, added, size, told in zip(histogram, evidence, sizes, asked, strict=True):
             _check_table(counted, size if told else 0, classes)

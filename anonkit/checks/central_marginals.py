@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.budget_rules.marginal_rule import forest_of
 from anonkit.checks import central_marginal_plan as plan
-from anonkit.checks.central_marginal_noise import parts_of
 from anonkit.checks.central_params import (
-    GAUSSIAN_MARGINALS,
-    LAPLACE_MARGINALS,
     PublicColumn,
     PublicFacts,
+    has_gaussian_tables,
     integers,
+    is_of_format,
 )
 from anonkit.checks.central_triples import expected_of_triple, measured_triple, wrong_triple
 from anonkit.checks.gaussian_lines import gaussian_variance
@@ -55,7 +55,7 @@ def marginal_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[C
         Read from the params.
     """
     expected = plan.expected_measurements(facts, params)
-    if params["format"] != (GAUSSIAN_MARGINALS if expected.is_gaussian else LAPLACE_MARGINALS):
+    if not is_of_format(params, facts, gaussian=expected.is_gaussian):
         raise ReleaseFormatError("the params of the tables are of another format")
     same = params["anchored"] is expected.anchored
     yield Check(name="anchor", passed=same, observed=str(params["anchored"]), required=str(expected.anchored))
@@ -74,7 +74,7 @@ def marginal_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[C
     wrong += triple
     odd = _wrong_mixtures(params, split)
     if not wrong and not odd:  # else tables that count missing may be of any shape
-        odd = shown_in_mixtures(params, split, gaussian=params["format"] == GAUSSIAN_MARGINALS)
+        odd = shown_in_mixtures(params, split, gaussian=has_gaussian_tables(params))
     yield Check(name="mixtures", passed=odd == 0, observed=odd, required=0)
     if wrong or odd:
         return
@@ -131,7 +131,7 @@ def _wrong_pairs(params: Mapping[str, Any], split: PublicFacts, expected: plan.E
     wrong = int(len(tree) != expected.edges) + int(len(numbers) != expected.edges + expected.further)
     wrong += len(numbers) - len(set(numbers)) + len(set(numbers) - set(expected.candidates))
     wrong += int(expected.tied and all(second != len(names) - 1 for _, second in tree))
-    wrong += int(len(parts_of(tree, len(names))) != len(names) - expected.edges)  # a circle joins fewer
+    wrong += int(len(forest_of(tree, len(names))) != expected.edges)  # a circle joins fewer
     for (first, second), table in zip(numbers, params["pairs"], strict=True):
         beginning = "table of a pair of the tree" if table["in_tree"] is True else "table of a further pair"
         wrong += int(_rates(params, beginning) != [table["rate"]]) + int(not isinstance(table["in_tree"], bool))
@@ -205,7 +205,7 @@ def _distances(params: Mapping[str, Any], split: PublicFacts) -> Iterator[tuple[
 def _largest_noise(params: Mapping[str, Any], rate: int, cells: int) -> float:
     """Return what half the sum of the absolute noise of so many cells exceeds once in a billion tables at most."""
     loss = rate / 2**52
-    if params["format"] == GAUSSIAN_MARGINALS:
+    if has_gaussian_tables(params):
         # E exp(t |x|) is at most 2 exp(t**2 / (4 loss)): the law is no wider than the continuous one; at the best t
         return math.sqrt(cells * (cells * math.log(2) - math.log(_FALSE_ALARM)) / (4 * loss))
     # E exp(loss |x| / 2) of one cell, for the discrete Laplace law of that rate
@@ -251,7 +251,7 @@ def expected_values(
 
 
 def _variance(params: Mapping[str, Any], rate: int) -> float:
-    if params["format"] == GAUSSIAN_MARGINALS:
+    if has_gaussian_tables(params):
         return gaussian_variance(rate)
     loss = rate / 2**52
     return 2 * math.exp(-loss) / math.expm1(-loss) ** 2

@@ -18,7 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anonkit.checks.central_params import GAUSSIAN, GAUSSIAN_MARGINALS, GAUSSIAN_TABLES, PublicFacts
+from anonkit.checks.central_params import GAUSSIAN, PublicFacts, has_gaussian_tables
+from anonkit.checks.method_traits import Family
 from anonkit.checks.noise_e_values import EstimatedCount, SameRows, Shown, chance_of_so_little
 from anonkit.checks.noise_laws import FLOOR, Noise, Parts, far_tail, law_of_noise, variance_of
 from anonkit.promises.guarantee import Check
@@ -48,17 +49,18 @@ def noise_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Chec
     """
     totals: Sequence[Totals]
     shown: list[Shown]
-    if "trees" in params and "histograms" not in params:
-        leaves = list(_of_leaves(params))
-        yield from shown_checks([one for one, _ in leaves], [[one for _, one in leaves]])
-        return
-    if "mixtures" in params:
-        totals, shown = _of_marginals(params), list(_of_columns_and_pairs(params))
-    elif "trees" not in params:
-        totals = list(_of_tables(params))
-        shown = list(alike(totals))
-    else:
-        totals, shown = list(_of_histograms(params, facts)), list(_of_evidence(params, facts))
+    match facts.traits.family:
+        case Family.MARGINALS:
+            totals, shown = _of_marginals(params), list(_of_columns_and_pairs(params))
+        case Family.TABLES:
+            totals = list(_of_tables(params))
+            shown = list(alike(totals))
+        case Family.STACKED:
+            totals, shown = list(_of_histograms(params, facts)), list(_of_evidence(params, facts))
+        case _:
+            leaves = list(_of_leaves(params))
+            yield from shown_checks([one for one, _ in leaves], [[one for _, one in leaves]])
+            return
     yield from shown_checks(shown, neighbours(totals))
 
 
@@ -110,7 +112,7 @@ def neighbours(totals: Sequence[Totals]) -> list[list[CountDifference]]:
 
 def _of_tables(params: Mapping[str, Any]) -> Iterator[Totals]:
     """Yield the class totals of each table of dp-nb."""
-    classes, gaussian = len(params["class_counts"]), params.get("format") == GAUSSIAN_TABLES
+    classes, gaussian = len(params["class_counts"]), has_gaussian_tables(params)
     yield params["class_counts"], [(Noise(params["class_rate"], 1, gaussian),)] * classes
     for attribute in params["attributes"]:
         noise = (Noise(attribute["rate"], len(attribute["counts"][0]), gaussian),)
@@ -119,7 +121,7 @@ def _of_tables(params: Mapping[str, Any]) -> Iterator[Totals]:
 
 def _of_marginals(params: Mapping[str, Any]) -> list[Totals]:
     """Return the class totals of each table of a column, then of a pair of columns."""
-    gaussian = params["format"] == GAUSSIAN_MARGINALS
+    gaussian = has_gaussian_tables(params)
     columns = [(table["rate"], table["counts"]) for table in params["tables"]]
     pairs = [
         (table["rate"], [[count for row in cells for count in row] for cells in table["counts"]])
@@ -136,7 +138,7 @@ def _of_columns_and_pairs(params: Mapping[str, Any]) -> Iterator[Shown]:
 
     Which pairs there are, and which values are a group, follows from tables that were drawn before.
     """
-    gaussian = params["format"] == GAUSSIAN_MARGINALS
+    gaussian = has_gaussian_tables(params)
     yield from alike(_of_marginals(params)[: len(params["tables"])])
     columns = {table["name"]: table for table in params["tables"]}
     for pair in params["pairs"]:

@@ -15,15 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.checks.method_traits import TRAITS, Family, Traits
 from anonkit.checks.number_cells import EqualCells, Multiples, fewest, multiples_of
 from anonkit.checks.truth_cells import says_truth_values
 from anonkit.errors import ReleaseFormatError
 
 GAUSSIAN, THRESHOLDED, EXPONENTIAL = "discrete-gaussian", "thresholded-laplace", "exponential"
-LAPLACE_TABLES, GAUSSIAN_TABLES = "anonkit-noisy-tables-1", "anonkit-noisy-tables-2"
-LAPLACE_FOREST, GAUSSIAN_FOREST = "anonkit-forest-1", "anonkit-forest-2"
-LAPLACE_MARGINALS, GAUSSIAN_MARGINALS = "anonkit-marginals-1", "anonkit-marginals-2"
-"""Formats of noisy tables: the law of their noise."""
+_FORMATS = {
+    Family.TABLES: ("anonkit-noisy-tables-1", "anonkit-noisy-tables-2"),
+    Family.STACKED: ("anonkit-forest-1", "anonkit-forest-2"),
+    Family.MARGINALS: ("anonkit-marginals-1", "anonkit-marginals-2"),
+}
+"""Formats of noisy tables by the law of their noise: Laplace, Gaussian."""
 MULTIWAY, CUT, ONE_VS_REST, TAXONOMY = "multiway", "cut", "one-vs-rest", "taxonomy"
 MOST_BRANCHES = 2048
 """Children of a multiway split: an attribute with more codes is never split so."""
@@ -112,8 +115,6 @@ class PublicColumn:
         return codes if self.split == MULTIWAY else (codes > at if self.split == CUT else codes != at).astype(np.int64)
 
 
-WITHOUT_TARGET = ("dp-marginals",)
-"""Methods that release a table in which nothing is predicted."""
 ALL_ROWS = PublicColumn(name="", domain=PublicDomain(categories=("all rows",), bounds=None, cells=1, has_missing=False))
 """In place of a target where there is none: all rows are of one class."""
 
@@ -130,6 +131,11 @@ class PublicFacts:
     has_target: bool = True
     added_multiples: tuple[str, ...] = ()
     """Names of the columns that are added up and hold multiples of a step."""
+
+    @property
+    def traits(self) -> Traits:
+        """The choices of the method."""
+        return TRAITS[self.method]
 
     @property
     def columns(self) -> tuple[PublicColumn, ...]:
@@ -190,10 +196,16 @@ def facts_of(params: Mapping[str, Any]) -> PublicFacts:
             "validate it with the version of anonkit that wrote it, or release it anew",
         )
     target = params["target"]
-    if target is None and params["method"] not in WITHOUT_TARGET:
+    method = str(params["method"])
+    if method not in TRAITS:
+        raise ReleaseFormatError(
+            "the params state no noise whose account can be worked out",
+            "a method of central differential privacy hands on a statement: docs/how-to/add-a-noise-method.md",
+        )
+    if target is None and TRAITS[method].needs_target:
         raise ReleaseFormatError("the params name no target, and the method needs one")
     return PublicFacts(
-        method=str(params["method"]),
+        method=method,
         parameters=dict(params["parameters"]),
         target=ALL_ROWS if target is None else PublicColumn(name=str(target["name"]), domain=_classes(target)),
         has_target=target is not None,
@@ -266,6 +278,26 @@ def domain_of(raw: Mapping[str, Any], kind: str) -> PublicDomain:
     return PublicDomain(
         categories=None, bounds=bounds, cells=cells, has_missing=has_missing, multiples=multiples, bins=bins
     )
+
+
+def is_of_aggregates(params: Mapping[str, Any]) -> bool:
+    """Return whether params are those of tables of figures, which have no target and no rows."""
+    known = TRAITS.get(str(params.get("method")))
+    return known is not None and known.family is Family.AGGREGATES
+
+
+def has_gaussian_tables(params: Mapping[str, Any]) -> bool:
+    """Return whether the noise of the published tables is Gaussian, by their format; it fits their lines if checked."""
+    return _format(params) in [gaussian for _, gaussian in _FORMATS.values()]
+
+
+def is_of_format(params: Mapping[str, Any], facts: PublicFacts, *, gaussian: bool) -> bool:
+    """Return whether params have the format of their method under a law of noise."""
+    return bool(_format(params) == _FORMATS[facts.traits.family][gaussian])
+
+
+def _format(params: Mapping[str, Any]) -> Any:
+    return params.get("format")
 
 
 def integers(values: Sequence[Any]) -> list[int]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The draws that a noisy release must have made, rebuilt from public facts: method, parameters, attributes, classes.
 
-For each method a table of its paper's choices, written a second time: what is drawn at which level, by which mechanism,
-what one row can change, how often a row pays, and for which share of epsilon. The methods' own plans are not read.
+What is drawn at which level, by which mechanism, what one row can change and how often a row pays is worked out here,
+for each method by a table of its paper's choices. Shares of epsilon follow from the budget rules, which sum to no more.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from anonkit.budget_rules.level_weights import ALLOCATIONS
+from anonkit.budget_rules.table_shares import table_weights
 from anonkit.checks.central_params import (
     CUT,
     EXPONENTIAL,
@@ -21,9 +23,10 @@ from anonkit.checks.central_params import (
     changed_rows,
     changed_squared,
 )
-from anonkit.checks.central_rule import rebuilt_rule
+from anonkit.checks.central_rule import rebuilt_rule, trees_of
 from anonkit.checks.finding_lines import SPIKES, finding_epsilon, finding_lines
 from anonkit.checks.gaussian_lines import rho_within
+from anonkit.checks.method_traits import Family, Traits
 from anonkit.checks.spike_search import spike_costs
 from anonkit.errors import ReleaseFormatError
 
@@ -74,25 +77,18 @@ def expected_account(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedA
     Raises
     ------
     ReleaseFormatError
-        The method is none with this promise, or has none with these parameters.
+        The method promises nothing with these parameters.
     """
-    families: dict[str, Callable[[PublicFacts, Mapping[str, Any]], ExpectedAccount]] = {
-        "dp-nb": _tables,
-        "dp-marginals": _marginals,
-        "dp-forest": _stacked,
-        "dp-tree": _stacked,
-        "diffgen": _specialized,
-        "dt-diff": _specialized,
-        **dict.fromkeys(_PAPERS, _grown),
+    accounts: dict[Family, Callable[[PublicFacts, Mapping[str, Any]], ExpectedAccount]] = {
+        Family.TABLES: _tables,
+        Family.MARGINALS: _marginals,
+        Family.STACKED: _stacked,
+        Family.GROUPS: _specialized,
+        Family.PAPER_TREES: _grown,
     }
-    if facts.method not in families:
-        raise ReleaseFormatError(
-            "the params state no noise whose account can be worked out",
-            "a method of central differential privacy hands on a statement: docs/how-to/add-a-noise-method.md",
-        )
     if facts.parameters.get("stop") == "pure":
         raise ReleaseFormatError("with these parameters the method looks at rows without noise: nothing is promised")
-    return families[facts.method](facts, params)
+    return accounts[facts.traits.family](facts, params)
 
 
 def row_epsilon(facts: PublicFacts) -> float:
@@ -120,17 +116,14 @@ def row_rho(facts: PublicFacts, params: Mapping[str, Any]) -> float:
 
 
 def _tables(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
-    """Return one line a table: a row is in one cell of each; they share epsilon by the cube root of their columns.
-
-    Where a delta is spent, they share rho by the square root.
-    """
+    """Return one line a table: a row is in one cell of each."""
     columns = [
         ("rows per class", 1),
         *((f"class x {attribute.name}", attribute.domain.size) for attribute in facts.attributes),
     ]
     is_gaussian = facts.is_gaussian(params)
-    mechanism, root = (GAUSSIAN, 2) if is_gaussian else (LAPLACE, 3)
-    weights = [size ** (1 / root) for _, size in columns]
+    mechanism = GAUSSIAN if is_gaussian else LAPLACE
+    weights = list(map(float, table_weights([size for _, size in columns], mechanism)))
     whole = row_rho(facts, params) if is_gaussian else row_epsilon(facts) - float(finding_epsilon(params))
     lines = tuple(
         ExpectedLine(purpose=purpose, mechanism=mechanism, cost=whole * weight / sum(weights))
@@ -166,7 +159,7 @@ def _marginals(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount
 def _specialized(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     """Return half for choices, half for counts; DiffGen also draws a cut for each number, and one after each step."""
     steps = facts.whole("steps", 1, 100)
-    joint = facts.method == "dt-diff"
+    joint = facts.traits.choice == "joint"
     numbers = sum(attribute.is_cut and attribute.n_splits > 0 for attribute in facts.attributes)
     choices = steps if joint else numbers + 2 * steps
     half = row_epsilon(facts) / 2
@@ -190,7 +183,7 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     whole = row_epsilon(facts) - float(finding_epsilon(params))
     counted = [] if facts.whole("n_rows") else [_line("number of rows", cost=whole / 50)]
     counted += [_line("values of the target", cost=whole / 10)] if facts.target.domain.fine else []
-    trees = facts.whole("trees", 0, 1000) or 1 if facts.method == "dp-forest" else 1
+    trees = trees_of(facts)
     rule = rebuilt_rule(facts, params)
     if rule is not None and rule.reading is not None:
         counted.append(_line("dependence within classes", sensitivity=rule.width, cost=rule.of_reading))
@@ -199,7 +192,7 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
     depth = facts.whole("depth", 0, 12)
     deepest = max((int(line["level"] or 0) for line in params["accounting"]), default=0)
     # releases of earlier versions do not say what the rule read: what their trees have is taken as planned
-    levels = min(deepest, 12) + 1 if rule is None else rule.depth + 1
+    levels = min(deepest, 12) + 1 if rule is None else rule.rule.depth + 1
     levels = (depth or levels if rule is None else levels) if any(one.n_splits for one in facts.attributes) else 1
     split = ExpectedLine(purpose="split at level {}", mechanism=FLIP, sensitivity=_width("gini", facts.n_classes, 1))
     lines: list[ExpectedLine] = []
@@ -211,21 +204,24 @@ def _stacked(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
         left_over = 0 if rule is None else (split.sensitivity or 0) * max(level - rule.n_public_levels, 0)
         purpose = f"class counts of a leaf at level {level}"
         lines.append(_line(purpose, level=level, ends_path=True, cost=cost, left_over=left_over))
-    tables = max(1, len(facts.attributes) if rule is None else rule.asked)
-    cost = None if rule is None else rule.of_histograms
+    tables = max(1, len(facts.attributes) if rule is None else rule.rule.asked)
+    cost = None if rule is None else rule.cost(rule.rule.histograms)
     histograms = replace(_line("histograms by class", cost=cost), times=range(tables, tables + 1))
     in_rho = 0.0
     if rule is not None and rule.rho:
-        in_rho, histograms = rule.of_histograms, replace(histograms, mechanism=GAUSSIAN, cost=rule.rho)
+        in_rho, histograms = rule.cost(rule.rule.histograms), replace(histograms, mechanism=GAUSSIAN, cost=rule.rho)
     learned = [
         _line(
-            f"{what} of the weights", sensitivity=None, cost=None if rule is None else rule.left * rule.shares[3] * part
+            f"{what} of the weights",
+            sensitivity=None,
+            cost=None if rule is None else rule.cost(rule.rule.weights) * part,
         )
         for what, part in (("gradient", 0.6), ("curvature", 0.4))
     ]
-    cost = None if rule is None else rule.left * rule.shares[4]
+    cost = None if rule is None else rule.cost(rule.rule.slope)
     slope = _line("gradient of the calibration", sensitivity=_CALIBRATION_BOUND, cost=cost)
-    learned = [*(learned if "weights" in params else []), *([slope] if "calibration" in params else [])]
+    sums = {"weights": learned, "calibration": [slope]}
+    learned = [line for name, lines in sums.items() if name in params for line in lines]
     return ExpectedAccount(
         lines=(*_finding(facts, params), *counted, *lines, histograms, *learned),
         rows_per_tree=("disjoint", trees),
@@ -241,37 +237,10 @@ def _line(purpose: str, **more: Any) -> ExpectedLine:
 # --- trees of papers ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Paper:
-    """The choices that make one paper's tree."""
-
-    choice: str
-    """`joint`: one choice among all splits; `cuts`: one of a cut for each number, then one of the attribute; `counts`:
-    noisy tables of all attributes; `totals`: the same with totals as queries of their own."""
-    mechanism: str = EXPONENTIAL
-    budget: str = "uniform"
-    counted: float | None = 0.5
-    """Share of a level for a noisy count of rows; None: of the number of draws."""
-    square_root: bool = False
-
-
-_PAPERS: Mapping[str, _Paper] = {
-    "edprf": _Paper(choice="joint", mechanism=FLIP, budget="harmonic", counted=0.0),
-    "diffprfs": _Paper(choice="cuts", square_root=True),
-    "diffprf": _Paper(choice="joint", square_root=True),
-    "c45-arithmetic": _Paper(choice="counts", budget="arithmetic", counted=0.1),
-    "c45-halving": _Paper(choice="counts", budget="halving", counted=0.1),
-    "sulq-id3": _Paper(choice="totals"),
-    "pinq-id3": _Paper(choice="counts"),
-    "diffp-id3": _Paper(choice="joint"),
-    "diffp-c45": _Paper(choice="cuts", budget="draws", counted=None),
-}
-
-
 def _grown(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
-    paper = _PAPERS[facts.method]
+    paper = facts.traits
     depth = facts.whole("depth", 1, 20)
-    levels = depth if facts.method == "edprf" else depth + 1
+    levels = depth + paper.leaves_below
     kind, trees = _rows_of(facts)
     path, repeated, copies = _path_of_one_tree(row_epsilon(facts), kind, trees)
     weights = list(_weights(facts, paper, levels))
@@ -291,7 +260,7 @@ def _grown(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
             lines += [_line(f"rows of a node at level {level}", level=level, cost=rows)] if rows else []
             lines.append(replace(line, purpose=line.purpose.format(level), level=level, cost=cost))
         lines += [_line(f"rows of a leaf at level {level}", level=level, ends_path=True, cost=rows)] if rows else []
-        in_leaf = path - spent if facts.method == "edprf" else left
+        in_leaf = path - spent if paper.leaf_takes_rest else left
         lines.append(_leaf(facts, level, in_leaf))
         spent += left
     return ExpectedAccount(
@@ -304,12 +273,8 @@ def _grown(facts: PublicFacts, params: Mapping[str, Any]) -> ExpectedAccount:
 
 def _rows_of(facts: PublicFacts) -> tuple[str, int]:
     """Return how rows are given to trees, and how many there are."""
-    if facts.method == "edprf":
-        return "disjoint", facts.whole("trees", 1, 1000)
-    if facts.method in ("diffprf", "diffprfs"):
-        kind = facts.word("rows", "disjoint", "shared", "bootstrap", "published-bootstrap")
-        return kind, facts.whole("trees", 1, 1000)
-    return "disjoint", 1
+    kind = facts.traits.rows or facts.word("rows", "disjoint", "shared", "bootstrap", "published-bootstrap")
+    return kind, facts.whole("trees", 1, 1000) if facts.traits.several_trees else 1
 
 
 def _path_of_one_tree(
@@ -327,26 +292,19 @@ def _path_of_one_tree(
     return path, 1, (trees, tuple(words), _WORD_BITS)
 
 
-def _weights(facts: PublicFacts, paper: _Paper, levels: int) -> Iterator[float]:
+def _weights(facts: PublicFacts, paper: Traits, levels: int) -> Iterator[float]:
     """Yield how a path's budget is divided over the levels, root first."""
-    ascending = facts.parameters.get("order") != "descending"
     # releases of earlier versions do not say how the levels of eDPRF share
-    budget = str(facts.parameters.get("allocation", "harmonic")) if facts.method == "edprf" else paper.budget
-    for level in range(levels):
-        match budget:
-            case "harmonic":
-                yield 1 / (levels - level)
-            case "arithmetic" | "linear":
-                yield level + 1 if ascending else levels - level
-            case "halving":
-                yield 0.5 ** min(level + 1, levels - 1)
-            case "draws":
-                yield 2 + _numbers(facts) if level < levels - 1 else 2
-            case _:
-                yield 1
+    budget = str(facts.parameters.get("allocation", paper.budget))
+    if budget == "draws":
+        yield from (2 + _numbers(facts) if level < levels - 1 else 2 for level in range(levels))
+        return
+    if budget in ("arithmetic", "linear"):
+        budget = f"arithmetic-{'descending' if facts.parameters.get('order') == 'descending' else 'ascending'}"
+    yield from map(float, ALLOCATIONS[budget](levels))
 
 
-def _counted(facts: PublicFacts, paper: _Paper, levels: int) -> Iterator[float]:
+def _counted(facts: PublicFacts, paper: Traits, levels: int) -> Iterator[float]:
     """Yield the share of each level that counts the rows of a node."""
     for level in range(levels):
         if paper.counted is None:
@@ -361,7 +319,7 @@ def _numbers(facts: PublicFacts) -> int:
     return sum(attribute.split == CUT and attribute.n_splits > 0 for attribute in facts.attributes)
 
 
-def _choice(facts: PublicFacts, paper: _Paper) -> tuple[int, ExpectedLine] | None:
+def _choice(facts: PublicFacts, paper: Traits) -> tuple[int, ExpectedLine] | None:
     """Return what divides the rate, and the line of a choice of splits; None where nothing can be split."""
     splittable = sum(attribute.n_splits > 0 for attribute in facts.attributes)
     if not splittable:
@@ -371,7 +329,7 @@ def _choice(facts: PublicFacts, paper: _Paper) -> tuple[int, ExpectedLine] | Non
         times = candidates * (2 if paper.choice == "totals" else 1)
         purpose = "class counts by attribute value at level {}"
         return 1, ExpectedLine(purpose=purpose, mechanism=LAPLACE, times=range(times, times + 1))
-    score = "gini" if facts.method == "edprf" else str(facts.parameters["score"])
+    score = paper.score or str(facts.parameters["score"])
     width = _width(score, facts.n_classes, facts.whole("max_rows", 1) if score == "entropy" else 1)
     line = ExpectedLine(purpose="split at level {}", mechanism=paper.mechanism, sensitivity=width)
     slack = _slack(facts, score)
@@ -389,7 +347,7 @@ def _slack(facts: PublicFacts, score: str) -> int:
 
 def _tables_undivided(facts: PublicFacts, level: int) -> int | None:
     """Return how many tables each get the whole of a level: one for every attribute not used above it; else None."""
-    if _PAPERS[facts.method].budget not in ("arithmetic", "halving") or "tables" not in facts.parameters:
+    if facts.traits.budget not in ("arithmetic", "halving") or "tables" not in facts.parameters:
         return None  # not C4.5 on counts, or of a version that always divided
     if facts.word("tables", "share", "published") == "share":
         return None
@@ -399,7 +357,7 @@ def _tables_undivided(facts: PublicFacts, level: int) -> int | None:
 
 
 def _leaf(facts: PublicFacts, level: int, cost: float) -> ExpectedLine:
-    label = facts.method == "edprf" and facts.word("leaf", "counts", "label") == "label"
+    label = "leaf" in facts.parameters and facts.word("leaf", "counts", "label") == "label"
     if label and facts.parameters.get("rate") == "published":
         cost /= 2  # chosen with exp(epsilon q / 2), and a row that comes raises one count by 1
     return ExpectedLine(

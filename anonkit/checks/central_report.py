@@ -12,9 +12,9 @@ from typing import Any
 
 from anonkit.checks.central_marginal_plan import delta_may_pay
 from anonkit.checks.central_params import EXPONENTIAL, PublicFacts
-from anonkit.checks.central_target import STACKED
+from anonkit.checks.central_rule import histograms_may_be_gaussian
 from anonkit.checks.finding_lines import finding_lines, looked_for_domains, model_lines
-from anonkit.checks.histogram_law import histograms_may_be_gaussian
+from anonkit.checks.method_traits import Family
 from anonkit.checks.row_rules import determined_columns
 from anonkit.checks.sameness import same
 from anonkit.checks.stated_means import mean_checks
@@ -24,8 +24,6 @@ _STEP = Fraction(1, 1 << 52)
 _WHOLE = re.compile(r"That all numbers of (.+) are whole is public knowledge: the types of the source say so\.")
 _TRUTH = re.compile(r"That all values of (.+) are false or true is public knowledge: the types of the source say so\.")
 _PUBLIC_COLUMNS = "That the table has these columns, with their names and their types, is public knowledge."
-_HALVES_A_CHOICE = ("diffp-id3", "diffp-c45", "diffgen", "dt-diff")
-"""Methods whose papers choose half as sharply as the epsilon that they charge for it allows."""
 
 
 def report_checks(
@@ -65,15 +63,14 @@ def report_checks(
     unit = report["guarantee"]["parameters"].get("unit_column", units[0] if units else None)
     right = units == ([] if unit is None else [unit]) and (units != [] or facts.parameters["rows_per_unit"] == 1)
     yield Check(name="unit", passed=right, observed=", ".join(units) or None, required=unit)
-    if is_promised and {"mixtures", "histograms"} & set(params):
+    if is_promised and facts.traits.family in (Family.MARGINALS, Family.STACKED):
         yield from mean_checks(params, report, facts)
-    if "mixtures" in params:
+    if facts.traits.family is Family.MARGINALS:
         size, told = _size_of_mixture(params), dict(report["marginals"])
         yield Check(name="marginals", passed=same(told, size), observed=str(told), required=str(size))
-    if "trees" in params:
-        size, told = _size_of_forest(params), dict(report["forest"])
-        if "scores" in params and "rule" not in params:  # of earlier versions, which did not publish these
-            size.update({name: told[name] for name in ("depth", "bins")})
+    if facts.traits.has_trees:
+        told = dict(report["forest"])
+        size = _size_of_stacked(params, told) if facts.traits.is_stacked else _size_of_forest(params)
         yield Check(name="forest", passed=same(told, size), observed=str(told), required=str(size))
 
 
@@ -94,12 +91,12 @@ def _claim_check(guarantee: Mapping[str, Any], facts: PublicFacts, *, found: boo
             f"The paper claims epsilon = {given['epsilon']:g}: it gives the counts of every attribute the whole budget "
             "of a level. A row is in the counts of all attributes, and their losses add up."
         ]
-    elif facts.method in _HALVES_A_CHOICE and given.get("rate") == "published" and given["score"] != "information-gain":
+    elif facts.traits.halves_a_choice and given.get("rate") == "published" and given["score"] != "information-gain":
         expected = [
             f"The paper claims epsilon = {given['epsilon']:g} for this; its choices of splits lose half of their "
             "shares."
         ]
-    elif facts.method == "edprf" and given.get("rate") == "published":
+    elif facts.traits.halves_by_flip and given.get("rate") == "published":
         expected = [
             f"The paper claims epsilon = {given['epsilon']:g}; what it chooses by permute-and-flip loses half of its "
             "share, since a row that comes moves all scores one way."
@@ -141,20 +138,21 @@ def _nothing_spent(budget: Mapping[str, Any]) -> Iterator[Check]:
 
 def _budget_checks(params: Mapping[str, Any], budget: Mapping[str, Any], facts: PublicFacts) -> Iterator[Check]:
     """Compare the budget block with the lines of the account."""
-    found, is_gaussian = finding_lines(params), facts.is_gaussian(params)
-    spends = is_gaussian or looked_for_domains(params) or ("mixtures" in params and delta_may_pay(facts))
-    spends = spends or (facts.method in STACKED and histograms_may_be_gaussian(facts, params))
+    found, is_gaussian, family = finding_lines(params), facts.is_gaussian(params), facts.traits.family
+    spends = is_gaussian or looked_for_domains(params)
+    spends = spends or (family is Family.MARGINALS and delta_may_pay(facts))
+    spends = spends or (family is Family.STACKED and histograms_may_be_gaussian(facts, params))
     delta = facts.delta if spends else 0
     yield Check(name="delta", passed=budget["delta"] == delta, observed=str(budget["delta"]), required=delta)
     costs = [(line, _cost(line)) for line in model_lines(params)]
     stated: list[tuple[Any, Any]]
     expected: list[tuple[Any, Any]]
-    if "trees" in params:
+    if facts.traits.has_trees:
         expected = _by_level(costs)
         stated = [_stated_level(one, line) for one, line in zip(expected, budget["per_level"], strict=False)]
         stated += [((), 0)] * (len(budget["per_level"]) - len(stated))
         spare = budget["per_attribute"]
-    elif "measurements" in params or "mixtures" in params:
+    elif family is not Family.TABLES:
         kinds = ["rho" if "rho" in line else "epsilon" for line, _ in costs]
         stated = [
             ((cost_line["name"], kind), cost_line[kind])
@@ -216,12 +214,19 @@ def _size_of_mixture(params: Mapping[str, Any]) -> dict[str, Any]:
 def _size_of_forest(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the report's figures on the trees and the blocks beside them."""
     nodes = [node for tree in params["trees"] for node in tree]
-    size = {"trees": len(params["trees"]), "nodes": len(nodes)}
-    if "scores" not in params:
-        leaves = sum("children" not in node for node in nodes)
-        return {**size, "leaves": leaves, "rows_per_tree": params["rows_per_tree"]["kind"]}
-    rule = {name: params["rule"][name] for name in ("depth", "bins")} if "rule" in params else {}
-    return {**size, **rule, "regions": len(params["scores"]["regions"]), "weights_learned": "weights" in params}
+    leaves = sum("children" not in node for node in nodes)
+    return {**_nodes(params), "leaves": leaves, "rows_per_tree": params["rows_per_tree"]["kind"]}
+
+
+def _size_of_stacked(params: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the same of trees with scores; versions that did not publish their rule say alone how deep trees are."""
+    rule = {name: params.get("rule", told)[name] for name in ("depth", "bins")}
+    learned = params.keys() >= {"weights"}
+    return {**_nodes(params), **rule, "regions": len(params["scores"]["regions"]), "weights_learned": learned}
+
+
+def _nodes(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {"trees": len(params["trees"]), "nodes": sum(map(len, params["trees"]))}
 
 
 def _alike(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:

@@ -28,6 +28,7 @@ from anonkit.checks.central_marginals import expected_values, split_facts
 from anonkit.checks.central_params import TAXONOMY, BoolArray, PublicColumn, PublicDomain, PublicFacts
 from anonkit.checks.central_target import rows_of_cells
 from anonkit.checks.gaussian_lines import gaussian_variance
+from anonkit.checks.method_traits import Family
 from anonkit.checks.missing_cells import forest_checks, is_none, is_thresholded
 from anonkit.checks.row_rules import ClassRules, changed_at_most, masks_of, rules_of
 from anonkit.promises.guarantee import Check
@@ -55,16 +56,15 @@ def row_checks(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Ite
         Its trees, tables and scores were checked before.
     facts : PublicFacts
     """
-    if "mixtures" in params:
-        yield from _differences(_rows_of_mixtures(data, params, facts))
-    elif "trees" not in params:
-        yield from _differences(_counted_tables(data, params, facts))
-    elif facts.parameters["as_"] == "cells":
+    if facts.traits.has_trees and facts.parameters["as_"] == "cells":
         yield _cells_check(data, params, facts)
-    elif facts.method in ("dp-forest", "dp-tree"):
-        yield from _differences(_labels_by_scores(data, params, facts))
-    else:
-        yield from _differences(_rows_of_leaves(data, params, facts))
+        return
+    compared = {
+        Family.MARGINALS: _rows_of_mixtures,
+        Family.TABLES: _counted_tables,
+        Family.STACKED: _labels_by_scores,
+    }.get(facts.traits.family, _rows_of_leaves)
+    yield from _differences(compared(data, params, facts))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

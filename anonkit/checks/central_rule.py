@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public rule of the default trees, written independently: the division of epsilon, and the size of the model.
+"""The public rule of the default trees followed with what a release published: its division of epsilon and its model.
 
-The number of rows that the rule reads is published and charged, so whoever has the release can follow the rule: a
-release that took another branch of it, or states another number of rows, is refused. Releases of versions that did not
-publish the rule's outcome have no block `rule`; of these the account alone is checked.
+The number of rows that the rule reads is published and charged, so whoever has the release can follow the rule
+(`anonkit.budget_rules`): a release that took another branch of it, or states another number of rows, is refused.
+Releases of versions that did not publish the rule's outcome have no block `rule`; of these the account alone is
+checked.
 """
 
 from __future__ import annotations
@@ -14,47 +15,44 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from anonkit.budget_rules.forest_rule import Rule, is_dependent, reading_share, rule_for
+from anonkit.budget_rules.histogram_rule import delta_may_pay, gaussian_histograms
+from anonkit.budget_rules.pair_grid import PairGrid
+from anonkit.budget_rules.pair_rule import PairRule, choice_share_of
 from anonkit.checks.central_pairs import (
     CHOICE,
     READING,
-    LeadingGrid,
-    PairTables,
-    choice_cost,
+    attribute_sizes,
     findings_in_words,
-    reading_cost,
+    is_followed,
+    reading_width,
     told_choice,
     told_reading,
 )
-from anonkit.checks.central_params import GAUSSIAN, GAUSSIAN_FOREST, LAPLACE_FOREST, PublicFacts, integers
-from anonkit.checks.finding_lines import finding_epsilon
-from anonkit.checks.histogram_law import gaussian_histograms
+from anonkit.checks.central_params import (
+    GAUSSIAN,
+    PublicFacts,
+    changed_rows,
+    changed_squared,
+    integers,
+    is_of_format,
+)
+from anonkit.checks.finding_lines import finding_epsilon, finding_lines
+from anonkit.checks.gaussian_lines import rho_within
 from anonkit.checks.number_cells import fewest
 from anonkit.promises.guarantee import Check
 
 _UNITS = 1 << 52
-_CELLS = ((2, 4), (25, 8), (300, 16), (1000, 32), (math.inf, 64))
-_REGIONS = (200, 800, 3200)
 _COUNTED = ("number of rows", "values of the target")
-_WEIGHED_LEVELS = (50_000, 100_000, 400_000)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RebuiltRule:
-    """The outcome of the rule, from public facts alone."""
+    """The outcome of the rule, with what the release published."""
 
-    depth: int
-    regions: int
-    """Level of the tree whose nodes have histograms of their own; at most, before its leaves are looked at."""
-    asked: int
-    """Attributes that have histograms: all, or so many drawn by lot."""
-    bins: int
-    weights: bool
-    calibration: bool
-    """True where slope and intercepts are computed from the rows."""
+    rule: Rule
     left: float
     """Remaining loss of one row after domains were found, and the rows and the values of a numeric target counted."""
-    shares: tuple[float, float, float, float, float]
-    """Of that for splits, class counts of leaves, histograms, weights, and calibration."""
     rho: float = 0.0
     """Loss rho of a row in all histograms where these have Gaussian noise; else 0."""
     of_reading: float = 0.0
@@ -67,7 +65,7 @@ class RebuiltRule:
     """Loss of the choice of a pair; 0 where the rule makes none."""
     choice: Mapping[str, Any] | None = None
     """Expected entry of that choice; None where the rule makes none."""
-    grid: LeadingGrid | None = None
+    grid: PairGrid | None = None
     """Grid of the first splits of a tree that a pair leads, if any does: at no loss."""
 
     def told(
@@ -86,12 +84,12 @@ class RebuiltRule:
         noise = GAUSSIAN if self.rho else "discrete-laplace"
         return {
             "rows": rows,
-            "depth": self.depth,
-            "regions": self.regions,
-            "asked": self.asked,
-            "bins": self.bins,
-            "weights": self.weights,
-            "calibration": self.calibration,
+            "depth": self.rule.depth,
+            "regions": self.rule.region_depth,
+            "asked": self.rule.asked,
+            "bins": self.rule.cells,
+            "weights": self.rule.weights > 0,
+            "calibration": self.rule.slope > 0,
             **({"dependence": self.reading} if "dependence" in asked else {}),
             **({"interaction": self.choice} if "interaction" in asked else {}),
             **({"noise": noise} if delta else {}),
@@ -100,21 +98,21 @@ class RebuiltRule:
     @property
     def n_public_levels(self) -> int:
         """Levels of the tree that are divided by the grid of a pair."""
-        return 0 if self.grid is None else self.grid.levels
+        return self.rule.n_public_levels
 
-    @property
-    def of_histograms(self) -> float:
-        """Loss of all histograms in epsilon, or the epsilon for which they have a rho."""
-        return self.left * self.shares[2]
+    def cost(self, share: Fraction) -> float:
+        """Return the loss for a share of what is left."""
+        return self.left * float(share)
 
     @property
     def of_split(self) -> float:
         """Loss of a chosen split: the same at every level."""
-        return self.left * self.shares[0] / max(self.depth - self.n_public_levels, 1)
+        return self.cost(self.rule.splits) / max(self.rule.depth - self.n_public_levels, 1)
 
     def of_leaf(self, level: int) -> float:
         """Return what the counts of a leaf cost: what the path to it has not spent."""
-        return self.left * (self.shares[0] + self.shares[1]) - max(level - self.n_public_levels, 0) * self.of_split
+        chosen = max(level - self.n_public_levels, 0)
+        return self.cost(self.rule.splits + self.rule.counts) - chosen * self.of_split
 
 
 def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule | None:
@@ -128,91 +126,82 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
     if "rule" not in params:
         return None
     (rows,) = integers([params["rule"]["rows"]])
-    changes = facts.whole("rows_per_unit", 1, 1000) * (2 if facts.parameters["adjacency"] == "replace" else 1)
-    whole = math.floor((Fraction(facts.number("epsilon")) / changes - finding_epsilon(params)) * _UNITS)
-    units, attributes, classes = whole - _spent(params, *_COUNTED), len(facts.attributes), facts.n_classes
-    width, pairs, larger = _asked_of_pairs(facts, params, units / _UNITS, rows)
-    reading, of_reading = (
-        (None, 0.0) if not width else (told_reading(params), reading_cost(width, units / _UNITS, rows))
-    )
-    of_choice = choice_cost(len(pairs), units / _UNITS, rows)
-    choice = told_choice(params, facts, [*pairs, *larger]) if of_choice else None
-    independent = reading is not None and reading["steps"] / 256 < 0.07 * max(rows, 1)
+    whole = math.floor((Fraction(facts.number("epsilon")) / changed_rows(facts) - finding_epsilon(params)) * _UNITS)
+    units, in_cells = whole - _spent(params, *_COUNTED), facts.parameters["as_"] == "cells"
+    levels, bins, trees = facts.whole("depth", 0, 12), facts.whole("bins", 0, 1024), trees_of(facts)
+
+    def rule_of(units: int, **found: Any) -> Rule:
+        rule = rule_for(
+            epsilon=units / _UNITS, rows=rows, attributes=len(facts.attributes), classes=facts.n_classes,
+            trees=trees, in_cells=in_cells, **found,
+        )  # fmt: skip
+        return rule.with_choices(depth=levels - 1 if levels else None, cells=bins or None)
+
+    before, told = rule_of(units), params["rule"]
+    pairs = _pairs(facts, before.cells, units / _UNITS, rows)
+    width, of_reading, reading, independent = 0, Fraction(0), None, False
+    if "dependence" in told and before.weights and not in_cells:
+        width = reading_width(len(facts.attributes), len(pairs.pairs))
+    if width:
+        moved = (width - 2) / 256
+        of_reading, reading = reading_share(before, epsilon=pairs.epsilon, rows=rows, moved=moved), told_reading(params)
+        independent = not is_dependent(reading["steps"] / 256, rows)
+    of_choice, choice = Fraction(0), None
+    if "interaction" in told:
+        of_choice = choice_share_of(pairs, trees=trees, in_cells=in_cells, is_free=not levels)
+    if of_choice:
+        choice = told_choice(params, facts, [*pairs.candidates, *pairs.triples, *pairs.joint])
+    before_pairs = units / _UNITS
     units -= (_spent(params, READING) if width else 0) + (_spent(params, CHOICE) if of_choice else 0)
-    left = units / _UNITS
-    strength = left * max(float(rows), 1.0)
-    weights = strength > 35 * max(attributes, 10) ** 2 and classes <= 64 and not independent
-    asked = attributes if weights else min(attributes, max(1, round(math.sqrt(strength / classes))))
-    by_cell = strength / (2 * attributes * classes)
-    trees = _trees(facts)
-    deep = weights and strength >= 2_500 * classes
-    if weights:
-        depth = max(5 if deep else 3, 3 + sum(strength >= limit for limit in _WEIGHED_LEVELS))
-        regions = sum(by_cell >= limit for limit in _REGIONS) if trees == 1 else 0
-        counts = 0.07
-    else:
-        depth, regions = 2 if facts.parameters["as_"] == "cells" and strength >= 20 else 0, 0
-        counts = math.ceil(min(max(8.0 / strength, 0.06), 0.12) * 1000) / 1000
-    bins = facts.whole("bins", 0, 1024) or next(bins for limit, bins in _CELLS if by_cell < limit)
-    pair = tuple(one for one in facts.attributes if choice is not None and one.name in choice["pair"])
-    grid = LeadingGrid.of(pair, facts, bins, strength) if pair else None
-    n_public_levels = 0 if grid is None else grid.levels
-    depth = max(depth, n_public_levels)
-    splits = (0.16 if deep else 0.08 if weights else 0.06) if depth > n_public_levels else 0.0
-    if levels := facts.whole("depth", 0, 12):
-        splits = (splits or 0.09) if levels > 1 else 0.0
-        depth, regions = levels - 1, min(regions, levels - 1)
-    step = 0.17 if weights else 0.0
-    calibration = not weights and facts.parameters["as_"] != "cells" and strength >= 1_800 and classes <= 64
-    slope = 0.75 * counts if calibration else 0.0
-    counts = 0.2 if n_public_levels else counts - slope
-    histograms = 1 - splits - counts - slope - step
-    gaussian, rho = gaussian_histograms(facts, params, left * histograms, asked)
+    rule, grid = rule_of(units, independent=independent), None
+    if choice is not None and choice["pair"]:
+        places = tuple(at for at, one in enumerate(facts.attributes) if one.name in choice["pair"])
+        grid = _pairs(facts, rule.cells, units / _UNITS, rows).grid(places, units / _UNITS * max(rows, 1))
+        rule = rule_of(units, independent=independent, n_public_levels=grid.depth)
+    rho, left = 0.0, units / _UNITS
+    if _says_noise(params) and delta_may_pay(*_amounts(facts, params, whole), len(facts.attributes)):
+        histograms, of_rho = _amounts(facts, params, int(units * rule.histograms))
+        asked = gaussian_histograms(histograms, of_rho, max(1, rule.asked), len(facts.attributes))
+        rule, rho = (rule.asking(asked), of_rho / _UNITS) if asked else (rule, 0.0)
     return RebuiltRule(
-        depth=depth,
-        regions=regions,
-        asked=gaussian or asked,
-        bins=bins,
-        weights=weights,
-        calibration=calibration,
-        left=left,
-        shares=(splits, counts, histograms, step, slope),
-        rho=rho,
-        of_reading=of_reading,
-        width=width,
-        reading=reading,
-        of_choice=of_choice,
-        choice=choice,
-        grid=grid,
-    )
+        rule=rule, left=left, rho=rho, width=width, reading=reading, choice=choice, grid=grid,
+        of_reading=before_pairs * float(of_reading), of_choice=before_pairs * float(of_choice),
+    )  # fmt: skip
 
 
-def _asked_of_pairs(
-    facts: PublicFacts, params: Mapping[str, Any], left: float, rows: int
-) -> tuple[int, list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Return the steps by which a row moves a reading of pairs, and the candidate pairs of the choice and larger sets.
+def histograms_may_be_gaussian(facts: PublicFacts, params: Mapping[str, Any]) -> bool:
+    """Return whether Gaussian noise would be less, were all of epsilon spent on all attributes: else delta is kept.
 
-    There are no pre-queries where cells are released, and none that the version of the release lacked. A reading is
-    taken where weights might be learned, a choice where one tree is grown, as deep as the rule says.
+    A release with a delta says which noise it has drawn; of one without it, and of an earlier one, none is expected.
     """
-    strength, told = left * max(rows, 1), params["rule"]
-    if facts.parameters["as_"] == "cells":
-        return 0, [], []
-    by_cell = strength / (2 * max(len(facts.attributes), 1) * facts.n_classes)
-    bins = facts.whole("bins", 0, 1024) or next(bins for limit, bins in _CELLS if by_cell < limit)
-    weights = strength > 35 * max(len(facts.attributes), 10) ** 2 and facts.n_classes <= 64
-    free = _trees(facts) == 1 and not facts.whole("depth", 0, 12) and choice_cost(1, left, rows) > 0
-    if not (weights or free):
-        return 0, [], []
-    tables = PairTables.of(facts, bins, rows)
-    width = tables.reading_width() if "dependence" in told and weights else 0
-    pairs = tables.led(strength) if "interaction" in told and free else []
-    triples = tables.triples(facts.n_classes, len(pairs), left, rows)
-    return width, pairs, [*triples, *tables.joint(facts.n_classes, len(triples), left, rows)]
+    if not _says_noise(params):
+        return False
+    epsilon = Fraction(facts.number("epsilon")) / changed_rows(facts) - finding_epsilon(params)
+    return delta_may_pay(*_amounts(facts, params, math.floor(epsilon * _UNITS)), len(facts.attributes))
 
 
-def _trees(facts: PublicFacts) -> int:
-    return facts.whole("trees", 0, 1000) or 1 if facts.method == "dp-forest" else 1
+def _says_noise(params: Mapping[str, Any]) -> bool:
+    """Return whether the rule states its noise; earlier versions spent a delta on domains alone."""
+    return "noise" in params.get("rule", {})
+
+
+def _amounts(facts: PublicFacts, params: Mapping[str, Any], units: int) -> tuple[int, int]:
+    """Return a loss of a row in units of epsilon, and in units of rho, of which half of delta is gone with a search."""
+    delta = facts.delta / 2 if finding_lines(params) else facts.delta
+    if not delta:
+        return units, 0
+    rho = rho_within(units / _UNITS * changed_rows(facts), delta) / changed_squared(facts)
+    return units, math.floor(rho * _UNITS)
+
+
+def _pairs(facts: PublicFacts, bins: int, left: float, rows: int) -> PairRule:
+    sizes = attribute_sizes(facts, bins)
+    return PairRule(attributes=sizes, classes=facts.n_classes, rows=max(float(rows), 1.0), epsilon=left)
+
+
+def trees_of(facts: PublicFacts) -> int:
+    """Return the number of trees."""
+    return facts.whole("trees", 0, 1000) or 1 if facts.traits.has_forest else 1
 
 
 def _spent(params: Mapping[str, Any], *purposes: str) -> int:
@@ -230,7 +219,10 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
     facts : PublicFacts
     rule : RebuiltRule
     """
-    rule = replace(rule, regions=min(rule.regions, _affordable(params["trees"][0], facts, rule.left)))
+    counts = _rows_by_class(params["trees"][0], facts)
+    attributes = max(len(facts.attributes), 1)
+    own = rule.rule.for_classes(counts, epsilon=Fraction(rule.left), attributes=attributes)
+    rule = replace(rule, rule=own)
     rows = facts.whole("n_rows") or params["rule"]["rows"]
     told = dict(params["rule"])
     asked = told if "dependence" in told else ()  # no version chose a pair and did not read the dependence
@@ -239,26 +231,24 @@ def rule_checks(params: Mapping[str, Any], facts: PublicFacts, rule: RebuiltRule
         name="rule", passed=told == rebuilt, observed=_in_words(told, rebuilt), required=_in_words(rebuilt, told)
     )
     numbers = [attribute.domain for attribute in facts.attributes if attribute.domain.categories is None]
+    steps = {name for name, share in (("weights", own.weights), ("calibration", own.slope)) if share}
     seen = (
-        all(domain.cells == fewest(rule.bins, domain.multiples) for domain in numbers),
-        integers(params["scores"]["regions"]) == _regions(params["trees"][0], rule.regions),
-        ("weights" in params) == rule.weights,
-        ("calibration" in params) == rule.calibration,
-        sum(1 for table in params["histograms"][0] if table) == rule.asked,
-        rule.grid is None or rule.grid.is_followed(params["trees"][0]),
-        params["format"] == (GAUSSIAN_FOREST if rule.rho else LAPLACE_FOREST),
+        all(domain.cells == fewest(own.cells, domain.multiples) for domain in numbers),
+        integers(params["scores"]["regions"]) == _regions(params["trees"][0], own.region_depth),
+        {"weights", "calibration"} & params.keys() == steps,
+        sum(1 for table in params["histograms"][0] if table) == own.asked,
+        rule.grid is None or is_followed(rule.grid, params["trees"][0], [one.name for one in facts.attributes]),
+        is_of_format(params, facts, gaussian=rule.rho > 0),
     )
     yield Check(name="rule_is_followed", passed=all(seen), observed=sum(seen), required=len(seen))
 
 
-def _affordable(tree: Sequence[Mapping[str, Any]], facts: PublicFacts, left: float) -> int:
-    """Return the level of the regions that the rarest classes have rows for, by the published counts of the leaves."""
+def _rows_by_class(tree: Sequence[Mapping[str, Any]], facts: PublicFacts) -> list[int]:
+    """Return the published noisy counts of the leaves together, by class."""
     totals = [0] * facts.n_classes
     for node in tree:
         totals = [total + own for total, own in zip(totals, node.get("counts", [0] * len(totals)), strict=True)]
-    inverse = sum(Fraction(1, total if total > 1 else 1) for total in totals)
-    rows = Fraction(facts.n_classes) / inverse
-    return sum(Fraction(left) * rows >= limit * 2 * max(len(facts.attributes), 1) for limit in _REGIONS)
+    return totals
 
 
 def _in_words(block: Mapping[str, Any], beside: Mapping[str, Any]) -> str:

@@ -18,14 +18,9 @@ from anonkit.checks.number_cells import fewest
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
-EQUAL_BINS = 8
-"""Bins of a method that takes equal ones."""
 MOST_BINS = 8
 _STANDS_OUT = 2.0
 _CLOSE = 1e-9
-ALL_COLUMNS_ALIKE = ("dp-marginals",)
-"""Methods for which a target that is a number is in as many bins as other numbers."""
-STACKED = ("dp-forest", "dp-tree")
 
 FloatArray = NDArray[np.float64]
 
@@ -47,8 +42,9 @@ def target_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Che
 def _wrong_bins(params: Mapping[str, Any], facts: PublicFacts) -> str | None:
     """Return what of the bins is not as it must be."""
     stated, domain = params["target"], facts.target.domain
-    if facts.method not in STACKED:
-        bins = facts.parameters["bins"] if facts.method in ALL_COLUMNS_ALIKE else EQUAL_BINS
+    if not facts.traits.is_stacked:
+        named = facts.traits.equal_bins
+        bins = facts.parameters[named] if isinstance(named, str) else named
         equal = (
             "ends" not in stated["domain"]
             and "histogram" not in stated

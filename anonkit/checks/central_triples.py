@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The triple of dp-marginals rebuilt from public facts and published readings: a second copy of its rule.
+"""The triple of dp-marginals as a release states it, against its public rule.
 
 Whether the best pair is read, whether a triple is chosen, among which, for how much and in which cells it is counted
 follows from the policy, the number of rows and the reading. Which triple, or none, is chance.
@@ -10,30 +10,28 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from anonkit.budget_rules.triple_rule import TripleRule
 from anonkit.checks.central_params import PublicFacts, integers
 from anonkit.errors import ReleaseFormatError
 
 READING, CHOICE, TABLE = "relation of the target to pairs", "triple with the target", "table of the triple"
+READING_ROWS = 1
+"""Rows by which a row moves what is read of the best pair."""
 CHOICE_WIDTH = 514
 """Steps of 2**-8: a row up or down, and a step of rounding at either end."""
-_MOST, _LOOKS, _COUNTS = 5_000, 1 << 30, 1 << 22
 
 
 @dataclass(frozen=True, kw_only=True)
 class TriplePlan:
-    """The triples that may be chosen, and prices as shares of what a row may lose."""
+    """The triples that may be chosen."""
 
-    columns: tuple[int, ...]
-    """Columns that candidates are of, by number."""
+    rule: TripleRule
     groups: tuple[tuple[int, ...], ...]
     """For each column of the policy the group of each value."""
-    reading: float
-    choice: float
 
     def chosen(self, params: Mapping[str, Any], names: Sequence[str]) -> tuple[int, ...]:
         """Return the numbers of the columns of the published triple; none where none was chosen.
@@ -48,7 +46,7 @@ class TriplePlan:
             raise ReleaseFormatError("the params lack a choice of a triple that the rule requires")
         if not told["names"]:
             return ()
-        for triple in combinations(self.columns, 3):
+        for triple in self.rule.triples:
             if [names[at] for at in triple] == told["names"]:
                 return triple
         raise ReleaseFormatError("the params name a triple that was none to choose")
@@ -70,41 +68,20 @@ def planned_triples(facts: PublicFacts, rows: float, whole: float) -> TriplePlan
     whole : float
         What a row may lose in all.
     """
-    values = [column.domain.size - bool(column.domain.has_missing) for column in facts.attributes]
-    others = facts.n_classes - 1
-    few = sorted((size, at) for at, size in enumerate(values) if size > 1)
-    while math.comb(len(few), 3) > min(_MOST, _LOOKS / rows, _COUNTS / 64 / facts.n_classes):
-        few.pop()
-    number = math.comb(len(few), 3)
-    reading = min(0.02, 200 / whole / rows)
-    enough = rows * (1 + 1e-9)  # no rounding decides where it is exactly as much as is needed
-    if number == 0 or 100 / (reading * whole) > enough:
+    values = tuple(column.domain.size - bool(column.domain.has_missing) for column in facts.attributes)
+    rule = TripleRule(values=values, classes=facts.n_classes, rows=rows, epsilon=whole)
+    if not rule.most_groups:
         return None
-    margin = 2 * (math.log(number) + 4) / whole
-    choice = min(0.03, margin / 0.04 / rows)
-    spread = 0.3 * math.sqrt(others * rows) * (2 + math.sqrt(2 * math.log(number)))
-    for most in (4, 2):
-        largest = math.prod(min(size, most) for size, _ in few[-3:])
-        if 0.4 * math.sqrt(others * largest * rows) + spread + margin / choice <= 0.2 * rows:
-            return TriplePlan(
-                columns=tuple(sorted(at for _, at in few)),
-                groups=tuple(
-                    _groups(size, min(size, most), bool(column.domain.has_missing))
-                    for size, column in zip(values, facts.attributes, strict=True)
-                ),
-                reading=reading, choice=choice,
-            )  # fmt: skip
-    return None
+    groups = tuple(
+        _groups(size, rule.group_number(at), bool(column.domain.has_missing))
+        for at, (size, column) in enumerate(zip(values, facts.attributes, strict=True))
+    )
+    return TriplePlan(rule=rule, groups=groups)
 
 
 def _groups(size: int, number: int, has_missing: bool) -> tuple[int, ...]:
     """Return the group of each value: of neighbours, and missing in the last."""
     return (*(at * number // size for at in range(size)), *([number - 1] if has_missing else []))
-
-
-def is_little(reading: float, rows: float) -> bool:
-    """Return whether pairs were read to speak so little of the target that a triple is looked for."""
-    return reading <= 0.05 * rows
 
 
 def wrong_triple(params: Mapping[str, Any], plan: TriplePlan | None, names: Sequence[str], classes: int) -> int:

@@ -117,8 +117,13 @@ def _randomized_columns(params: Facts) -> set[str]:
     return names | (set() if params["asked_column"] is None else {str(params["asked_column"])})
 
 
+def _has_account(params: Facts) -> bool:
+    """Return whether params are of a central mechanism, which has an account even where nothing is promised."""
+    return "accounting" in params
+
+
 def _unpromised_columns(params: Facts) -> set[str]:
-    return _synthesized_columns(params) if "accounting" in params else _randomized_columns(params)
+    return _synthesized_columns(params) if _has_account(params) else _randomized_columns(params)
 
 
 # --- promises about noise ------------------------------------------------------------------------------------------
@@ -163,7 +168,7 @@ def _central_files(data: Path, params: Facts, report: Facts) -> FileChecks:
 
 
 def _approximate_draft(data: Path, params: Facts, report: Facts) -> Iterator[Check]:
-    if "accounting" in params:
+    if _has_account(params):
         return _central_draft(data, params, report)
     from anonkit.checks.approximate_histogram import approximate_checks
 
@@ -171,7 +176,7 @@ def _approximate_draft(data: Path, params: Facts, report: Facts) -> Iterator[Che
 
 
 def _approximate_files(data: Path, params: Facts, report: Facts) -> FileChecks:
-    if "accounting" in params:
+    if _has_account(params):
         return _central_files(data, params, report)
     from anonkit.checks.approximate_histogram import approximate_report_checks
 
@@ -185,7 +190,7 @@ def _unpromised_draft(data: Path, params: Facts, report: Facts) -> Iterator[Chec
     from anonkit.checks.central import central_checks
     from anonkit.checks.local_table import local_checks
 
-    if "accounting" in params:
+    if _has_account(params):
         return central_checks(data, params, report["guarantee"], is_promised=False)
     return local_checks(data, params, report, is_promised=False)
 
@@ -194,7 +199,7 @@ def _unpromised_files(data: Path, params: Facts, report: Facts) -> FileChecks:
     from anonkit.checks.central import central_report_checks
     from anonkit.checks.local_table import local_file_checks
 
-    if "accounting" in params:
+    if _has_account(params):
         return FileChecks(
             made=list(_unpromised_draft(data, params, report)),
             later=list(central_report_checks(params, report, is_promised=False)),

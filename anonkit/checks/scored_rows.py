@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle.data_files import iter_batches
-from anonkit.checks.number_utility import number_utility
 from anonkit.checks.sameness import none_of
-from anonkit.checks.utility import FEWEST_SCORED, SAMPLE, predictive_utility
 from anonkit.promises.guarantee import Check
+from anonkit.utility.class_utility import FEWEST_SCORED, SAMPLE, predictive_utility
+from anonkit.utility.number_utility import number_utility
 
 KEY = "scored_rows"
 """Key of the number of scored rows, in the block `utility` of the report."""
@@ -54,7 +54,7 @@ def prediction_of_first_rows(
     Returns
     -------
     dict or None
-        As `anonkit.checks.utility.predictive_utility`, or `anonkit.checks.number_utility.number_utility`.
+        As `anonkit.utility.class_utility.predictive_utility`, or `anonkit.utility.number_utility.number_utility`.
     """
     if scored_rows < FEWEST_SCORED or not features:
         return None

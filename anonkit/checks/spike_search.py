@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The private search for spikes, followed again: which columns are searched, what that costs, and what is found.
+"""The private search for spikes as a release states it: columns that are searched, the cost, and what is found.
 
-A row is in one cell of the noisy histogram of a column: the candidates, and all else. Candidates are the first and the
-last number of the column and the multiples of a power of ten of its step, of the least that leaves at most 200. A value
-is a spike where its noisy count reaches a threshold, that follows from the rate and the sum of the histogram.
+A row is in one cell of the noisy histogram of a column: the candidates, and all else. Candidates, threshold and spikes
+follow from the public rule and the published histogram.
 """
 
 from __future__ import annotations
@@ -13,17 +12,20 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from anonkit.budget_rules.spike_rule import (
+    FEWEST_VALUES,
+    candidates_of,
+    found_among,
+    spacing_of,
+    spike_units,
+    threshold_of,
+)
 from anonkit.checks.central_params import PublicColumn, PublicFacts, changed_rows, integers
 from anonkit.checks.finding_lines import SPIKES
-from anonkit.checks.number_cells import Multiples
 from anonkit.checks.row_rules import rules_of
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
-_SHARE = Fraction(1, 25)
-_VALUES, _CANDIDATES, _MOST = 16, 200, 8
-_ALARMS = 100
-_LEAST = Fraction(1, 20)
 _KEYS = {"name", "every", "counts", "rate", "threshold"}
 
 
@@ -34,14 +36,14 @@ def spike_costs(facts: PublicFacts, params: Mapping[str, Any]) -> dict[str, floa
     """
     names = _searched(facts, params)
     whole = math.floor(Fraction(facts.number("epsilon")) / changed_rows(facts) * 2**52)
-    return {f"{SPIKES}{name}": int(whole * _SHARE) // len(names) / 2**52 for name in names}
+    return {f"{SPIKES}{name}": spike_units(whole, len(names)) / 2**52 for name in names}
 
 
 def _searched(facts: PublicFacts, params: Mapping[str, Any]) -> list[str]:
     given = facts.parameters
     if given.get("spikes") != "private" or facts.delta or given.get("as_") == "cells":
         return []
-    fewest = max(_VALUES, facts.whole("bins", 0, 1024))
+    fewest = max(FEWEST_VALUES, facts.whole("bins", 0, 1024))
     rules = rules_of(params)
     ruled = {name for pair in rules.apart for name in pair}
     ruled |= {name for one in rules.following for name in (one.of, one.name)}
@@ -81,25 +83,16 @@ def _wrong(one: Mapping[str, Any], column: PublicColumn, rate: object) -> int:
     """Count what of a histogram is not as the rule has it: its candidates, its rate, its threshold, its spikes."""
     own = column.domain.multiples
     assert own is not None  # noqa: S101 - whoever asks has looked
-    every, places = _candidates(own)
+    low, high = own.first, own.first + own.number - 1
+    every, places = spacing_of(low, high), candidates_of(low, high)
     counts, (stated, threshold) = integers(one["counts"]), integers([one["rate"], one["threshold"]])
     if len(counts) != len(places) + 1 or stated < 1:
         return 1
-    least = max(math.ceil(math.log(len(counts) * _ALARMS) * 2**52 / stated), math.ceil(Fraction(sum(counts)) * _LEAST))
-    high = sorted(zip(counts, (-place for place in places), strict=False), reverse=True)[:_MOST]
-    found = sorted(-place for count, place in high if count >= least)
+    least = threshold_of(counts, stated)
+    found = tuple(place - low for place in found_among(places, counts, least))
     return (
         int(stated != rate)
         + int(Fraction(str(one["every"])) != every * own.step)
         + int(threshold != least)
-        + int(tuple(found) != own.alone)
+        + int(found != own.alone)
     )
-
-
-def _candidates(own: Multiples) -> tuple[int, list[int]]:
-    """Return how many steps candidates are apart, and their places, in steps above the first number."""
-    last, every = own.first + own.number - 1, 1
-    while len(range(-(-own.first // every), last // every + 1)) > _CANDIDATES - 2:
-        every *= 10
-    between = {multiple * every - own.first for multiple in range(-(-own.first // every), last // every + 1)}
-    return every, sorted(between | {0, own.number - 1})

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.checks.central_params import GAUSSIAN, GAUSSIAN_MARGINALS, PublicColumn, PublicFacts
+from anonkit.checks.central_params import GAUSSIAN, PublicColumn, PublicFacts, has_gaussian_tables
 from anonkit.checks.laplace_sums import margin
+from anonkit.checks.method_traits import Family
 from anonkit.promises.guarantee import Check
 
 FloatArray = NDArray[np.float64]
@@ -77,8 +78,8 @@ def mean_checks(params: Mapping[str, Any], report: Mapping[str, Any], facts: Pub
 def _counted(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[_Counted]:
     """Yield the columns of numbers that noisy counts are published of."""
     own = {column.name: column for column in facts.columns if column.domain.bounds is not None}
-    if "mixtures" in params:
-        gaussian = params["format"] == GAUSSIAN_MARGINALS
+    if facts.traits.family is Family.MARGINALS:
+        gaussian = has_gaussian_tables(params)
         for table in params["tables"]:
             if table["name"] in own:
                 yield _of(own[table["name"]], [table["counts"]], int(table["rate"]), is_gaussian=gaussian)

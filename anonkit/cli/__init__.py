@@ -76,7 +76,7 @@ _BOOSTED = ("mondrian",)
 _TREES = ("sklearn.tree",)
 _BOOSTING = ("sklearn.ensemble", "sklearn.tree")
 """Imports of a release that trains forests, and of nothing else in it."""
-_SCORING = ("pyarrow.compute", "sklearn.model_selection", "anonkit.checks.utility")
+_SCORING = ("pyarrow.compute", "sklearn.model_selection", "anonkit.utility.class_utility")
 """Imports of scoring a table's use, after its recoding was found."""
 _COMPARING = "anonkit.comparing.comparison"
 """Imports of the releases, models and attacks of a comparison."""
@@ -115,7 +115,7 @@ def _needed_later() -> None:
 
 def _comparing_beside() -> AbstractContextManager[None]:
     """Have a process that makes and measures releases of a comparison while others are made here."""
-    from anonkit.estimators.learning_process import Imports, learning_beside
+    from anonkit.utility.learning_process import Imports, learning_beside
 
     return learning_beside(Imports(first=(_COMPARING,)))
 
@@ -132,7 +132,7 @@ def _forests_beside(args: Sequence[str]) -> AbstractContextManager[None]:
     asked = args[0] == "release" and forests and not {"--help", "-h"} & set(words)
     if not asked:
         return nullcontext()
-    from anonkit.estimators.learning_process import Imports, learning_beside
+    from anonkit.utility.learning_process import Imports, learning_beside
 
     imports = Imports(
         first=_BOOSTING if set(_BOOSTED) & set(words) else _TREES,

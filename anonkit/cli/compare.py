@@ -95,7 +95,7 @@ def command(
     from anonkit.comparing.comparison import compare, comparison_steps
     from anonkit.comparing.frontier import frontier_page
     from anonkit.comparing.made_in_turn import made_apart
-    from anonkit.estimators.learning_process import done_here, has_process, learned
+    from anonkit.utility.learning_process import done_here, has_process, learned
 
     if output is not None:
         refuse_existing(Path(output), force, made_from=source)
@@ -144,11 +144,11 @@ def _numbers(option: str, text: str, kind: type[_Number]) -> list[_Number]:
 
 
 def _text(comparison: Comparison, output: str | None) -> str:
-    from anonkit.checks.consumer_models import name_of_best
     from anonkit.comparing.advice import most_changed
     from anonkit.comparing.model_scores import MEASURE
     from anonkit.report.document import OWNER_BANNER
     from anonkit.report.wording import percent
+    from anonkit.utility.consumer_models import name_of_best
 
     measure = MEASURE[comparison.task]
     head_of = {"auc": "AUC (95% interval)", "r2": "R² (95% interval), error"}[measure]

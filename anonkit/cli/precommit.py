@@ -23,7 +23,7 @@ _OWNERS = re.compile(r"\Aowner[-.].*\.json\Z|\.dossier\.html\Z")
 
 def declaration_problem(path: Path) -> str | None:
     """Return why anonkit would not read a recipe or policy; None when it would."""
-    from anonkit.comparing.experiments.experiment_recipe import Experiment
+    from anonkit.cli.experiments import harness
     from anonkit.pipeline.recipe import Recipe
     from anonkit.policy.declaration import Policy
     from anonkit.policy.side_files import read_side_toml
@@ -32,7 +32,7 @@ def declaration_problem(path: Path) -> str | None:
         raw = read_side_toml(path)
         if "experiment" in raw:
             for quick in (False, *([True] if "quick" in raw else [])):
-                Experiment.load(path, quick=quick)
+                harness("experiment_recipe").Experiment.load(path, quick=quick)
         elif "method" in raw:
             Recipe.load(path)
         else:

@@ -17,8 +17,8 @@ from anonkit.cli.progress import progress_line
 from anonkit.cli.short_help import ShortHelp
 
 if TYPE_CHECKING:
-    from anonkit.consumers.prediction_scores import RegressionScores, Scores
     from anonkit.consumers.reconstruction import Reconstruction
+    from anonkit.utility.prediction_scores import RegressionScores, Scores
 
 _SHOWN = 40
 """Cells of a table that the terminal shows."""
@@ -210,8 +210,8 @@ def _asked_lines(reconstruction: Reconstruction, written: Sequence[str | None]) 
 
 
 def _score_lines(scores: Scores | RegressionScores, classes: list[str]) -> list[str]:
-    from anonkit.consumers.prediction_scores import RegressionScores
     from anonkit.report.wording import number, percent
+    from anonkit.utility.prediction_scores import RegressionScores
 
     if isinstance(scores, RegressionScores):
         return _number_lines(scores)

@@ -28,9 +28,10 @@ from anonkit.cli.short_help import ShortHelp
 from anonkit.errors import AnonkitError
 
 if TYPE_CHECKING:
+    from papers.harness.claims import ClaimVerdict
+    from papers.harness.experiment_runner import ExperimentReport
+
     from anonkit.cli.options import OwnerAsReader
-    from anonkit.comparing.experiments.claims import ClaimVerdict
-    from anonkit.comparing.experiments.experiment_runner import ExperimentReport
     from anonkit.ledger.account import Account
     from anonkit.pipeline.changed_defaults import Change
 
@@ -81,8 +82,9 @@ def command(
 
     A recipe is a TOML file with method, input (or simulate, or several tables), output, policy and parameters; its
     paths are relative to its own folder. One with a table [experiment] is an experiment. It runs every system at every
-    point of its grid, and makes a table, a plot and a verdict on the claims of a paper. An interrupted experiment goes
-    on where it was; --force begins anew. It touches no ledger but the one that --ledger names.
+    point of its grid, and makes a table, a plot and a verdict on the claims of a paper. It runs in a
+    checkout of the repository alone. An interrupted experiment goes on where it was; --force begins anew. It touches no
+    ledger but the one that --ledger names.
 
     --check takes several recipes, opens no table and no ledger, and ends with exit code 0 where all could be read.
     """
@@ -93,7 +95,7 @@ def command(
     if len(recipes) > 1:
         raise WrongUsage("one recipe at a time; --check takes several", "anonkit run --help")
     (recipe,) = recipes
-    from anonkit.comparing.experiments.experiment_recipe import is_experiment
+    from anonkit.cli.experiments import is_experiment
 
     if is_experiment(recipe):
         _refuse_given(
@@ -129,7 +131,7 @@ def _refuse_beside_check() -> None:
 
 def _check(paths: Sequence[str], quiet: bool) -> Outcome:
     """Return what each recipe does otherwise under the defaults of 0.2."""
-    from anonkit.comparing.experiments.experiment_recipe import is_experiment
+    from anonkit.cli.experiments import is_experiment
     from anonkit.pipeline.arrays import without_pandas
     from anonkit.pipeline.changed_defaults import changes_of
     from anonkit.pipeline.recipe import Recipe
@@ -168,11 +170,12 @@ def _change_lines(change: Change) -> list[str]:
 def _experiment(
     recipe: str, output: Mapping[str, Any], given: Mapping[str, Any], account: Account, quiet: bool
 ) -> Outcome:
-    from anonkit.comparing.experiments.experiment_runner import experiment_steps, run_experiment
+    from anonkit.cli.experiments import harness
 
-    steps = experiment_steps(recipe, quick=given["quick"])
+    runner = harness("experiment_runner")
+    steps = runner.experiment_steps(recipe, quick=given["quick"])
     with progress_line(quiet, steps=steps) as progress, notes_at_once(quiet):
-        report = run_experiment(
+        report: ExperimentReport = runner.run_experiment(
             recipe,
             data=given["data"],
             out=given["out"],

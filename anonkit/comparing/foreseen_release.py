@@ -14,7 +14,6 @@ from typing import Any
 import pyarrow as pa
 
 from anonkit.bundle.stored_release import Release
-from anonkit.checks.consumer_models import best_of
 from anonkit.comparing.model_scores import MEASURE, scores_of_release, scores_of_rows
 from anonkit.comparing.moved_columns import moved_columns, settled_rows
 from anonkit.datasets.declared_domains import declared_rows
@@ -34,6 +33,7 @@ from anonkit.published.statements.noise_statement import FORMAT as STATEMENT
 from anonkit.published.statements.queries import Count
 from anonkit.published.statements.statement_json import from_params
 from anonkit.report.wording import NO_ROW
+from anonkit.utility.consumer_models import best_of
 
 _NEVER_SHOWN = (Role.IDENTIFIER, Role.UNIT, Role.HOUSEHOLD)
 ROWS = 5_000

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from anonkit.checks.consumer_models import best_of, name_of_best
 from anonkit.comparing.paired_scores import RowShares
 from anonkit.errors import in_python
+from anonkit.utility.consumer_models import best_of, name_of_best
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from anonkit.bundle.stored_release import Release
-from anonkit.checks.consumer_models import shares_of_models
-from anonkit.checks.number_models import numbers_of_models, scored
 from anonkit.comparing.paired_scores import MeasuredModel, of_numbers
 from anonkit.comparing.rebuilt_model import measured_reconstruction
 from anonkit.policy.target_task import Task
 from anonkit.published.recoding import recoding_from_dict
+from anonkit.utility.consumer_models import shares_of_models
+from anonkit.utility.number_models import numbers_of_models, scored
 
 MEASURE = {Task.CLASSIFICATION: "auc", Task.REGRESSION: "r2"}
 """By what the best model is chosen, by task."""

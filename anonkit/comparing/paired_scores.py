@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.checks.class_scores import class_scores
-from anonkit.checks.consumer_models import scores_of_shares
-from anonkit.checks.score_intervals import influence_on_area
+from anonkit.utility.class_scores import class_scores
+from anonkit.utility.consumer_models import scores_of_shares
+from anonkit.utility.score_intervals import influence_on_area
 
 _DIGITS = 4
 

@@ -14,10 +14,10 @@ from anonkit.bundle.stored_release import Release
 from anonkit.comparing.paired_scores import MeasuredModel, of_numbers
 from anonkit.consumers.columns import Columns
 from anonkit.consumers.learned_models import learned_from
-from anonkit.consumers.prediction_scores import regression_scores
 from anonkit.domains.attribute_domains import UNKNOWN
 from anonkit.domains.cell_keys import cell_numbers
 from anonkit.domains.number_bins import NumberBins
+from anonkit.utility.prediction_scores import regression_scores
 
 RECONSTRUCTED = "reconstructed"
 

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 
 from anonkit.auditing import audit
 from anonkit.bundle.stored_release import Release
-from anonkit.checks.consumer_models import name_of_best
 from anonkit.comparing.frontier_points import FrontierPoint
 from anonkit.comparing.model_scores import MEASURE, models_of_release, models_of_rows, scores_of, some_rows
 from anonkit.comparing.moved_columns import lost_columns, moved_columns, settled_rows
@@ -30,6 +29,7 @@ from anonkit.policy.target_task import Task
 from anonkit.promises.promise_kinds import read_promise
 from anonkit.report.promise_words import words_of
 from anonkit.report.wording import NO_ROW
+from anonkit.utility.consumer_models import name_of_best
 
 LEARNED = 4_000
 """Released rows that models are trained on, and test rows that they are scored on, at most."""

@@ -9,7 +9,6 @@ To choose a model on released rows:  `release_scorer`.
 To read tables off it:               `frequencies`, `histogram`, `moments`, `two_way`, `by_class`.
 To read published aggregates:        `aggregate_tables`.
 To use a mixture for any purpose:    `MarginalModel`, to predict by it `MixtureClassifier`.
-To compare with older proposals:     `WarnerDecisionTree` (DTPD), `AdditiveNoiseDecisionTree` (DTCRD).
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from anonkit.consumers.aggregate_frames import aggregate_tables as aggregate_tables
     from anonkit.consumers.column_answers import ColumnAnswers as ColumnAnswers
-    from anonkit.consumers.comparators.dtcrd import AdditiveNoiseDecisionTree as AdditiveNoiseDecisionTree
-    from anonkit.consumers.comparators.dtpd import WarnerDecisionTree as WarnerDecisionTree
     from anonkit.consumers.forest import Forest as Forest
     from anonkit.consumers.marginal_model import MarginalModel as MarginalModel
     from anonkit.consumers.mixture_classifier import MixtureClassifier as MixtureClassifier
@@ -38,7 +35,6 @@ if TYPE_CHECKING:
     from anonkit.consumers.tables import two_way as two_way
 
 _HOME = {
-    "AdditiveNoiseDecisionTree": "comparators.dtcrd",
     "ColumnAnswers": "column_answers",
     "Forest": "forest",
     "MarginalModel": "marginal_model",
@@ -47,7 +43,6 @@ _HOME = {
     "NaiveBayes": "naive_bayes",
     "ReleaseFeatures": "release_features",
     "ReleaseRegressor": "regressor",
-    "WarnerDecisionTree": "comparators.dtpd",
     "aggregate_tables": "aggregate_frames",
     "by_class": "tables",
     "frequencies": "tables",

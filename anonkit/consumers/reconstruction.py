@@ -13,14 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anonkit.bundle.release_place import Place
+from anonkit.consumers.columns import Columns
 from anonkit.consumers.learned_models import learned_from_files
 from anonkit.consumers.mixture_questions import MixtureQuestions, answers
-from anonkit.consumers.prediction_scores import RegressionScores, Scores, prediction_scores
 from anonkit.consumers.release_files import Described, in_written_form, read_params, read_true_table
 from anonkit.consumers.whole_files import refuse_existing, write_whole
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.number_bins import NumberBins
 from anonkit.errors import ParameterError, option
+from anonkit.utility.prediction_scores import RegressionScores, Scores, prediction_scores, regression_scores
 
 if TYPE_CHECKING:
     from anonkit.consumers.forest import Forest
@@ -186,7 +187,7 @@ def reconstruct(
         table = in_written_form(read_true_table(test, types) if isinstance(test, str | Path) else test, written)
         shares = learned.predict_proba(table)
         predicted = _predictions(described, shares)
-        scores = prediction_scores(described, table, shares)
+        scores = _scores(described, Columns(table), shares)
     begin(RECONSTRUCTION_STEPS[2], 0.0)
     if predictions is not None and predicted is not None:
         write_whole(Path(predictions), partial(pq.write_table, predicted))
@@ -235,6 +236,15 @@ def _power_of(learned: NaiveBayes | Forest | MixtureClassifier) -> LearningPower
     power = learning_power(learned.model_)
     warn_of_power(power, stacklevel=3)
     return power
+
+
+def _scores(described: Described, test: Columns, shares: FloatArray) -> Scores | RegressionScores | None:
+    """Return the scores of predicted shares; None where the table does not hold the target."""
+    if described.target not in test:
+        return None
+    if isinstance(described.domain, NumberBins):
+        return regression_scores(described.domain.mean_of(shares), test.numbers(described.target))
+    return prediction_scores(test.codes(described.target, described.domain), shares)
 
 
 def _predictions(described: Described, shares: FloatArray) -> pa.Table:

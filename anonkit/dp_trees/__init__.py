@@ -4,7 +4,7 @@
 ``plan``, ``grower``, ``growing``, ``questions``, ``counted_once``
     A plan is a set of choices with a budget, made before any data is read. The grower sends counting queries to a
     counter and never sees a row; counts are checked against the plan before noise is drawn.
-``scores``, ``split_selection``, ``leaves``, ``allocation``, ``tree_rows``, ``pruning``
+``scores``, ``split_selection``, ``leaves``, ``tree_rows``, ``pruning``
     The choices in which the papers differ.
 ``taxonomy_specialization``
     The other grower: DiffGen and DT-Diff.

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
+from anonkit.budget_rules.pair_grid import PairGrid
 from anonkit.dp_trees.leaves import Leaf
-from anonkit.dp_trees.pair_grid import PairGrid
 from anonkit.dp_trees.scores import LARGEST_TABLE
 from anonkit.dp_trees.split_selection import SplitSelection, Terms
 from anonkit.dp_trees.tree_rows import TreeRows

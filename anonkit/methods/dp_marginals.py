@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from anonkit.budget_rules.marginal_rule import ROWS_SHARE, splits_tables
+from anonkit.budget_rules.view_rule import delta_may_pay
 from anonkit.domains.number_bins import NumberBins
 from anonkit.dp_trees.marginals.column_layout import ColumnLayout
 from anonkit.dp_trees.marginals.learned_marginals import LearnedMarginals, learn
-from anonkit.dp_trees.marginals.marginal_rule import MOST_SPLIT_CLASSES, ROWS_SHARE
 from anonkit.dp_trees.marginals.mixture_rows import MixtureRows
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.marginals.table_plan import can_hold, candidate_pairs
-from anonkit.dp_trees.marginals.view_choice import delta_may_pay
 from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import bins_parameter
 from anonkit.dp_trees.release.drawn_rows import DrawnPiece
@@ -151,7 +151,7 @@ class DPMarginals(SpikeMethod):
         """Return the view in which rows are counted: split by the target, where it has few classes."""
         schema = self.schema(policy)
         splits = schema.classes is not None and not isinstance(schema.classes, NumberBins)
-        split = ColumnLayout(schema=schema, anchored=splits and 2 <= schema.n_classes <= MOST_SPLIT_CLASSES)
+        split = ColumnLayout(schema=schema, anchored=splits and splits_tables(schema.n_classes))
         return split if can_hold(split) else ColumnLayout(schema=schema, anchored=False)
 
     def release(
@@ -194,7 +194,7 @@ class DPMarginals(SpikeMethod):
             adjacency=self.neighbours,
         )
         layout = ColumnLayout(schema=self.schema(policy), anchored=False)
-        pays = bool(self.delta) and delta_may_pay(layout, candidate_pairs(layout), whole)
+        pays = bool(self.delta) and delta_may_pay(layout.sizes, candidate_pairs(layout), whole.amounts)
         return replace(whole, delta=whole.delta if pays else Fraction(0)).after(spent)
 
     def accounting(self, draws: Sequence[PlannedDraw]) -> Accounting | ApproximateAccounting:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from anonkit.budget_rules.table_shares import gaussian_pays, table_weights
 from anonkit.domains.array_types import IntArray
 from anonkit.domains.number_bins import notes_on_bins, shown_classes
 from anonkit.dp_trees.counted_once import refuse_other_totals
@@ -26,7 +27,7 @@ from anonkit.dp_trees.release.synthesized import column_entries, domains_budget,
 from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, rate_within, shares, units_of
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, GaussianDraw, gaussian_draws, row_rho_units
 from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.mechanisms.noisy_histograms import gaussian_pays, noisy_tables, rows_by_class, rows_of, table_weights
+from anonkit.mechanisms.noisy_histograms import noisy_tables, rows_by_class, rows_of
 from anonkit.parameters import check_integer
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import TARGET_BINS, conditions_of, public_domains

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from anonkit.dp_trees.allocation import ALLOCATIONS
+from anonkit.budget_rules.level_weights import ALLOCATIONS
 from anonkit.dp_trees.leaves import LEAVES, LabelOnly, NoisyClassCounts
 from anonkit.dp_trees.plan import Choices
 from anonkit.dp_trees.release.declared_schema import bins_parameter

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import threading
 
-from anonkit.estimators.learning_process import KeptOut
+from anonkit.utility.learning_process import KeptOut
 
 
 def without_pandas() -> None:

@@ -16,13 +16,10 @@ from anonkit.checks.anonymity import looked_at
 from anonkit.checks.candidate_values import fewest_values
 from anonkit.checks.disclosure import Disclosure, measure, rarest_of_keys
 from anonkit.checks.identical_record_sets import fewest_alike
-from anonkit.checks.number_utility import number_for_all_rows
-from anonkit.checks.pair_marginals import pair_marginals
 from anonkit.checks.people import PeopleCounts
 from anonkit.checks.promise_checkers import draft_checks
 from anonkit.checks.read_values import ReadValues
 from anonkit.checks.scored_rows import KEY, PREDICTION, features_of, prediction_of_first_rows, rows_to_score
-from anonkit.checks.utility import SAMPLE, RowsAsReleased, prediction_for_all_rows
 from anonkit.errors import GuaranteeError, InternalError, ReleaseFormatError
 from anonkit.k_anonymity.held_out_labels import held_out_labels, one_row_each
 from anonkit.k_anonymity.recoded_sample import has_classes, people_of, recoded_sample
@@ -35,6 +32,9 @@ from anonkit.promises.anonymous_classes import ALL_ROWS, KAnonymity
 from anonkit.promises.guarantee import Check, Guarantee
 from anonkit.protocols import ClassSizes, Draft, Engine, Recodes, Source, counted_later
 from anonkit.randomness import Randomness
+from anonkit.utility.class_utility import SAMPLE, RowsAsReleased, prediction_for_all_rows
+from anonkit.utility.number_utility import number_for_all_rows
+from anonkit.utility.pair_marginals import pair_marginals
 
 NOT_MEASURED = "not measured"
 """Value in a report in place of the scores of a model that was not trained."""

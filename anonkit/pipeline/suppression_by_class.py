@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonkit.checks.utility import CLASSES
 from anonkit.k_anonymity.recoded_sample import is_categorical
 from anonkit.k_anonymity.violating_classes import WithValue
 from anonkit.policy.target_task import as_numbers
 from anonkit.protocols import COUNT, Engine, Source
+from anonkit.utility.class_utility import CLASSES
 
 LISTED = 50
 """Classes that are listed, at most: those that lost most come first."""

@@ -17,8 +17,8 @@ TREE = Path(__file__).parents[2]
 
 LIMITS: dict[str, tuple[int, int]] = {
     # figure: (limit today, what it shall become)
-    "names at the top": (29, 27),  # the desk: a page on which a release is decided
-    "dependencies between names at the top": (192, 167),  # risk brought one, and the desk its own: it imports most
+    "names at the top": (30, 27),  # utility: measures that were in checks, consumers and estimators
+    "dependencies between names at the top": (201, 167),  # utility has arrows of its own: from all that measure models
     "stems used twice": (0, 0),
     "files that test a promise's kind": (0, 0),
     "imports of makers in checks": (0, 0),

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonkit
+from anonkit.budget_rules.forest_rule import rule_for
 from anonkit.checks.central_params import PublicFacts
 from anonkit.checks.central_rule import RebuiltRule, rule_checks
 from anonkit.consumers.forest import Forest
-from anonkit.dp_trees.additive_model.budget_rule import rule_for
 from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings, PairQuestions
 from anonkit.errors import GuaranteeError
 from anonkit.policy.column_declarations import Column, Role
@@ -44,8 +44,10 @@ def _failed(counts: list[int], attributes: int, left: Fraction, *, most: int, to
         n_classes=len(counts), attributes=[SimpleNamespace(domain=SimpleNamespace(categories=("a",)))] * attributes,
         whole=lambda *_: 0,
     )  # fmt: skip
-    rule = RebuiltRule(depth=3, regions=most, asked=attributes, bins=16, weights=True, calibration=False,
-                       left=float(left), shares=(0.1, 0.1, 0.6, 0.2, 0.0))  # fmt: skip
+    plan = rule_for(epsilon=1.0, rows=1e9, attributes=attributes, classes=len(counts))
+    rule = RebuiltRule(
+        rule=replace(plan, depth=3, region_depth=most, asked=attributes, cells=16, slope=Fraction(0)), left=float(left)
+    )
     params = {"rule": {"rows": 1, "depth": 3, "regions": told, "asked": attributes, "bins": 16, "weights": True,
                        "calibration": False},
               "trees": [_tree(counts)], "scores": {"regions": LEVELS[told]}, "weights": {},

@@ -14,7 +14,7 @@ from checks.forgeries import Edit, Files, forged, verdict
 import anonkit
 from anonkit.checks.central_account import approximate_loss
 from anonkit.checks.central_params import facts_of
-from anonkit.checks.histogram_law import histograms_may_be_gaussian
+from anonkit.checks.central_rule import histograms_may_be_gaussian
 from anonkit.consumers.forest import Forest
 from anonkit.mechanisms.concentrated_loss import rho_units_within
 from anonkit.policy.column_declarations import Column, Role

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +11,7 @@ import pytest
 from checks.forgeries import Edit, Files, forged, verdict
 
 import anonkit
-from anonkit.checks.central_params import CUT, PublicColumn, PublicDomain, PublicFacts
-from anonkit.checks.central_triples import planned_triples
 from anonkit.consumers import MarginalModel, MixtureClassifier
-from anonkit.dp_trees.marginals.triple_rule import TripleRule
 from anonkit.policy.column_declarations import Column, Role
 from anonkit.policy.declaration import Policy
 
@@ -81,45 +77,6 @@ def test_a_triple_is_rebuilt_and_models_predict_by_it(kind: str, tmp_path: Path)
     odd = (rows[["c1", "c2", "c3"]].astype(int) >= KINDS[kind]["sizes"] / 2).sum(axis=1) % 2
     right = (own.astype(int) // (KINDS[kind].get("classes", 2) // 2) == odd).mean()
     assert right > 0.97 if chosen else 0.4 < right < 0.6
-
-
-@pytest.mark.parametrize(
-    ("sizes", "classes", "rows", "epsilon", "groups"),
-    [
-        ((4,) * 20, 2, 48_000, 5_000 / 48_000, 4),
-        ((4,) * 20, 2, 48_000, 4_999 / 48_000, 0),
-        ((4, 3, 1, 9), 2, 1_000, 40.0, 4),
-        ((4, 4, 4), 16, 5_000, 4.0, 2),
-        ((4, 4, 4), 16, 1_000, 8.0, 0),
-        ((2,) * 33, 2, 48_000, 1.0, 4),
-        ((2, 2), 2, 48_000, 1.0, 0),
-    ],
-    ids=[
-        "just enough",
-        "too little",
-        "four groups",
-        "two groups",
-        "rows too few",
-        "triples too many",
-        "columns too few",
-    ],
-)
-def test_candidates_groups_and_prices_follow_from_public_facts(
-    sizes: tuple[int, ...], classes: int, rows: int, epsilon: float, groups: int
-) -> None:
-    """By two codes alike, at the very bound too."""
-    rule = TripleRule(values=sizes, classes=classes, rows=float(rows), epsilon=int(epsilon * 2**52) / 2**52)
-    domains = [PublicDomain(categories=tuple(map(str, range(own))), bounds=None, cells=own, has_missing=False)
-               for own in sizes]  # fmt: skip
-    columns = tuple(PublicColumn(name=f"c{at}", domain=one, split=CUT) for at, one in enumerate(domains))
-    facts = cast("PublicFacts", SimpleNamespace(n_classes=classes, attributes=columns))
-    plan = planned_triples(facts, float(rows), epsilon)
-    assert rule.most_groups == groups
-    assert (plan is not None) == (groups > 0)
-    if plan is not None:
-        assert plan.columns == rule.columns
-        assert [max(own) + 1 for own in plan.groups] == [rule.group_number(at) for at in range(len(sizes))]
-        assert (plan.reading, plan.choice) == pytest.approx((rule.reading_share, rule.choice_share))
 
 
 def triple(**keys: Any) -> Edit:

@@ -117,7 +117,7 @@ def test_whoever_validates_imports_no_machine_learning(tmp_path: Path) -> None:
 
 def test_other_threads_find_pandas_while_it_is_kept_out_of_one() -> None:
     """A finder of one thread refuses there alone."""
-    from anonkit.estimators.learning_process import KeptOut
+    from anonkit.utility.learning_process import KeptOut
 
     here = KeptOut(("pandas",), thread=threading.get_ident())
     with pytest.raises(ModuleNotFoundError):

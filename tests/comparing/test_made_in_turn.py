@@ -13,8 +13,8 @@ from anonkit.comparing.frontier_points import FrontierPoint
 from anonkit.comparing.made_in_turn import made_apart, made_in_turn
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import GuaranteeError
-from anonkit.estimators import learning_process
-from anonkit.estimators.learning_process import Imports, done_here, learned, learning_beside
+from anonkit.utility import learning_process
+from anonkit.utility.learning_process import Imports, done_here, learned, learning_beside
 
 
 def _compared(seen: list[str]) -> dict[str, Any]:

@@ -10,10 +10,10 @@ import pytest
 
 import anonkit
 from anonkit.bundle.stored_release import Release
-from anonkit.checks.consumer_models import best_of, name_of_best, scores_of_models
 from anonkit.comparing.rebuilt_model import RECONSTRUCTED, scores_of_reconstruction
 from anonkit.consumers.learned_models import learned_from
 from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.utility.consumer_models import best_of, name_of_best, scores_of_models
 
 TARGET = "customer_value"
 TEST = bank_customers(600, seed=2)

@@ -22,10 +22,10 @@ from anonkit.cli import anonkit as command
 from anonkit.cli.boundary import run
 from anonkit.consumers import Forest, ReleaseRegressor, reconstruct
 from anonkit.consumers.naive_bayes import ReconstructionWarning
-from anonkit.consumers.prediction_scores import RegressionScores
 from anonkit.errors import ParameterError, SourceError
 from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
+from anonkit.utility.prediction_scores import RegressionScores
 
 POLICY = Policy(
     columns={

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anonkit.budget_rules.level_weights import ALLOCATIONS
 from anonkit.checks.central_account import published_account
-from anonkit.dp_trees.allocation import ALLOCATIONS
 from anonkit.dp_trees.grower import _Grower, grow
 from anonkit.dp_trees.leaves import LabelOnly, NoisyClassCounts
 from anonkit.dp_trees.plan import Choices, Plan

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anonkit.budget_rules.table_shares import table_weights
 from anonkit.estimators.consistent_counts import consistent_counts
 from anonkit.mechanisms.accounting import units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.mechanisms.noisy_histograms import noisy_tables, rows_by_class, rows_of, table_weights
+from anonkit.mechanisms.noisy_histograms import noisy_tables, rows_by_class, rows_of
 from anonkit.randomness import Randomness
 from tests.published.jobs_and_ages import CLASSES, JOBS, jobs_and_ages
 

@@ -70,7 +70,7 @@ def test_a_table_without_a_target_keeps_detail_only() -> None:
 @pytest.mark.slow
 def test_the_utility_target_is_met_on_held_out_labels(adult: pa.Table) -> None:
     """Adult, eight quasi-identifiers, k = 10: AUC at least .878 with nothing suppressed, mean of three splits."""
-    from tests.benchmarks.held_out import SPLITS, held_out
+    from benchmarks.held_out import SPLITS, held_out
 
     frame = adult.to_pandas()
     runs = [held_out(frame, list(USUAL_EIGHT), seed, method="mondrian", k=10) for seed in SPLITS]

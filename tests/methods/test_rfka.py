@@ -286,7 +286,7 @@ def test_the_utility_target_is_met_on_held_out_labels(
     adult: pa.Table, all_columns: bool, suppression: float, auc: float
 ) -> None:
     """Adult, k = 10, half A's labels choose and half B scores, mean of three splits."""
-    from tests.benchmarks.held_out import SPLITS, held_out
+    from benchmarks.held_out import SPLITS, held_out
 
     frame = adult.to_pandas()
     columns = [name for name in frame.columns if name != "income"] if all_columns else list(USUAL_EIGHT)

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import anonkit
-from anonkit.checks.utility import predictive_utility
 from anonkit.k_anonymity import preparing
 from anonkit.k_anonymity.held_out_labels import LEAST, held_out_labels
 from anonkit.k_anonymity.recoding_method import RecodingMethod
@@ -19,6 +18,7 @@ from anonkit.methods import METHODS as MODULES
 from anonkit.methods import method_class
 from anonkit.published.recoding import recoding_from_dict
 from anonkit.randomness import Randomness
+from anonkit.utility.class_utility import predictive_utility
 
 N_ROWS = 2_000
 

@@ -173,7 +173,7 @@ def test_it_takes_a_tenth_of_the_time_of_the_command(tmp_path: Path, n_rows: int
 
 TIMED = """
 import sys, time
-from anonkit.estimators import learning_process
+from anonkit.utility import learning_process
 from anonkit.pipeline import release_path
 learning_process._Process.answer = lambda self, *args: None  # all work is done, and counted, in this process
 real, spent = release_path.mondrian_preview, []

@@ -50,7 +50,7 @@ class Mutant:
     """The arguments of the named test."""
 
 
-_OPTIONAL = ("spark", "expectations", "batch_counts", "integrations.")
+_OPTIONAL = ("spark", "expectations", "integrations.")
 """Modules that need what need not be installed."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import json
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
@@ -193,7 +194,8 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.marginals.view_choice:reading_width", old="4 * pairs * STEPS", new="4 * STEPS",
         method="dp-marginals", parameters={"epsilon": 20.0}, policy=OF_NUMBERS),
     "what is read of a target moves by a row": Mutant(
-        where="anonkit.dp_trees.marginals.view_choice:_split_pays", old="DEPENDENCE_WIDTH", new="DEPENDENCE_WIDTH // 2",
+        where="anonkit.dp_trees.marginals.view_choice:_ReadingTaker.read", old="DEPENDENCE_WIDTH",
+        new="DEPENDENCE_WIDTH // 2",
         method="dp-marginals", parameters=COSTLY, policy=OF_CODES),
     "a choice of a triple is free": Mutant(
         where="anonkit.dp_trees.marginals.learned_marginals:LearnedMarginals.draws",
@@ -204,11 +206,14 @@ REFUSED: dict[str, Mutant] = {
     "what is read of the best pair moves by half a row": Mutant(
         where=TRIPLES + "with_triple", old="READING_WIDTH)", new="READING_WIDTH // 2)", method="dp-marginals",
         parameters=LOOKED_FOR, policy=OF_MANY),
+    "tables have twice what is left": Mutant(
+        where="anonkit.dp_trees.marginals.table_plan:plan_of", old="shares(left.whole(law)",
+        new="shares(2 * left.whole(law)", method="dp-marginals"),
     "what is paid for a triple is not taken off": Mutant(
         where=TRIPLES + "_spending", old="choice.left.after(units)", new="choice.left.after(0)", method="dp-marginals",
         parameters=LOOKED_FOR, policy=OF_MANY),
     "no triple is looked for where pairs speak little": Mutant(
-        where=TRIPLES + "with_triple", old="if reading.rows > ", new="if reading.rows < ", method="dp-marginals",
+        where=TRIPLES + "with_triple", old="if not asked.is_little", new="if asked.is_little", method="dp-marginals",
         parameters=LOOKED_FOR, policy=OF_MANY),
     "it is not told that no triple was chosen": Mutant(
         where="anonkit.methods.dp_marginals:_of_triple", old="if learned.triple is None:",
@@ -300,9 +305,6 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.additive_model.calibration_step:CalibrationStep.draw",
         old="rate_within(self.units,", new="rate_within(2 * self.units,", method="dp-forest", parameters=CALIBRATED,
         policy=OF_MANY),
-    "a calibration is not taken from the counts": Mutant(
-        where="anonkit.dp_trees.additive_model.budget_rule:rule_for", old="else counts - slope", new="else counts",
-        method="dp-forest", parameters=CALIBRATED, policy=OF_MANY),
     "a row of a calibration counts twice": Mutant(
         where="anonkit.dp_trees.additive_model.calibration_step:CalibrationStep.draw",
         old="sensitivity=CALIBRATION_BOUND", new="sensitivity=CALIBRATION_BOUND // 2", method="dp-forest",
@@ -320,10 +322,6 @@ REFUSED: dict[str, Mutant] = {
         where="anonkit.dp_trees.marginals.remaining_budget:RemainingBudget.squared",
         old="changed_squared(self.rows_per_unit", new="changed_squared(1",
         method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
-    "Gaussian noise is drawn where Laplace noise is less": Mutant(
-        where="anonkit.dp_trees.additive_model.histogram_noise:gaussian_histograms",
-        old="return min(_MORE * quiet, attributes) if quiet > asked else 0", new="return attributes",
-        method="dp-forest", parameters={**GAUSSIAN_HISTOGRAMS, "n_rows": 2}),
     "a delta that may be spent is not promised": Mutant(
         where="anonkit.dp_trees.release.stacked_trees:StackedMethod.guarantee",
         old="or self._delta_may_pay(schema)", new="", method="dp-forest", parameters=GAUSSIAN_HISTOGRAMS),
@@ -343,9 +341,6 @@ REFUSED: dict[str, Mutant] = {
     "a choice of a pair has twice its rate": Mutant(
         where=PAIR_QUESTIONS + "_chosen", old="self.interaction.draw(units)", new="self.interaction.draw(2 * units)",
         method="dp-forest", parameters=READ, policy=OF_MANY),
-    "a pair is chosen wherever there is one": Mutant(
-        where="anonkit.dp_trees.additive_model.budget_rule:choice_share", old="return asked if asked <= _MOST_CHOICE",
-        new="return min(asked, _MOST_CHOICE) if pairs", method="dp-forest", parameters=DROWNED, policy=OF_MANY),
     "it is not told which pair was chosen": Mutant(
         where=FOUND + "to_params", old="else self.interaction.to_params(schema)", new="else None", method="dp-forest",
         parameters=READ, policy=OF_MANY),
@@ -393,13 +388,11 @@ REFUSED: dict[str, Mutant] = {
         where=SPIKES + "after_spikes", old="sum(draw.units for draw in draws)", new="0", method="dp-marginals",
         policy=OF_STEPS),
     "a search has twice its share": Mutant(
-        where=SPIKES + "spike_draws", old="SPIKES_SHARE)", new="2 * SPIKES_SHARE)", method="dp-tree", policy=OF_STEPS),
+        where=SPIKES + "spike_draws", old="spike_units(self", new="2 * spike_units(self", method="dp-tree",
+        policy=OF_STEPS),
     "a search of replaced rows costs once": Mutant(
         where=SPIKES + "after_spikes", old="* self.changed_rows, 1 << 52)", new="* self.rows_per_unit, 1 << 52)",
         method="dp-forest", policy=OF_STEPS, parameters={"adjacency": "replace"}),
-    "a value is a spike at half of the threshold": Mutant(
-        where="anonkit.mechanisms.spike_finding:threshold_of", old="return max(by_chance,",
-        new="return max(by_chance // 2,", method="dp-forest", policy=OF_STEPS),
     "every row is counted twice in a search": Mutant(
         where="anonkit.dp_trees.release.private_spikes:candidate_counts", old="[np.bincount(", new="[2 * np.bincount(",
         method="dp-nb", policy=OF_STEPS),
@@ -455,6 +448,33 @@ REFUSED: dict[str, Mutant] = {
 }  # fmt: skip
 
 
+HARMLESS: dict[str, Mutant] = {
+    "Gaussian noise is drawn where Laplace noise is less": Mutant(
+        where="anonkit.budget_rules.histogram_rule:gaussian_histograms",
+        old="return min(_MORE * quiet, attributes) if quiet > asked else 0", new="return attributes",
+        method="dp-forest", parameters={**GAUSSIAN_HISTOGRAMS, "n_rows": 2}),
+    "a pair is chosen wherever there is one": Mutant(
+        where="anonkit.budget_rules.forest_rule:choice_share", old="return asked if asked <= _MOST_CHOICE",
+        new="return min(asked, _MOST_CHOICE) if pairs", method="dp-forest", parameters=DROWNED, policy=OF_MANY),
+    "a value is a spike at half of the threshold": Mutant(
+        where="anonkit.budget_rules.spike_rule:threshold_of", old="return max(by_chance,",
+        new="return max(by_chance // 2,", method="dp-forest", policy=OF_STEPS),
+    "columns have what pairs should": Mutant(
+        where="anonkit.budget_rules.marginal_rule:stage_shares", old="columns / (columns + pairs), EDGE",
+        new="pairs / (columns + pairs), EDGE", method="dp-marginals", parameters={"epsilon": 20.0}, policy=OF_NUMBERS),
+    "a search takes a fifth of epsilon": Mutant(
+        where="anonkit.budget_rules.spike_rule:spike_units", old="units * SPIKES_SHARE", new="5 * units * SPIKES_SHARE",
+        method="dp-tree", policy=OF_STEPS),
+    "a calibration is not taken from the counts": Mutant(
+        where="anonkit.budget_rules.forest_rule:rule_for", old="else counts - slope", new="else counts",
+        method="dp-forest", parameters=CALIBRATED, policy=OF_MANY),
+    "trees are as deep as they may be": Mutant(
+        where="anonkit.budget_rules.forest_rule:rule_for", old="depth = max(depth, ", new="depth = max(depth, 8, ",
+        method="dp-forest"),
+}  # fmt: skip
+"""Mutants of the budget rules, which methods and checks share: other tables or another division, and a true account."""
+
+
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
     """The people."""
@@ -500,7 +520,12 @@ def test_a_mutant_is_refused_by_the_release_or_by_validation(
 
 @pytest.mark.parametrize(
     "kind",
-    sorted({(one.method, tuple(one.parameters.items()), _number_of(one.policy)) for one in REFUSED.values()}),
+    sorted(
+        {
+            (one.method, tuple(one.parameters.items()), _number_of(one.policy))
+            for one in (*REFUSED.values(), *HARMLESS.values())
+        }
+    ),
 )
 def test_the_same_releases_without_a_mutant_are_made(
     kind: tuple[str, tuple[tuple[str, Any], ...], int], table: pa.Table, tmp_path: Path
@@ -508,6 +533,36 @@ def test_the_same_releases_without_a_mutant_are_made(
     """So that it is the mutation that is refused."""
     mutant = Mutant(where="", old="", new="", method=kind[0], parameters=dict(kind[1]), policy=POLICIES[kind[2]])
     release_of(table, mutant, tmp_path / "o.parquet")
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_a_mutant_of_a_budget_rule_costs_no_more_than_was_asked(
+    name: str, table: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another rule makes another release, whose lines, added up here once more, come to epsilon at most."""
+    mutant, accounts = HARMLESS[name], []
+    for at, changed in enumerate((False, True)):
+        with monkeypatch.context() as patch:
+            if changed:
+                mutate(patch, mutant)
+            output = tmp_path / str(at) / "out.parquet"
+            release_of(table, mutant, output)
+        accounts.append(json.loads((output.parent / "out.params.json").read_text())["accounting"])
+    assert accounts[0] != accounts[1] or "spike" in name
+    asked, sides = mutant.parameters.get("epsilon", 2.0), 2 if "adjacency" in mutant.parameters else 1
+    for lines in accounts:
+        pure = [line for line in lines if "rho" not in line]
+        ends = {line["level"] for line in pure if line["ends_path"]} or {None}
+        paid = max(sum(line["rate"] * line["sensitivity"] * line["times"] for line in pure if pays(line, end))
+                   for end in ends)  # fmt: skip
+        assert paid * 2 * sides <= asked * 2**52
+
+
+def pays(line: dict[str, Any], end: int | None) -> bool:
+    """Return True if a row whose path ends at a level pays for a line."""
+    return (
+        bool(line["level"] == end) if line["ends_path"] else line["level"] is None or end is None or line["level"] < end
+    )
 
 
 # --- noise -------------------------------------------------------------------------------------------------------
@@ -631,7 +686,7 @@ NOISE: dict[str, tuple[Mutant, Callable[[], None]]] = {
                old="largest[: self._summed]", new="largest"),
         dependence.test_one_row_moves_what_is_read_of_nine_attributes_by_less_than_four),
     "sparser pairs are left out than the rule says": (
-        Mutant(where="anonkit.dp_trees.additive_model.class_pairs:ClassPairs.pairs", old="<= self.rows",
+        Mutant(where="anonkit.budget_rules.pair_rule:PairRule.pairs", old="<= self.rows",
                new="<= self.rows / 2"), dependence.test_pairs_with_few_rows_for_each_cell_are_left_out),
     "what both attributes get right counts twice": (
         Mutant(where="anonkit.dp_trees.additive_model.pair_interaction:PairInteraction.gains",
@@ -690,6 +745,19 @@ def test_a_mutant_of_noise_is_refused_by_the_test_of_its_law(name: str, monkeypa
     forget()
     assert original_of(mutant) is original
     assert holders(original) == places
+
+
+def test_every_mutant_is_listed_by_the_promise_that_it_breaks_or_by_why_it_breaks_none() -> None:
+    """Those that must be refused once each; those that break no promise with an argument and an outcome."""
+    page = (Path(__file__).parent / "mutants.md").read_text(encoding="utf-8")
+    must, none = (part.splitlines() for part in page.split("## Break no promise"))
+    listed = [line[2:] for line in must if line.startswith("* ")]
+    rows = [line.strip("| ").split(" | ") for line in none if line.startswith("| ")][2:]
+    harmless = {name: outcome for name, _, outcome in rows}
+    assert sorted([*listed, *harmless]) == sorted([*REFUSED, *NOISE, *HARMLESS])
+    assert {name for name, outcome in harmless.items() if outcome == "validates"} == set(HARMLESS)
+    assert all(len(why) > 20 for _, why, _ in rows)
+    assert len(listed) >= 102  # it never gets shorter
 
 
 def is_of_the_gate(test: Callable[[], None]) -> bool:

@@ -17,10 +17,9 @@ import pyarrow as pa
 import pytest
 
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.domains.whole_values import WholeValues
+from anonkit.budget_rules.spike_rule import MOST_CANDIDATES, candidates_of, found_among, spacing_of, threshold_of
 from anonkit.engines.local.local_engine import LocalEngine
 from anonkit.errors import GuaranteeError, InternalError
-from anonkit.mechanisms.spike_finding import MOST_CANDIDATES, candidates_of, found_among, spacing_of, threshold_of
 from anonkit.methods import make_method
 from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
@@ -77,9 +76,8 @@ PAIRS: dict[str, tuple[tuple[pa.Table, pa.Table], Policy, dict[str, Any]]] = {
 )
 def test_candidates_are_few_and_public(low: int, high: int, every: int) -> None:
     """Both bounds, and round values between: no more than 200."""
-    values = WholeValues.within(low, high, 1)
-    places = candidates_of(values)
-    assert spacing_of(values) == every
+    places = candidates_of(low, high)
+    assert spacing_of(low, high) == every
     assert places[0] == low
     assert places[-1] == high
     assert len(places) <= MOST_CANDIDATES
@@ -94,7 +92,7 @@ RATE = int(math.log(2) * 2**52)
 def test_over_all_small_tables_no_histogram_and_no_spikes_tell_more_than_the_rate() -> None:
     """Two candidates and the rest: the law of the noisy counts, and of which values are found of them."""
     outcomes = np.array(list(itertools.product(range(-14, 19), repeat=3)), dtype=np.int64)
-    found = [found_among((0, 9), noisy, min(threshold_of(noisy, 2**52 * 8), 3)) for noisy in outcomes]
+    found = [found_among((0, 9), noisy, min(threshold_of(noisy, 2**52 * 8), 3)) for noisy in outcomes.tolist()]
     laws: dict[tuple[int, ...], tuple[np.ndarray, dict[tuple[int, ...], float]]] = {}
     for rows in itertools.product(range(4), repeat=3):
         chance = np.exp2(-np.abs(outcomes - np.array(rows)).sum(axis=1).astype(np.float64)) / 27
@@ -140,7 +138,7 @@ def test_the_search_leaves_through_its_draws_alone(method: str, pair: str) -> No
 
 MUTANTS: dict[str, Mutant] = {
     "candidates are counted without noise": Mutant(
-        where="mechanisms.spike_finding:noisy_histogram", old="noisy_counts(counts, rate, words)", new="counts",
+        where="dp_trees.release.private_spikes:noisy_histogram", old="noisy_counts(counts, rate, words)", new="counts",
         refused_by="bytes"),
     "what is found depends on exact counts": Mutant(
         where="dp_trees.release.private_spikes:SpikeMethod.released_after_search",
@@ -204,7 +202,9 @@ def test_an_audit_of_the_search_finds_its_share_and_no_more() -> None:
     bound = lower_bound(first, second).lower_bound
     assert 0.4 * share < bound <= share
     louder = Mutant(
-        where="mechanisms.spike_finding:noisy_histogram", old="counts, rate, words", new="counts, 4 * rate, words",
+        where="dp_trees.release.private_spikes:noisy_histogram",
+        old="counts, rate, words",
+        new="counts, 4 * rate, words",
         refused_by="audit",
     )  # fmt: skip
     with in_place(louder):

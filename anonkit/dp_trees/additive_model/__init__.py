@@ -2,10 +2,8 @@
 """The additive model of `dp-forest` and `dp-tree`: noisy counts of many trees combined into one model.
 
 Only ``stacked`` and ``weighting`` use counts of the data, under the plan's budget; all else is post-processing of
-noisy counts, at no privacy loss.
+noisy counts, at no privacy loss. The rule that divides epsilon is `budget_rules.forest_rule`.
 
-``budget_rule``
-    The budget rule: a function of public facts.
 ``stacked``
     The model from its noisy parts; the other modules are its steps.
 ``consistency``, ``combination``

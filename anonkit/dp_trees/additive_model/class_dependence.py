@@ -65,7 +65,9 @@ class ClassDependence(ClassPairs):
         """
         distances = [0.0]
         for pair in self.pairs:
-            distances.append(max(0.0, error_of_independence(tables[pair]) / 2 - self.chance(pair)))
+            distances.append(
+                max(0.0, error_of_independence(tables[pair]) / 2 - self.rule.chance(self.rule.cells(pair)))
+            )
         largest = sorted(distances, reverse=True)
         return max(largest[0], math.fsum(largest[: self._summed]) / _MANY)
 

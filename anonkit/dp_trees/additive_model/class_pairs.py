@@ -6,12 +6,13 @@ Nothing is published of them but noisy readings and private choices; which table
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from anonkit.budget_rules.pair_grid import AttributeSize
+from anonkit.budget_rules.pair_rule import MOST_CELLS, PairRule
 from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Grid
 from anonkit.dp_trees.counted_once import refuse_other_totals
@@ -19,16 +20,7 @@ from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Pair
 from anonkit.dp_trees.marginals.table_counts import PairCounts
 from anonkit.dp_trees.questions import Counter
 from anonkit.published.marginal_tables import MarginalSchema
-from anonkit.published.tree_attributes import Attribute, TreeSchema
-
-MOST_CELLS = 8
-"""Cells of a number that are distinguished."""
-ROWS_A_CELL = 16
-"""Rows for each cell of the table of a pair by class, at least: chance alone makes sparser tables look dependent."""
-_MOST_CELLS_COUNTED = 1 << 21
-"""Cells of all pairs together that are counted at once: those of the smallest tables."""
-CHANCE = 0.4
-"""Distance that chance makes of independent rows, times the root of cells over rows: half of the root of 2 / pi."""
+from anonkit.published.tree_attributes import TreeSchema
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,22 +34,17 @@ class ClassPairs:
     @cached_property
     def groups(self) -> tuple[IntArray, ...]:
         """For each attribute the group of each of its codes, shape (codes,)."""
-        return tuple(map(groups_of, self.schema.attributes))
+        return groups_of(self.schema)
 
     @cached_property
-    def sizes(self) -> IntArray:
-        """Number of groups of each attribute, shape (attributes,)."""
-        return np.array([int(groups.max()) + 1 for groups in self.groups], dtype=np.int64)
+    def rule(self) -> PairRule:
+        """Public rule: which pairs are looked at."""
+        return rule_of(self.schema, rows=self.rows)
 
-    @cached_property
+    @property
     def pairs(self) -> tuple[Pair, ...]:
         """The pairs that are looked at, by public facts and the number of rows alone."""
-        first, second = np.triu_indices(len(self.groups), 1)
-        cells = self.schema.n_classes * self.sizes[first] * self.sizes[second]
-        (enough,) = np.nonzero(cells * ROWS_A_CELL <= self.rows)
-        smallest = enough[np.argsort(cells[enough], kind="stable")]
-        kept = np.sort(smallest[np.cumsum(cells[smallest]) <= _MOST_CELLS_COUNTED])
-        return tuple(zip(first[kept].tolist(), second[kept].tolist(), strict=True))
+        return self.rule.pairs
 
     @property
     def layout(self) -> ColumnLayout:
@@ -80,32 +67,31 @@ class ClassPairs:
             refuse_other_totals("table of a pair", int(table.sum()), counter.n_rows)
         return tables
 
-    def cells(self, pair: Pair) -> int:
-        """Return the number of cells of the table of a pair by class."""
-        return self.schema.n_classes * int(self.sizes[pair[0]] * self.sizes[pair[1]])
 
-    def chance(self, pair: Pair) -> float:
-        """Return what chance makes of the distance of a pair from independence at most, in rows."""
-        return CHANCE * math.sqrt(self.cells(pair) * self.rows)
+def sizes_of(schema: TreeSchema) -> tuple[AttributeSize, ...]:
+    """Return the public sizes of the attributes of a schema."""
+    return tuple(
+        AttributeSize(
+            codes=one.codes,
+            cells=one.domain.cells if isinstance(one.domain, Grid) else 0,
+            has_missing=one.domain.has_missing,
+        )
+        for one in schema.attributes
+    )
 
 
-def groups_of(attribute: Attribute, most: int = MOST_CELLS) -> IntArray:
-    """Return the group of each code: neighbouring cells of a number together; missing stays apart.
+def rule_of(schema: TreeSchema, *, rows: float, epsilon: float = 0.0) -> PairRule:
+    """Return the public rule of the pairs of a schema."""
+    return PairRule(attributes=sizes_of(schema), classes=schema.n_classes, rows=rows, epsilon=epsilon)
+
+
+def groups_of(schema: TreeSchema, most: int = MOST_CELLS) -> tuple[IntArray, ...]:
+    """Return the group of each code of each attribute, shape (codes,) each.
 
     Parameters
     ----------
-    attribute : Attribute
+    schema : TreeSchema
     most : int
         Cells of a number that are distinguished.
-
-    Returns
-    -------
-    int array, shape (codes,)
-        From 0 on; a group of its own for each category.
     """
-    codes = np.arange(attribute.codes)
-    if not isinstance(attribute.domain, Grid):
-        return codes
-    cells = attribute.domain.cells
-    few = min(cells, most)
-    return np.where(codes < cells, np.minimum(codes, cells - 1) * few // cells, few)
+    return tuple(np.array(own.groups(most), dtype=np.int64) for own in sizes_of(schema))

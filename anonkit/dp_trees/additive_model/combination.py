@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.budget_rules.forest_rule import Rule
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
-from anonkit.dp_trees.additive_model.budget_rule import Rule
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts
 from anonkit.dp_trees.additive_model.leaf_evidence import evidence_of_leaves
 from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel

@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
+from anonkit.budget_rules.forest_rule import Rule, reading_share
+from anonkit.budget_rules.pair_grid import PairGrid
+from anonkit.budget_rules.pair_rule import choice_share_of
 from anonkit.domains.array_types import IntArray
-from anonkit.dp_trees.additive_model.budget_rule import Rule, choice_share, reading_share
 from anonkit.dp_trees.additive_model.class_dependence import ClassDependence
 from anonkit.dp_trees.additive_model.pair_interaction import Interaction, PairInteraction
 from anonkit.dp_trees.marginals.column_layout import Pair
 from anonkit.dp_trees.marginals.noisy_readings import Reading
-from anonkit.dp_trees.pair_grid import PairGrid
 from anonkit.dp_trees.questions import Counter
 from anonkit.mechanisms.accounting import AccountedDraw
 from anonkit.published.tree_attributes import TreeSchema
@@ -89,20 +89,18 @@ class PairQuestions:
         schema : TreeSchema
             Numbers on the grid of the rule.
         epsilon, rows, trees, in_cells
-            As for `budget_rule.rule_for`. No pair leads leaves that are released as cells.
+            As for `forest_rule.rule_for`. No pair leads leaves that are released as cells.
         is_free : bool
             False where the owner declares the depth of trees: no pair leads them then.
         """
         dependence = ClassDependence(schema=schema, rows=rows)
         interaction = PairInteraction(schema=schema, rows=rows, epsilon=epsilon)
         read = reading_share(rule, epsilon=epsilon, rows=rows, moved=dependence.moved, in_cells=in_cells)
-        chosen = partial(choice_share, epsilon=epsilon, rows=rows, trees=trees)
-        is_asked = is_free and not in_cells and chosen(pairs=1) > 0  # else pairs are not even looked for
         return cls(
             dependence=dependence,
             interaction=interaction,
             for_reading=read if dependence.pairs else Fraction(0),
-            for_choice=chosen(pairs=len(interaction.candidates)) if is_asked else Fraction(0),
+            for_choice=choice_share_of(interaction.rule, trees=trees, in_cells=in_cells, is_free=is_free),
         )
 
     def asked(self, counter: Counter, units: int, randomness: Randomness) -> PairFindings:

@@ -17,9 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from anonkit.budget_rules.forest_rule import Rule
+from anonkit.budget_rules.histogram_rule import gaussian_histograms
+from anonkit.budget_rules.pair_grid import PairGrid
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.attribute_domains import Grid
-from anonkit.dp_trees.additive_model.budget_rule import Rule
 from anonkit.dp_trees.additive_model.calibration_step import (
     CalibrationStep,
     NoisyCalibration,
@@ -28,7 +30,7 @@ from anonkit.dp_trees.additive_model.calibration_step import (
 )
 from anonkit.dp_trees.additive_model.combination import Combination
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts, rows_by_class
-from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise, gaussian_histograms
+from anonkit.dp_trees.additive_model.histogram_noise import HistogramNoise
 from anonkit.dp_trees.additive_model.optimism import optimism_of
 from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings
 from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel
@@ -38,7 +40,6 @@ from anonkit.dp_trees.empty_cells import without_empty
 from anonkit.dp_trees.grower import Watch, grow
 from anonkit.dp_trees.leaves import LEAF_COUNTS, NoisyClassCounts
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
-from anonkit.dp_trees.pair_grid import PairGrid
 from anonkit.dp_trees.plan import Choices, Plan
 from anonkit.dp_trees.questions import CodedBatch, Counter
 from anonkit.dp_trees.split_selection import JointSelection
@@ -141,7 +142,9 @@ class StackedPlan:
             0 where none may be spent on histograms.
         """
         left, plan = replace(self.histogram_loss, delta=delta), replace(self, tells_noise=True)
-        asked = gaussian_histograms(left, max(1, self.rule.asked), len(self.schema.attributes))
+        asked = gaussian_histograms(
+            left.units, left.row_rho_units, max(1, self.rule.asked), len(self.schema.attributes)
+        )
         return replace(plan, rule=self.rule.asking(asked), delta=delta) if asked else plan
 
     @property

@@ -4,8 +4,8 @@
 Select, measure, generate (McKenna, Miklau, Sheldon 2021), with a mixture of product distributions in place of a
 graphical model (Liu, Vietri, Wu 2021; Aydore et al. 2021).
 
-``marginal_rule``, ``table_plan``
-    The public rule that divides epsilon, and every draw that follows from it.
+``table_plan``
+    Every draw that follows from the public rule that divides epsilon, `budget_rules.marginal_rule`.
 ``column_layout``, ``table_counts``
     Which columns are counted, split by which classes; the counts themselves.
 ``measured_tables``, ``pair_consistency``

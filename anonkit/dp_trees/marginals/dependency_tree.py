@@ -8,10 +8,11 @@ down, and no rounding of a float adds to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from anonkit.budget_rules.marginal_rule import forest_of
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.dp_trees.marginals.column_layout import Pair
 from anonkit.mechanisms.discrete_laplace import UniformStream
@@ -34,23 +35,6 @@ def error_steps(counts: IntArray, model: FloatArray) -> int:
     noisy counts.
     """
     return int(np.abs(counts * STEPS - np.rint(model * STEPS).astype(np.int64)).sum())
-
-
-def spanning_edges(pairs: Sequence[Pair], n_columns: int) -> int:
-    """Return how many edges a spanning forest of the pairs has: the same for each of them."""
-    return len(forest_of(pairs, n_columns))
-
-
-def forest_of(pairs: Sequence[Pair], n_columns: int) -> list[Pair]:
-    """Return the pairs that join two parts of the columns which those before them leave apart."""
-    component = list(range(n_columns))
-    joined = []
-    for first, second in pairs:
-        kept, gone = component[first], component[second]
-        if kept != gone:
-            component = [kept if own == gone else own for own in component]
-            joined.append((first, second))
-    return joined
 
 
 def private_tree(
@@ -82,7 +66,7 @@ def private_tree(
     Returns
     -------
     list of pair
-        So many, `spanning_edges` by default.
+        So many, by default those of a spanning forest.
 
     Privacy
     -------
@@ -92,7 +76,7 @@ def private_tree(
     component = np.arange(n_columns)
     ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     chosen: list[Pair] = []
-    for _ in range(spanning_edges(pairs, n_columns) if number is None else number):
+    for _ in range(len(forest_of(pairs, n_columns)) if number is None else number):
         allowed = component[ends[:, 0]] != component[ends[:, 1]]
         if joined is not None and not chosen:
             allowed &= (ends == joined).any(axis=1)

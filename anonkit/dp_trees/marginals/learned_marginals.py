@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anonkit.budget_rules import marginal_rule as rule
+from anonkit.budget_rules.amounts import Amount
+from anonkit.budget_rules.marginal_rule import forest_of
 from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.dp_trees.marginals import marginal_rule as rule
 from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Pair
-from anonkit.dp_trees.marginals.dependency_tree import STEPS, error_steps, forest_of, private_best, private_tree
+from anonkit.dp_trees.marginals.dependency_tree import STEPS, error_steps, private_best, private_tree
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
 from anonkit.dp_trees.marginals.measured_tables import (
     Margins,
@@ -30,7 +32,7 @@ from anonkit.dp_trees.marginals.number_totals import number_totals, with_totals
 from anonkit.dp_trees.marginals.pair_completion import Completion, expected_squares
 from anonkit.dp_trees.marginals.pair_consistency import consistent_pair
 from anonkit.dp_trees.marginals.product_mixture import Mixture, fitted_mixture
-from anonkit.dp_trees.marginals.remaining_budget import Amount, RemainingBudget
+from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.marginals.table_fit import moved_nearer, wanted_tables
 from anonkit.dp_trees.marginals.table_plan import TableDraw, TablePlan, candidate_pairs, names_of, plan_of
 from anonkit.dp_trees.marginals.tree_pairs import order_of, rows_of_tree
@@ -114,18 +116,19 @@ def planned(
     exact = ExactTables.counted(layout, candidate_pairs(layout), counter)
     choice = chosen_view(exact, rows, left, whole, randomness.child("readings"))
     choice, triple = with_triple(choice, exact, rows, whole, counter, randomness.child("triples"))
-    view = exact if choice.anchored else exact.pooled()
+    chosen = choice.plan
+    view = exact if chosen.is_split else exact.pooled()
     forecast = forecast_of(view.layout, tuple(view.pairs), max(rows, 1.0))
-    further = forecast.further(choice.edges, choice.amount) if choice.gain >= rule.FURTHER_GAIN else 0
+    further = forecast.further(chosen.edges, chosen.amount, chosen.gain)
     plan = plan_of(
         view.layout,
         tuple(view.pairs),
-        choice.edges,
+        chosen.edges,
         further,
         choice.left,
-        choice.amount.law,
-        tied=choice.tied,
-        tie=choice.tie,
+        chosen.amount.law,
+        tied=chosen.tied,
+        tie=chosen.tie,
         cells=0 if triple is None else triple.exact.size // view.layout.classes,
     )
     return plan, choice, view, triple

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from anonkit.budget_rules.amounts import Amount
 from anonkit.mechanisms.accounting import AccountedDraw, rate_within
 from anonkit.mechanisms.approximate_accounting import ConcentratedChoice, GaussianDraw
 from anonkit.mechanisms.concentrated_loss import changed_squared, rho_units_within
@@ -19,21 +20,6 @@ from anonkit.published.exact_losses import RATE_BITS
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
 
 _ONE = 1 << RATE_BITS
-
-
-@dataclass(frozen=True, kw_only=True)
-class Amount:
-    """Privacy loss of a row allowed for all tables together, under one law of noise."""
-
-    law: str
-    """Discrete Laplace or discrete Gaussian."""
-    loss: float
-    """epsilon, or rho."""
-
-    def noise(self, share: float) -> float:
-        """Return the mean absolute noise of a cell of a table with a share of the loss."""
-        lost = self.loss * share
-        return 1 / lost if self.law == LAPLACE else 1 / math.sqrt(math.pi * lost)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +73,11 @@ class RemainingBudget:
         a_choice = units // changed**2 // times
         rate = math.isqrt(8 * a_choice * _ONE) // width
         return ConcentratedChoice(purpose=purpose, rate=rate, sensitivity=width, times=times)
+
+    @property
+    def row_rho_units(self) -> int:
+        """The rho of a row that what is left comes to, in units of 2**-52; 0 without a delta."""
+        return self.rho_units // self.squared if self.delta else 0
 
     @property
     def squared(self) -> int:

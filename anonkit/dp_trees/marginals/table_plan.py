@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from anonkit.dp_trees.marginals import marginal_rule as rule
+from anonkit.budget_rules import marginal_rule as rule
 from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Pair
 from anonkit.dp_trees.marginals.dependency_tree import WIDTH
 from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
@@ -86,12 +86,9 @@ def plan_of(
     cells : int
         Of the table of a triple in a class of the view, which shares as those of columns do; 0: there is none.
     """
-    columns, choice, tables = rule.stage_shares(layout.sizes, layout.classes, edges, law)
-    if tie:
-        columns, choice, tables = 1 - tie, tie / 2, tie / 2
-    at_once, later = rule.divided(edges, further)
-    weights = [columns, *rule.pair_shares(choice, tables, at_once, later)]
-    stages = shares(left.whole(law), [Fraction(weight) for weight in weights])
+    planned = rule.stages_of(layout.sizes, layout.classes, edges, further, law, tie)
+    at_once, later = planned.at_once, planned.later
+    stages = shares(left.whole(law), [Fraction(weight) for weight in planned.weights])
     tables_of = (*layout.sizes, cells) if cells else layout.sizes
     own_shares = shares(stages[0], [Fraction(weight) for weight in rule.column_weights(tables_of, law)])
     word = "class x " if layout.anchored else "rows by "
@@ -118,7 +115,7 @@ def candidate_pairs(layout: ColumnLayout) -> tuple[Pair, ...]:
 
 def can_hold(layout: ColumnLayout) -> bool:
     """Return whether the tables of all pairs of columns fit into memory, for every class."""
-    return layout.classes * int(layout.offsets[-1]) ** 2 <= rule.MOST_VALUE_PAIRS
+    return rule.can_hold(layout.sizes, layout.classes)
 
 
 def _choice(left: RemainingBudget, law: str, purpose: str, units: int, times: int) -> ChoiceDraw:

@@ -14,20 +14,21 @@ from typing import Any
 
 import numpy as np
 
+from anonkit.budget_rules import triple_rule
+from anonkit.budget_rules.triple_rule import TripleRule
 from anonkit.domains.array_types import IntArray
 from anonkit.dp_trees.counted_once import refuse_other_totals
-from anonkit.dp_trees.marginals import triple_rule
-from anonkit.dp_trees.marginals.column_layout import Triple
+from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Triple
 from anonkit.dp_trees.marginals.dependency_tree import STEPS, WIDTH
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
 from anonkit.dp_trees.marginals.noisy_readings import Reading, reading_draw
 from anonkit.dp_trees.marginals.table_counts import TripleCounts
-from anonkit.dp_trees.marginals.triple_rule import TripleRule, groups_of
 from anonkit.dp_trees.marginals.view_choice import ViewChoice, forecast_of
 from anonkit.dp_trees.questions import Counter
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
+from anonkit.published.triple_tables import groups_of_values
 from anonkit.randomness import Randomness
 
 READING = "relation of the target to pairs"
@@ -95,16 +96,16 @@ def with_triple(
     noisy reading.
     """
     layout = exact.layout
-    if not layout.anchored or not exact.pairs or choice.tied or choice.gain >= triple_rule.LITTLE_GAIN:
+    if not layout.anchored or not exact.pairs or choice.plan.tied or choice.plan.gain >= triple_rule.LITTLE_GAIN:
         return choice, None
-    asked = TripleRule.of(layout, rows, whole / (1 << 52))
+    asked = rule_of(layout, rows, whole / (1 << 52))
     if not asked.most_groups:
         return choice, None
     groups = groups_of(layout, asked.most_groups)
     draw = reading_draw(READING, int(whole * Fraction(asked.reading_share)), READING_WIDTH)
     reading = Reading.of(draw, best_pair(asked, exact, groups), UniformStream(randomness.child(READING)))
     choice = _spending(replace(choice, readings=(*choice.readings, reading)), draw.units, exact, rows)
-    if reading.rows > triple_rule.LITTLE * asked.rows:
+    if not asked.is_little(reading.rows):
         return choice, None
     rate = rate_within(int(whole * Fraction(asked.choice_share)), CHOICE_WIDTH)
     paid = AccountedDraw(purpose=CHOICE, mechanism=PERMUTE_AND_FLIP, rate=rate, sensitivity=CHOICE_WIDTH)
@@ -122,7 +123,7 @@ def with_triple(
             groups=tuple(groups[at] for at in chosen),
             exact=tables[chosen],
         )
-        choice = replace(choice, edges=0, gain=0.0)
+        choice = replace(choice, plan=replace(choice.plan, edges=0, gain=0.0))
     return _spending(choice, paid.units, exact, rows), triple
 
 
@@ -168,6 +169,26 @@ def chosen_triple(
 
 def _spending(choice: ViewChoice, units: int, exact: ExactTables, rows: float) -> ViewChoice:
     """Return the choice with so many units of a row less for its tables."""
-    view = exact if choice.anchored else exact.pooled()
+    view = exact if choice.plan.is_split else exact.pooled()
     forecast, left = forecast_of(view.layout, tuple(view.pairs), max(rows, 1.0)), choice.left.after(units)
-    return replace(choice, left=left, amount=forecast.quietest(choice.edges, left.amounts))
+    amount = forecast.quietest(choice.plan.edges, left.amounts)
+    return replace(choice, left=left, plan=replace(choice.plan, amount=amount))
+
+
+def rule_of(layout: ColumnLayout, rows: float, epsilon: float) -> TripleRule:
+    """Return the rule for the columns of a view that the target splits."""
+    values = tuple(size - missing for size, missing in zip(layout.sizes, _missing_of(layout), strict=True))
+    return TripleRule(values=values, classes=layout.classes, rows=max(rows, 1.0), epsilon=epsilon)
+
+
+def groups_of(layout: ColumnLayout, most: int) -> tuple[IntArray, ...]:
+    """Return the group of each value of each column, in at most so many groups."""
+    return tuple(
+        groups_of_values(size - missing, has_missing=missing, most=most)
+        for size, missing in zip(layout.sizes, _missing_of(layout), strict=True)
+    )
+
+
+def _missing_of(layout: ColumnLayout) -> tuple[bool, ...]:
+    """Return whether each column has a value for missing, the last."""
+    return tuple(layout.schema.domains[name].has_missing for name in layout.names)

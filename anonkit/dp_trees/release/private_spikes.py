@@ -2,7 +2,7 @@
 """Spikes found privately before all else: their columns, their cost, and the release with what is left of epsilon.
 
 A column of integers in which a value is frequent is known badly by equal bins. Where the policy names no spikes,
-a share of epsilon looks for them among public candidates (`anonkit.mechanisms.spike_finding`); the rest of the release
+a share of epsilon looks for them among public candidates (`anonkit.budget_rules.spike_rule`); the rest of the release
 is as if the policy had named those that were found, with what is left of epsilon.
 """
 
@@ -17,6 +17,14 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from anonkit.budget_rules.spike_rule import (
+    FEWEST_VALUES,
+    candidates_of,
+    found_among,
+    spacing_of,
+    spike_units,
+    threshold_of,
+)
 from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Grid, written_step
 from anonkit.domains.public_rules import PublicRules
@@ -26,8 +34,7 @@ from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.coded_rows import counted
 from anonkit.dp_trees.release.delta_method import DeltaMethod
 from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
-from anonkit.mechanisms.discrete_laplace import UniformStream
-from anonkit.mechanisms.spike_finding import candidates_of, found_among, noisy_histogram, spacing_of, threshold_of
+from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
 from anonkit.parameters import check_choice, parameter
 from anonkit.policy.column_declarations import Column, ColumnType, Role
 from anonkit.policy.declaration import Policy
@@ -38,10 +45,6 @@ from anonkit.published.tree_attributes import Attribute, Split
 from anonkit.randomness import Randomness
 from anonkit.report.blocks import Budget
 
-SPIKES_SHARE = Fraction(1, 25)
-"""Share of epsilon for the histograms of all columns together."""
-_FEWEST_VALUES = 16
-"""A column with no more values, or no more than bins, is not searched: each value may be a cell anyhow."""
 SEARCHES = ("private", "declared")
 
 
@@ -58,19 +61,19 @@ class SpikeHistogram:
     @property
     def threshold(self) -> int:
         """Least noisy count of a spike."""
-        return threshold_of(self.counts, self.draw.rate)
+        return threshold_of(self.counts.tolist(), self.draw.rate)
 
     @property
     def found(self) -> tuple[float, ...]:
         """The spikes, in the unit of the column."""
-        places = found_among(candidates_of(self.values), self.counts, self.threshold)
+        places = found_among(_candidates(self.values), self.counts.tolist(), self.threshold)
         return tuple(self.values.number(place) for place in places)
 
     def to_params(self) -> dict[str, Any]:
         """Return the histogram, ready for JSON."""
         return {
             "name": self.name,
-            "every": written_step(spacing_of(self.values) * self.values.step),
+            "every": written_step(spacing_of(self.values.low, self.values.high) * self.values.step),
             "counts": self.counts.tolist(),
             "rate": self.draw.rate,
             "threshold": self.threshold,
@@ -121,7 +124,7 @@ class SpikeMethod(DeltaMethod):
         if column.spikes or not (column.step or column.is_whole_by_type or column.type is ColumnType.INTEGER):
             return False
         values = column.whole_values
-        return values is not None and values.size > max(_FEWEST_VALUES, getattr(self, "bins", 0))
+        return values is not None and values.size > max(FEWEST_VALUES, getattr(self, "bins", 0))
 
     def spike_draws(self, policy: Policy) -> tuple[AccountedDraw, ...]:
         """Return the line of each histogram, before any data is seen."""
@@ -130,7 +133,7 @@ class SpikeMethod(DeltaMethod):
             AccountedDraw(
                 purpose=f"spikes of {column.name}",
                 mechanism=LAPLACE,
-                rate=rate_within(int(self._row_units * SPIKES_SHARE) // len(columns), 1),
+                rate=rate_within(spike_units(self._row_units, len(columns)), 1),
                 sensitivity=1,
             )
             for column in columns
@@ -193,6 +196,20 @@ def candidate_counts(batch: CodedBatch, sizes: Sequence[int]) -> IntArray:
     return np.concatenate(counts).astype(np.int64)
 
 
+def noisy_histogram(counts: IntArray, rate: int, words: UniformStream) -> IntArray:
+    """Return the counts of the candidates, and of all other cells together as the last, with noise.
+
+    Privacy
+    -------
+    A row is in one of the cells: it loses the rate.
+    """
+    return noisy_counts(counts, rate, words)
+
+
+def _candidates(values: WholeValues) -> tuple[int, ...]:
+    return candidates_of(values.low, values.high)
+
+
 def _finest(column: NumericAttribute) -> Attribute:
     """Return the column with each candidate as a cell of its own, and the numbers between two of them as another."""
     return Attribute(name=column.name, domain=_grid(column), split=Split.MULTIWAY)
@@ -200,7 +217,7 @@ def _finest(column: NumericAttribute) -> Attribute:
 
 def _grid(column: NumericAttribute) -> Grid:
     assert column.values is not None  # noqa: S101 - of a searched column
-    values = replace(column.values, spikes=candidates_of(column.values))
+    values = replace(column.values, spikes=_candidates(column.values))
     return Grid.over(column.bounds, 1, has_missing=column.has_missing, values=values)
 
 
@@ -214,7 +231,7 @@ def _divided(counts: IntArray, columns: Sequence[NumericAttribute]) -> list[IntA
 
 def _folded(cells: IntArray, values: WholeValues) -> IntArray:
     """Return the counts of the candidates, and those of all other cells together as the last."""
-    candidates = candidates_of(values)
+    candidates = _candidates(values)
     grid = Grid.over(values.bounds, 1, has_missing=False, values=replace(values, spikes=candidates))
     own = cells[grid.encode(np.array([values.number(place) for place in candidates]))]
     return np.append(own, cells.sum() - own.sum())

@@ -13,15 +13,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anonkit.domains.number_bins import NumberBins, notes_on_bins
-from anonkit.dp_trees.additive_model.budget_rule import (
+from anonkit.budget_rules.forest_rule import (
     CELLS,
     ROWS_SHARE,
     Rule,
     is_dependent,
     rule_for,
 )
-from anonkit.dp_trees.additive_model.histogram_noise import delta_may_pay
+from anonkit.budget_rules.histogram_rule import delta_may_pay
+from anonkit.domains.number_bins import NumberBins, notes_on_bins
 from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings, PairQuestions
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, learn
 from anonkit.dp_trees.additive_model.target_bins import (
@@ -151,7 +151,7 @@ class StackedMethod(CellMethod, SpikeMethod):
             rows_per_unit=self.rows_per_unit,
             adjacency=self.neighbours,
         )
-        return delta_may_pay(left, len(schema.attributes))
+        return delta_may_pay(left.units, left.row_rho_units, len(schema.attributes))
 
     @property
     def _assumed_rows(self) -> tuple[str, ...]:

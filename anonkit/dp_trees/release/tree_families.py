@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from anonkit.dp_trees.allocation import uniform
+from anonkit.budget_rules.level_weights import uniform
 from anonkit.dp_trees.leaves import NoisyClassCounts
 from anonkit.dp_trees.plan import Choices, Plan, Threshold
 from anonkit.dp_trees.pruning import pruned

@@ -17,11 +17,11 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, combine, densify, ranked
-from anonkit.estimators.learning_process import learned
 from anonkit.k_anonymity.search.features import Feature, column_features
 from anonkit.k_anonymity.search.out_of_bag import ForestSize, Matrix
 from anonkit.k_anonymity.search.random_forest import ClassifyingForest
 from anonkit.k_anonymity.search.regression_forest import RegressionForest
+from anonkit.utility.learning_process import learned
 
 _CELLS = 100_000_000  # cells of the matrix a forest is grown on, unless all rows are used
 

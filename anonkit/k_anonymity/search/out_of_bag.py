@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.errors import ParameterError
-from anonkit.estimators.bagged_trees import BaggedTrees
+from anonkit.utility.bagged_trees import BaggedTrees
 
 Matrix = NDArray[np.float32]
 

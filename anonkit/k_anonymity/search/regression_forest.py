@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
-from anonkit.estimators.bagged_trees import BaggedTrees, grow_number_trees
 from anonkit.k_anonymity.search.out_of_bag import ForestSize, Matrix, OutOfBagForest, TreeTarget, grown
+from anonkit.utility.bagged_trees import BaggedTrees, grow_number_trees
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

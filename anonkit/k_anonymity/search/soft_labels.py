@@ -16,8 +16,8 @@ import numpy as np
 
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.coded_columns import UNLABELLED, CodedColumn, combine, commonest
-from anonkit.estimators.learning_process import learned
 from anonkit.randomness import Randomness
+from anonkit.utility.learning_process import learned
 
 GRID = 2.0**20
 """Predictions are integers in units of 1 / GRID, so that no sum of them depends on the order of the rows."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.dp_trees.additive_model.budget_rule import is_dependent, reading_share, rule_for
+from anonkit.budget_rules.forest_rule import is_dependent, reading_share, rule_for
 from anonkit.dp_trees.additive_model.class_dependence import PURPOSE, ClassDependence
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.mechanisms.accounting import LAPLACE, units_of
@@ -50,7 +50,7 @@ def read(question: ClassDependence, rows: list[tuple[int, ...]]) -> float:
     Small tables are within chance: what is allowed for it, a public number, is taken away.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("anonkit.dp_trees.additive_model.class_pairs.CHANCE", 0.0)
+        patch.setattr("anonkit.budget_rules.pair_rule.CHANCE", 0.0)
         return distance(question, counter_of(question.schema, rows))
 
 
@@ -216,7 +216,7 @@ def test_a_rule_that_was_told_of_independence_learns_no_weights() -> None:
 @pytest.mark.slow
 def test_an_audit_of_the_reading_stays_below_its_price_and_finds_some_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two tables one row apart, by whether a reading is above the middle; fixed seeds, alpha 1e-3."""
-    monkeypatch.setattr("anonkit.dp_trees.additive_model.class_pairs.CHANCE", 0.0)
+    monkeypatch.setattr("anonkit.budget_rules.pair_rule.CHANCE", 0.0)
     question, epsilon = ClassDependence(schema=PAIR, rows=ROWS), 2.0
     rows = [(0, 0, 0), (1, 1, 0), (0, 1, 0)] * 3
     more = (1, 0, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonkit.dp_trees.additive_model.budget_rule import rule_for
+from anonkit.budget_rules.forest_rule import rule_for
 from anonkit.dp_trees.additive_model.combination import Combination
 from anonkit.dp_trees.additive_model.consistency import AgreedCounts
 from anonkit.dp_trees.additive_model.synthetic_population import LeafProductModel

@@ -1,11 +1,10 @@
-"""All attributes that lead the tree: what one row moves, the price, when they may be chosen, what is found, its grid."""
+"""All attributes that lead the tree: what a row moves, the price, when they may be chosen, what is found, the grid."""
 
 from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,16 +15,16 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.checks.central_pairs import LeadingGrid, PairTables
-from anonkit.checks.central_params import PublicFacts
+from anonkit.budget_rules.forest_rule import choice_share, rule_for
+from anonkit.checks.central_pairs import is_followed
 from anonkit.consumers import Forest
-from anonkit.dp_trees.additive_model.budget_rule import choice_share, rule_for
-from anonkit.dp_trees.additive_model.pair_interaction import Interaction, PairInteraction
+from anonkit.dp_trees.additive_model.class_pairs import rule_of
+from anonkit.dp_trees.additive_model.pair_interaction import PairInteraction
 from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
 from anonkit.mechanisms.accounting import units_of
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
-from tests.checks.test_central_pairs import CHOICE, column, tree_of
+from tests.checks.test_central_pairs import NAMES, tree_of
 from tests.dp_trees.additive_model.test_class_dependence import counter_of
 from tests.dp_trees.tables import attribute, schema_of
 from tests.mechanisms.test_private_selection import law_of_permute_and_flip
@@ -50,10 +49,10 @@ def gains(question: PairInteraction, rows: Rows) -> np.ndarray:
 @pytest.mark.slow
 def test_no_small_table_moves_a_gain_by_more_than_a_row_and_the_law_is_within_its_price() -> None:
     """All sets of up to four rows that differ in one attribute from the first values, and one row more."""
-    assert QUESTION.joint == (0, 1, 2, 3)
+    assert QUESTION.rule.joint == ((0, 1, 2, 3),)
     draw, widest, worst, moves = QUESTION.draw(units_of(1.0)), 0, 0.0, set()
     known = {rows: gains(QUESTION, list(rows)) for number in range(6) for rows in itertools.combinations(CELLS, number)}
-    assert known[()].size == QUESTION.number == 6 + 4 + 1
+    assert known[()].size == QUESTION.rule.number == 6 + 4 + 1
     laws: dict[tuple[int, ...], np.ndarray] = {}
 
     def law(found: np.ndarray) -> np.ndarray:
@@ -139,46 +138,51 @@ KINDS = st.tuples(st.just((Split.CUT, 64)) | st.tuples(st.just(Split.ONE_VS_REST
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(KINDS, min_size=3, max_size=11), st.integers(10**3, 10**7), st.sampled_from([0.1, 1.0, 8.0]))
-def test_all_are_a_candidate_by_both_codes_where_their_table_has_rows_enough(
+def test_all_are_a_candidate_where_their_table_has_rows_enough_and_cost_nothing(
     kinds: list[tuple[tuple[Split, int], bool]], rows: int, epsilon: float
 ) -> None:
-    """Four attributes or more, 8 rows and 8 of epsilon times rows for each cell by class, at no higher price."""
-    schema = schema_of(
-        *(attribute(f"a{at}", size, kind, missing=miss) for at, ((kind, size), miss) in enumerate(kinds))
-    )
-    question = PairInteraction(schema=schema, rows=float(rows), epsilon=epsilon)
-    facts = SimpleNamespace(n_classes=2, attributes=tuple(map(column, schema.attributes)))
-    tables = PairTables.of(cast("PublicFacts", facts), 64, rows)
-    joint = tables.joint(2, len(question.triples), epsilon, rows)
-    assert joint == ([question.joint] if question.joint else [])
-    if question.joint:
-        cells = 2 * np.prod([min(size, 4) for (_, size), _ in kinds])
-        assert 8 * cells <= min(rows, epsilon * rows)
-        known = len(question.candidates)
-        counted = (known, known + 8 * (len(question.triples) + 1))
-        assert len({choice_share(epsilon=epsilon, rows=rows, pairs=own) for own in counted}) == 1
+    """Four attributes or more, 8 rows and 8 of epsilon times rows for each cell by class, twelve levels at most."""
+    rule = rule_of(_schema(kinds), rows=float(rows), epsilon=epsilon)
+    if not rule.joint:
+        return
+    assert rule.joint == (tuple(range(len(kinds))),)
+    assert len(kinds) >= 4
+    assert 16 * np.prod([min(size, 4) for (_, size), _ in kinds]) <= min(rows, epsilon * rows)
+    assert len(rule.grid(rule.joint[0], 0.0).levels) <= 12
+    known = len(rule.candidates)
+    counted = (known, known + 8 * (len(rule.triples) + 1))
+    assert len({choice_share(epsilon=epsilon, rows=rows, pairs=own) for own in counted}) == 1
+    assert rule.number == known + len(rule.triples) + 1
+
+
+@pytest.mark.parametrize(("rows", "sizes", "is_candidate"), [
+    (12_000, SIZES, True), (6_911, SIZES, False), (10**6, (2, 2, 2), False), (10**7, (4,) * 5, False),
+])  # fmt: skip
+def test_too_few_rows_three_attributes_or_too_many_levels_are_no_candidate(
+    rows: int, sizes: tuple[int, ...], is_candidate: bool
+) -> None:
+    """8 rows for each of 432 cells by two classes are 6,912; five attributes of four values take fifteen levels."""
+    rule = rule_of(_schema([((Split.ONE_VS_REST, size), False) for size in sizes]), rows=float(rows), epsilon=2.0)
+    assert rule.triples
+    assert bool(rule.joint) == is_candidate
 
 
 @given(st.lists(KINDS, min_size=4, max_size=5))
-def test_the_grid_of_all_is_followed_by_both_codes_and_another_is_refused(
+def test_the_grid_of_all_has_missing_with_the_last_value_and_another_tree_is_refused(
     kinds: list[tuple[tuple[Split, int], bool]],
 ) -> None:
-    """Missing is with the last value, and a tree that ends above a cell is none."""
-    schema = schema_of(
-        *(attribute(f"a{at}", size, kind, missing=miss) for at, ((kind, size), miss) in enumerate(kinds))
-    )
-    grown = Interaction(draw=CHOICE, pair=tuple(range(len(kinds)))).grid(schema, 1e6)
-    columns = tuple(map(column, schema.attributes))
-    facts = SimpleNamespace(n_classes=2, attributes=columns)
-    followed = LeadingGrid.of(columns, cast("PublicFacts", facts), 64, 1e6)
-    assert grown is not None
-    tree = tree_of(grown, [one.name for one in columns])
-    assert followed.levels == len(grown.levels)
-    assert sum("children" not in node for node in tree) == grown.cells == np.prod([min(s, 4) for (_, s), _ in kinds])
-    assert followed.is_followed(tree)
-    for key in ("attribute", "at", "children"):
-        tree[0].pop(key)
-    assert not followed.is_followed(tree[:1])
+    """As many cells as without missing; a tree that ends above a cell is none."""
+    rule = rule_of(_schema(kinds), rows=1e6, epsilon=1.0)
+    grid = rule.grid(tuple(range(len(kinds))), 1e6)
+    tree = tree_of(grid)
+    assert grid.depth == len(grid.levels)
+    assert sum("children" not in node for node in tree) == grid.cells == np.prod([min(s, 4) for (_, s), _ in kinds])
+    assert is_followed(grid, tree, NAMES)
+    assert not is_followed(grid, [{}], NAMES)
+
+
+def _schema(kinds: list[tuple[tuple[Split, int], bool]]) -> TreeSchema:
+    return schema_of(*(attribute(f"a{at}", size, kind, missing=miss) for at, ((kind, size), miss) in enumerate(kinds)))
 
 
 def test_a_release_that_all_attributes_lead_predicts_and_validates_and_no_other_passes_for_it(tmp_path: Path) -> None:

@@ -8,8 +8,6 @@ import sys
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from types import SimpleNamespace
-from typing import cast
 
 import numpy as np
 import pytest
@@ -17,15 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.checks.central_pairs import PairTables
-from anonkit.checks.central_params import PublicFacts
-from anonkit.dp_trees.additive_model.budget_rule import choice_share, least_gain, rule_for
+from anonkit.budget_rules.forest_rule import choice_share, least_gain, rule_for
 from anonkit.dp_trees.additive_model.pair_interaction import PURPOSE, Interaction, PairInteraction
 from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, units_of
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
-from tests.checks.test_central_pairs import column
 from tests.dp_trees.additive_model.test_class_dependence import counter_of
 from tests.dp_trees.tables import attribute, schema_of
 from tests.mechanisms.test_private_selection import law_of_permute_and_flip
@@ -54,7 +49,7 @@ CELLS = list(itertools.product((0, 1), repeat=4))
 def test_no_small_table_moves_a_gain_by_more_than_a_row_and_some_move_two_of_them_apart() -> None:
     """All tables of three attributes of two values, two classes and up to three rows: a width of a row is refuted."""
     question, widest = question_of(THREE), 0
-    assert len(question.candidates) == 3
+    assert len(question.rule.candidates) == 3
     known = {
         rows: gains(question, list(rows))
         for number in range(5)
@@ -79,7 +74,7 @@ def test_one_row_moves_the_gains_of_numbers_and_categories_by_one_at_most(
 ) -> None:
     """For any rows, one row moves each gain by one at most."""
     question = question_of(MIXED)
-    assert len(question.candidates) == 3
+    assert len(question.rule.candidates) == 3
     assert np.abs(gains(question, [*rows, more]) - gains(question, rows)).max() <= 1
 
 
@@ -161,20 +156,20 @@ def test_which_pairs_there_are_to_choose_is_said_by_their_sizes(
         and 2 * groups[first] * groups[second] * 8 <= epsilon * rows
         and steps[first] + steps[second] <= 12
     ]
-    assert list(question_of(schema, float(rows), epsilon).candidates) == expected
+    assert list(question_of(schema, float(rows), epsilon).rule.candidates) == expected
 
 
 def test_all_pairs_together_have_two_million_cells_at_most() -> None:
     """The smallest tables are looked at; of tables of one size those of the first attributes."""
     wide = schema_of(*(attribute(f"a{at:02d}", 60 + at % 2, Split.ONE_VS_REST) for at in range(40)))
     question = question_of(wide, 1e9)
-    cells = [question.cells(pair) for pair in question.pairs]
-    assert sum(cells) <= 1 << 21 < sum(cells) + question.cells((0, 1)) + 2 * 60
+    cells = [question.rule.cells(pair) for pair in question.pairs]
+    assert sum(cells) <= 1 << 21 < sum(cells) + question.rule.cells((0, 1)) + 2 * 60
     assert max(cells) == 2 * 60 * 61
     left_out = set(itertools.combinations(range(40), 2)) - set(question.pairs)
-    assert min(question.cells(pair) for pair in left_out) >= max(cells)
-    assert min(pair for pair in left_out if question.cells(pair) == max(cells)) > max(
-        pair for pair in question.pairs if question.cells(pair) == max(cells)
+    assert min(question.rule.cells(pair) for pair in left_out) >= max(cells)
+    assert min(pair for pair in left_out if question.rule.cells(pair) == max(cells)) > max(
+        pair for pair in question.pairs if question.rule.cells(pair) == max(cells)
     )
 
 
@@ -195,18 +190,14 @@ def _calls(work: Callable[[], object]) -> int:
 
 
 def test_what_is_looked_at_grows_with_the_pairs_and_not_with_the_attributes_besides() -> None:
-    """Twice as many attributes are four times as many pairs; by both codes."""
-    for work in (lambda schema: question_of(schema).candidates, _rebuilt):
-        few, many = (
-            _calls(partial(work, schema_of(*(attribute(f"a{at:03d}", 2, Split.ONE_VS_REST) for at in range(wide)))))
-            for wide in (40, 80)
-        )
-        assert many < 5 * few
+    """Twice as many attributes are four times as many pairs."""
 
+    def work(wide: int) -> object:
+        schema = schema_of(*(attribute(f"a{at:03d}", 2, Split.ONE_VS_REST) for at in range(wide)))
+        return question_of(schema).rule.candidates
 
-def _rebuilt(schema: TreeSchema) -> object:
-    facts = SimpleNamespace(n_classes=2, attributes=tuple(map(column, schema.attributes)))
-    return PairTables.of(cast("PublicFacts", facts), 64, 1024).led(4096.0)
+    few, many = (_calls(partial(work, wide)) for wide in (40, 80))
+    assert many < 5 * few
 
 
 def test_pairs_are_not_looked_for_where_none_could_be_asked_about() -> None:
@@ -220,7 +211,7 @@ def test_pairs_are_not_looked_for_where_none_could_be_asked_about() -> None:
     ):
         asked = PairQuestions.of(rule, THREE, epsilon=0.5, **told)  # type: ignore[arg-type]
         assert asked.for_choice == 0
-        assert "candidates" not in vars(asked.interaction)
+        assert "candidates" not in vars(asked.interaction.rule)
     assert PairQuestions.of(rule, THREE, epsilon=0.5, rows=1e6).for_choice > 0
 
 
@@ -250,9 +241,9 @@ def test_pairs_whose_table_has_few_rows_for_its_noise_or_that_take_many_levels_a
     schema = schema_of(
         attribute("a", 2, Split.ONE_VS_REST), attribute("b", 9, Split.ONE_VS_REST), attribute("c", 7, Split.ONE_VS_REST)
     )
-    assert question_of(schema, rows=1e6).candidates == ((0, 1), (0, 2))  # 8 + 6 levels are too many
-    assert question_of(schema, rows=1e6, epsilon=2 * 14 * 8 / 1e6).candidates == ((0, 2),)
-    assert question_of(schema, rows=1e6, epsilon=2 * 13 * 8 / 1e6).candidates == ()
+    assert question_of(schema, rows=1e6).rule.candidates == ((0, 1), (0, 2))  # 8 + 6 levels are too many
+    assert question_of(schema, rows=1e6, epsilon=2 * 14 * 8 / 1e6).rule.candidates == ((0, 2),)
+    assert question_of(schema, rows=1e6, epsilon=2 * 13 * 8 / 1e6).rule.candidates == ()
 
 
 def test_a_grid_is_none_that_would_have_routes_for_more_codes_than_can_be_held() -> None:
@@ -262,8 +253,8 @@ def test_a_grid_is_none_that_would_have_routes_for_more_codes_than_can_be_held()
         schema_of(*pair, attribute("w", size, Split.ONE_VS_REST)) for size in (2**26 // 128 + 1, 2**26 // 32 + 1)
     )
     chosen = Interaction(draw=question_of(THREE).draw(1 << 40), pair=(0, 1))
-    assert (0, 1) in question_of(wide, rows=1e9).candidates
-    assert question_of(wider, rows=1e9).candidates == ()
+    assert (0, 1) in question_of(wide, rows=1e9).rule.candidates
+    assert question_of(wider, rows=1e9).rule.candidates == ()
     fine = chosen.grid(schema_of(*pair), 1e9)
     coarse = chosen.grid(wide, 1e9)
     assert fine is not None

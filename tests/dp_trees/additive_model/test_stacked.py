@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import chisquare
 
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.dp_trees.additive_model.budget_rule import Rule, rule_for
+from anonkit.budget_rules.forest_rule import Rule, rule_for
 from anonkit.dp_trees.additive_model.stacked import StackedForest, StackedPlan, asked_attributes, learn
 from anonkit.dp_trees.questions import BatchCounter, CodedBatch
 from anonkit.published.additive_scores import places_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,15 +16,12 @@ from hypothesis import strategies as st
 
 import anonkit
 from anonkit.auditing.epsilon_audit import lower_bound
-from anonkit.checks.central_pairs import PairTables
-from anonkit.checks.central_params import PublicFacts
-from anonkit.dp_trees.additive_model.budget_rule import choice_share, rule_for
+from anonkit.budget_rules.forest_rule import choice_share, rule_for
 from anonkit.dp_trees.additive_model.pair_interaction import PairInteraction
 from anonkit.dp_trees.additive_model.pair_prequeries import PairQuestions
 from anonkit.mechanisms.accounting import units_of
 from anonkit.published.tree_attributes import Split, TreeSchema
 from anonkit.randomness import Randomness
-from tests.checks.test_central_pairs import column
 from tests.dp_trees.additive_model.test_class_dependence import counter_of
 from tests.dp_trees.tables import attribute, schema_of
 from tests.mechanisms.test_private_selection import law_of_permute_and_flip
@@ -47,7 +43,7 @@ def gains(question: PairInteraction, rows: Rows) -> np.ndarray:
 
 def small_tables() -> dict[tuple[tuple[int, ...], ...], np.ndarray]:
     """The gains of all tables of up to three rows."""
-    assert QUESTION.triples == ((0, 1, 2),)
+    assert QUESTION.rule.triples == ((0, 1, 2),)
     return {
         rows: gains(QUESTION, list(rows))
         for number in range(4)
@@ -92,7 +88,7 @@ def test_an_audit_of_the_choice_stays_below_its_price() -> None:
     """Two tables one row apart, by whether the triple was chosen; fixed seeds, alpha 1e-3."""
     question, epsilon = PairInteraction(schema=THREE, rows=256.0, epsilon=400.0), 2.0
     rows = [(a, b, c, a ^ b ^ c) for a, b, c in itertools.product((0, 1), repeat=3)] * 8
-    assert question.triples
+    assert question.rule.triples
     draw = question.draw(units_of(epsilon))
     seen = []
     for at, own in enumerate((rows, [*rows, (0, 0, 0, 1)])):
@@ -143,7 +139,7 @@ KINDS = st.tuples(st.just((Split.CUT, 64)) | st.tuples(st.just(Split.ONE_VS_REST
 @given(
     st.lists(KINDS, min_size=3, max_size=40), st.integers(1, 10**6), st.sampled_from([0.1, 1.0, 8.0]),
 )  # fmt: skip
-def test_which_triples_there_are_to_choose_is_the_same_by_both_codes_and_costs_nothing(
+def test_triples_are_of_few_cells_and_cost_nothing(
     kinds: list[tuple[tuple[Split, int], bool]], rows: int, epsilon: float
 ) -> None:
     """Of five cells at most, missing included; 16 rows for each cell of a table, 8 of epsilon times rows."""
@@ -151,22 +147,18 @@ def test_which_triples_there_are_to_choose_is_the_same_by_both_codes_and_costs_n
         *(attribute(f"a{at}", size, kind, missing=miss) for at, ((kind, size), miss) in enumerate(kinds))
     )
     question = PairInteraction(schema=schema, rows=float(rows), epsilon=epsilon)
-    facts = SimpleNamespace(n_classes=2, attributes=tuple(map(column, schema.attributes)))
-    tables = PairTables.of(cast("PublicFacts", facts), 64, rows)
-    pairs = tables.led(epsilon * rows)
-    assert sorted(pairs) == sorted(question.candidates)
-    assert tuple(tables.triples(2, len(pairs), epsilon, rows)) == question.triples
     cells = [(min(size, 4) if kind is Split.CUT else size) + miss for (kind, size), miss in kinds]
-    for triple in question.triples:
+    for triple in question.rule.triples:
         own = [cells[at] for at in triple]
         assert max(own) <= 5
         assert 32 * math.prod(own) <= rows
         assert 16 * math.prod(own) <= epsilon * rows
-    if question.triples:
-        counted = (len(pairs), len(pairs) + 8 * len(question.triples))
+    if question.rule.triples:
+        pairs = len(question.rule.candidates)
+        counted = (pairs, pairs + 8 * len(question.rule.triples))
         both = (choice_share(epsilon=epsilon, rows=rows, pairs=own) for own in counted)
         assert len(set(both)) == 1
-        assert len(question.triples) <= min(5_000, (1 << 28) / rows)
+        assert len(question.rule.triples) <= min(5_000, (1 << 28) / rows)
 
 
 def test_a_release_that_three_attributes_lead_validates_and_no_other_passes_for_it(tmp_path: Path) -> None:

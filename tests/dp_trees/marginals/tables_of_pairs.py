@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from anonkit.budget_rules.view_rule import ViewPlan
 from anonkit.domains.attribute_domains import Categories
 from anonkit.dp_trees.marginals.column_layout import ColumnLayout
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
@@ -71,8 +72,9 @@ def forced(
     """The publication with so many pairs, against any rule: Gaussian noise with a delta."""
     exact = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: batches))
     left = left_of(epsilon, delta)
-    choice = ViewChoice(anchored=layout.anchored, edges=edges, readings=(), left=left, amount=left.amounts[-1])
-    plan = plan_of(layout, layout.pairs, edges, further, left, choice.amount.law)
+    chosen = ViewPlan(is_split=layout.anchored, edges=edges, amount=left.amounts[-1])
+    choice = ViewChoice(plan=chosen, readings=(), left=left)
+    plan = plan_of(layout, layout.pairs, edges, further, left, chosen.amount.law)
     return measured(exact, choice, plan, Randomness.seeded(seed))
 
 

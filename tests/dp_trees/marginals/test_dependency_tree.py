@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
+from anonkit.budget_rules.marginal_rule import forest_of
 from anonkit.dp_trees.marginals.dependency_tree import (
     STEPS,
     WIDTH,
     error_steps,
     private_best,
     private_tree,
-    spanning_edges,
 )
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.mechanisms.private_selection import permute_and_flip
@@ -55,14 +55,14 @@ def test_a_tree_joins_all_columns_without_a_circle(columns: int) -> None:
     """One edge less than columns; a forest where pairs are missing."""
     pairs = list(itertools.combinations(range(columns), 2))
     edges = private_tree(dict.fromkeys(pairs, 0), columns, ONE, UniformStream(Randomness.seeded(1)))
-    assert len(edges) == spanning_edges(pairs, columns) == columns - 1
+    assert len(edges) == len(forest_of(pairs, columns)) == columns - 1
     parts = [{column} for column in range(columns)]
     for first, second in edges:
         one, other = (next(part for part in parts if at in part) for at in (first, second))
         assert one is not other
         parts = [part for part in parts if part is not one and part is not other] + [one | other]
     assert len(parts) == 1
-    assert spanning_edges([(0, 1), (2, 3)], 5) == 2
+    assert len(forest_of([(0, 1), (2, 3)], 5)) == 2
 
 
 def test_the_tree_is_the_heaviest_where_noise_is_small() -> None:

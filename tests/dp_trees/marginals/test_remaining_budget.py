@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
+from anonkit.budget_rules.amounts import Amount
+from anonkit.budget_rules.view_rule import delta_may_pay
 from anonkit.checks.gaussian_lines import epsilon_of
 from anonkit.dp_trees.marginals.dependency_tree import WIDTH
-from anonkit.dp_trees.marginals.remaining_budget import Amount, RemainingBudget
+from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.marginals.table_plan import plan_of
-from anonkit.dp_trees.marginals.view_choice import delta_may_pay
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import AccountedDraw, units_of
 from anonkit.mechanisms.approximate_accounting import ApproximateAccounting, ConcentratedChoice, GaussianDraw
@@ -95,10 +96,10 @@ def test_the_mean_noise_that_the_rule_reckons_with_is_that_of_the_law(law: str) 
 def test_delta_pays_with_many_columns_and_not_with_few() -> None:
     """Fourteen columns and their tree, or three: by public facts alone."""
     left = RemainingBudget(units=ONE, delta=Fraction(1e-9))
-    assert delta_may_pay(LAYOUT, LAYOUT.pairs, left)
+    assert delta_may_pay(LAYOUT.sizes, LAYOUT.pairs, left.amounts)
     few = layout_of([4, 3, 5])
-    assert not delta_may_pay(few, few.pairs, left)
-    assert not delta_may_pay(layout_of([9]), (), left)
+    assert not delta_may_pay(few.sizes, few.pairs, left.amounts)
+    assert not delta_may_pay((9,), (), left.amounts)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonkit.auditing.epsilon_audit import lower_bound
+from anonkit.budget_rules.triple_rule import MOST_COUNTS, MOST_TRIPLES, TripleRule
 from anonkit.dp_trees.marginals.column_layout import ColumnLayout
 from anonkit.dp_trees.marginals.dependency_tree import STEPS
 from anonkit.dp_trees.marginals.exact_tables import ExactTables
@@ -23,10 +24,10 @@ from anonkit.dp_trees.marginals.triple_choice import (
     READING_WIDTH,
     best_pair,
     chosen_triple,
+    groups_of,
     relation,
     scores_of,
 )
-from anonkit.dp_trees.marginals.triple_rule import MOST_COUNTS, MOST_TRIPLES, TripleRule, groups_of
 from anonkit.dp_trees.questions import BatchCounter
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within, units_of
 from anonkit.mechanisms.discrete_laplace import UniformStream

@@ -9,16 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anonkit.budget_rules.amounts import Amount
+from anonkit.budget_rules.marginal_rule import Forecast, dependence_share, stage_shares
+from anonkit.budget_rules.view_rule import purpose_of_gain
 from anonkit.dp_trees.marginals.dependency_tree import STEPS
 from anonkit.dp_trees.marginals.exact_tables import ExactTables, least_error
-from anonkit.dp_trees.marginals.marginal_rule import Forecast, dependence_share, stage_shares
 from anonkit.dp_trees.marginals.noisy_readings import DEPENDENCE_WIDTH
-from anonkit.dp_trees.marginals.remaining_budget import Amount
 from anonkit.dp_trees.marginals.view_choice import (
     chosen_view,
     forecast_of,
-    purpose_of_gain,
     reading_width,
+    saved,
 )
 from anonkit.dp_trees.questions import BatchCounter
 from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
@@ -134,7 +135,7 @@ def test_what_a_forest_saves_moves_no_further_than_the_errors_of_its_pairs(
     forecast = Forecast(sizes=(4, 2, 7, 3, 5), classes=2 if split else 1, pairs=pairs, rows=rows, targets=split)
     errors = draw.exponential(rows / 5, len(pairs))
     moved = np.maximum(errors + draw.uniform(-4, 4, len(pairs)), 0)
-    first, second = (forecast.saved(edges, Amount(law=law, loss=loss), own) for own in (errors, moved))
+    first, second = (saved(forecast, edges, Amount(law=law, loss=loss), own) for own in (errors, moved))
     assert abs(second - first) <= np.sort(np.abs(moved - errors))[-edges:].sum() + 1e-9
     assert abs(second - first) * STEPS < reading_width(edges) - 2 + 1e-6
 
@@ -145,7 +146,7 @@ def test_what_a_forest_saves_is_as_sensitive_as_it_is_priced() -> None:
     forecast = Forecast(sizes=(2, 2, 2, 2, 2), classes=1, pairs=pairs, rows=1e6)
     errors, amount = np.linspace(1e5, 2e5, len(pairs)), Amount(law=LAPLACE, loss=1.0)
     for edges in (1, 3, 4):
-        risen = forecast.saved(edges, amount, errors + 3.9) - forecast.saved(edges, amount, errors)
+        risen = saved(forecast, edges, amount, errors + 3.9) - saved(forecast, edges, amount, errors)
         assert risen == pytest.approx(3.9 * edges, rel=1e-3)
 
 
@@ -163,7 +164,7 @@ def test_pairs_that_clearly_pay_are_measured_whatever_the_noise() -> None:
     layout = layout_of(sizes)
     exact = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: [batch_of(codes)]))
     left = left_of(0.5)
-    edges = [chosen_view(exact, 10_000, left, left.units, Randomness.seeded(seed)).edges for seed in range(200)]
+    edges = [chosen_view(exact, 10_000, left, left.units, Randomness.seeded(seed)).plan.edges for seed in range(200)]
     assert min(edges) > 0
 
 
@@ -173,7 +174,7 @@ def test_the_best_forest_is_that_of_all() -> None:
     forecast = Forecast(sizes=(2, 2, 2, 2), classes=1, pairs=pairs, rows=100.0)
     draw = np.random.default_rng(1)
     for edges in (1, 2, 3):
-        saved = draw.normal(0, 1, len(pairs))
+        worth = draw.normal(0, 1, len(pairs))
         best = -np.inf
         for chosen in itertools.combinations(range(len(pairs)), edges):
             part = list(range(4))
@@ -181,8 +182,8 @@ def test_the_best_forest_is_that_of_all() -> None:
                 one, other = (part[column] for column in pairs[at])
                 part = [one if own == other else own for own in part]
             if len(set(part)) == 4 - edges:
-                best = max(best, float(saved[list(chosen)].sum()))
-        assert forecast._best(saved, edges) == pytest.approx(best)
+                best = max(best, float(worth[list(chosen)].sum()))
+        assert forecast.best_forest(dict(zip(pairs, worth.tolist(), strict=True)), edges) == pytest.approx(best)
 
 
 @pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN])
@@ -197,7 +198,7 @@ def test_shares_of_stages_add_up(edges: int, law: str) -> None:
 @pytest.fixture
 def costly_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Splits that cost more than is free: as with many classes, whose tables are too large for a quick test."""
-    monkeypatch.setattr("anonkit.dp_trees.marginals.marginal_rule.FREE_SPLIT", 0.003)
+    monkeypatch.setattr("anonkit.budget_rules.marginal_rule.FREE_SPLIT", 0.003)
 
 
 @pytest.mark.usefixtures("costly_splits")
@@ -210,9 +211,9 @@ def test_a_target_that_says_much_splits_the_tables_and_one_that_says_nothing_doe
     said = np.where(np.random.default_rng(6).random(codes.shape) < 0.5, label * 5, codes)
     for table, anchored in ((said, True), (codes, False)):
         found = learned(layout, 0.2, 20_000, batch_of(table, label))
-        assert found.choice.anchored is anchored
+        assert found.choice.plan.is_split is anchored
         assert found.choice.readings[0].draw.purpose == "dependence on the target"
-    assert learned(layout, 3.0, 20_000, batch_of(codes, label)).choice.anchored
+    assert learned(layout, 3.0, 20_000, batch_of(codes, label)).choice.plan.is_split
 
 
 @pytest.mark.usefixtures("costly_splits")
@@ -224,7 +225,7 @@ def test_a_small_table_is_split_by_a_target_that_says_much(strength: float, leas
     layout = layout_of([10] * 9, 2)
     exact = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: [batch_of(codes, labels)]))
     left = left_of(1.0)
-    split = sum(chosen_view(exact, 700, left, left.units, Randomness.seeded(seed)).anchored for seed in range(30))
+    split = sum(chosen_view(exact, 700, left, left.units, Randomness.seeded(seed)).plan.is_split for seed in range(30))
     assert least <= split <= most
 
 
@@ -236,7 +237,9 @@ def test_a_noisy_number_of_rows_does_not_decide_a_split(counted: int) -> None:
     layout = layout_of([10] * 9, 2)
     exact = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: [batch_of(codes, labels)]))
     left = left_of(1.0)
-    split = sum(chosen_view(exact, counted, left, left.units, Randomness.seeded(seed)).anchored for seed in range(30))
+    split = sum(
+        chosen_view(exact, counted, left, left.units, Randomness.seeded(seed)).plan.is_split for seed in range(30)
+    )
     assert split >= 20
 
 
@@ -265,7 +268,9 @@ def test_a_declared_target_is_tied_to_columns_at_a_small_epsilon(epsilon: float,
     exact = ExactTables.counted(layout, layout.pairs, BatchCounter(lambda: [batch_of(codes, labels)]))
     left = left_of(epsilon, delta)
     choices = [chosen_view(exact, n, left, left.units, Randomness.seeded(seed)) for seed in range(50)]
-    assert sum(choice.anchored or choice.tied or choice.edges == len(WIDE) for choice in choices) >= least
+    assert (
+        sum(choice.plan.is_split or choice.plan.tied or choice.plan.edges == len(WIDE) for choice in choices) >= least
+    )
 
 
 @pytest.mark.usefixtures("costly_splits")
@@ -283,8 +288,8 @@ def test_the_first_pair_is_one_with_a_target_that_splits_no_tables(copies: bool,
         codes[at] = np.where(rng.random(n) < 0.2, 8 * labels + codes[at] // 2, codes[at])
     for seed in range(4):
         found = learned(layout_of(sizes, 2), 0.06, n, batch_of(codes, labels), seed=seed)
-        assert not found.choice.anchored
-        assert found.choice.edges == edges
+        assert not found.choice.plan.is_split
+        assert found.choice.plan.edges == edges
         assert found.pairs[0].names == ("c3", "t")
         assert sum(draw.units for draw in found.draws) <= left_of(0.06).units
 
@@ -294,7 +299,7 @@ def test_a_declared_target_has_a_place_where_columns_are_known(strength: float) 
     """700 rows at epsilon 1: the target splits all tables, whether or not it shows, and no reading is spent on it."""
     codes, labels = rows_of_classes(700, 2, strength)
     found = learned(layout_of([10] * 9, 2), 1.0, 700, batch_of(codes, labels))
-    assert found.choice.anchored
+    assert found.choice.plan.is_split
     assert "dependence on the target" not in [reading.draw.purpose for reading in found.choice.readings]
 
 
@@ -303,7 +308,12 @@ def test_a_pair_of_the_target_that_noise_would_drown_is_not_measured() -> None:
     """Few rows at a small epsilon: columns alone."""
     codes, labels = rows_of_classes(1_500, 2, 0.0)
     found = learned(layout_of([10] * 9, 2), 0.3, 1_500, batch_of(codes, labels))
-    assert (found.choice.anchored, found.choice.edges, found.choice.tied, found.choice.tie) == (False, 0, False, 0.0)
+    assert (found.choice.plan.is_split, found.choice.plan.edges, found.choice.plan.tied, found.choice.plan.tie) == (
+        False,
+        0,
+        False,
+        0.0,
+    )
 
 
 CHAIN = [12, 2, 9, 4, 16, 6, 9, 4, 16, 6, 12]
@@ -317,7 +327,7 @@ def test_with_a_delta_one_tree_of_all_columns_takes_the_place_of_a_split() -> No
     left = left_of(0.1, 1e-9)
     for seed in range(5):
         choice = chosen_view(exact, 30_000, left, left.units, Randomness.seeded(seed))
-        assert (choice.anchored, choice.edges, choice.amount.law) == (False, len(CHAIN), GAUSSIAN)
+        assert (choice.plan.is_split, choice.plan.edges, choice.plan.amount.law) == (False, len(CHAIN), GAUSSIAN)
 
 
 @pytest.mark.slow
@@ -331,7 +341,7 @@ def test_with_a_delta_a_target_that_all_columns_lean_on_splits_the_tables() -> N
     left = left_of(0.2, 1e-9)
     choices = [chosen_view(exact, 12_000, left, left.units, Randomness.seeded(seed)) for seed in range(20)]
     assert {choice.readings[0].draw.purpose for choice in choices} == {"gain of 18 pairs"}
-    assert sum(choice.anchored for choice in choices) >= 10
+    assert sum(choice.plan.is_split for choice in choices) >= 10
 
 
 def test_what_chance_makes_of_independent_columns_is_told() -> None:
@@ -353,11 +363,11 @@ def test_what_chance_makes_of_independent_columns_is_told() -> None:
 def test_noise_that_drowns_the_columns_ends_the_choice() -> None:
     """Nothing is read, nothing is split."""
     found = learned(layout_of([9, 9], 2), 0.01, 20, batch_of(np.zeros((2, 20), dtype=np.int64)))
-    assert (found.choice.anchored, found.choice.edges, found.choice.readings) == (False, 0, ())
+    assert (found.choice.plan.is_split, found.choice.plan.edges, found.choice.readings) == (False, 0, ())
 
 
 def test_one_column_has_no_pairs() -> None:
     """And nothing to choose."""
     found = learned(layout_of([5]), 1.0, 50, batch_of(np.zeros((1, 50), dtype=np.int64)))
-    assert found.choice.edges == 0
+    assert found.choice.plan.edges == 0
     assert forecast_of(layout_of([5, 3]), ((0, 1),), 50.0).distance(0, Amount(law=LAPLACE, loss=1.0)) > 0

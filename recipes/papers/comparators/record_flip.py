@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warner's model on whole boolean records, as in DTPD (Du & Zhan, KDD 2003): kept or inverted as one.
+
+For comparison only, and published by no method: one known attribute of a person reveals whether the record was
+inverted, and undoes it. Records are flipped by ``papers.comparators.flipped_records``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from anonkit.domains.array_types import FloatArray
+from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.published.channels.response_matrix import ResponseMatrix
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordFlip:
+    """Publish a record of boolean values as it is with probability p_truth, else with every value inverted.
+
+    Privacy
+    -------
+    ε is infinite as soon as a record has two attributes: two records that are neither equal nor opposite never give
+    the same answer, and whoever knows one value of a person learns all.
+    """
+
+    mechanism: ClassVar[str] = "record-flip"
+
+    p_truth: float
+    """Probability that the record is kept, in (0, 1], not 0.5."""
+
+    def __post_init__(self) -> None:
+        if self.p_truth == 0.5:
+            raise ParameterError("p_truth (0.5) must not be 0.5: nothing could be reconstructed")
+        ResponseMatrix.warner(self.p_truth)  # refuses what is no probability
+
+    @property
+    def coin(self) -> ResponseMatrix:
+        """Warner's model of one answer: kept or inverted."""
+        return ResponseMatrix.warner(self.p_truth)
+
+    @property
+    def epsilon(self) -> float:
+        """Infinite: one known value undoes the record."""
+        return math.inf
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Conditions that the reader must know, in place of a guarantee."""
+        return ("no formal guarantee: one known value of a record tells whether it was inverted",)
+
+    def unmix(self, direct: FloatArray, inverted: FloatArray) -> FloatArray:
+        """Return the unbiased count of a condition from the published counts of it and of its inverse.
+
+        Published, a condition E occurs p·N(E) + (1 − p)·N(Ē) times on average, where Ē asks for the opposite of
+        every attribute E asks about.
+        """
+        p = float(self.coin.response_matrix()[0, 0])
+        return np.asarray((p * direct - (1 - p) * inverted) / (2 * p - 1))
+
+    def to_params(self) -> dict[str, Any]:
+        """Return the parameter, ready for JSON."""
+        return {"p_truth": self.p_truth}
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, Any]) -> Self:
+        """Rebuild the mechanism from `to_params()`."""
+        try:
+            return cls(p_truth=float(params["p_truth"]))
+        except (KeyError, TypeError) as error:
+            raise ReleaseFormatError("record flip: p_truth is missing or not a number") from error
