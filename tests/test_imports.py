@@ -17,7 +17,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "anonkit"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("redaction", "errors", "randomness", "domains", "parameters", "promises", "budget_rules"),
+    ("redaction", "errors", "documents", "randomness", "domains", "parameters", "promises", "budget_rules"),
     ("policy", "report", "protocols"),
     ("published", "estimators", "mechanisms", "bundle", "utility"),
     ("k_anonymity", "randomized_response", "dp_trees"),
@@ -32,11 +32,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 SIBLINGS = ("methods", "engines", "consumers", "checks", "datasets")
 ONLY: dict[str, set[str]] = {
     "budget_rules": set(),
-    "published": {"errors", "domains"},
-    "consumers": {"errors", "domains", "estimators", "published", "bundle", "utility"},
-    "checks": {"errors", "bundle", "promises", "report", "utility"},
-    "utility": {"errors", "domains"},
-    "engines": {"errors", "domains", "randomness", "policy", "protocols", "bundle"},
+    "published": {"errors", "documents", "domains"},
+    "consumers": {"errors", "documents", "domains", "estimators", "published", "bundle", "utility"},
+    "checks": {"errors", "documents", "bundle", "promises", "report", "utility"},
+    "utility": {"errors", "documents", "domains"},
+    "engines": {"errors", "documents", "domains", "randomness", "policy", "protocols", "bundle"},
 }
 """Code of receivers and checks of a promise import no owner's side; engines import no family of methods."""
 SHARED = {

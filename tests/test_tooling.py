@@ -222,8 +222,9 @@ def test_files_that_sessions_and_targets_name_exist(repository: Path) -> None:
 
 
 def test_targets_that_pages_name_exist(repository: Path) -> None:
-    """`make x` in README or CONTRIBUTING can be typed."""
-    pages = "".join((repository / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md"))
+    """`make x` on the pages for people who change anonkit can be typed."""
+    names = ("README.md", "CONTRIBUTING.md", "docs/how-to/run-the-tests.md", "docs/how-to/write-a-page.md")
+    pages = "".join((repository / name).read_text(encoding="utf-8") for name in names)
     named = set(re.findall(r"(?:`|^)make ([a-z-]+)", pages, re.MULTILINE))
     assert {"test", "demo"} <= named <= _make_targets(repository)
 
@@ -353,3 +354,17 @@ def test_the_citation_cites_this_version(repository: Path, project: dict[str, An
     assert cited["version"] == release_ready.version_of(repository)
     assert cited["license"] == project["license"]
     assert [author["name"] for author in cited["authors"]] == [author["name"] for author in project["authors"]]
+
+
+def test_what_a_newcomer_reads_is_short_and_names_files_that_exist(repository: Path) -> None:
+    """CONTRIBUTING has at most 900 words; each file that it or the pages behind it name is in the repository."""
+    first = (repository / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert len(first.split()) <= 900
+    for page in (
+        "CONTRIBUTING.md",
+        *(f"docs/how-to/{name}.md" for name in ("run-the-tests", "write-a-page", "add-a-promise")),
+    ):
+        text = (repository / page).read_text(encoding="utf-8")
+        named = re.findall(r"`((?:tests|anonkit|recipes|docs|\.github)/[\w./-]+)`", text)
+        assert named, page
+        assert [name for name in named if not (repository / name).exists()] == [], page

@@ -35,7 +35,7 @@ class AskedReading:
     edges: int = 0
     """Pairs whose gain is read; 0: the dependence of columns on the target."""
     joined: Amount | None = None
-    """Loss that is left for the tables of columns and of these pairs; None for a dependence."""
+    """Budget of the tables of columns and of these pairs; None for a dependence."""
 
 
 class PublishedReadings(Protocol):
@@ -43,7 +43,7 @@ class PublishedReadings(Protocol):
 
     @property
     def amounts(self) -> tuple[Amount, ...]:
-        """Loss that is left for tables after the readings so far, in epsilon, and in rho where a delta may pay."""
+        """Budget of tables after the readings so far, in epsilon, and in rho where a delta may pay."""
 
     def read(self, asked: AskedReading) -> float:
         """Return a published reading, in rows."""
@@ -64,7 +64,7 @@ class ViewPlan:
     gain: float = 0.0
     """Noisy estimate of the forest's gain, as a distance; 0 where nothing was read."""
     amount: Amount
-    """Loss that is left for tables, under the law that is less noise."""
+    """Budget of the tables, under the law that is less noise."""
 
 
 @dataclass(frozen=True, kw_only=True)

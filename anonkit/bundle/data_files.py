@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,12 +15,93 @@ from anonkit.bundle.part_workers import bring_here, each_part
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
     from anonkit.report.notebook_view import FirstRows
 
 SUFFIX = ".parquet"
 _BATCH_CELLS = 1 << 22
 """Most cells of a batch: from 33 columns on it has fewer rows than readers ask for."""
+_MOST_OPEN = 64
+"""Files that are open at once, at most: systems allow a process 256 at least."""
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Files of a block of `opened_once`."""
+
+    opened: dict[Path, pa.OSFile] = field(default_factory=dict)
+    """Files of data, for their hashes, footers and rows."""
+    tables: dict[Path, pq.ParquetFile] = field(default_factory=dict)
+    digests: dict[Path, str] = field(default_factory=dict)
+
+    def file(self, path: Path) -> pa.OSFile | None:
+        """Return an open file of data; None of another file, and where too many are open."""
+        import pyarrow as pa
+
+        if path not in self.opened:
+            if path.suffix != SUFFIX or len(self.opened) == _MOST_OPEN:
+                return None
+            self.opened[path] = pa.OSFile(str(path))
+        return self.opened[path]
+
+    def table(self, path: Path) -> pq.ParquetFile | None:
+        """Return an open file as a table; None where too many are open."""
+        import pyarrow.parquet as pq
+
+        file = self.file(path)
+        if file is not None and path not in self.tables:
+            self.tables[path] = pq.ParquetFile(file)
+        return self.tables.get(path)
+
+
+_KNOWN: ContextVar[_Known | None] = ContextVar("_KNOWN", default=None)
+"""The files of this block of `opened_once`; None outside of any."""
+
+
+@contextmanager
+def opened_once() -> Iterator[None]:
+    """Open each file once for its hash, footer and rows within this block, which changes no file.
+
+    The first 64 files stay open. Footers and rows of others are read anew each time.
+    """
+    if _KNOWN.get() is not None:  # a block within a block
+        yield
+        return
+    known = _Known()
+    before = _KNOWN.set(known)
+    try:
+        yield
+    finally:
+        _KNOWN.reset(before)
+        for file in known.opened.values():
+            file.close()
+
+
+@contextmanager
+def _opened(part: Path) -> Iterator[pq.ParquetFile]:
+    """Open a file, or take that of this block of `opened_once`."""
+    import pyarrow.parquet as pq
+
+    known = _KNOWN.get()
+    table = None if known is None else known.table(part)
+    if table is not None:
+        yield table
+        return
+    with pq.ParquetFile(part) as file:
+        yield file
+
+
+def footer(part: Path) -> pq.FileMetaData:
+    """Return the footer of a Parquet file.
+
+    Raises
+    ------
+    pyarrow.ArrowException, OSError
+        It cannot be read; so do the other functions.
+    """
+    with _opened(part) as file:
+        return file.metadata
 
 
 def part_name(number: int) -> str:
@@ -66,11 +150,9 @@ def read_schema(data: Path) -> pa.Schema:
     Raises
     ------
     pyarrow.ArrowException, OSError
-        It cannot be read; so do the other functions.
+        It cannot be read.
     """
-    import pyarrow.parquet as pq
-
-    return pq.read_schema(parts_of(data)[0])
+    return footer(parts_of(data)[0]).schema.to_arrow_schema()
 
 
 def read_rows(data: Path | bytes, columns: Sequence[str] | None = None) -> pa.Table:
@@ -111,19 +193,15 @@ def iter_batches(
     data: Path, columns: Sequence[str] | None = None, *, batch_rows: int
 ) -> Generator[pa.RecordBatch, None, None]:
     """Yield the rows, in order, in batches of at most so many, fewer of a wide table; one file is open at a time."""
-    import pyarrow.parquet as pq
-
     for part in whole_parts(data):
-        with pq.ParquetFile(part) as file:
+        with _opened(part) as file:
             n_columns = len(file.schema_arrow if columns is None else columns)
             yield from file.iter_batches(max(1, min(batch_rows, _BATCH_CELLS // max(n_columns, 1))), columns=columns)
 
 
 def count_rows(data: Path) -> int:
     """Return the number of rows, from the footers."""
-    import pyarrow.parquet as pq
-
-    return sum(int(pq.read_metadata(part).num_rows) for part in parts_of(data))
+    return sum(int(footer(part).num_rows) for part in parts_of(data))
 
 
 def digest(data: Path) -> str:
@@ -159,5 +237,18 @@ def digests_of(files: Mapping[str, Path]) -> dict[str, str]:
 
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of one file, in hexadecimal."""
+    known = _KNOWN.get()
+    if known is None:
+        return _digest_of(path, None)
+    if path not in known.digests:
+        known.digests[path] = _digest_of(path, known.file(path))
+    return known.digests[path]
+
+
+def _digest_of(path: Path, opened: pa.OSFile | None) -> str:
+    """Return the SHA-256 of a file, read from its beginning where it is open already."""
+    if opened is not None:
+        opened.seek(0)
+        return hashlib.file_digest(opened, "sha256").hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

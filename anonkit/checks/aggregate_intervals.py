@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from anonkit.checks.laplace_sums import margin, tail
 from anonkit.checks.noise_laws import Noise, law_of_noise
 from anonkit.checks.number_cells import Multiples
+from anonkit.documents import ParamsPart
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -34,7 +35,7 @@ _WIDER = 1.35
 
 
 @dataclass(frozen=True)
-class NumberSteps:
+class NumberSteps(ParamsPart, keys=("mantissa", "exponent", "low=first", "high=last")):
     """A grid of multiples of a decimal step."""
 
     mantissa: int
@@ -62,10 +63,6 @@ class NumberSteps:
         times, low, high = next(end for end in ends if end[2] - end[1] < most)
         tens = len(str(times)) - 1
         return cls(step.numerator * (times // 10**tens), exponent + tens, low, high)
-
-    def to_params(self) -> dict[str, int]:
-        """Return it as params have it."""
-        return {"mantissa": self.mantissa, "exponent": self.exponent, "low": self.first, "high": self.last}
 
     def most(self, kind: str) -> int:
         """Return what one row can add to a measurement of this kind."""

@@ -189,7 +189,7 @@ def _same_domain(listed: Mapping[str, Any], column: PublicColumn, facts: PublicF
         return known and released == counted and domain.has_missing == own.has_missing
     if generalized:
         return domain.categories is not None
-    steps = 16 if own.bounds is not None and facts.traits.is_stacked else 1
+    steps = facts.traits.places if own.bounds is not None else 1
     bins = facts.parameters.get("bins", 0)
     right = own.bounds is None or not bins or fewest(bins, own.multiples) == own.cells
     same = (domain.categories, domain.truth_values, domain.bounds, domain.multiples, domain.has_missing) == (

@@ -130,7 +130,7 @@ class _Readings:
 
     @property
     def amounts(self) -> tuple[Amount, ...]:
-        """The loss that is left for a row: in epsilon, and in rho where a delta may pay."""
+        """Remaining loss of a row: in epsilon, and in rho where a delta may pay."""
         amounts = (Amount(law=LAPLACE, loss=self._left / _UNITS),)
         return (*amounts, _in_rho(self._facts, self._left / _UNITS)) if self._delta_may_pay else amounts
 

@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,6 @@ FloatArray = NDArray[np.float64]
 _PIECE_ROWS = 1 << 18  # most rows that a release draws together
 _PIECE_CELLS = 1 << 23  # and most cells
 _BATCH_ROWS = 1 << 16
-_STEPS_IN_A_CELL = 16
-"""Places in a cell at which dp-forest and dp-tree draw numbers."""
 _FALSE_ALARM = 1e-9
 _ROWS_WITHOUT_COUNTS = 10_000
 _SCORE_UNIT = 0.001
@@ -80,6 +78,8 @@ class _Compared:
     """Most by which rounding moves the mean, the same shape."""
     drawn: bool = True
     """True: the rest is chance; False: there is none."""
+    kind: str = "rows_from_model"
+    """Name of the check."""
 
 
 def _differences(compared: Iterator[_Compared] | Iterator[_Compared | Check]) -> Iterator[Check]:
@@ -93,54 +93,78 @@ def _differences(compared: Iterator[_Compared] | Iterator[_Compared | Check]) ->
             size = math.log(2 * pair.found.size / _FALSE_ALARM)
             bound = bound + np.where(most > 0, size / 3 + np.sqrt(size * size / 9 + 2 * most * size), 0.0)
         wrong = int((np.abs(pair.found - pair.expected) > bound).sum())
-        yield Check(name=f"rows_from_model:{pair.name}", passed=wrong == 0, observed=wrong, required=0)
+        yield Check(name=f"{pair.kind}:{pair.name}", passed=wrong == 0, observed=wrong, required=0)
 
 
 # --- codes -------------------------------------------------------------------------------------------------------
 
 
 def _batches(
-    part: Path, facts: PublicFacts, steps: int, others: Sequence[str] = ()
-) -> Iterator[tuple[IntArray, list[IntArray], pa.RecordBatch]]:
-    """Yield labels and codes of the rows of a file, and the rows as they are shown.
+    part: Path, facts: PublicFacts, others: Sequence[str] = ()
+) -> Iterator[tuple[IntArray, list[IntArray], list[IntArray], pa.RecordBatch]]:
+    """Yield labels, codes and places in cells of the rows of a file, and the rows as they are shown.
 
-    Those with a cell outside its domain, which are counted elsewhere, are left out.
+    Those with a cell outside its domain, which are counted elsewhere, are left out. Of what is no number in a cell the
+    place is its code.
 
     Parameters
     ----------
-    steps : int
-        Places in a cell of a number.
     others : sequence of str
         Columns that are shown besides.
     """
     names = list(dict.fromkeys([*(column.name for column in facts.columns), *others]))
+    finer = [_cells_of_places(column, facts) for column in facts.columns]
     for batch in iter_batches(part, names, batch_rows=_BATCH_ROWS):
-        codes = [codes_of(batch.column(column.name), column, steps) for column in facts.columns]
-        known = np.all([own >= 0 for own in codes], axis=0)
-        used = [own[known] for own in codes]
-        labels = used.pop(0) if facts.has_target else np.zeros(int(known.sum()), dtype=np.int64)
-        yield labels, used, batch if known.all() else batch.filter(pa.array(known))
+        places = [
+            codes_of(batch.column(column.name), column, 1 if own is None else facts.traits.places)
+            for column, own in zip(facts.columns, finer, strict=True)
+        ]
+        known = np.all([own >= 0 for own in places], axis=0)
+        places = [own[known] for own in places]
+        used = [own if cells is None else cells[own] for own, cells in zip(places, finer, strict=True)]
+        first = int(facts.has_target)
+        labels = used[0] if first else np.zeros(int(known.sum()), dtype=np.int64)
+        yield labels, used[first:], places[first:], batch if known.all() else batch.filter(pa.array(known))
 
 
-def codes_of(cells: pa.Array, column: PublicColumn, steps: int) -> IntArray:
-    """Return the code of each cell, -1 outside the domain, shape (n_rows,)."""
+def _cells_of_places(column: PublicColumn, facts: PublicFacts) -> IntArray | None:
+    """Return the code of each place in the cells of a column, missing included; None where it shows none.
+
+    It shows none where it holds categories, or is a number to predict.
+    """
+    domain = column.domain
+    if facts.traits.places == 1 or domain.bounds is None or domain.fine:
+        return None
+    return np.append(domain.grid.cells_of_parts(facts.traits.places), [domain.cells] * domain.has_missing)
+
+
+def codes_of(cells: pa.Array, column: PublicColumn, parts: int = 1) -> IntArray:
+    """Return the code of each cell, -1 outside the domain, shape (n_rows,).
+
+    Parameters
+    ----------
+    parts : int
+        Of each cell of a number: with more than one, codes are those of the parts, missing after the last of them.
+    """
     domain = column.domain
     values = cells.dictionary_decode() if isinstance(cells, pa.DictionaryArray) else cells
     absent = np.asarray(values.is_null().to_numpy(zero_copy_only=False), dtype=bool)
     if domain.bounds is None:
         known = pc.index_in(values.cast(pa.string()), value_set=pa.array(domain.categories, pa.string()))
         codes = np.asarray(pc.fill_null(known, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        return np.where(absent, _absent(domain), codes)
+    low, high = domain.bounds
+    numbers = np.asarray(pc.fill_null(values.cast(pa.float64()), low).to_numpy(zero_copy_only=False))
+    if domain.fine:
+        return np.where(absent, _absent(domain), _bins(_places(numbers, domain), domain))
+    if domain.multiples is not None:
+        grid = domain.grid.divided(parts) if parts > 1 else domain.grid
+        codes, size = grid.codes_of_multiples(numbers), grid.middles.size
     else:
-        low, high = domain.bounds
-        numbers = np.asarray(pc.fill_null(values.cast(pa.float64()), low).to_numpy(zero_copy_only=False))
-        if domain.fine:
-            return np.where(absent, _absent(domain), _bins(_places(numbers, domain), domain))
-        if domain.multiples is not None:
-            return np.where(absent, _absent(domain), domain.grid.codes_of_multiples(numbers))
-        places = np.floor((numbers - low) / (high - low) * domain.cells * steps)
-        codes = np.where((places >= 0) & (places < domain.cells * steps), places, -1).astype(np.int64)
-        codes = np.where(codes >= 0, codes // steps, -1)
-    return np.where(absent, _absent(domain), codes)
+        size = domain.cells * parts
+        parted = np.floor((numbers - low) / (high - low) * size)
+        codes = np.where((parted >= 0) & (parted < size), parted, -1).astype(np.int64)
+    return np.where(absent, size if domain.has_missing else -1, codes)
 
 
 def _absent(domain: PublicDomain) -> int:
@@ -160,34 +184,68 @@ def _bins(places: IntArray, domain: PublicDomain) -> IntArray:
     return np.where(places < 0, -1, np.searchsorted(np.array(domain.ends), places, side="right"))
 
 
-def _tally(data: Path, facts: PublicFacts, weigh: _Chances | None, steps: int) -> Any:
-    """Count rows by class and code of each attribute; with `weigh` also add up its class weights of each row."""
-    found = each_part(partial(_tally_of_part, facts=facts, weigh=weigh, steps=steps), parts_of(data))
-    by_class, counts, sums = found[0]
-    for of_class, of_codes, weights in found[1:]:
-        by_class = by_class + of_class
-        counts = [one + more for one, more in zip(counts, of_codes, strict=True)]
-        sums = [one + more for one, more in zip(sums, weights, strict=True)]
-    return by_class, counts, sums
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Tally:
+    """Rows of a release, counted."""
+
+    by_class: IntArray
+    counts: Sequence[IntArray]
+    """Of each attribute by class and code."""
+    sums: Sequence[FloatArray]
+    """The same shapes: class weights of the rows added up, where rows are weighed."""
+    places: Sequence[IntArray]
+    """Of each attribute by place in its cells."""
+
+    def plus(self, other: _Tally) -> _Tally:
+        """Return the tally of both."""
+        return _Tally(
+            by_class=self.by_class + other.by_class,
+            counts=[one + more for one, more in zip(self.counts, other.counts, strict=True)],
+            sums=[one + more for one, more in zip(self.sums, other.sums, strict=True)],
+            places=[one + more for one, more in zip(self.places, other.places, strict=True)],
+        )
 
 
-def _tally_of_part(
-    part: Path, facts: PublicFacts, weigh: _Chances | None, steps: int
-) -> tuple[IntArray, list[IntArray], list[FloatArray]]:
+def _tally(data: Path, facts: PublicFacts, weigh: _Chances | None = None) -> _Tally:
+    """Count rows by class, code and place of each attribute; with `weigh` also add up its class weights of each row."""
+    return reduce(_Tally.plus, each_part(partial(_tally_of_part, facts=facts, weigh=weigh), parts_of(data)))
+
+
+def _tally_of_part(part: Path, facts: PublicFacts, weigh: _Chances | None) -> _Tally:
     """Count and add up the rows of one file; see `_tally`."""
     classes = facts.n_classes
     counts = [np.zeros((classes, attribute.domain.size), dtype=np.int64) for attribute in facts.attributes]
     sums = [np.zeros((classes, attribute.domain.size)) for attribute in facts.attributes]
+    finer = [_cells_of_places(one, facts) for one in facts.attributes]
+    in_places = [np.zeros(0 if cells is None else cells.size, dtype=np.int64) for cells in finer]
     by_class = np.zeros(classes, dtype=np.int64)
-    for labels, codes, shown in _batches(part, facts, steps, () if weigh is None else weigh.rules.columns):
+    for labels, codes, places, shown in _batches(part, facts, () if weigh is None else weigh.rules.columns):
         by_class += np.bincount(labels, minlength=classes)
         weights = None if weigh is None else weigh(codes, shown)
         for at, own in enumerate(codes):
             size = facts.attributes[at].domain.size
             counts[at] += np.bincount(labels * size + own, minlength=classes * size).reshape(classes, size)
+            if in_places[at].size:
+                in_places[at] += np.bincount(places[at], minlength=in_places[at].size)
             for c in range(classes if weights is not None else 0):
                 sums[at][c] += np.bincount(own, weights=weights[:, c], minlength=size)  # type: ignore[index]
-    return by_class, counts, sums
+    return _Tally(by_class=by_class, counts=counts, sums=sums, places=in_places)
+
+
+def _in_cells(tally: _Tally, facts: PublicFacts, ruled: set[str]) -> Iterator[_Compared]:
+    """Compare the places of numbers in their cells with equal shares of them; rules change those of their columns."""
+    for column, found in zip(facts.attributes, tally.places, strict=True):
+        cells = _cells_of_places(column, facts)
+        if cells is not None and column.name not in ruled:
+            expected = (np.bincount(cells, weights=found) / np.bincount(cells))[cells]
+            shape = (1, found.size)
+            yield _Compared(
+                name=column.name,
+                found=found.reshape(shape),
+                expected=expected.reshape(shape),
+                allowed=np.zeros(shape),
+                kind="places_in_cells",
+            )
 
 
 # --- noisy tables ------------------------------------------------------------------------------------------------
@@ -195,7 +253,8 @@ def _tally_of_part(
 
 def _counted_tables(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Iterator[_Compared]:
     """Compare the rows of dp-nb: each class as often as its tables together say, each code by its share, up to one."""
-    by_class, counts, _ = _tally(data, facts, None, 1)
+    tally = _tally(data, facts)
+    by_class, counts = tally.by_class, tally.counts
     tables = [np.array(attribute["counts"], dtype=np.float64) for attribute in params["attributes"]]
     variance = gaussian_variance if facts.is_gaussian(params) else _variance
     spread = [variance(params["class_rate"])]
@@ -232,6 +291,7 @@ def _counted_tables(data: Path, params: Mapping[str, Any], facts: PublicFacts) -
         expected = shares_of[column.name] * by_class[:, np.newaxis]
         allowed = np.broadcast_to(pieces[:, np.newaxis], rows.shape) + (changed if column.name in ruled else 0.0)
         yield _Compared(name=column.name, found=rows, expected=expected, allowed=allowed, drawn=False)
+    yield from _in_cells(tally, facts, ruled)
 
 
 def _rows_together(n_columns: int) -> int:
@@ -261,7 +321,8 @@ def _share(counts: FloatArray, size: float) -> FloatArray:
 def _rows_of_mixtures(data: Path, params: Mapping[str, Any], facts: PublicFacts) -> Iterator[_Compared]:
     """Compare rows with the mixture they are drawn from: each class exactly, each value by what rounding allows."""
     split = split_facts(params, facts)
-    by_class, counts, _ = _tally(data, split, None, 1)
+    tally = _tally(data, split)
+    by_class, counts = tally.by_class, tally.counts
     rows = np.array([own["rows"] for own in params["mixtures"]], dtype=np.float64)
     exact = np.zeros((rows.size, 1))
     name = split.target.name or "all rows"
@@ -272,6 +333,7 @@ def _rows_of_mixtures(data: Path, params: Mapping[str, Any], facts: PublicFacts)
     ):
         allowed = allowed + (changed if column.name in ruled else 0.0)
         yield _Compared(name=column.name, found=found, expected=expected, allowed=allowed, drawn=False)
+    yield from _in_cells(tally, split, ruled)
 
 
 def _changed_of_mixtures(params: Mapping[str, Any], split: PublicFacts, facts: PublicFacts) -> float:
@@ -321,8 +383,7 @@ def _rows_of_leaves(data: Path, params: Mapping[str, Any], facts: PublicFacts) -
             evenly = box / np.maximum(box.sum(axis=1, keepdims=True), 1)
             expected[at] += weights.T @ evenly
             allowed[at] += (weights > 0).astype(np.float64).T @ evenly
-    _, counts, _ = _tally(data, facts, None, 1)
-    for column, rows, mean, slack in zip(facts.attributes, counts, expected, allowed, strict=True):
+    for column, rows, mean, slack in zip(facts.attributes, _tally(data, facts).counts, expected, allowed, strict=True):
         yield _Compared(name=column.name, found=rows, expected=mean, allowed=slack)
 
 
@@ -413,10 +474,11 @@ def _labels_by_scores(data: Path, params: Mapping[str, Any], facts: PublicFacts)
     ]
     rules = ClassRules.of(params, facts)
     chances = _Chances(trees=params["trees"], facts=facts, regions=regions, leaves=leaves, tables=tables, rules=rules)
-    _, counts, sums = _tally(data, facts, chances, _STEPS_IN_A_CELL)
-    for column, rows, mean in zip(facts.attributes, counts, sums, strict=True):
+    tally = _tally(data, facts, chances)
+    for column, rows, mean in zip(facts.attributes, tally.counts, tally.sums, strict=True):
         yield _Compared(name=column.name, found=rows, expected=mean, allowed=np.zeros(rows.shape))
-    missing = {column.name: int(rows[:, -1].sum()) for column, rows in zip(facts.attributes, counts, strict=True)}
+    yield from _in_cells(tally, facts, rules_of(params).columns)
+    missing = {column.name: int(rows[:, -1].sum()) for column, rows in zip(facts.attributes, tally.counts, strict=True)}
     yield from forest_checks(params, facts, missing)
     if facts.target.domain.fine:
         yield _numbers_in_bins(data, params["target"]["histogram"], facts, rules)

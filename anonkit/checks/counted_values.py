@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,9 @@ from anonkit.checks.counted_as import CountedAs, LookedAt
 from anonkit.checks.diversity import NOTHING, Pairs, worst_of, worst_told
 from anonkit.checks.people import Counts, HeldByPeople, ValueRows, holders_of, told
 from anonkit.checks.read_values import ReadValues
+
+_PAIRS = 1 << 20
+"""Counts of (class, value) that are looked at together."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,14 +62,16 @@ class CountedValues:
 
     def held(self, everybody: Counts) -> HeldByPeople:
         """Return the published holders of the values; `everybody` is the people of each class."""
-        return held_by_people(
-            values=(self.people_of_pairs, self.rows_of_pairs),
-            everywhere=(self.people_of_values, self.rows_of_values),
-            anybody=self.anybody or 0,
-            with_value=self.with_value if self.blank.any() else None,
-            holders=self.holders,
-            everybody=everybody,
-            blank=self.blank,
+        with_value, blank = None, self.blank
+        if self.with_value is not None and blank.any():
+            some = np.minimum(told(self.with_value, self.holders), everybody)
+            with_value = np.where(blank == 0, everybody, some)
+        anybody = np.asarray(self.anybody or 0, dtype=np.int64)
+        return HeldByPeople(
+            values=told(self.people_of_pairs, self.rows_of_pairs),
+            with_value=with_value,
+            everywhere=told(self.people_of_values, self.rows_of_values),
+            anybody=int(told(anybody, np.asarray(self.rows_of_pairs.sum()))),
         )
 
     def diversity(
@@ -78,113 +83,43 @@ class CountedValues:
         recursive: Sequence[int],
     ) -> dict[str, float]:
         """Return how diverse the worst class of a column is, by rows, or by people when they are given."""
-        counted = counted_as(
-            self.looked, column, reading, self.rows_of_values, self.rows_of_class, everybody, held, whole=self.whole
-        )
-        holders = holders_in(self.holders, self.blank, everybody, held)
-        counts = self.rows_of_pairs if held is None else held.values
-        some = holders[self.classes] > 0
-        classes = self.classes[some]
-        pairs = (classes, self.values[some], counts[some].astype(np.float64), holders[classes].astype(np.float64))
-        members = self.rows_of_class if held is None or everybody is None else everybody
-        return worst_of_holders(
-            [pairs] if classes.size else [],
+        people = None if held is None or everybody is None else (held, everybody)
+        counted = CountedAs.of(
+            self.looked,
+            column,
+            reading,
             self.rows_of_values,
-            holders,
-            held,
+            int(self.rows_of_class.sum()),
+            whole=self.whole,
+            people=people,
+        )
+        holders, members, of_values = self.holders, self.rows_of_class, self.rows_of_values
+        if people is not None:
+            (of_people, members), of_values = people, people[0].everywhere
+            holders = holders_of(members, of_people.with_value, self.blank)
+        if not holders.size:
+            return {**NOTHING, "strange": float(counted.strange)}
+        worst = worst_of(
+            self._parts(holders, self.rows_of_pairs if people is None else people[0].values),
+            of_values.astype(np.float64),
             self.ordered,
             recursive,
-            counted,
-            members,
+            anybody=None if people is None else people[0].anybody,
+            some_have_none=bool((holders == 0).any()),
+            counted=counted,
+            members=members,
         )
+        return {**worst_told(worst), "strange": float(counted.strange)}
 
-
-def held_by_people(
-    *,
-    values: tuple[Counts, Counts],
-    everywhere: tuple[Counts, Counts],
-    anybody: int,
-    with_value: Counts | None,
-    holders: Counts,
-    everybody: Counts,
-    blank: Counts,
-) -> HeldByPeople:
-    """Return published counts of people with each value.
-
-    Parameters
-    ----------
-    values, everywhere : tuple of array
-        People and rows of each value in each class, and in the whole table.
-    with_value : array, optional
-        People with any value, by class; None where no row lacks one.
-    holders, everybody, blank : array
-        By class: rows with a value, people, rows without a value.
-    """
-    if with_value is not None:
-        with_value = np.where(blank == 0, everybody, np.minimum(told(with_value, holders), everybody))
-    return HeldByPeople(
-        values=told(*values),
-        with_value=with_value,
-        everywhere=told(*everywhere),
-        anybody=int(told(np.asarray(anybody, dtype=np.int64), np.asarray(values[1].sum()))),
-    )
-
-
-def holders_in(holders: Counts, blank: Counts, everybody: Counts | None, held: HeldByPeople | None) -> Counts:
-    """Return who holds a value, by class: rows, or people when they are given."""
-    return holders if held is None or everybody is None else holders_of(everybody, held.with_value, blank)
-
-
-def counted_as(
-    looked: LookedAt,
-    column: str,
-    reading: ReadValues,
-    rows_of_values: Counts,
-    rows_of_class: Counts,
-    everybody: Counts | None,
-    held: HeldByPeople | None,
-    *,
-    whole: bool,
-) -> CountedAs:
-    """Return how the values of a column count in a table, by rows, or by people when they are given."""
-    people = None if held is None or everybody is None else (held, everybody)
-    n_rows = int(rows_of_class.sum())
-    return CountedAs.of(looked, column, reading, rows_of_values, n_rows, whole=whole, people=people)
-
-
-def worst_of_holders(
-    parts: Iterable[Pairs],
-    rows_of_values: Counts,
-    holders: Counts,
-    held: HeldByPeople | None,
-    ordered: bool,
-    recursive: Sequence[int],
-    counted: CountedAs,
-    members: Counts,
-) -> dict[str, float]:
-    """Return how diverse the worst class is: by rows, or by people when they are given.
-
-    Parameters
-    ----------
-    parts : iterable
-        As for `anonkit.checks.diversity.worst_of`, of classes in which anybody holds a value.
-    rows_of_values, holders : array
-        Rows of each value in the whole table, and holders of each class.
-    counted : CountedAs
-        Which values are one, and the cap of each.
-    members : array
-        Rows or people of each class, those without a value too.
-    """
-    if not holders.size:
-        return {**NOTHING, "strange": float(counted.strange)}
-    worst = worst_of(
-        parts,
-        np.asarray(rows_of_values if held is None else held.everywhere, dtype=np.float64),
-        ordered,
-        recursive,
-        anybody=None if held is None else held.anybody,
-        some_have_none=bool((holders == 0).any()),
-        counted=counted,
-        members=members,
-    )
-    return {**worst_told(worst), "strange": float(counted.strange)}
+    def _parts(self, holders: Counts, counts: Counts) -> Iterator[Pairs]:
+        """Yield the pairs of classes in which anybody holds a value, in parts that end where a class ends."""
+        some = holders[self.classes] > 0
+        classes, values, counts = self.classes[some], self.values[some], counts[some]
+        ends = np.append(np.flatnonzero(np.diff(classes)) + 1, classes.size)
+        at = 0
+        while at < classes.size:
+            last = max(np.searchsorted(ends, at + _PAIRS, side="right") - 1, np.searchsorted(ends, at + 1))
+            part = slice(at, int(ends[last]))
+            of_class = holders[classes[part]].astype(np.float64)
+            yield classes[part], values[part], counts[part].astype(np.float64), of_class
+            at = part.stop

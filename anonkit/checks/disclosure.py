@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from anonkit.checks.class_counts import ClassValues, number_classes
+from anonkit.checks.class_counts import count_values, number_classes
 from anonkit.checks.clear_parts import ClearParts, KnownBeside, clear_parts
 from anonkit.checks.counted_values import CountedValues
 from anonkit.checks.distributed_diversity import measure_spread
@@ -174,7 +174,15 @@ def measure(
             lines = read_lines(as_they_stand, [name for name in reading.columns if name in columns], reading)
             rows, everybody, numbered = number_classes(lines, quasi_identifiers, valued, unit)
             values = (
-                ClassValues.of(numbered, f"s{at}", rows, name in missing_is_value, units=unit is not None)
+                count_values(
+                    numbered,
+                    at,
+                    name,
+                    rows,
+                    reading,
+                    missing_is_value=name in missing_is_value,
+                    units=unit is not None,
+                )
                 for at, name in enumerate(valued)
             )
             look = _Look(
@@ -237,9 +245,7 @@ class _Look:
     diverse: Sequence[str]
     """Columns whose diversity is measured."""
 
-    def at(
-        self, name: str, own: ClassValues | CountedValues, everybody: Counts, held: HeldByPeople
-    ) -> ColumnConfidence:
+    def at(self, name: str, own: CountedValues, everybody: Counts, held: HeldByPeople) -> ColumnConfidence:
         """Look at the values of a column."""
         is_value = name in self.missing_is_value
         return people_confidence(
@@ -260,7 +266,7 @@ def _with_people(found: Disclosure, people: PeopleCounts | None) -> Disclosure:
 def _of_values(
     rows: Counts,
     everybody: Counts | None,
-    values: Iterable[tuple[str, ClassValues | CountedValues]],
+    values: Iterable[tuple[str, CountedValues]],
     people: PeopleCounts | None,
     recursive: Sequence[int],
     look: _Look,

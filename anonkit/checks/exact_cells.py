@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from anonkit.bundle.data_files import footer
 from anonkit.bundle.sql_names import in_quotes
 from anonkit.errors import EngineError
 
@@ -180,7 +180,7 @@ def _refuse_long(schema: pa.Schema) -> None:
 def has_oldest_times(part: Path) -> bool:
     """Return whether a Parquet file has times in the form INT96, which counts nanoseconds and which DuckDB cuts."""
     try:
-        columns = pq.read_metadata(part).schema
+        columns = footer(part).schema
     except (pa.ArrowException, OSError, ValueError):  # whoever reads it says that it is none of Parquet
         return False
     return any(columns.column(at).physical_type == "INT96" for at in range(len(columns)))

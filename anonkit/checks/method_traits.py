@@ -12,6 +12,8 @@ from enum import Enum
 from types import MappingProxyType
 
 EXPONENTIAL, FLIP = "exponential", "permute-and-flip"
+PLACES_IN_A_CELL = 16
+"""Places in a cell at which rows drawn from noisy counts show a number; a multiple of a step has one."""
 
 
 class Family(Enum):
@@ -51,7 +53,7 @@ class Traits:
     score: str | None = None
     """Score of splits; None where the parameters say which."""
     budget: str = "uniform"
-    """The rule by which levels share epsilon, where the parameters do not say it."""
+    """Division of epsilon over levels, where the parameters do not give it."""
     counted: float | None = 0.5
     """Share of a level for a noisy count of rows; None: of the number of draws."""
     square_root: bool = False
@@ -61,7 +63,7 @@ class Traits:
     leaf_takes_rest: bool = False
     """True where a leaf spends all that its path has not spent."""
     rows: str | None = "disjoint"
-    """The rule that gives rows to trees; None where the parameters name it."""
+    """Assignment of rows to trees; None where the parameters give it."""
     several_trees: bool = False
     """True where the parameters give a number of trees."""
     counts_one: bool = False
@@ -71,6 +73,14 @@ class Traits:
     def is_stacked(self) -> bool:
         """True for trees with histograms, scores and a budget rule: words are divided one against the rest."""
         return self.family is Family.STACKED
+
+    @property
+    def places(self) -> int:
+        """Places in a cell of a number at which rows show it, all equally likely; multiples have one each.
+
+        1 where rows show the number by which a cell is known.
+        """
+        return PLACES_IN_A_CELL if self.family in (Family.TABLES, Family.MARGINALS, Family.STACKED) else 1
 
     @property
     def chooses_law(self) -> bool:

@@ -110,6 +110,14 @@ class EqualCells:
         equal = (self.bins or self.cells) * parts
         return over(self.low, self.high, equal, self.multiples)
 
+    def cells_of_parts(self, parts: int) -> NDArray[np.int64]:
+        """Return the cell of each cell of `divided`, in order, shape (number of them,)."""
+        counts = np.full(self.cells, parts)
+        if self.multiples is not None:
+            shown = self.divided(parts).middles
+            counts = np.diff(np.searchsorted(shown, self.edges[1:-1]), prepend=0, append=shown.size)
+        return np.repeat(np.arange(self.cells), counts)
+
     @cached_property
     def edges(self) -> FloatArray:
         """Ends of the cells, shape (number of cells + 1,)."""

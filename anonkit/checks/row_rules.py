@@ -21,7 +21,13 @@ from numpy.typing import NDArray
 
 from anonkit.bundle.data_files import iter_batches, parts_of
 from anonkit.bundle.part_workers import each_part
-from anonkit.checks.central_params import BoolArray, PublicColumn, PublicDomain, PublicFacts, domain_of
+from anonkit.checks.central_params import (
+    BoolArray,
+    PublicColumn,
+    PublicDomain,
+    PublicFacts,
+    domain_of,
+)
 from anonkit.errors import ReleaseFormatError
 from anonkit.promises.guarantee import Check
 
@@ -30,7 +36,7 @@ _FALSE_ALARM = 1e-9
 _FOUND = 'CONDITIONAL: the rule "'
 _SOURCES = ("policy", "data")
 
-Masks = Mapping[str, BoolArray]
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,29 +223,45 @@ def _is_meant(cells: pa.Array, values: Sequence[Any]) -> BoolArray:
 # --- what rules do to the rows of a model ------------------------------------------------------------------------
 
 
-def masks_of(params: Mapping[str, Any], facts: PublicFacts) -> list[dict[str, BoolArray]]:
-    """Return for each rule the codes of the counted columns that must not meet, the target by its classes.
+def masks_of(params: Mapping[str, Any], facts: PublicFacts) -> list[dict[str, FloatArray]]:
+    """Return for each rule which codes of the counted columns must not meet, the target by its classes.
 
     Parameters
     ----------
     params, facts
-        Whose rules fit the columns; each cell of numbers is shown as one.
+        Whose rules fit the columns.
+
+    Returns
+    -------
+    list of mapping of str to float array, shape (codes,)
+        1 for a code that is meant, 0 for others; of a cell of numbers the share of its places.
     """
     rules = rules_of(params)
     own = {**{column.name: column for column in facts.columns}, **determined_columns(params)}
     out = []
     for rule in rules.apart:
-        masks: dict[str, BoolArray] = {}
+        masks: dict[str, FloatArray] = {}
         for name, values in rule.items():
             one = rules.determined.get(name)
             if one is None:
-                of, mask = name, _mask(own[name].domain, values)
+                of, mask = name, _shares_meant(own[name].domain, values, facts.traits.places)
             else:
                 of = one.of
-                mask = np.array([_meant(one.cells.get(label), values) for label in own[of].domain.labels()], dtype=bool)
-            masks[of] = masks[of] & mask if of in masks else mask
+                mask = np.array(
+                    [_meant(one.cells.get(label), values) for label in own[of].domain.labels()], dtype=float
+                )
+            masks[of] = masks[of] * mask if of in masks else mask
         out.append(masks)
     return out
+
+
+def _shares_meant(domain: PublicDomain, values: Sequence[Any], places: int) -> FloatArray:
+    """Return the share of each code of a column that is meant: of a cell of numbers that of its places."""
+    if domain.bounds is None or domain.fine:
+        return _mask(domain, values).astype(np.float64)
+    cells, shown = domain.grid.cells_of_parts(places), domain.grid.divided(places).middles
+    meant = np.bincount(cells, weights=(shown >= values[0]) & (shown <= values[1])) / np.bincount(cells)
+    return np.append(meant, np.zeros(int(domain.has_missing)))
 
 
 def _mask(domain: PublicDomain, values: Sequence[Any]) -> BoolArray:
@@ -258,14 +280,14 @@ def _meant(cell: Any, values: Sequence[Any]) -> bool:
 
 
 def changed_at_most(
-    masks: Iterable[Masks], rows: NDArray[np.float64], shares: Mapping[str, NDArray[np.float64]]
+    masks: Iterable[Mapping[str, FloatArray]], rows: FloatArray, shares: Mapping[str, FloatArray]
 ) -> float:
     """Return how many rows of independent columns break a rule, but for a chance of one in a billion.
 
     Parameters
     ----------
     masks : iterable of mapping
-        Of each rule the codes that must not meet.
+        Of each rule the codes that must not meet; see `masks_of`.
     rows : float array, shape (groups,)
         Rows of each group in which columns are independent.
     shares : mapping of str to float array

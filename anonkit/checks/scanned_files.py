@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from anonkit.bundle.data_files import parts_of
+from anonkit.bundle.data_files import parts_of, read_schema
 from anonkit.bundle.part_workers import bring_here
 from anonkit.bundle.sql_names import alike_names, in_quotes, own_names
 from anonkit.checks.exact_cells import exact_columns, exact_source, has_oldest_times
@@ -213,11 +212,11 @@ def _schema_of(files: Files) -> pa.Schema:
     """Return the schema of the first file of Parquet; nothing of others."""
     path = _path(files)
     is_other = path is not None and (is_text(path) or _is_json(path))
-    return pa.schema([]) if is_other else pq.read_schema(_parts(files)[0])
+    return pa.schema([]) if is_other else read_schema(_parts(files)[0])
 
 
 def _names_of_part(part: Path) -> list[str]:
-    return list(pq.read_schema(part).names)
+    return list(read_schema(part).names)
 
 
 def _may_be_renamed(names: Sequence[str]) -> bool:

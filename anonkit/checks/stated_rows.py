@@ -91,7 +91,7 @@ def _rows_otherwise(data: Path, release: StatedRelease) -> int:
     found, strangers = np.zeros(len(draw.numbers), dtype=np.int64), 0
     for part in parts_of(data):
         for batch in iter_batches(part, [column.name for column in by], batch_rows=_BATCH_ROWS):
-            codes = [codes_of(batch.column(column.name), column, 1) for column in by]
+            codes = [codes_of(batch.column(column.name), column) for column in by]
             known = np.all([own >= 0 for own in codes], axis=0)
             cells = np.ravel_multi_index([own[known] for own in codes], sizes)
             found += np.bincount(cells, minlength=found.size)

@@ -4,20 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from anonkit.checks.table_scans import opened
+from anonkit.documents import ReportPart
 
 SUPPRESSED = "*"
 """Sign of other programs for a suppressed cell, or for all quasi-identifiers of a suppressed row."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuppressedCells:
+class SuppressedCells(ReportPart):
     """Quasi-identifiers that are suppressed. Where k is counted with them, `*` is a value like any other."""
 
     rows: int
@@ -32,10 +32,6 @@ class SuppressedCells:
     """The same without the suppressed rows; 0 where no row is left."""
     k_without_cells: int
     """The same without any row that has a suppressed cell; 0 where no row is left."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures for `--json`."""
-        return asdict(self)
 
     def note(self) -> str:
         """Describe how many there are, and k with and without them."""

@@ -13,14 +13,16 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 
-from anonkit.bundle.data_files import parts_of
+from anonkit.bundle.data_files import SUFFIX, count_rows, opened_once, parts_of, read_schema
 from anonkit.bundle.header_lines import refuse_record
 from anonkit.bundle.part_workers import PartWorkers, runs_of, workers_for
 from anonkit.bundle.private_files import PrivateFolder
@@ -60,6 +62,8 @@ _FIRST = 1 << 16
 """Rows at the head of a table that are looked at."""
 _LONG = 1 << 12
 """Rows from which on a table is long."""
+_MOST_CELLS = 1 << 23
+"""Cells of a table that DuckDB copies, at most: of strings of 16 bytes they take a quarter of `_MEMORY`."""
 _WEIGHT = "n"
 """The number of rows of a combination: columns are c0, c1, …"""
 
@@ -342,7 +346,7 @@ def scanned(table: Table, *, threads: int | None = None) -> Iterator[tuple[Any, 
     connection = database.cursor()
     try:
         connection.execute(_SILENT)
-        yield connection, _scan(connection, table)
+        yield connection, _scan(connection, table, database)
     except duckdb.Error as error:
         error.args = ()  # it may quote cells, and stays in the context of ours
         database.forget()  # some failures leave a database that answers nothing any more
@@ -409,12 +413,81 @@ class _Database:
             self.forget()
 
 
-def _scan(connection: DuckDBPyConnection, table: Table) -> str:
+def _scan(connection: DuckDBPyConnection, table: Table, database: _Database) -> str:
     """Return the FROM clause of a table."""
     if isinstance(table, pa.Table):
         connection.register(IN_MEMORY, table)
         return IN_MEMORY
-    return scan_of(connection, table)
+    copies = _COPIES.get()
+    copied = None if copies is None or not isinstance(table, str | Path) else copies.copy_of(Path(table), database)
+    return copied or scan_of(connection, table)
+
+
+_COPIES: ContextVar[_Copies | None] = ContextVar("_COPIES", default=None)
+"""Copies of this block of `copied_once`; None outside of any."""
+_NUMBERS = count()
+"""Numbers in the names of copies: a database has those of all threads."""
+
+
+@contextmanager
+def copied_once() -> Iterator[None]:
+    """Let DuckDB read each Parquet file once within this block, however many questions are about its rows.
+
+    Rows are copied into DuckDB's own memory at the first question about a file, and all questions are then about one
+    state of it. A file of more than `_MOST_CELLS` is read anew for each: of its copy too much would be spilled. So is
+    one that workers read, or whose columns have names that DuckDB takes for one.
+    """
+    if _COPIES.get() is not None:  # a block within a block
+        yield
+        return
+    copies = _Copies()
+    before = _COPIES.set(copies)
+    try:
+        with opened_once():
+            yield
+    finally:
+        _COPIES.reset(before)
+        copies.forget()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Copies:
+    """Tables in DuckDB, by the path of the file whose rows they have."""
+
+    tables: dict[Path, tuple[_Database, str]] = field(default_factory=dict)
+
+    def copy_of(self, path: Path, database: _Database) -> str | None:
+        """Return the name of the copy of a file in a database; None where it has to be read anew."""
+        of, name = self.tables.get(path, (None, ""))
+        if of is database:
+            return name
+        if database.key[1] is not None or not _is_worth_a_copy(path):
+            return None
+        name = f"copy_{next(_NUMBERS)}"
+        with closing(database.cursor()) as connection:
+            connection.execute(_SILENT)
+            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {scan_of(connection, path)}")
+        self.tables[path] = (database, name)
+        return name
+
+    def forget(self) -> None:
+        """Drop the copies; those in a database that has failed are gone with it."""
+        import duckdb
+
+        for database, name in self.tables.values():
+            with closing(database.cursor()) as connection, suppress(duckdb.Error):
+                connection.execute(f"DROP TABLE IF EXISTS {name}")
+
+
+def _is_worth_a_copy(path: Path) -> bool:
+    """Return whether a path is a file, or a folder of files, of Parquet that DuckDB can copy column by column."""
+    if path.suffix != SUFFIX:
+        return False
+    try:
+        names, rows = read_schema(path).names, count_rows(path)
+    except (pa.ArrowException, OSError):  # whoever reads it next says why it cannot be read
+        return False
+    return len(names) * rows <= _MOST_CELLS and not alike_names(names)
 
 
 def refuse_first_record(table: object) -> None:
@@ -457,5 +530,5 @@ def columns_of(table: str | Path | pa.Table) -> list[str]:
         return list(table.column_names)
     with closing(_Database.of(None).cursor()) as connection, suppress(duckdb.Error, *UNREADABLE):
         connection.execute(_SILENT)
-        return names_in(connection, table, _scan(connection, table))
+        return names_in(connection, table, scan_of(connection, table))
     raise EngineError("the table cannot be read", "CSV, TSV, JSON Lines or Parquet, by the name of the file")

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from anonkit.checks.table_scans import Lines
+from anonkit.documents import ReportPart
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniformClasses:
+class UniformClasses(ReportPart):
     """Records in equivalence classes of one target value; a missing target cell is a value like any other."""
 
     target: str
@@ -30,15 +31,6 @@ class UniformClasses:
     """The same share, on average over all ways to deal the target values out to the rows, in [0, 1]."""
     commonest_value: float
     """Share of the records with the commonest target value, in [0, 1]: how often a guess at it is right."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures for the report."""
-        return {
-            "target": self.target,
-            "share": self.share,
-            "expected_share": self.expected_share,
-            "commonest_value": self.commonest_value,
-        }
 
 
 def uniform_classes(lines: Lines, quasi_identifiers: Sequence[str], target: str) -> UniformClasses:

@@ -34,7 +34,7 @@ from anonkit.checks.released_copies import copy_checks
 from anonkit.checks.requirements import Asked, Validation, refuse_unknown
 from anonkit.checks.signature import read_public_key, signature_checks
 from anonkit.checks.suppressed_cells import suppressed_cells
-from anonkit.checks.table_scans import columns_of, read_once, refuse_first_record
+from anonkit.checks.table_scans import columns_of, copied_once, read_once, refuse_first_record
 from anonkit.checks.unchanged_columns import allowed_in_clear, columns_in_clear, look_at_unchanged, opening_of
 from anonkit.checks.written_files import (
     hash_checks,
@@ -139,7 +139,7 @@ def validate(
                 "release_as_is is about plain tables, and the report of a release says it",
                 f"release anew, {option('release_as_is', list(release_as_is))}",
             )
-        with fetched_by(workers, place) as there:
+        with fetched_by(workers, place) as there, copied_once():
             found = _validate_release(there, requested, key, progress)
             return found.with_declared(_declared(there), requested) if found.passed else found
     if key is not None:

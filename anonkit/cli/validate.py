@@ -99,6 +99,7 @@ _MEANINGS = {
     "counted_domains": "its columns have other domains than they were counted in",
     "counts_agree": "its counts of the same rows differ by more than their noise",
     "rows_from_model": "its rows cannot come from its model",
+    "places_in_cells": "it shows numbers in their cells otherwise than evenly",
     "cells_from_model": "its cells are not those of its model",
     "released_values": "its report says other things of a column than its parameters",
     "columns_of_params": "its report names other columns than its parameters",

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from anonkit.consumers.class_statistics import ClassStatistics
 from anonkit.consumers.estimation import class_scores, table_channel
+from anonkit.documents import ReportPart
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import Grid
 from anonkit.estimators.moments import PowerSums
@@ -42,7 +43,7 @@ _UNTOLD_REACH = 0.2  # half a 95 % interval of every class's share, above which 
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearningPower:
+class LearningPower(ReportPart):
     """The statistical power of the answers of a release for its target."""
 
     class_effect_told: bool
@@ -55,10 +56,6 @@ class LearningPower:
     rows_for_base_rate: int | None
     """Rows at which the share of every class is known within 5 points, at 95 %."""
     rows: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the power for `--json`."""
-        return asdict(self)
 
     def notes(self) -> Iterator[str]:
         """Yield what a reader must know before using the model, one sentence each."""

@@ -23,6 +23,7 @@ from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.public_rules import PublicRules
 from anonkit.errors import ParameterError, refusing_damage
+from anonkit.published.cell_places import cells_of_places, places_of_cells
 from anonkit.published.kept_rules import KeptRules
 from anonkit.published.marginal_tables import OneWayTable, PairTable
 from anonkit.published.mixture_draws import codes_of_rows, dealt
@@ -116,22 +117,21 @@ class MarginalModel(ColumnAnswers):
     def __init__(self, params: Mapping[str, Any]) -> None:
         self._mixtures = ProductMixtures.from_params(params)
         with refusing_damage("the noisy tables lack a key or have one of the wrong kind", contradictions=True):
-            tables = [OneWayTable.from_params(one, self._mixtures.law) for one in params["tables"]]
-            pairs = [PairTable.from_params(one, self._mixtures.law) for one in params["pairs"]]
+            tables = [OneWayTable.from_params(one, law=self._mixtures.law) for one in params["tables"]]
+            pairs = [PairTable.from_params(one, law=self._mixtures.law) for one in params["pairs"]]
             self.columns = tuple(str(one["name"]) for one in params["columns"])
             self._triple = tuple(map(str, params[_TRIPLE]["names"] if _TRIPLE in params else ()))
             self._tables, self._pairs = noisy_cells(self._mixtures, tables, pairs)
             self._measured = tables, pairs
             self._rules = PublicRules.from_params(params.get(_RULES, ()))
-            stated = {str(one["name"]): one for one in params["columns"]}
-            following = {name: stated[name]["domain"] for name in self._rules.determined}
-            self._following = {
+            stated = {str(one["name"]): one["domain"] for one in params["columns"]}
+            every = {
                 name: Grid.from_params(raw) if "bounds" in raw else Categories.from_params(raw)
-                for name, raw in following.items()
+                for name, raw in stated.items()
             }
-            if set(self.columns) != {*self.domains, *following}:
+            if set(self.columns) != {*self.domains, *self._rules.determined}:
                 raise ParameterError("the columns are not those of the mixture")
-            every = {**self.domains, **self._following}
+            self._shown = every
             self._codes_of = {
                 name: rule.codes(every[rule.of], every[name]) for name, rule in self._rules.determined.items()
             }
@@ -210,7 +210,8 @@ class MarginalModel(ColumnAnswers):
         """Return the model of the rows that have certain values, exactly as the mixture has them.
 
         A number is known by its bin. A range means the bins whose middles lie in it, a single number for the bin
-        that it is in: counts and intervals are of these whole bins, which the result lists in `conditions`.
+        that it is in: counts and intervals are of these whole bins, which the result lists in `conditions`, and drawn
+        rows show any number of them.
 
         Parameters
         ----------
@@ -340,15 +341,20 @@ class MarginalModel(ColumnAnswers):
 
     def _batch(self, weights: Sequence[int], n_rows: int, words: _Words) -> pa.RecordBatch:
         numbers = dealt(weights, n_rows, words) if n_rows else np.zeros(len(weights), dtype=np.int64)
-        drawn = dict(zip(self.domains, codes_of_rows(self._mixtures, numbers, words, self._allowed), strict=True))
+        cells = zip(self.domains.items(), codes_of_rows(self._mixtures, numbers, words, self._allowed), strict=True)
+        shown = self._shown
+        drawn = {name: places_of_cells(own, domain, shown[name], words) for (name, domain), own in cells}
         if self._rules.never:
-            kept = KeptRules.of(self._rules, {**self.domains, **self._following}, self.target, allowed=self._allowed)
+            allowed = {
+                name: own[cells_of_places(self.domains[name], shown[name])] for name, own in self._allowed.items()
+            }
+            kept = KeptRules.of(self._rules, shown, self.target, allowed=allowed)
             classes = np.zeros(n_rows, dtype=np.int64) if self.target is None else drawn[self.target]
             drawn = kept.kept(drawn, classes, words)
         drawn |= {name: own[drawn[self._rules.determined[name].of]] for name, own in self._codes_of.items()}
-        order, domains = words.order(n_rows), {**self.domains, **self._following}
-        cells = [cells_of_codes(drawn[name][order], domains[name]) for name in self.columns]
-        return pa.RecordBatch.from_arrays(cells, names=list(self.columns))
+        order = words.order(n_rows)
+        released = [cells_of_codes(drawn[name][order], shown[name]) for name in self.columns]
+        return pa.RecordBatch.from_arrays(released, names=list(self.columns))
 
 
 class _Words:

@@ -5,45 +5,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import ClassVar
 
+from anonkit.documents import ParamsPart, left_out
 from anonkit.errors import AnonkitError
 
 _UNIT = Fraction(1, 1 << 52)
+LINE_KEYS = ("purpose", "mechanism", "rate", "rate_unit", "sensitivity", "times", "level", "ends_path")
+"""Keys that every line of an account has, in their order; its loss follows."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class FindingLine:
+class FindingLine(ParamsPart, keys=(*LINE_KEYS, "epsilon", "threshold", "delta")):
     """One draw that looked for a domain."""
 
+    rate_unit: ClassVar[str] = "2**-52"
+    sensitivity: ClassVar[int] = 1
+    times: ClassVar[int] = 1
+    level: ClassVar[None] = None
+    ends_path: ClassVar[bool] = False
     purpose: str
     mechanism: str
     rate: int
     """Epsilon of one row, in units of 2**-52."""
-    threshold: int | None = None
+    threshold: int | None = field(default=None, metadata=left_out())
     """Noisy count from which on a category is published; None for a draw over public cells."""
-    delta: Fraction = Fraction(0)
+    delta: Fraction = field(default=Fraction(0), metadata=left_out())
     """Probability, for the unit of privacy, that a category of one unit alone is published; rounded up."""
 
     @property
     def epsilon(self) -> Fraction:
         """Loss of one row in epsilon."""
         return self.rate * _UNIT
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the line, ready for JSON."""
-        line = {
-            "purpose": self.purpose,
-            "mechanism": self.mechanism,
-            "rate": self.rate,
-            "rate_unit": "2**-52",
-            "sensitivity": 1,
-            "times": 1,
-            "level": None,
-            "ends_path": False,
-            "epsilon": float(self.epsilon),
-        }
-        return line if self.threshold is None else {**line, "threshold": self.threshold, "delta": float(self.delta)}
 
 
 @dataclass(frozen=True, kw_only=True)

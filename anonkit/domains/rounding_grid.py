@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.domains.whole_values import WholeValues
-from anonkit.errors import ParameterError, refusing_damage
+from anonkit.errors import ParameterError
 
 FINEST = 6
 """A grid for sums has at least 10**6 steps between the bounds."""
@@ -22,7 +22,7 @@ _DIGITS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoundingGrid:
+class RoundingGrid(ParamsPart):
     """Multiples of a decimal step, from the one at or below the lower bound to the one at or above the upper.
 
     The step is mantissa * 10**exponent; the mantissa is 1, 2 or 5, times that of the column's own step where it has
@@ -116,16 +116,6 @@ class RoundingGrid:
         """Return so many steps as a number, in the unit of the column."""
         whole = steps * self.mantissa
         return float(whole * 10.0**self.exponent if self.exponent >= 0 else whole / 10.0**-self.exponent)
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the grid, ready for JSON."""
-        return {"mantissa": self.mantissa, "exponent": self.exponent, "low": self.low, "high": self.high}
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the grid from `to_params()`."""
-        with refusing_damage("a grid of numbers lacks a key or has one of the wrong kind", contradictions=True):
-            return cls(**{key: int(params[key]) for key in ("mantissa", "exponent", "low", "high")})
 
 
 def _in_steps(number: float, mantissa: int, exponent: int) -> float:

@@ -9,13 +9,12 @@ U+2019.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonkit.documents import ParamsPart, left_out
 from anonkit.errors import ParameterError
 
 _GROUPS = {",": ",", ".": r"\.", " ": "[ \u00a0\u2009\u202f]", "'": "['\u2019]"}
@@ -25,7 +24,7 @@ _LONGEST_CURRENCY = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class NumberForm:
+class NumberForm(ParamsPart):
     """The written form of the numbers of a column.
 
     Raises
@@ -36,11 +35,11 @@ class NumberForm:
 
     decimal: str = "."
     """Sign before the fraction, `.` or `,`."""
-    thousands: str | None = None
+    thousands: str | None = field(default=None, metadata=left_out())
     """Sign that may separate groups of three digits: `,`, `.`, a blank or `'`."""
-    percent: bool = False
+    percent: bool = field(default=False, metadata=left_out())
     """A per cent sign follows, or may be left out."""
-    currency: str | None = None
+    currency: str | None = field(default=None, metadata=left_out())
     """Sign that may come before or after, such as `$` or `EUR`."""
 
     def __post_init__(self) -> None:
@@ -85,27 +84,6 @@ class NumberForm:
         sign = re.escape(self.currency)
         bare = pc.replace_substring_regex(bare, rf"^([+-]?){_BLANKS}{sign}{_BLANKS}", r"\1")
         return pc.replace_substring_regex(bare, rf"{_BLANKS}{sign}$", "")
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the form, ready for JSON, without what is not declared."""
-        said = {"thousands": self.thousands, "percent": self.percent or None, "currency": self.currency}
-        return {"decimal": self.decimal, **{key: value for key, value in said.items() if value is not None}}
-
-    @classmethod
-    def from_params(cls, raw: Mapping[str, Any]) -> NumberForm:
-        """Rebuild the form from `to_params()`.
-
-        Raises
-        ------
-        ParameterError, KeyError, TypeError
-            It is none.
-        """
-        return cls(
-            decimal=raw["decimal"],
-            thousands=raw.get("thousands"),
-            percent=raw.get("percent", False) is True,
-            currency=raw.get("currency"),
-        )
 
     def __str__(self) -> str:
         parts = [f'decimal = "{self.decimal}"']

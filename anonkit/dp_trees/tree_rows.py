@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.array_types import IntArray
 from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, Accounting, Bootstrap, units_of
 from anonkit.mechanisms.asked_attributes import asked_attribute
@@ -59,7 +60,7 @@ class TreeRows(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Disjoint:
+class Disjoint(ParamsPart, keys=("kind", "trees")):
     """Every row is in one tree, drawn uniformly: each tree may spend the whole epsilon (parallel composition)."""
 
     kind: ClassVar[str] = "disjoint"
@@ -80,13 +81,9 @@ class Disjoint:
             # left out, and parallel composition would not hold
             yield asked_attribute(key, _TREE_STREAM, first_row, n_rows, self.trees), None
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the description, ready for JSON."""
-        return {"kind": self.kind, "trees": self.trees}
-
 
 @dataclass(frozen=True, kw_only=True)
-class Shared:
+class Shared(ParamsPart, keys=("kind", "trees")):
     """Every tree sees every row: each may spend epsilon divided by the number of trees (sequential composition)."""
 
     kind: ClassVar[str] = "shared"
@@ -107,13 +104,9 @@ class Shared:
         for tree in range(self.trees):
             yield np.full(n_rows, tree, dtype=np.int64), None
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the description, ready for JSON."""
-        return {"kind": self.kind, "trees": self.trees}
-
 
 @dataclass(frozen=True, kw_only=True)
-class PoissonBootstrap:
+class PoissonBootstrap(ParamsPart, keys=("kind", "trees")):
     """Every tree takes each row a Poisson(1) number of times, by 32-bit words: the bootstrap that can be accounted for.
 
     A bootstrap of fixed size moves when one row is left out; independent numbers of copies do not. A path that loses
@@ -149,10 +142,6 @@ class PoissonBootstrap:
             words = keyed_words(key, tree, first_row, n_rows).reshape(-1)
             copies = np.searchsorted(limits, words.astype(np.int64), side="right")
             yield np.full(n_rows, tree, dtype=np.int64), copies.astype(np.int64)
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the description, ready for JSON."""
-        return {"kind": self.kind, "trees": self.trees}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,6 +31,7 @@ from anonkit.k_anonymity.sensitive_rules import SensitiveRule
 from anonkit.k_anonymity.value_requirements import diversity_requirements
 from anonkit.policy.column_declarations import Column
 from anonkit.policy.declaration import Policy
+from anonkit.policy.survey_weights import ShownWeights
 from anonkit.policy.target_task import Task
 from anonkit.protocols import Engine, Source
 from anonkit.published.recoding import GlobalRecoding, KeptAxis
@@ -107,6 +108,8 @@ class Prepared:
     """The releasable rows themselves, in the same order, for a method that publishes means of their numbers."""
     steps: Mapping[str, float] = field(default_factory=dict)
     """Declared step of a column of numbers."""
+    bears_boxes: bool = True
+    """False where a column is of use cell by cell alone: rounded weights, with which nobody can weigh in ranges."""
 
     @property
     def n_rows(self) -> int:
@@ -206,6 +209,7 @@ def prepare(
         detail_weights=policy.detail_weights,
         rows=usable if preparation.exact_numbers else None,
         steps={own.name: own.step for own in declared if own.step is not None},
+        bears_boxes=policy.weight is None or policy.weight.weights is not ShownWeights.ROUNDED,
     )
 
 

@@ -10,7 +10,7 @@ is known which row is which: no pair of releases can be combined into smaller gr
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from anonkit.documents import ReportPart, named
 from anonkit.domains.cell_keys import cell_keys
 from anonkit.engines.reading.settled_tables import settled, with_keys, with_unit
 from anonkit.errors import AnonkitError
@@ -35,7 +36,9 @@ _UNIT = "unit"
 
 
 @dataclass(frozen=True, kw_only=True)
-class JointView:
+class JointView(
+    ReportPart, keys=("k", "classes", "rows_below_k=rows_below", "rows_alone=alone", "with_releases=releases")
+):
     """Several releases of one table seen together.
 
     Privacy
@@ -47,22 +50,12 @@ class JointView:
     """Rows (people, with a unit column; with candidates for the person their values) in the smallest joint class; 0
     when nothing is released."""
     classes: int
-    rows_below: int
+    rows_below: int = field(metadata=named("rows_below_k"))
     """Rows in joint classes smaller than the k of the newest release."""
-    alone: int
+    alone: int = field(metadata=named("rows_alone"))
     """Rows that are alone in their joint class."""
-    releases: tuple[int, ...]
+    releases: tuple[int, ...] = field(metadata=named("with_releases"))
     """Numbers of the earlier releases."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the view for the owner report."""
-        return {
-            "k": self.k,
-            "classes": self.classes,
-            "rows_below_k": self.rows_below,
-            "rows_alone": self.alone,
-            "with_releases": list(self.releases),
-        }
 
 
 def joint_view(

@@ -12,11 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.array_types import IntArray
+from anonkit.domains.found_domains import LINE_KEYS
 from anonkit.errors import BudgetError, ParameterError
 from anonkit.promises.neighbouring_tables import ADD_OR_REMOVE, changed_rows
 from anonkit.published.exact_losses import RATE_BITS
@@ -85,9 +87,10 @@ def rate_within(units: int, sensitivity: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AccountedDraw:
+class AccountedDraw(ParamsPart, keys=(*LINE_KEYS, "epsilon")):
     """One kind of draw on the path of a row: the line of an account."""
 
+    rate_unit: ClassVar[str] = f"2**-{RATE_BITS}"
     purpose: str
     """Purpose of the draw, in words."""
     mechanism: str
@@ -113,23 +116,9 @@ class AccountedDraw:
         """The same as epsilon, rounded up to a float."""
         return rounded_up(Fraction(self.units, _ONE))
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the line, ready for JSON."""
-        return {
-            "purpose": self.purpose,
-            "mechanism": self.mechanism,
-            "rate": self.rate,
-            "rate_unit": f"2**-{RATE_BITS}",
-            "sensitivity": self.sensitivity,
-            "times": self.times,
-            "level": self.level,
-            "ends_path": self.ends_path,
-            "epsilon": self.epsilon,
-        }
-
 
 @dataclass(frozen=True, kw_only=True)
-class Bootstrap:
+class Bootstrap(ParamsPart):
     """Every tree takes each row several times: so often as a secret word of row and tree says, independently.
 
     With M copies a path costs M times its units, and the loss of a tree is ln E[exp(M * loss)], summed over the trees:
@@ -152,10 +141,6 @@ class Bootstrap:
             per_copy = Decimal(path.numerator) / Decimal(path.denominator)
             mean = sum((Decimal(w) * (per_copy * k).exp() for k, w in enumerate(self.weights)), Decimal(0))
             return Fraction(((mean / 2**self.word_bits).ln() + _SLACK) * self.trees)
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the description, ready for JSON."""
-        return {"trees": self.trees, "weights": list(self.weights), "word_bits": self.word_bits}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
-from anonkit.domains.found_domains import FindingLine
+from anonkit.documents import ParamsPart
+from anonkit.domains.found_domains import LINE_KEYS, FindingLine
 from anonkit.errors import ParameterError
 from anonkit.mechanisms.accounting import EXPONENTIAL, AccountedDraw, rounded_up, shares
 from anonkit.mechanisms.concentrated_loss import changed_squared, rho_units_within
@@ -27,9 +28,14 @@ _ONE = 1 << RATE_BITS
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianDraw:
+class GaussianDraw(ParamsPart, keys=(*LINE_KEYS, "rho")):
     """Discrete Gaussian noise on a table in which every row is in one cell: the line of an account."""
 
+    mechanism: ClassVar[str] = GAUSSIAN
+    rate_unit: ClassVar[str] = f"2**-{RATE_BITS}"
+    sensitivity: ClassVar[int] = 1
+    level: ClassVar[None] = None
+    ends_path: ClassVar[bool] = False
     purpose: str
     """Purpose of the draw, in words."""
     rate: int
@@ -54,23 +60,9 @@ class GaussianDraw:
         """The same as rho, rounded up to a float."""
         return rounded_up(Fraction(self.rho_units, _ONE))
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the line, ready for JSON."""
-        return {
-            "purpose": self.purpose,
-            "mechanism": GAUSSIAN,
-            "rate": self.rate,
-            "rate_unit": f"2**-{RATE_BITS}",
-            "sensitivity": 1,
-            "times": self.times,
-            "level": None,
-            "ends_path": False,
-            "rho": self.rho,
-        }
-
 
 @dataclass(frozen=True, kw_only=True)
-class ConcentratedChoice:
+class ConcentratedChoice(ParamsPart, keys=(*LINE_KEYS, "rho")):
     """Choices by the exponential mechanism that are paid in rho: the line of an account.
 
     Privacy
@@ -80,6 +72,10 @@ class ConcentratedChoice:
     range: it would cost epsilon**2 / 2.
     """
 
+    mechanism: ClassVar[str] = EXPONENTIAL
+    rate_unit: ClassVar[str] = f"2**-{RATE_BITS}"
+    level: ClassVar[None] = None
+    ends_path: ClassVar[bool] = False
     purpose: str
     """Purpose of the choice, in words."""
     rate: int
@@ -105,20 +101,6 @@ class ConcentratedChoice:
     def rho(self) -> float:
         """The same, rounded up to a float."""
         return rounded_up(self.exact_rho)
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the line, ready for JSON."""
-        return {
-            "purpose": self.purpose,
-            "mechanism": EXPONENTIAL,
-            "rate": self.rate,
-            "rate_unit": f"2**-{RATE_BITS}",
-            "sensitivity": self.sensitivity,
-            "times": self.times,
-            "level": None,
-            "ends_path": False,
-            "rho": self.rho,
-        }
 
 
 @dataclass(frozen=True, kw_only=True)

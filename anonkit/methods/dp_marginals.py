@@ -21,7 +21,7 @@ from anonkit.dp_trees.marginals.remaining_budget import RemainingBudget
 from anonkit.dp_trees.marginals.table_plan import can_hold, candidate_pairs
 from anonkit.dp_trees.release.coded_rows import counter_of
 from anonkit.dp_trees.release.declared_schema import bins_parameter
-from anonkit.dp_trees.release.drawn_rows import DrawnPiece
+from anonkit.dp_trees.release.drawn_rows import DrawnPiece, PlacedRows, shown_domains
 from anonkit.dp_trees.release.private_spikes import SpikeMethod
 from anonkit.dp_trees.release.ruled_rows import RuledRows, check_rules
 from anonkit.dp_trees.release.synthesized import column_entries, expense
@@ -34,6 +34,7 @@ from anonkit.policy.public_domains import NumericAttribute, conditions_of, numer
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.published.cell_places import PLACES_IN_A_CELL
 from anonkit.published.column_means import means_of, notes_on_means
 from anonkit.published.explained_target import Table, notes_on_target
 from anonkit.published.marginal_tables import MarginalSchema
@@ -108,7 +109,7 @@ class DPMarginals(SpikeMethod):
 
     def check_rules(self, policy: Policy) -> None:
         """Refuse rules that leave no row possible in its cells."""
-        check_rules(policy, self.bins, self.bins)
+        check_rules(policy, self.bins * PLACES_IN_A_CELL, self.bins)
 
     def schema(self, policy: Policy) -> MarginalSchema:
         """Return the columns, from public domains alone; a target that is a number has as many bins as others."""
@@ -249,11 +250,12 @@ def marginals_draft(
     """
     mixtures = learned.mixtures
     schema = mixtures.schema
-    ruled = RuledRows.of(policy, schema.domains, schema.target)
+    shown = shown_domains(schema.domains, schema.target)
+    ruled = RuledRows.of(policy, shown, schema.target)
     rows = DrawnPiece(
-        rows=MixtureRows(mixtures),
+        rows=PlacedRows(rows=MixtureRows(mixtures), counted=schema.domains, shown=shown),
         numbers=rows_of_components(mixtures, UniformStream(randomness)),
-        domains=schema.domains,
+        domains=shown,
         policy=policy,
         randomness=randomness,
         ruled=ruled,

@@ -20,7 +20,7 @@ from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.questions import CodedBatch
 from anonkit.dp_trees.release.coded_rows import counted
 from anonkit.dp_trees.release.declared_schema import bins_parameter, schema_of
-from anonkit.dp_trees.release.drawn_rows import DrawnPiece
+from anonkit.dp_trees.release.drawn_rows import DrawnPiece, PlacedRows, shown_domains
 from anonkit.dp_trees.release.private_spikes import SpikeMethod
 from anonkit.dp_trees.release.ruled_rows import RuledRows, check_rules
 from anonkit.dp_trees.release.synthesized import column_entries, domains_budget, expense
@@ -34,6 +34,7 @@ from anonkit.policy.public_domains import TARGET_BINS, conditions_of, public_dom
 from anonkit.promises.approximate_dp import ApproximateDP
 from anonkit.promises.pure_central_dp import CentralDP
 from anonkit.protocols import Draft, Engine, Progress, Source, no_progress
+from anonkit.published.cell_places import PLACES_IN_A_CELL
 from anonkit.published.exact_losses import RATE_BITS
 from anonkit.published.explained_target import notes_on_target
 from anonkit.published.noisy_tables import GAUSSIAN, NoisyTables, noise_variance
@@ -87,7 +88,7 @@ class DPNB(SpikeMethod):
 
     def check_rules(self, policy: Policy) -> None:
         """Refuse rules that leave no row possible in its cells."""
-        check_rules(policy, self.bins, TARGET_BINS)
+        check_rules(policy, self.bins * PLACES_IN_A_CELL, TARGET_BINS)
 
     def schema(self, policy: Policy) -> TreeSchema:
         """Return attributes and classes, from public domains alone."""
@@ -221,11 +222,12 @@ def tables_draft(
 ) -> Draft:
     """Return the draft of noisy tables: rows drawn from them, the counts as params. No true count is in it."""
     domains = {noisy.target: shown_classes(noisy.classes)} | {table.name: table.domain for table in noisy.tables}
-    ruled = RuledRows.of(policy, domains, noisy.target)
+    shown = shown_domains(domains, noisy.target)
+    ruled = RuledRows.of(policy, shown, noisy.target)
     rows = DrawnPiece(
-        rows=ClassRows(noisy),
+        rows=PlacedRows(rows=ClassRows(noisy), counted=domains, shown=shown),
         numbers=rows_by_class(noisy, UniformStream(randomness)),
-        domains=domains,
+        domains=shown,
         policy=policy,
         randomness=randomness,
         ruled=ruled,

@@ -39,7 +39,12 @@ class ERRPH(ShuffleDelta, AnswerStrength):
     summary: ClassVar[str] = "local differential privacy by randomized response on categories and bins"
     target_use: ClassVar[TargetUse] = TargetUse.AS_DECLARED
     example: ClassVar[Mapping[str, Any]] = MappingProxyType({"p_keep": 0.5, "bins": 8})
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({"paper": {"p_keep": 0.35, "label": "clear"}})
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+        {
+            "paper": {"p_keep": 0.35, "label": "clear"},
+            "rrph": {"p_keep": 0.35, "label": "clear", "bins": 2},
+        }
+    )
     promise_words: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "kind": "local-dp",

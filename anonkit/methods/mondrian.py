@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
+from anonkit.k_anonymity.boxes_shown import box_facts
 from anonkit.k_anonymity.coded_axes import boxes_of
 from anonkit.k_anonymity.held_out_labels import all_labels_parameter
 from anonkit.k_anonymity.narrowed_boxes import NarrowedColumn, narrowed_columns
@@ -17,9 +15,7 @@ from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult
 from anonkit.k_anonymity.search.box_tree import grow_boxes
 from anonkit.policy.declaration import TargetUse
 from anonkit.protocols import Progress
-from anonkit.published.recoding import LocalRecoding
 from anonkit.randomness import Randomness
-from anonkit.report.blocks import ColumnFacts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,24 +74,7 @@ class Mondrian(RecodingMethod):
                 prepared.columns, tree, tree.assign(codes), prepared.hierarchies, prepared.k, prepared.holders
             )
         recoding = boxes_of(prepared.columns, tree, prepared.hierarchies, narrowed)
-        facts = _column_facts([column.name for column in prepared.columns], recoding)
+        facts = box_facts([column.name for column in prepared.columns], recoding)
         return SearchResult(
             recoding=recoding, column_facts=facts, details={"name": "mondrian", "boxes": boxes.n_classes}
         )
-
-
-def _column_facts(names: Sequence[str], recoding: LocalRecoding) -> dict[str, ColumnFacts]:
-    """Return the share of the cuts that are on each column, and why the others are dropped."""
-    cuts = np.bincount([node.axis for node in recoding.nodes if node is not None], minlength=len(recoding.axes))
-    reason = (
-        "no division by it was kept: others kept more of the target or the detail, or it showed no more than chance"
-    )
-    facts: dict[str, ColumnFacts] = {name: {"reason": reason} for name in names}
-    for axis, n_cuts in zip(recoding.axes, cuts, strict=True):
-        share = float(n_cuts / max(cuts.sum(), 1))
-        facts[axis.name] = {
-            "importance": share,
-            "reason": f"the rows were divided in two {cuts.sum():,} times, {n_cuts:,} of them by this column"
-            + ("" if recoding.narrowed is None else "; boxes show what their rows have of it"),
-        }
-    return facts

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.coded_columns import CodedColumn
-from anonkit.errors import ChoiceError, PolicyError, option, spoken
-from anonkit.k_anonymity.coded_axes import global_recoding, grouping_of, one_hot_grouping
+from anonkit.errors import ChoiceError, GuaranteeError, PolicyError, option, spoken
+from anonkit.k_anonymity.boxes_shown import box_facts
+from anonkit.k_anonymity.coded_axes import boxes_of, global_recoding, grouping_of, one_hot_grouping
 from anonkit.k_anonymity.declared_detail import Hierarchy, declared_grouping
 from anonkit.k_anonymity.found_detail import Pooled, Stretch, held_by
 from anonkit.k_anonymity.held_out_labels import all_labels_parameter
 from anonkit.k_anonymity.preparing import Preparation, Prepared
 from anonkit.k_anonymity.recoding_method import RecodingMethod, SearchResult, refuse_too_many
+from anonkit.k_anonymity.search.box_tree import guided_boxes
 from anonkit.k_anonymity.search.distinct_rows import released_partition
 from anonkit.k_anonymity.search.features import Feature, column_features, one_hot_features
 from anonkit.k_anonymity.search.greedy_selection import Decision, FeatureSelection, select_features
@@ -28,7 +30,8 @@ from anonkit.k_anonymity.search.importance import IMPORTANCE_STRATEGIES, Importa
 from anonkit.k_anonymity.search.joint_guide import joint_guide, relatedness
 from anonkit.k_anonymity.search.out_of_bag import PUBLISHED, ForestSize
 from anonkit.k_anonymity.search.suppression import suppressed_rows
-from anonkit.k_anonymity.search.top_down_specialization import Drop, DropReason, best_specialization
+from anonkit.k_anonymity.search.target_probabilities import compared
+from anonkit.k_anonymity.search.top_down_specialization import FROM_K, Drop, DropReason, best_specialization
 from anonkit.parameters import check_choice, check_integer, parameter
 from anonkit.policy.declaration import TargetUse
 from anonkit.protocols import Progress
@@ -133,6 +136,12 @@ class RFKA(RecodingMethod):
         range="on or off",
         help="detail goes where it tells most; without it every column is first divided in two, where the limit allows",
     )
+    boxes: bool = parameter(
+        default=True,
+        range="on or off",
+        help="with k of 40 or more rows show boxes, as those of mondrian, where these keep more of what the forest "
+        "tells; without it every column has one recoding",
+    )
     trees: int = parameter(
         default=1000,
         range="[1, inf)",
@@ -199,12 +208,65 @@ class RFKA(RecodingMethod):
         limit = int(self.max_suppression * prepared.n_rows)
         chosen = self._chosen(columns, evidence, importance, prepared, limit)
         refuse_too_many(int(chosen.suppressed.sum()), prepared.n_rows, limit, kept=prepared.kept)
+        if self.tries_boxes and prepared.bears_boxes and not prepared.jointly:
+            boxed = self._in_boxes(columns, evidence, importance, prepared, chosen)
+            if boxed is not None:
+                return boxed
         recoding = self._recoding(prepared, chosen)
         return SearchResult(
             recoding=recoding,
             column_facts=_column_facts(columns, recoding, importance, chosen),
             details={"name": self.search, "importance": self.importance, **evidence.grown, **chosen.details},
             owner={**chosen.owner, "importance": importance.by_column},
+        )
+
+    @property
+    def tries_boxes(self) -> bool:
+        """True where a division into boxes is tried beside one recoding a column, if there is a target."""
+        freely = self.search == "specialization" and self.ladder == "auto" and self.drop_freely
+        return self.boxes and freely and self.k >= FROM_K
+
+    def _in_boxes(
+        self,
+        columns: Sequence[CodedColumn],
+        evidence: LabelledRows,
+        importance: Importance,
+        prepared: Prepared,
+        chosen: _Chosen,
+    ) -> SearchResult | None:
+        """Return the rows in boxes, unless what was chosen explains more of the forests by a standard error.
+
+        Shares and errors are means over the guides of both searches, so that neither is judged by its own alone. No
+        row's own label has a part in either.
+        """
+        ladders = {name: hierarchy.ladder for name, hierarchy in prepared.hierarchies.items()}
+        try:
+            tree, boxes, told = guided_boxes(
+                columns,
+                prepared.labels,
+                prepared.requirements,
+                ladders,
+                numbers=prepared.numbers,
+                kept=prepared.kept,
+                detail_weights=prepared.detail_weights,
+                hidden=prepared.hidden,
+            )
+        except GuaranteeError:  # all rows as one class do not meet the model, and boxes leave none out
+            return None
+        shown = released_partition(columns, chosen.groups)
+        of_row = np.where(chosen.suppressed, shown.n_classes, shown.classes)
+        both = [compared(guide, of_row, boxes.classes) for guide in (evidence.class_probabilities(), told)]
+        before, after, error = (
+            float(np.mean([getattr(one, figure) for one in both])) for figure in ("first", "second", "error")
+        )
+        recoding = boxes_of(columns, tree, prepared.hierarchies)
+        if before >= after + error or not prepared.kept <= {axis.name for axis in recoding.axes}:
+            return None
+        return SearchResult(
+            recoding=recoding,
+            column_facts=box_facts([column.name for column in columns], recoding),
+            details={"name": "boxes", **evidence.grown, "boxes": boxes.n_classes, "explained": round(after, 2)},
+            owner={"explained": after, "with_one_recoding_a_column": before, "importance": importance.by_column},
         )
 
     def _chosen(

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
 
+from anonkit.documents import ReportPart
 from anonkit.engines.snapshots.addresses import SUFFIXES
 from anonkit.k_anonymity.privacy_model import AnonymityModel
 from anonkit.methods import make_method
@@ -30,7 +30,7 @@ _WITH_HEADER = ("csv", "tsv", "excel")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class Change(ReportPart, keys=("seen", "restored_by", "columns", "certain=is_certain")):
     """A changed effect of a recipe."""
 
     seen: str
@@ -41,15 +41,6 @@ class Change:
     """The columns of the policy that it is about; empty where it is about none, or about those of no policy."""
     is_certain: bool
     """False: the cells of the table, or the ledgers of the machine, decide whether it happens."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        return {
-            "seen": self.seen,
-            "restored_by": self.restored_by,
-            "columns": list(self.columns),
-            "certain": self.is_certain,
-        }
 
 
 def changes_of(recipe: Recipe) -> list[Change]:
@@ -223,6 +214,10 @@ def _hides_labels(asked: _Asked) -> Found:
     return _where(not sees_all and by_rows and not asked.policy.without_target)
 
 
+def _may_show_boxes(asked: _Asked) -> Found:
+    return _where(getattr(asked.method, "tries_boxes", False) and not asked.policy.without_target)
+
+
 def _scores_other_rows(asked: _Asked) -> Found:
     return _where(asked.counts_classes and asked.recipe.utility and not asked.policy.without_target)
 
@@ -340,6 +335,11 @@ ROWS = (
         seen="rfka, mondrian, greedy-hamdist choose other detail",
         restored_by="all_labels = true in the parameters",
         applies=_hides_labels,
+    ),
+    Row(
+        seen="rfka shows boxes, each of its own size, with k of 40 or more",
+        restored_by="boxes = false in the parameters",
+        applies=_may_show_boxes,
     ),
     Row(
         seen="prediction_of_target is lower, or not measured",

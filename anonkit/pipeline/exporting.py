@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from anonkit.bundle.capped_files import read_capped
 from anonkit.bundle.data_files import sha256
@@ -20,6 +19,7 @@ from anonkit.bundle.release_place import Place, refuse_unfit_files
 from anonkit.checks.exported_rows import export_checks
 from anonkit.checks.requirements import Validation
 from anonkit.checks.validation import validate
+from anonkit.documents import ReportPart
 from anonkit.errors import AnonkitError, EngineError, GuaranteeError, ParameterError, option
 from anonkit.protocols import Progress, no_progress
 
@@ -28,7 +28,7 @@ EXPORT_STEPS = ("validating", "writing", "comparing")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Export:
+class Export(ReportPart):
     """A release that was exported."""
 
     release: str
@@ -43,11 +43,6 @@ class Export:
     """Columns whose times lost their nanoseconds, which only the Parquet file holds."""
     remains: bool = False
     """True: the database may keep cells of the table that was replaced, in its file, until it writes over them."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the export for `--json`."""
-        names = ("release", "target", "form", "rows", "columns", "sidecars")
-        return {**{name: getattr(self, name) for name in names}, "cut": list(self.cut), "remains": self.remains}
 
 
 def export(release: str | Path, target: str | Path, *, force: bool = False, progress: Progress = no_progress) -> Export:

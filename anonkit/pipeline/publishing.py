@@ -41,6 +41,7 @@ from anonkit.bundle.stored_release import Release, load_place
 from anonkit.checks.disclosure import Disclosure, measure
 from anonkit.checks.exported_rows import export_checks
 from anonkit.checks.people import PeopleCounts
+from anonkit.checks.table_scans import copied_once
 from anonkit.engines.writing.relabelling import RelabelInto, relabelled
 from anonkit.errors import AnonkitError, EngineError, GuaranteeError
 from anonkit.k_anonymity.class_means import KEY as MEANS
@@ -477,19 +478,19 @@ def _digest_of_all(digests: Mapping[str, str], place: Place) -> str:
 def _read_back(work: VerifiedDraft, data: Path, n_rows: int) -> None:
     """Count the written file: it must be as the report states, as labels and unchanged."""
     classes, columns = work.promise.counted_classes, bound_columns(work.params)
-    with labelled_rows(data, columns) as (labels, strange):
+    with copied_once(), labelled_rows(data, columns) as (labels, strange):
         again = (
             None
             if classes is None
             else recount(classes, labels, work.data.schema, work.policy, work.draft, people=work.people)
         )
-    same = again == work.counted and (again is None or all(check.passed for check in again.checks))
-    same = same and not any(strange.values())
-    if columns and again is not None and classes is not None:
-        ends = {column.name: (column.low, column.high) for column in columns}
-        shown = [name for name in classes.quasi_identifiers if name in work.data.schema.names]
-        names = [end for name in shown for end in ends.get(name, (name,))]
-        same = same and measure(data, names).class_sizes == again.class_sizes
+        same = again == work.counted and (again is None or all(check.passed for check in again.checks))
+        same = same and not any(strange.values())
+        if columns and again is not None and classes is not None:
+            ends = {column.name: (column.low, column.high) for column in columns}
+            shown = [name for name in classes.quasi_identifiers if name in work.data.schema.names]
+            names = [end for name in shown for end in ends.get(name, (name,))]
+            same = same and measure(data, names).class_sizes == again.class_sizes
     if not same or n_rows != work.n_rows:
         raise GuaranteeError(
             "the written file does not hold what was counted before writing", "nothing was written; check the disk"

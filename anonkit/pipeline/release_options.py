@@ -95,6 +95,7 @@ class MethodParameters(TypedDict, total=False):
     alpha: float | None
     as_: str
     bins: int | None
+    boxes: bool
     branches: str
     center: bool
     choice: str

@@ -19,6 +19,7 @@ from anonkit.bundle.reserved_space import ReservedSpace
 from anonkit.bundle.signing import Signer
 from anonkit.bundle.stored_release import Release
 from anonkit.checks.kept_columns import check_kept
+from anonkit.checks.table_scans import copied_once
 from anonkit.checks.unchanged_columns import look_at_unchanged
 from anonkit.drafting.published_contacts import words_on_published
 from anonkit.engines.engine_choice import Local
@@ -370,20 +371,26 @@ def _verified(
 ) -> VerifiedDraft:
     """Make the draft, recount it, and refuse it when the promise does not hold."""
     with read_by(workers_of(workspace.cluster)):
-        return _recounted(source, request, workspace, randomness)
+        source.clear.refuse(source.policy)  # before anything is drawn
+        draft = source.drafted(request, randomness)
+        workspace.space.give_back(drafted_in())
+        request.progress("checking", 0.0)
+        order = None if draft.in_order else randomness
+        n_rows = request.output.write(source.engine, draft.data, workspace.draft, randomness=order, first=draft.first)
+        with copied_once():
+            return _recounted(source, request, workspace, randomness, draft, n_rows)
 
 
 def _recounted(
-    source: DeclaredSource, request: ReleaseRequest, workspace: _Workspace, randomness: Randomness
+    source: DeclaredSource,
+    request: ReleaseRequest,
+    workspace: _Workspace,
+    randomness: Randomness,
+    draft: Draft,
+    n_rows: int,
 ) -> VerifiedDraft:
-    """Return the draft that `_verified` makes; whoever reads its files is settled."""
+    """Return the draft that `_verified` makes, from its file; whoever reads that is settled."""
     promise, policy, files, spool = source.promise, source.policy, workspace.files, workspace.draft
-    source.clear.refuse(policy)  # before anything is drawn
-    draft = source.drafted(request, randomness)
-    workspace.space.give_back(drafted_in())
-    request.progress("checking", 0.0)
-    order = None if draft.in_order else randomness
-    n_rows = request.output.write(source.engine, draft.data, spool, randomness=order, first=draft.first)
     classes = promise.counted_classes
     as_drafted: Mapping[str, Any] = draft.params
     draft, hidden, schema = _as_written(promise, draft, spool, policy)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from anonkit.bundle.private_files import PrivateFolder
 from anonkit.checks.against_population import OF_WEIGHTS, SIMPLE_SAMPLE, AgainstPopulation
+from anonkit.documents import ReportPart
 from anonkit.engines.engine_choice import EngineChoice, Local
 from anonkit.engines.snapshots.addresses import ReadAs, source_at
 from anonkit.errors import PolicyError, SourceError
@@ -75,7 +76,7 @@ class ClassCounts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SourceRisk:
+class SourceRisk(ReportPart, keys=("sample", "population", "suda", "sets", "coarsenings")):
     """The risk of a table before any release.
 
     Privacy
@@ -103,16 +104,6 @@ class SourceRisk:
     """The best one of each column, the cheapest first."""
     notes: Sequence[str]
     """Notes for the owner on roles that nobody declared."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON types."""
-        return {
-            "sample": dict(self.sample),
-            "population": dict(self.population),
-            "suda": dict(self.suda),
-            "sets": [dict(each) for each in self.sets],
-            "coarsenings": [asdict(each) for each in self.coarsenings],
-        }
 
 
 def risk(

@@ -391,8 +391,11 @@ class Column:
         days = self.calendar is not None or self.place is not None
         bounded = self.bounds is not None or (self.calendar is not None and self.calendar.limits is not None)
         bounded = bounded or (self.place is not None and self.place.box is not None)
-        if self.missing is Missing.FIRST and not bounded and listed is None:
-            raise PolicyError(f'{where}: missing = "first" needs declared categories or bounds')
+        if self.missing is Missing.FIRST and not bounded and listed is None and self.type is not ColumnType.BOOLEAN:
+            raise PolicyError(
+                f'{where}: missing = "first" needs declared categories or bounds',
+                'add them; type = "boolean" is as good, and its first value is false',
+            )
         if self.outside is not None and not (bounded or days) and listed is None:
             raise PolicyError(
                 f"{where}: outside needs declared bounds, categories or a tree", "add them, as in bounds = [0, 100000]"

@@ -20,7 +20,7 @@ from anonkit.domains.cell_keys import NO_CATEGORY, category_codes, cell_keys, ce
 from anonkit.domains.domain_codes import refuse_kinds
 from anonkit.errors import PolicyError
 from anonkit.policy.calendar_settling import CalendarCells
-from anonkit.policy.column_declarations import Column, Missing, Outside, Role
+from anonkit.policy.column_declarations import Column, ColumnType, Missing, Outside, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.place_settling import PlaceCells
 from anonkit.policy.survey_weights import RoundWeights, rounding_of
@@ -179,6 +179,11 @@ def declared_cells(column: Column, policy: Policy) -> DeclaredCells | None:
     first = policy.missing_of(column.name) is Missing.FIRST
     if bounds is not None:
         return NumberCells(name=column.name, bounds=bounds, outside=column.outside, first=first)
+    if values is None and column.missing is Missing.FIRST and column.type is ColumnType.BOOLEAN:  # under noise it has
+        raise PolicyError(
+            f'column {column.name!r}: missing = "first" needs declared categories, where cells have no noise',
+            'add categories = ["false", "true"]',
+        )
     if values is None:
         return _calendar_cells(column, policy, first=first)
     return CategoryCells(

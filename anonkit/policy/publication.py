@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+from anonkit.documents import ReportPart
 from anonkit.errors import PolicyError
 from anonkit.policy.toml_values import expect, optional_text, refuse_unknown, texts
 
@@ -16,7 +17,7 @@ _WHERE = "publication"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Publication:
+class Publication(ReportPart):
     """The owner's declaration of the publication of a release, for the page that is signed.
 
     Privacy
@@ -53,16 +54,6 @@ class Publication:
             contact=optional_text(_WHERE, "contact", raw),
             retain_until=None if "retain_until" not in raw else _day(raw["retain_until"]),
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as the owner report has it: null where nothing is declared."""
-        return {
-            "recipients": list(self.recipients),
-            "purpose": self.purpose,
-            "legal_basis": self.legal_basis,
-            "contact": self.contact,
-            "retain_until": self.retain_until,
-        }
 
 
 def declared_publication(raw: Mapping[str, Any]) -> Publication:

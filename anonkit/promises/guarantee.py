@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
+from anonkit.documents import ReportPart
 from anonkit.errors import ParameterError
 from anonkit.promises.neighbouring_tables import Neighbours
 
@@ -34,17 +35,13 @@ BY_CONSTRUCTION = "by construction"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
+class Check(ReportPart):
     """One check: its finding against the requirement."""
 
     name: str
     passed: bool
     observed: float | int | str | None
     required: float | int | str | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the check as in the report."""
-        return {"name": self.name, "passed": self.passed, "observed": self.observed, "required": self.required}
 
 
 @dataclass(frozen=True, kw_only=True)

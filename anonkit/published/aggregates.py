@@ -17,6 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Categories, Grid, written_step
 from anonkit.domains.number_bins import interval_names
@@ -174,7 +175,7 @@ def parts_of(kind: MeasuredQuantity, grid: RoundingGrid | None) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AggregateTable:
+class AggregateTable(ParamsPart):
     """One published table."""
 
     name: str
@@ -187,31 +188,6 @@ class AggregateTable:
     """Relative share of the budget, against 1 for other tables of its size."""
     measured: int = 0
     """Number of the measurement that it is read off."""
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the table, ready for JSON."""
-        return {
-            "name": self.name,
-            "statistic": str(self.statistic),
-            "by": list(self.by),
-            "of": self.of,
-            "levels": [float(level) for level in self.levels],
-            "weight": self.weight,
-            "measured": self.measured,
-        }
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the table from `to_params()`."""
-        return cls(
-            name=str(params["name"]),
-            statistic=Statistic(params["statistic"]),
-            by=tuple(str(name) for name in params["by"]),
-            of=None if params["of"] is None else str(params["of"]),
-            levels=tuple(Fraction(str(level)) for level in params["levels"]),
-            weight=float(params["weight"]),
-            measured=int(params["measured"]),
-        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

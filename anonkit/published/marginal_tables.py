@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.array_types import IntArray
 from anonkit.domains.attribute_domains import Categories, Grid
 from anonkit.domains.number_bins import classes_from_params, classes_to_params, shown_classes
@@ -95,7 +96,7 @@ class MarginalSchema:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class OneWayTable:
+class OneWayTable(ParamsPart, keys=("name", "rate", "groups", "counts")):
     """Noisy counts of class by value of one column, and the groups in which its pairs count the values.
 
     Raises
@@ -124,29 +125,9 @@ class OneWayTable:
         """Variance of the noise of one cell."""
         return noise_variance(self.rate, self.law)
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the table, ready for JSON."""
-        return {
-            "name": self.name,
-            "rate": self.rate,
-            "groups": self.groups.tolist(),
-            "counts": self.counts.tolist(),
-        }
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any], law: str = LAPLACE) -> Self:
-        """Rebuild the table from `to_params()`."""
-        return cls(
-            name=str(params["name"]),
-            counts=np.array(params["counts"], dtype=np.int64),
-            rate=int(params["rate"]),
-            groups=np.array(params["groups"], dtype=np.int64),
-            law=law,
-        )
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PairTable:
+class PairTable(ParamsPart, keys=("names", "in_tree", "rate", "counts")):
     """Noisy counts of class by group by group of two columns."""
 
     names: tuple[str, str]
@@ -163,24 +144,3 @@ class PairTable:
     def variance(self) -> float:
         """Variance of the noise of one cell."""
         return noise_variance(self.rate, self.law)
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the table, ready for JSON."""
-        return {
-            "names": list(self.names),
-            "in_tree": self.in_tree,
-            "rate": self.rate,
-            "counts": self.counts.tolist(),
-        }
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any], law: str = LAPLACE) -> Self:
-        """Rebuild the table from `to_params()`."""
-        first, second = params["names"]
-        return cls(
-            names=(str(first), str(second)),
-            counts=np.array(params["counts"], dtype=np.int64),
-            rate=int(params["rate"]),
-            in_tree=bool(params["in_tree"]),
-            law=law,
-        )

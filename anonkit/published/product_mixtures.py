@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.errors import ParameterError
 from anonkit.published.faint_missing import KEY
@@ -32,7 +33,7 @@ MOST_COLUMNS = 3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ClassMixture:
+class ClassMixture(ParamsPart):
     """The mixture of one class."""
 
     rows: int
@@ -41,19 +42,6 @@ class ClassMixture:
     """Shape (components,), in units: `WEIGHT_UNITS` in all."""
     shares: IntArray
     """Shape (components, all values), in units: `SHARE_UNITS` for each column."""
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the mixture, ready for JSON."""
-        return {"rows": self.rows, "weights": self.weights.tolist(), "shares": self.shares.tolist()}
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the mixture from `to_params()`."""
-        return cls(
-            rows=int(params["rows"]),
-            weights=np.array(params["weights"], dtype=np.int64),
-            shares=np.array(params["shares"], dtype=np.int64).reshape(len(params["weights"]), -1),
-        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.array_types import IntArray
 from anonkit.published.noisy_tables import LAPLACE, noise_variance
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TripleTable:
+class TripleTable(ParamsPart, keys=("groups", "rate", "counts")):
     """Noisy counts of class by cell of three columns."""
 
     names: tuple[str, ...]
@@ -31,14 +31,6 @@ class TripleTable:
     def variance(self) -> float:
         """Variance of the noise of one cell."""
         return noise_variance(self.rate, self.law)
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the table, ready for JSON."""
-        return {
-            "groups": [own.tolist() for own in self.groups],
-            "rate": self.rate,
-            "counts": self.counts.tolist(),
-        }
 
 
 def groups_of_values(values: int, *, has_missing: bool, most: int) -> IntArray:

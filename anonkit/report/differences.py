@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from anonkit.documents import ReportPart
 from anonkit.errors import ReleaseFormatError
 
 _SKIPPED = ("created", "format", "anonkit_version", "disclosure_risk.class_sizes", "verification", "ledger")
@@ -17,7 +18,7 @@ _STRONGER |= {"epsilon": -1, "delta": -1}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportDifference:
+class ReportDifference(ReportPart):
     """One figure or text that differs."""
 
     key: str
@@ -26,22 +27,14 @@ class ReportDifference:
     """None where the older report has nothing."""
     after: Any
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the difference for JSON."""
-        return {"key": self.key, "before": self.before, "after": self.after}
-
 
 @dataclass(frozen=True, kw_only=True)
-class ReportDiff:
+class ReportDiff(ReportPart, keys=("promise=verdict", "differences")):
     """Two reports side by side."""
 
     verdict: str
     """Comparison of the promises: same, stronger, weaker, or not comparable."""
     differences: tuple[ReportDifference, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the comparison for JSON."""
-        return {"promise": self.verdict, "differences": [difference.to_dict() for difference in self.differences]}
 
 
 def diff_reports(newer: Mapping[str, Any], older: Mapping[str, Any]) -> ReportDiff:

@@ -128,7 +128,7 @@ def _view(report: Mapping[str, Any]) -> dict[str, Any]:
         and any(block["action"] in ("randomized", "synthesized") for block in report["columns"]),
         "is_recoded": any(block["action"] == "generalized" for block in report["columns"]),
         "target": next((block["name"] for block in report["columns"] if block["role"] == "target"), None),
-        "importance": _importance(report["columns"], report["method"]),
+        "importance": _importance(report["columns"], report["method"], report.get("search", {})),
         "rows": row_counts(report["rows"]),
         "utility": list(measures(report["utility"])),
         "budget": budget_tables(report["budget"], report.get("draws", ())),
@@ -300,7 +300,9 @@ def _sensitive(risk: Mapping[str, Any]) -> list[dict[str, Any]]:
 # --- columns -------------------------------------------------------------------------------------------------
 
 
-def _importance(columns: Sequence[Mapping[str, Any]], method: Mapping[str, Any]) -> dict[str, Any] | None:
+def _importance(
+    columns: Sequence[Mapping[str, Any]], method: Mapping[str, Any], search: Mapping[str, Any]
+) -> dict[str, Any] | None:
     """Return the importance chart, or None when the method has no importances."""
     ranked = [column for column in columns if isinstance(column.get("importance"), int | float)]
     if not ranked:
@@ -331,5 +333,6 @@ def _importance(columns: Sequence[Mapping[str, Any]], method: Mapping[str, Any])
         {"name": column["name"], "importance": number(column["importance"]), "action": column["action"]}
         for column in ranked
     ]
-    unit = _UNITS.get(method["parameters"].get("importance", method["name"]))
+    measure = method["parameters"].get("importance", method["name"])
+    unit = _UNITS.get("mondrian" if search.get("name") == "boxes" else measure)
     return {"chart": chart, "table": table, "more": len(ranked) - len(drawn), "unit": unit}

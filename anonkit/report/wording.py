@@ -141,6 +141,7 @@ _CHECKS = {
     ),
     "missing": ("Missing cells of ‘{}’ where its noisy counts show none", "exactly"),
     "rows_from_model": ("Counts of ‘{}’ by class that rows of the model cannot have", "exactly"),
+    "places_in_cells": ("Places in cells of ‘{}’ that rows show too often or too seldom", "exactly"),
     "rows_from_values": ("Places of the table that are not made of the published values", "exactly"),
     "draws": ("Descriptions of draws that the statement contradicts", "exactly"),
     "blocks": ("Blocks beside the statement that no check reads", "exactly"),
@@ -259,6 +260,7 @@ _GATHERED = {
     "domain": "Cells outside their published domain",
     "figures": "Figures of columns that their parameters contradict",
     "rows_from_model": "Counts by class that rows of the model cannot have",
+    "places_in_cells": "Places in cells of numbers that rows show too often or too seldom",
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.documents import ReportPart
 from anonkit.domains.array_types import FloatArray
 from anonkit.domains.attribute_domains import UNKNOWN
 from anonkit.errors import SourceError
@@ -17,7 +18,7 @@ from anonkit.utility.number_scores import number_scores, score_errors
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scores:
+class Scores(ReportPart):
     """The accuracy of a model that predicts the target of a table it has not seen."""
 
     n: int
@@ -32,17 +33,6 @@ class Scores:
     """Share of the commonest class: what needs no model."""
     confusion: tuple[tuple[int, ...], ...]
     """Rows of true class (row) and predicted class (column), in the order of the classes."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the scores for `--json`."""
-        return {
-            "n": self.n,
-            "accuracy": self.accuracy,
-            "balanced_accuracy": self.balanced_accuracy,
-            "auc": self.auc,
-            "majority": self.majority,
-            "confusion": [list(row) for row in self.confusion],
-        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,7 +78,11 @@ def held_out(frame: pd.DataFrame, columns: list[str], seed: int, **parameters: A
     guide = frame[TARGET].where(half).astype(object).where(half, None)
     source = frame[columns].assign(row=np.arange(len(frame)), guide=guide)
     release = anonkit.release(
-        pa.Table.from_pandas(source, preserve_index=False), target="guide", insensitive=["row"], **parameters
+        pa.Table.from_pandas(source, preserve_index=False),
+        target="guide",
+        insensitive=["row"],
+        release_as_is=["row"],
+        **parameters,
     )
     cells = released_cells(release, len(frame), columns)[~half]
     return forest_auc(cells, (frame[TARGET] == ">50K").to_numpy()[~half]), release
@@ -88,7 +92,11 @@ def whole_table(frame: pd.DataFrame, columns: list[str], **parameters: Any) -> t
     """Return the AUC when all labels chose the recoding and all rows are scored: flattering, for comparison."""
     source = frame[[*columns, TARGET]].assign(row=np.arange(len(frame)))
     release = anonkit.release(
-        pa.Table.from_pandas(source, preserve_index=False), target=TARGET, insensitive=["row"], **parameters
+        pa.Table.from_pandas(source, preserve_index=False),
+        target=TARGET,
+        insensitive=["row"],
+        release_as_is=["row"],
+        **parameters,
     )
     return forest_auc(released_cells(release, len(frame), columns), (frame[TARGET] == ">50K").to_numpy()), release
 

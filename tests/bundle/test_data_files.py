@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonkit
+from anonkit.bundle import data_files
 from anonkit.bundle.data_files import count_rows, digest, is_data_folder, iter_batches, parts_of, read_rows, read_schema
 from anonkit.bundle.release_place import Place
 from anonkit.checks.validation import validate
@@ -160,3 +161,22 @@ def test_batches_of_a_wide_table_have_fewer_rows(tmp_path: Path) -> None:
         pq.write_table(table, tmp_path / "x.parquet")
         sizes = [batch.num_rows for batch in iter_batches(tmp_path / "x.parquet", batch_rows=1 << 16)]
         assert (max(sizes), sum(sizes)) == (most, 66_000)
+
+
+def test_a_block_opens_a_file_once_for_hash_footer_and_rows(tmp_path: Path) -> None:
+    """Even where it is gone after the first of them; more files than may be open are opened anew."""
+    paths = [tmp_path / f"{at}.parquet" for at in range(data_files._MOST_OPEN + 1)]
+    for at, path in enumerate(paths):
+        pq.write_table(pa.table({"x": [at]}), path)
+    expected = [data_files.file_digest(path) for path in paths]
+
+    with data_files.opened_once(), data_files.opened_once():
+        assert [data_files.file_digest(path) for path in paths] == expected
+        assert [data_files.count_rows(path) for path in paths] == [1] * len(paths)
+        paths[0].unlink()
+        assert data_files.read_schema(paths[0]).names == ["x"]
+        assert [batch.to_pydict() for batch in data_files.iter_batches(paths[0], batch_rows=9)] == [{"x": [0]}]
+        assert data_files.file_digest(paths[0]) == expected[0]
+
+    with pytest.raises(FileNotFoundError):
+        data_files.read_schema(paths[0])

@@ -152,6 +152,11 @@ def first_cells_of_bins(files: Files) -> None:
     )
 
 
+def middles_of_cells(files: Files) -> None:
+    """Put every age into the middle of its cell, of 16 from 0 to 64."""
+    set_target(files, lambda ages: np.where(np.isnan(ages), np.nan, np.floor(ages / 4) * 4 + 2.125))
+
+
 def in_line(files: Files) -> None:
     """Bring lines, epsilon, sentences and budget in line with the account as it is now."""
     for line in files.params["accounting"]:
@@ -548,6 +553,10 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
     # --- rows
     **{f"other rows in {kind}": (kind, moved_rows, "rows_from_model:job") for kind in ("dp-nb", "edprf", "diffprfs")},
     **{
+        f"middles of cells in {kind}": (kind, middles_of_cells, "places_in_cells:age")
+        for kind in ("dp-nb", "dp-marginals", "dp-forest")
+    },
+    **{
         f"other classes in {kind}": (kind, swapped_labels, "rows_from_model:")
         for kind in ("dp-nb", "dp-forest", "edprf", "c45-arithmetic")
     },
@@ -770,7 +779,7 @@ IMPOSSIBLE: dict[str, tuple[str, Edit, str]] = {
     "a domain of no category": ("dp-nb", in_params("target", "domain", "categories", to=[]), "different categories"),
     "bounds in the wrong order": ("edprf", in_params("attributes", 0, "domain", "bounds", to=[64, 0]), "bounds that"),
     "a domain of no cells": ("edprf", in_params("attributes", 0, "domain", "cells", to=0), "no cells"),
-    "no histograms": ("dp-forest", lambda files: files.params.pop("histograms"), "lack a key"),
+    "no histograms": ("dp-forest", lambda files: files.params.pop("histograms"), "histograms or scores are missing"),
     "neither histograms nor scores": (
         "dp-forest", lambda files: [files.params.pop(one) for one in ("histograms", "scores")], "are missing"),
     "an empty tree": ("edprf", in_params("trees", 0, to=[]), "no node"),

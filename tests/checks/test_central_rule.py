@@ -19,6 +19,7 @@ import anonkit
 from anonkit.budget_rules.forest_rule import rule_for
 from anonkit.checks.central_params import PublicFacts
 from anonkit.checks.central_rule import RebuiltRule, rule_checks
+from anonkit.checks.method_traits import TRAITS
 from anonkit.consumers.forest import Forest
 from anonkit.dp_trees.additive_model.pair_prequeries import PairFindings, PairQuestions
 from anonkit.errors import GuaranteeError
@@ -42,7 +43,7 @@ def _failed(counts: list[int], attributes: int, left: Fraction, *, most: int, to
     """Return the checks that refuse a release that has regions at this level."""
     facts = SimpleNamespace(
         n_classes=len(counts), attributes=[SimpleNamespace(domain=SimpleNamespace(categories=("a",)))] * attributes,
-        whole=lambda *_: 0,
+        whole=lambda *_: 0, traits=TRAITS["dp-forest"],
     )  # fmt: skip
     plan = rule_for(epsilon=1.0, rows=1e9, attributes=attributes, classes=len(counts))
     rule = RebuiltRule(

@@ -20,8 +20,8 @@ from anonkit.ledger import NAME, Ledger
 from anonkit.ledger.ledger_pointer import POINTER
 from anonkit.ledger.users_ledger import users_ledger
 from anonkit.pipeline.changed_defaults import ROWS
-from tests.cli.test_recipe_check import WITHOUT_RECIPE
 from tests.ledger.claims import as_version_4
+from tests.pipeline.test_changed_defaults import WITHOUT_RECIPE
 
 N = 240
 AT = np.arange(N)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,11 @@ import pytest
 
 import anonkit
 from anonkit.consumers import Forest, MarginalModel, MixtureClassifier, MixtureQuestions, ReleaseRegressor
-from anonkit.consumers.marginal_intervals import NoisyCells, answer
 from anonkit.datasets import bank_customers, bank_customers_policy
+from anonkit.domains.attribute_domains import Grid
 from anonkit.errors import ParameterError, ReleaseFormatError, SourceError
-from anonkit.mechanisms.discrete_gaussian import gaussian_counts
-from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
-from anonkit.published.noisy_tables import GAUSSIAN, LAPLACE
+from anonkit.published.cell_places import shown_domain
 from anonkit.published.product_mixtures import SHARE_UNITS, WEIGHT_UNITS
-from anonkit.randomness import Randomness
 from tests.dp_trees.marginals.tables_of_pairs import batch_of, chain, forced, layout_of
 
 SIZES = [3, 4, 2]
@@ -39,7 +35,7 @@ def params_of(seed: int = 1, epsilon: float = 4.0, rows: int = 3_000) -> dict[st
     labels = (np.random.default_rng(3).random(rows) < np.where(codes[1] < 2, 0.2, 0.7)).astype(np.int64)
     found = forced(layout, 2, 1, epsilon, batch_of(codes, labels), seed=seed)
     schema = found.mixtures.schema
-    columns = [{"name": name} for name in NAMES]
+    columns = [{"name": name, "domain": schema.domains[name].to_params()} for name in NAMES]
     return json.loads(json.dumps({
         **schema.to_params(), **found.mixtures.to_params(), "columns": columns,
         "tables": [one.to_params() for one in found.one_ways], "pairs": [one.to_params() for one in found.pairs],
@@ -147,70 +143,12 @@ def test_two_children_of_one_parent_stay_uncorrelated_in_the_hands_of_a_receiver
         **layout.schema.to_params(), "format": "anonkit-marginals-1", "anchored": False, "pairs": [],
         "mixtures": [{"rows": 20_000, "weights": [WEIGHT_UNITS // 2] * 2, "shares": shares}],
         "tables": [{"name": f"c{at}", **one_way} for at in range(3)],
-        "columns": [{"name": f"c{at}"} for at in range(3)],
+        "columns": [{"name": name, "domain": own.to_params()} for name, own in layout.schema.domains.items()],
     }  # fmt: skip
     rows = MarginalModel(params).draw(20_000, seed=4).to_pandas().astype(int)
     for value in (0, 1):
         given_parent = rows[rows["c0"] == value]
         assert abs(np.corrcoef(given_parent["c1"], given_parent["c2"])[0, 1]) < 0.03
-
-
-LEVEL, TIMES = 0.8, 250
-
-
-def covered(asked: Any, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The coverage of intervals over redraws of the tables, in all and by a side alone."""
-    hits, measured = np.zeros(truth.shape), np.zeros(truth.shape)
-    for seed in range(TIMES):
-        found = asked(seed)
-        hits += (found.lower <= truth) & (truth <= found.upper)
-        measured += found.basis == "measured"
-    return hits / TIMES, measured / TIMES
-
-
-@pytest.mark.quick_cases("discrete-laplace")
-@pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN])
-def test_intervals_hold_the_true_count_as_often_as_they_say(law: str) -> None:
-    """One column, a sum over another, a condition, and what splits all tables; by fresh noise of a known law."""
-    noised = noisy_counts if law == LAPLACE else gaussian_counts
-    rate = 1 << (48 if law == LAPLACE else 42)  # noise of 23 rows
-    true = np.random.default_rng(1).integers(60, 90, (2, 3, 4))
-    groups = (np.arange(2), np.arange(3), np.array([0, 1, 2, 2]))
-    merged = np.stack([true[:, :, 0], true[:, :, 1], true[:, :, 2] + true[:, :, 3]], axis=2)
-
-    @cache
-    def tables(seed: int) -> tuple[list[NoisyCells], list[NoisyCells]]:
-        words = UniformStream(Randomness.seeded(seed))
-        first, second = noised(true.sum(2), rate, words), noised(true.sum(1), rate, words)
-        both = noised(merged, rate, words)
-        return [
-            NoisyCells(names=("t", "a"), counts=first, groups=groups[:2], rate=rate, law=law),
-            NoisyCells(names=("t", "b"), counts=second, groups=(groups[0], np.arange(4)), rate=rate, law=law),
-        ], [NoisyCells(names=("t", "a", "b"), counts=both, groups=groups, rate=rate, law=law)]
-
-    def ask(names: list[str], **allowed: list[bool]) -> Any:
-        return lambda seed: answer(*tables(seed), names, {k: np.array(v) for k, v in allowed.items()}, LEVEL)
-
-    some = [True, False, True]
-    for asked, truth in (
-        (ask(["a"]), true.sum(axis=(0, 2))),
-        (ask(["b", "t"]), true.sum(axis=1).T),
-        (ask(["t"]), true.sum(axis=(1, 2))),
-        (ask(["t"], a=some), true[:, [0, 2]].sum(axis=(1, 2))),
-        (ask(["a", "b"]), true.sum(axis=0)),
-        (ask(["b"], a=some, t=[False, True]), true[1, [0, 2]].sum(axis=0)),
-        (ask(["a"], b=[True, True, False, False]), true[:, :, :2].sum(axis=(0, 2))),
-        (ask(["a"], b=[False, False, True, False]), true[:, :, 2].sum(axis=0)),
-    ):
-        hits, measured = covered(asked, truth)
-        assert hits.min() > LEVEL - 0.08  # three standard deviations of 250 draws
-        assert set(measured.ravel()) <= {0.0, 1.0}
-        if (measured == 1).any():
-            assert hits[measured == 1].max() < LEVEL + 0.1  # not wider than they need be
-    assert answer(*tables(1), ["a", "c"], {}, LEVEL) is None
-    outside = answer(*tables(1), ["a"], {"a": np.array(some)}, LEVEL)
-    assert outside is not None
-    assert (outside.counts[1], outside.lower[1], outside.upper[1]) == (0, 0, 0)
 
 
 def test_the_intervals_of_releases_hold_their_rows() -> None:
@@ -302,11 +240,16 @@ def test_drawn_rows_have_the_columns_and_types_of_the_release(released: Path) ->
     release, model = anonkit.load(released), MarginalModel.from_release(released)
     drawn = model.draw(500, seed=1)
     assert drawn.schema.remove_metadata().equals(release.to_arrow().schema.remove_metadata())
-    assert set(drawn.column("age").to_pylist()) <= set(model.marginal("age").labels[0])
+    age = model.domains["age"]
+    assert isinstance(age, Grid)
+    shown = set(drawn.column("age").to_pylist())
+    assert shown <= set(shown_domain(age).decode(np.arange(shown_domain(age).size)).tolist())
+    assert not shown <= set(model.marginal("age").labels[0])
     aged = model.given({"age": (30, 50)})
     assert 0 < aged.rows < model.rows
     assert np.isclose(aged.rows, model.given({"age": "30..50"}).rows)
-    assert all(30 <= value <= 50 for value in aged.draw(300, seed=1).column("age").to_pylist())
+    ((low, high),) = aged.conditions["age"].ranges
+    assert all(low <= value < high for value in aged.draw(300, seed=1).column("age").to_pylist())
     assert model.given({"age": 30.0}).marginal("age").model.astype(bool).sum() == 1
     for wrong in ("old", 500.0, True):
         with pytest.raises(ParameterError, match=r"column 'age' (holds|has)"):

@@ -16,7 +16,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from desk.phone import Phone
-from desk.test_stations import HOSTILE
+from desk.test_station_views import HOSTILE
 from pyarrow import csv, parquet
 
 import anonkit

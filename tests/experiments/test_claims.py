@@ -15,6 +15,8 @@ from papers.harness.claims import HELD, NOT_HELD, OPEN, MeasuredConfiguration, P
 from papers.harness.panels import Panel
 from papers.harness.verdict_page import _spread
 
+from anonkit.errors import PolicyError
+
 _scores = st.lists(st.floats(0, 1, width=16), min_size=1, max_size=4)
 _OF = {">=": lambda a, b: a >= b, ">": lambda a, b: a > b, "<=": lambda a, b: a <= b, "<": lambda a, b: a < b}
 
@@ -179,3 +181,25 @@ def test_lines_of_a_panel_are_systems_and_what_else_varies() -> None:
     assert [height for _, height, _ in lines["theirs"].points] == [1.0, 1.0]
     flat = Panel.from_dict({"x": "k", "measure": "auc"}, "panel").lines([measured("flat", None, [0.4])], {"flat": "F"})
     assert (flat[0].label, flat[0].points[0][:2]) == ("F", (None, 0.4))
+
+
+def test_both_sides_are_averaged_over_the_same_values() -> None:
+    """A system that rises along an axis, against itself with fewer values of it, is no better than itself."""
+    ours = [measured("ours", k, [0.1 * k, 0.1 * k + 0.01, 0.1 * k - 0.01]) for k in (1, 2, 3, 4)]
+    same = [measured("same", k, [0.1 * k, 0.1 * k + 0.01, 0.1 * k - 0.01]) for k in (1, 2)]
+
+    verdict = claim(**{"is": ">", "right": "same", "mean_over": ["k"]}).judged([*ours, *same])
+    (point,) = verdict.points
+    assert (point.left, point.right) == pytest.approx((0.15, 0.15))
+    assert verdict.word != HELD
+    apart = claim(**{"is": ">", "right": "same", "mean_over": ["k"], "left_where": {"k": [3, 4]}})
+    assert apart.judged([*ours, *same]).points[0].left == pytest.approx(0.35)  # chosen apart on purpose
+    other = [measured("same", k, [0.5, 0.5]) for k in (7, 8)]
+    assert not claim(**{"is": ">", "right": "same", "mean_over": ["k"]}).judged([*ours, *other]).points
+
+
+def test_no_claim_is_judged_by_the_accountant_of_the_package() -> None:
+    """An epsilon of our own is no measurement: it is on the page beside the claimed one, without a verdict."""
+    made = PaperClaim.from_dict({"says": "…", "measure": "epsilon", "left": "ours", "is": "<=", "right": 1.0}, "claim")
+    with pytest.raises(PolicyError, match="follows from the package's own accountant"):
+        made.refuse_unknown_names(["ours"], [], ["epsilon"], "claim")

@@ -28,10 +28,9 @@ from papers.harness.kept_runs import KeptRuns, run_key
 from papers.harness.result_files import table_csv
 from papers.harness.systems import RunOutcome
 
-from anonkit.cli import anonkit, experiments, precommit
+from anonkit.cli import anonkit
 from anonkit.cli.boundary import run
-from anonkit.cli.experiments import is_experiment
-from anonkit.errors import AnonkitError, MissingDependencyError, PolicyError, SourceError
+from anonkit.errors import AnonkitError, MissingDependencyError, SourceError
 from anonkit.ledger import Ledger
 from anonkit.ledger.account import Account
 
@@ -215,6 +214,20 @@ def test_the_table_is_what_the_runs_gave(tmp_path: Path) -> None:
     assert (rows[2]["promise"], rows[2]["epsilon_true"], rows[2]["breach_mean"]) == ("none", "", "")
 
 
+def test_a_page_says_what_ran(tmp_path: Path) -> None:
+    """Rows, values of the axes and number of systems of this form; the recipe's words are of the whole experiment."""
+    text = RECIPE.replace('paper = "Nobody: nowhere, 2026"', 'paper = "Nobody: nowhere, 2026"\nabout = "400 rows."')
+    text += "[quick.grid]\np_0 = [0.5, 0.25]\n[quick.data.customers]\nsimulate = { rows = 90, test = 60 }\n"
+    run_experiment(written(tmp_path, text), out=tmp_path / "quick", quick=True, plot=False)
+    run_experiment(written(tmp_path, text), out=tmp_path / "whole", plot=False)
+    quick, whole = ((tmp_path / form / "small.md").read_text(encoding="utf-8") for form in ("quick", "whole"))
+
+    assert "customers: 90 simulated rows to learn from and 60 to predict. p_0 0.25, 0.5. 2 systems." in quick
+    assert "Of the whole experiment, not of this quick form: 400 rows." in quick
+    assert "customers: 400 simulated rows to learn from and 200 to predict. p_0 0.2, 0.9. 2 systems." in whole
+    assert "\n400 rows." in whole
+
+
 def test_two_uses_of_one_release_are_of_the_same_noise(tmp_path: Path) -> None:
     """Systems that differ in the receiver's settings alone are compared on the same released rows."""
     more = '[system.again]\nmethod = "ppnb"\naxes = { p_0 = "p_keep" }\nsettings = { smoothing = 0.5 }\n\n[[claim]]'
@@ -292,46 +305,6 @@ def test_options_of_a_release_and_of_an_experiment_are_not_mixed(
     assert "--output" in capfd.readouterr().err
     assert run(anonkit, ["run", str(repository / "recipes" / "bank-rfka.toml"), "--quick"], "anonkit") == 2
     assert "--quick" in capfd.readouterr().err
-
-
-def test_an_installed_package_refuses_an_experiment_in_one_line(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, repository: Path
-) -> None:
-    """Exit 4 and the hint, for the command and the hook of pre-commit; nothing is written."""
-    recipe = written(tmp_path)
-    monkeypatch.setattr(experiments, "RECIPES", tmp_path / "site-packages" / "recipes")
-
-    assert run(anonkit, ["run", str(recipe), "--out", str(tmp_path / "out")], "anonkit") == 4
-    said = capfd.readouterr().err
-    assert "experiments run in a checkout" in said
-    assert "Hint: in the checkout: pip install" in said
-    assert "Traceback" not in said
-    assert not (tmp_path / "out").exists()
-    assert precommit.main(["declarations", str(recipe)]) == 1
-    assert "experiments run in a checkout" in capfd.readouterr().err
-    assert precommit.main(["declarations", str(repository / "recipes" / "bank-rfka.toml")]) == 0
-
-
-def test_no_code_is_imported_from_beside_a_recipe(tmp_path: Path) -> None:
-    """A recipe is data, whoever wrote it: a harness in its folder is not run."""
-    planted = tmp_path / "papers" / "harness"
-    planted.mkdir(parents=True)
-    (tmp_path / "papers" / "__init__.py").write_text("raise SystemExit('run from beside the recipe')")
-    (planted / "__init__.py").write_text("raise SystemExit('run from beside the recipe')")
-    done = subprocess.run(
-        [sys.executable, "-m", "anonkit", "run", written(tmp_path), "--quick", "--no-plot", "--quiet"],
-        cwd=planted, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_a_recipe_without_an_experiment_is_none(tmp_path: Path, repository: Path) -> None:
-    """Recipes of release stay what they are, and what cannot be read is said by their reader."""
-    assert not is_experiment(repository / "recipes" / "bank-rfka.toml")
-    assert not is_experiment(tmp_path / "absent.toml")
-    with pytest.raises(PolicyError, match="describes no experiment"):
-        Experiment.load(repository / "recipes" / "bank-rfka.toml")
 
 
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)

@@ -176,6 +176,7 @@ def _randomized() -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "awkward", "rr", {**odd, "epsilon": 3.0, "kind": "csv", "output": "out.parquet"}
     yield "plain", "errph", {**few, "p_keep": 0.5, "bins": 8}
     yield "paper", "errph", {**few, "preset": "paper", "bins": 8}
+    yield "rrph", "errph", {**few, "preset": "rrph"}
     yield "epsilon", "errph", {**few, "epsilon": 1.5, "bins": 4, "label": "randomize", "kind": "pandas"}
     yield "truth", "errph", {**few, "p_truth": 0.6, "bins": 5, "shuffle_delta": 1e-5}
     yield "answers", "errph", {**designed, "p_keep": 0.4, "bins": 6}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cli.conftest import cli as cli
+from cli.conftest import table as table
 
 from anonkit.ledger import Ledger
 

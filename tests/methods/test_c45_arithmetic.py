@@ -53,6 +53,14 @@ def test_the_preset_promises_what_it_costs_beside_what_the_paper_claims() -> Non
 
 
 @pytest.mark.parametrize("name", ["c45-arithmetic", "c45-halving"])
+def test_the_preset_takes_the_largest_gain_ratio(name: str) -> None:
+    """Sections 1.1, 2.3 and 2.4 of the paper say the largest; a draw needs the parameter."""
+    assert make_method(name, {"epsilon": 1.0}, "paper").choice == "best"  # type: ignore[attr-defined]
+    drawn = make_method(name, {"epsilon": 1.0, "choice": "exponential"}, "paper")
+    assert drawn.selection().exponential  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["c45-arithmetic", "c45-halving"])
 def test_the_preset_is_charged_and_validated_as_what_it_costs(name: str, tmp_path: Path) -> None:
     """The ledger books the sum, not the claim: a budget that covers the claim alone refuses the release."""
     table, place = bank_customers(600, seed=1), {"output": tmp_path / "o.parquet", "ledger": tmp_path / "ledger"}

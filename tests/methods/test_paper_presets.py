@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import anonkit
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.errors import ParameterError
 from anonkit.methods import METHODS, example_of, make_method, method_class, presets_of
+from anonkit.policy.column_declarations import Missing
 from anonkit.published.exact_losses import RATE_BITS
 
 OWN = {
@@ -34,7 +36,7 @@ def test_every_published_system_has_the_preset_of_its_paper(name: str) -> None:
     assert "paper" in presets_of(method_class(name))
     with pytest.raises(ParameterError) as caught:
         make_method(name, {}, "published")
-    assert caught.value.hint == "known: paper"
+    assert caught.value.hint == f"known: {', '.join(presets_of(method_class(name)))}"
     page = (PAGES / f"{name.replace('-', '_')}.md").read_text(encoding="utf-8")
     assert "--preset paper" in page
 
@@ -74,6 +76,20 @@ def test_errph_as_published_has_no_bound_for_a_row() -> None:
     )
     promise = make_method("errph", {}, "paper").guarantee(policy)
     assert promise.loss().epsilon == float("inf")  # type: ignore[union-attr]
+
+
+def test_rrph_is_warners_model_on_two_values() -> None:
+    """The paper's case of two values: a number is its half of the bounds, and p_0 is a truth of (1 + p_0) / 2."""
+    policy = bank_customers_policy()
+    numbers = [name for name, column in policy.columns.items() if column.bounds is not None]
+    never = {name: replace(policy.columns[name], missing=Missing.FIRST) for name in numbers}  # else a third value
+    policy = replace(policy, columns={**policy.columns, **never})
+    kept = policy.with_roles(insensitive=[name for name in policy.columns if name not in (*numbers, "customer_value")])
+    made = make_method("errph", {"p_keep": 0.5}, "rrph").published(kept)  # type: ignore[attr-defined]
+    warner = make_method("errph", {"p_truth": 0.75, "bins": 2, "label": "clear"}).published(kept)  # type: ignore[attr-defined]
+    asked = [one for one in made.attributes if one.name != made.target.name]
+    assert [one.domain.size for one in asked if one.domain is not None] == [2] * len(numbers)
+    assert made.losses == pytest.approx(warner.losses)
 
 
 @pytest.mark.parametrize(

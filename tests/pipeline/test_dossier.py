@@ -17,7 +17,6 @@ from anonkit.engines import LocalEngine
 from anonkit.errors import ParameterError, SourceError
 from anonkit.ledger.source_rows import SourceRows
 from anonkit.pipeline.example_rows import example_rows
-from anonkit.pipeline.source_risk import source_risk
 from anonkit.pipeline.stored_dossier import stored_dossier, write_stored_dossier
 from anonkit.policy.declaration import Policy
 from anonkit.randomness import Randomness
@@ -168,20 +167,6 @@ def test_another_table_is_refused(released: Path) -> None:
         stored_dossier(release, people().append_column("extra", pa.array(range(60))))
     with pytest.raises(SourceError, match="lacks column 'age'"):
         stored_dossier(release, people().drop_columns(["age"]))
-
-
-def test_people_are_counted_where_a_unit_is_declared() -> None:
-    """The raw risk is that of people then, however many rows they have."""
-    table = pa.table({"who": ["1", "1", "2", "3"], "town": ["x", "x", "x", "y"]})
-    policy = Policy.from_dict({"columns": {"who": {"role": "unit"}, "town": {"role": "quasi_identifier"}}})
-    with closing(LocalEngine()) as engine:
-        raw = source_risk(engine.scan(table, policy), engine, policy, 0.2)
-        nothing = source_risk(engine.scan(table, policy), engine, Policy.from_dict({"columns": {
-            "who": {"role": "identifier"}, "town": {"role": "insensitive"}}}), 0.2)  # fmt: skip
-
-    assert (raw["counted"], raw["classes"], raw["k"], raw["uniques"]) == ("people", 2, 1, 1)
-    assert raw["prosecutor"]["mean"] == pytest.approx(2 / 3)
-    assert nothing == {}
 
 
 # --- example rows ----------------------------------------------------------------------------------------------------

@@ -559,7 +559,7 @@ def test_a_mutant_of_a_budget_rule_costs_no_more_than_was_asked(
 
 
 def pays(line: dict[str, Any], end: int | None) -> bool:
-    """Return True if a row whose path ends at a level pays for a line."""
+    """True where a row whose path ends at a level pays for a line."""
     return (
         bool(line["level"] == end) if line["ends_path"] else line["level"] is None or end is None or line["level"] < end
     )

@@ -65,7 +65,7 @@ def _k_anonymous() -> Report:
         k=5, quasi_identifiers=("q",), sensitive=("s",), diversity=Diversity(l=2, recursive=(3.0, 2), t=0.2, alpha=0.9)
     )
     return _report(
-        promise, disclosure_risk=risk.to_dict(0.2), details={"search": {"levels": [1, 2]}, "utility": {"auc": 0.8}}
+        promise, disclosure_risk=risk.to_dict(0.2), details={"search": {"steps": 2}, "utility": {"auc": 0.8}}
     )
 
 
@@ -92,7 +92,6 @@ def _private(kind: str = "local-dp") -> Report:
         "epsilon": 1.0,
         "delta": 0.0,
         "per_attribute": [{"name": "q", "epsilon": 1.0}],
-        "composition": "sequential",
     }
     return _report(_Private(kind), checks=[], rows={"in": None, "out": 40}, details={"budget": budget})
 

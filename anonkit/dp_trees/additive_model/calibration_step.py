@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.array_types import FloatArray, IntArray
 from anonkit.dp_trees.additive_model.weighting import FEATURE_UNIT, PROBABILITY_UNIT, Features, probabilities
 from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
@@ -83,7 +84,7 @@ class CalibrationStep:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NoisyCalibration:
+class NoisyCalibration(ParamsPart, keys=("gradient",)):
     """The noisy sums: published."""
 
     step: CalibrationStep
@@ -111,7 +112,3 @@ class NoisyCalibration:
         seen = steepness @ np.linalg.inv(2 * scale * scale * np.eye(size) + steepness)
         found = np.linalg.solve(seen @ steepness + np.diag(deviations**-2.0), seen @ (self.gradient / unit))
         return float(np.clip(1 + found[0], LEAST_SLOPE, LARGEST_SLOPE)), np.asarray(found[1:])
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the noisy sums, ready for JSON."""
-        return {"gradient": self.gradient.tolist()}

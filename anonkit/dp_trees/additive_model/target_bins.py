@@ -12,10 +12,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.array_types import BoolArray, FloatArray, IntArray
 from anonkit.domains.attribute_domains import Grid
 from anonkit.domains.number_bins import NumberBins
@@ -65,7 +65,7 @@ def histogram_draw(row_units: int) -> AccountedDraw:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TargetHistogram:
+class TargetHistogram(ParamsPart, keys=("counts", "rate=draw.rate", "bins")):
     """The noisy histogram of a numeric target; everything in it may be published."""
 
     grid: Grid
@@ -154,10 +154,6 @@ class TargetHistogram:
         cells = (reached <= share[:, np.newaxis] * reached[:, -1:]).sum(axis=1)
         cells = np.minimum(cells, self.grid.cells - 1 - np.argmax(weights[:, ::-1] > 0, axis=1))
         return np.where(labels < len(self.classes.ends), cells, self.grid.cells).astype(np.int64)
-
-    def to_params(self) -> dict[str, Any]:
-        """Return what is published besides the bins, ready for JSON."""
-        return {"counts": self.counts.tolist(), "rate": self.draw.rate, "bins": self.bins}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,11 @@ A rule may look at it, and at nothing else that is private, to choose what is me
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
+from anonkit.documents import ParamsPart
 from anonkit.dp_trees.marginals.dependency_tree import STEPS
 from anonkit.mechanisms.accounting import LAPLACE, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream, noisy_counts
@@ -33,7 +34,7 @@ def reading_draw(purpose: str, units: int, width: int) -> AccountedDraw:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class Reading(ParamsPart, keys=("purpose=draw.purpose", "rate=draw.rate", "steps")):
     """A noisy reading, and its line of the account."""
 
     draw: AccountedDraw
@@ -50,7 +51,3 @@ class Reading:
     def rows(self) -> float:
         """Value of the reading, in rows."""
         return self.steps / STEPS
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the reading, ready for JSON."""
-        return {"purpose": self.draw.purpose, "rate": self.draw.rate, "steps": self.steps}

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from anonkit.budget_rules import triple_rule
 from anonkit.budget_rules.triple_rule import TripleRule
+from anonkit.documents import ParamsPart
 from anonkit.domains.array_types import IntArray
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.marginals.column_layout import ColumnLayout, Triple
@@ -40,7 +40,7 @@ CHOICE_WIDTH = WIDTH + 2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ChosenTriple:
+class ChosenTriple(ParamsPart, keys=("purpose=draw.purpose", "rate=draw.rate", "names")):
     """The result of the choice, and its line of the account."""
 
     draw: AccountedDraw
@@ -52,10 +52,6 @@ class ChosenTriple:
     """For each of them the group of each value."""
     exact: IntArray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64), repr=False)
     """Exact counts of class by cell, to be measured under noise; private."""
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the choice, ready for JSON."""
-        return {"purpose": self.draw.purpose, "rate": self.draw.rate, "names": list(self.names)}
 
 
 def relation(table: IntArray) -> float:

@@ -21,6 +21,7 @@ from anonkit.dp_trees.release.synthesized import described
 from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.policy.declaration import Policy
 from anonkit.protocols import Engine, Source
+from anonkit.published.cell_places import places_of_cells, shown_domain
 from anonkit.published.released_cells import cells_of_codes
 from anonkit.randomness import Randomness
 
@@ -31,6 +32,34 @@ class SyntheticRowsOfCells(Protocol):
     def __call__(self, numbers: IntArray, randomness: Randomness) -> Sequence[IntArray]:
         """Return the codes of each released column for so many rows of each cell, shape (n_rows,) each."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlacedRows:
+    """Draws rows by their cells, and of a number one of the places in its cell.
+
+    Privacy
+    -------
+    Post-processing of noisy counts: no privacy loss.
+    """
+
+    rows: SyntheticRowsOfCells
+    """Draws cells."""
+    counted: Mapping[str, Categories | Grid]
+    """Domains of the columns as `rows` draws them, in its order."""
+    shown: Mapping[str, Categories | Grid]
+    """The same columns as they are released."""
+
+    def __call__(self, numbers: IntArray, randomness: Randomness) -> list[IntArray]:
+        """Return the codes of each column as it is released."""
+        words = UniformStream(randomness.child("places"))
+        drawn = zip(self.counted, self.rows(numbers, randomness), strict=True)
+        return [places_of_cells(own, self.counted[name], self.shown[name], words) for name, own in drawn]
+
+
+def shown_domains(counted: Mapping[str, Categories | Grid], target: str | None) -> dict[str, Categories | Grid]:
+    """Return the domains in which columns are released; a number to predict is shown as the middle of its cell."""
+    return {name: own if name == target else shown_domain(own) for name, own in counted.items()}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,7 +75,7 @@ class DrawnPiece:
     numbers: IntArray
     """Rows of each cell."""
     domains: Mapping[str, Categories | Grid]
-    """Public domains of the released columns, as they are drawn."""
+    """Public domains of the released columns, in the order in which `rows` has them."""
     policy: Policy
     """Orders the columns."""
     randomness: Randomness = field(repr=False)

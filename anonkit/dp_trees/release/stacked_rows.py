@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 
 import numpy as np
 
@@ -26,13 +25,12 @@ from anonkit.mechanisms.discrete_laplace import UniformStream
 from anonkit.policy.declaration import Policy
 from anonkit.policy.public_domains import numeric_target
 from anonkit.published.additive_scores import AdditiveScores, places_of
+from anonkit.published.cell_places import PLACES_IN_A_CELL, cells_of_places, places_of_cells, shown_domain
 from anonkit.published.kept_rules import KeptRules, allowed_chances
 from anonkit.published.tree_attributes import Attribute, TreeSchema
 from anonkit.published.tree_model import PublishedForest
 from anonkit.randomness import Randomness
 
-STEPS_IN_A_CELL = 16
-"""Numbers are drawn at the middles of so many equal parts of a cell."""
 _CHANCES_AT_ONCE = 1 << 22
 
 
@@ -61,14 +59,20 @@ class StackedRows:
         labels = self._labels(drawn.codes, words)
         if self.numbers is not None:
             labels = self.numbers.cells_of(labels, words)
-        return [labels, *map(self._within, attributes, drawn.codes, repeat(words))]
+        return [labels, *(self._placed(one, own, words) for one, own in zip(attributes, drawn.codes, strict=True))]
+
+    @staticmethod
+    def _placed(attribute: Attribute, codes: IntArray, words: UniformStream) -> IntArray:
+        return places_of_cells(codes, attribute.domain, shown_domain(attribute.domain), words)
 
     def _ruled(self, codes: IntArray, classes: IntArray, words: UniformStream, kept: KeptRules) -> list[IntArray]:
         """Return labels and codes that keep the rules: numbers at their places first, then what rules change."""
         attributes = self.forest.schema.attributes
-        shown = {one.name: self._within(one, own, words) for one, own in zip(attributes, codes, strict=True)}
+        shown = {one.name: self._placed(one, own, words) for one, own in zip(attributes, codes, strict=True)}
         shown = kept.kept(shown, classes, words)
-        cells = np.stack([_cells_of(one, shown[one.name]) for one in attributes]).astype(codes.dtype)
+        cells = np.stack(
+            [cells_of_places(one.domain, shown_domain(one.domain))[shown[one.name]] for one in attributes]
+        ).astype(codes.dtype)
         if not kept.names_label:
             labels = self._labels(cells, words)
             labels = labels if self.numbers is None else self.numbers.cells_of(labels, words)
@@ -94,20 +98,6 @@ class StackedRows:
             labels[part] = _at(self._chances(codes[:, part]), uniform[part])
         return labels
 
-    @staticmethod
-    def _within(attribute: Attribute, codes: IntArray, words: UniformStream) -> IntArray:
-        """Return codes of the released domain: numbers at one of the places of their cell."""
-        domain = attribute.domain
-        if not isinstance(domain, Grid):
-            return codes
-        finer = domain.finer(STEPS_IN_A_CELL)
-        starts = np.arange(domain.cells, dtype=np.int64) * STEPS_IN_A_CELL
-        if domain.values is not None:  # a cell begins where one of the finer cells does
-            starts = finer.encode(domain.edges()[:-1]).astype(np.int64)
-        known = np.minimum(codes, domain.cells - 1)
-        within = words.below(np.diff(np.append(starts, finer.cells))[known])
-        return np.where(codes < domain.cells, starts[known] + within, finer.cells)
-
 
 def _parts(n_rows: int, size: int) -> Iterator[slice]:
     """Yield parts of rows, so that rows times classes are never in memory."""
@@ -125,15 +115,6 @@ def _drawn(chances: FloatArray, words: UniformStream) -> IntArray:
 
 def _at(chances: FloatArray, uniform: FloatArray) -> IntArray:
     return np.asarray((np.cumsum(chances, axis=1)[:, :-1] <= uniform[:, np.newaxis]).sum(axis=1), dtype=np.int64)
-
-
-def _cells_of(attribute: Attribute, shown: IntArray) -> IntArray:
-    """Return the code of the model for each code of what is shown."""
-    domain = attribute.domain
-    if not isinstance(domain, Grid):
-        return shown
-    cells = domain.encode(domain.finer(STEPS_IN_A_CELL).midpoints()).astype(np.int64)
-    return np.asarray(np.append(cells, domain.cells)[shown], dtype=np.int64)
 
 
 def microdata_of(
@@ -173,14 +154,11 @@ def check_shown_rules(policy: Policy, cells: Sequence[int]) -> None:
     """
     for grid in GRIDS if numeric_target(policy) is not None else GRIDS[:1]:
         for own in cells:
-            check_rules(policy, own * STEPS_IN_A_CELL, grid, number_last=True)
+            check_rules(policy, own * PLACES_IN_A_CELL, grid, number_last=True)
 
 
 def _shown(schema: TreeSchema, numbers: TargetHistogram | None) -> Mapping[str, Categories | Grid]:
     """Return the domains of the columns as they are shown: cells of numbers have places, of integers each is one."""
-    domains = {
-        name: domain.finer(STEPS_IN_A_CELL) if isinstance(domain, Grid) else domain
-        for name, domain in schema.domains.items()
-    }
+    domains = {name: shown_domain(domain) for name, domain in schema.domains.items()}
     target = schema.classes if numbers is None else numbers.grid
     return {**domains, schema.target: target.grid if isinstance(target, NumberBins) else target}

@@ -262,7 +262,7 @@ class NoisyC45(CountingTree, PrunedTree):
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "paper": {"tables": "published", "choice": "exponential", "min_rows": 2}
+        "paper": {"tables": "published", "choice": "best", "min_rows": 2}
     }
 
     tables: str = parameter(

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from anonkit.documents import ReportPart, named
 from anonkit.domains.join_keys import join_keys
 from anonkit.engines.reading.batches import grouped
 from anonkit.engines.reading.carriers import carrier_type, from_carrier, to_carrier
@@ -53,7 +54,7 @@ class KeyedRows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JoinCounts:
+class JoinCounts(ReportPart):
     """Counts of matched, unmatched and repeated keys of two tables.
 
     Privacy
@@ -61,28 +62,16 @@ class JoinCounts:
     Exact counts of the source: for the owner, and for a refusal where no differential privacy is promised.
     """
 
-    first_rows: int
-    first_without_key: int
-    repeated_keys: int
+    first_rows: int = field(metadata=named("people"))
+    first_without_key: int = field(metadata=named("people_without_a_key"))
+    repeated_keys: int = field(metadata=named("people_with_the_key_of_another"))
     """Rows of the first table whose key an earlier row has."""
-    first_alone: int
+    first_alone: int = field(metadata=named("people_without_rows"))
     """Rows of the first table that no row of the second belongs to, those without a key among them."""
-    second_rows: int
-    second_without_key: int
-    orphans: int
+    second_rows: int = field(metadata=named("rows"))
+    second_without_key: int = field(metadata=named("rows_without_a_key"))
+    orphans: int = field(metadata=named("rows_of_nobody"))
     """Rows of the second table whose key no row of the first has."""
-
-    def to_dict(self) -> dict[str, int]:
-        """Return the counts for the owner: the first table is one of people, the second one of their rows."""
-        return {
-            "people": self.first_rows,
-            "people_without_a_key": self.first_without_key,
-            "people_with_the_key_of_another": self.repeated_keys,
-            "people_without_rows": self.first_alone,
-            "rows": self.second_rows,
-            "rows_without_a_key": self.second_without_key,
-            "rows_of_nobody": self.orphans,
-        }
 
 
 @dataclass(frozen=True, eq=False)

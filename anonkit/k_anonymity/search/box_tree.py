@@ -26,7 +26,7 @@ from anonkit.k_anonymity.search.distinct_rows import NumberedRows
 from anonkit.k_anonymity.search.equivalence import Partition, Requirement
 from anonkit.k_anonymity.search.hierarchy_levels import Ladder
 from anonkit.k_anonymity.search.joint_guide import joint_guide
-from anonkit.k_anonymity.search.soft_labels import GRID, soft_labels, soft_numbers
+from anonkit.k_anonymity.search.soft_labels import GRID, Predicted, soft_labels, soft_numbers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -243,6 +243,47 @@ def grow_boxes(
     what the choice of boxes discloses. A box of one class discloses that class, unless a requirement on the target
     forbids it.
     """
+    tree, partition, _ = guided_boxes(
+        columns,
+        labels,
+        requirements,
+        declared,
+        numbers=numbers,
+        jointly=jointly,
+        kept=kept,
+        detail_weights=detail_weights,
+        hidden=hidden,
+        brief=brief,
+        seed=seed,
+    )
+    return tree, partition
+
+
+def guided_boxes(
+    columns: Sequence[CodedColumn],
+    labels: IntArray,
+    requirements: Sequence[Requirement],
+    declared: Mapping[str, Ladder] = MappingProxyType({}),
+    *,
+    numbers: FloatArray | None = None,
+    jointly: bool = False,
+    kept: Collection[str] = (),
+    detail_weights: Mapping[str, float] = MappingProxyType({}),
+    hidden: BoolArray | None = None,
+    brief: bool = False,
+    seed: int = 0,
+) -> tuple[BoxTree, Partition, FloatArray]:
+    """Return what `grow_boxes` does, and what a forest predicts for each row.
+
+    Returns
+    -------
+    tree, partition
+        As `grow_boxes` returns them.
+    told : FloatArray
+        Shares of the classes, or of a number how far it is from the smallest and from the largest, by forests that have
+        not learned from the row; shape (n_rows, n_guides), NaN for hidden rows. Nothing, (n_rows, 0), without a target
+        that can be predicted.
+    """
     n_rows = labels.size
     if n_rows == 0:
         raise GuaranteeError("the table has no rows", "there is nothing to recode")
@@ -294,7 +335,19 @@ def grow_boxes(
         tree, of_node = tree.with_cuts(stays)
         node = of_node[node]
     boxes, n_boxes = densify(tree.leaf[node][rows.entry])
-    return tree, Partition(boxes, n_boxes)
+    return tree, Partition(boxes, n_boxes), _by_row(told, rows, guiding, hidden)
+
+
+def _by_row(told: Predicted | None, rows: NumberedRows, guiding: FloatArray, hidden: BoolArray | None) -> FloatArray:
+    """Return the mean prediction of the entry of each row, all shares of one among them; NaN for hidden rows."""
+    if told is None or not told.sums.shape[1]:
+        return np.empty((rows.entry.size, 0))
+    mean = told.sums / (GRID * np.maximum(guiding, 1.0)[:, None])
+    mean = np.column_stack([1.0 - mean, mean]) if mean.shape[1] == 1 else mean
+    out = mean[rows.entry]
+    if hidden is not None:
+        out[hidden] = np.nan
+    return np.asarray(out)
 
 
 def _of_all_columns(rows: NumberedRows) -> FloatArray:

@@ -72,6 +72,49 @@ def guide_of(probabilities: FloatArray, entry: IntArray, n_entries: int) -> tupl
     return guide.over(entry[known], n_entries), math.fsum((axes**2).ravel().tolist())
 
 
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """Shares of a guide's variance that lie between the classes of two recodings of the same rows."""
+
+    first: float
+    """At most 1: R², adjusted for the number of classes, so that few classes and many are comparable."""
+    second: float
+    error: float
+    """Standard error of their difference, over rows."""
+
+
+def compared(probabilities: FloatArray, first: IntArray, second: IntArray) -> Compared:
+    """Return what two recodings explain of a guide.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_rows, n_guides)
+        Class probabilities of the rows of the table; NaN where there is no guide.
+    first, second : ndarray of shape (n_rows,)
+        Class of each row, from 0; rows that are left out are one.
+
+    Returns
+    -------
+    Compared
+        The same for any order of the rows; zeros where the guide does not vary, or a class a row is all that there is.
+    """
+    known = ~np.isnan(probabilities).any(axis=1)
+    axes = _principal_axes(probabilities[known])
+    total, n_rows = float(np.sort(axes**2, axis=None).sum()), axes.shape[1]
+    if total <= 0:
+        return Compared(first=0.0, second=0.0, error=0.0)
+    shares, squares = [], []
+    for classes in (first[known].astype(np.int64), second[known].astype(np.int64)):
+        held = np.bincount(classes)
+        means = np.array([np.bincount(classes, axis) for axis in axes]) / np.maximum(held, 1)
+        squares.append(((axes - means[:, classes]) ** 2).sum(axis=0))
+        freedom = n_rows - int((held > 0).sum())
+        within = float(np.sort(squares[-1]).sum())
+        shares.append(1 - within * (n_rows - 1) / (total * freedom) if freedom > 0 else 0.0)
+    apart = np.sort(squares[0] - squares[1])
+    return Compared(first=shares[0], second=shares[1], error=float(apart.std()) * math.sqrt(n_rows) / total)
+
+
 def _principal_axes(probabilities: FloatArray) -> FloatArray:
     """Return class probabilities about their mean on their principal axes, shape (n_axes, n_rows).
 

@@ -8,13 +8,13 @@ Zhang & Tang, Chinese Journal of Computers 30(8), 2007, §4. A fixed multiplier 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.array_types import FloatArray
-from anonkit.errors import ParameterError, refusing_damage
+from anonkit.errors import ParameterError
 from anonkit.published.channels.kary_response import RandomizedResponse
 
 NO_GUARANTEE = (
@@ -24,7 +24,7 @@ NO_GUARANTEE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContinuousDraw:
+class ContinuousDraw(ParamsPart):
     """A continuous distribution of which only mean and variance are published."""
 
     mean: float
@@ -38,13 +38,9 @@ class ContinuousDraw:
         if self.shape not in ("normal", "uniform"):
             raise ParameterError(f"shape ({self.shape}) of a draw must be normal or uniform")
 
-    def to_params(self) -> dict[str, Any]:
-        """Return the draw, ready for JSON."""
-        return {"mean": self.mean, "variance": self.variance, "shape": self.shape}
-
 
 @dataclass(frozen=True, kw_only=True)
-class TransformedResponse:
+class TransformedResponse(ParamsPart):
     """Publish `centre + a (x − centre) + scale · b`, rounded to a grid, with fresh a and b for every value.
 
     The published form has centre 0 and scale 1. With the middle and half the width of public bounds instead, the
@@ -169,39 +165,6 @@ class TransformedResponse:
         slope, spread = self.multiplier.mean, self.multiplier.variance
         growth = math.sqrt(2 * spread**2 + 4 * spread**3 / slope**2) / (slope**2 + spread)
         return mean_over_sd**2 * growth / math.sqrt(n_rows)
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the moments and the public constants that define the mechanism."""
-        return {
-            "multiplier": self.multiplier.to_params(),
-            "offset": self.offset.to_params(),
-            "centre": self.centre,
-            "scale": self.scale,
-            "step": self.step,
-            "bounds": None if self.bounds is None else list(self.bounds),
-            "presence": None if self.presence is None else self.presence.to_params(),
-        }
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the mechanism from `to_params()`.
-
-        Raises
-        ------
-        ReleaseFormatError
-            When a key is missing or of the wrong kind.
-        """
-        with refusing_damage("trr: a parameter is missing or not a number"):
-            bounds, presence = params["bounds"], params["presence"]
-            return cls(
-                multiplier=ContinuousDraw(**params["multiplier"]),
-                offset=ContinuousDraw(**params["offset"]),
-                centre=float(params["centre"]),
-                scale=float(params["scale"]),
-                step=float(params["step"]),
-                bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),
-                presence=None if presence is None else RandomizedResponse.from_params(presence),
-            )
 
 
 PUBLISHED = {

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anonkit.documents import ReportPart
 from anonkit.domains.arrow_values import is_ordered, recode_array
 from anonkit.domains.interval_ends import Point, point_text
 from anonkit.published.recoding.cutting import parts_of
@@ -169,26 +170,20 @@ def _free_name(name: str, taken: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeptAxis:
+class KeptAxis(ReportPart, keys=("name", "kind")):
     """A column released as it is."""
 
+    kind: ClassVar[str] = "kept"
     name: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the axis in its form in `params.json`."""
-        return {"name": self.name, "kind": "kept"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeanAxis(KeptAxis):
+class MeanAxis(KeptAxis, keys=("name", "kind", "unit")):
     """A column of numbers of which every row shows the mean of its group, one of the centroids of the recoding."""
 
+    kind: ClassVar[str] = "means"
     unit: float
     """Means are multiples of it, above 0."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the axis in its form in `params.json`."""
-        return {"name": self.name, "kind": "means", "unit": self.unit}
 
 
 @dataclass(frozen=True, kw_only=True)

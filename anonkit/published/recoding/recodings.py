@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from anonkit.documents import ReportPart, left_out
 from anonkit.published.recoding.axes import UNKNOWN, CategoryAxis, Grouping, IntervalAxis, KeptAxis, MeanAxis
 from anonkit.published.recoding.box_routes import BoxRoutes, HeldParts
 from anonkit.published.recoding.centroids import Centroids
@@ -21,13 +22,14 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class GlobalRecoding:
+class GlobalRecoding(ReportPart, keys=("kind", "columns", "merged", "centroids")):
     """Every released quasi-identifier recoded by itself; columns not in it are dropped."""
 
+    kind: ClassVar[str] = "global"
     columns: tuple[KeptAxis | Grouping, ...]
-    merged: bool = False
+    merged: bool = field(default=False, metadata=left_out())
     """True when rows of groups that were too small show a coarser step (`coarser.coarser_steps`)."""
-    centroids: Centroids | None = None
+    centroids: Centroids | None = field(default=None, metadata=left_out())
     """Combinations that rows show, where a column shows means: there is one of each `MeanAxis`."""
 
     def apply(self, batch: pa.RecordBatch) -> tuple[dict[str, pa.Array], NDArray[np.bool_]]:
@@ -81,12 +83,6 @@ class GlobalRecoding:
             for column in self.columns
         }
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the recoding in its form in `params.json`."""
-        merged = {"merged": True} if self.merged else {}
-        means = {} if self.centroids is None else {"centroids": self.centroids.to_dict()}
-        return {"kind": "global", "columns": [column.to_dict() for column in self.columns], **merged, **means}
-
 
 @dataclass(frozen=True, kw_only=True)
 class RecodingSplit:
@@ -99,15 +95,16 @@ class RecodingSplit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalRecoding:
+class LocalRecoding(ReportPart, keys=("kind", "axes", "nodes=_named_once", "merged", "narrowed")):
     """A tree of splits; its leaves are boxes, and every row shows the label of its box in every column."""
 
+    kind: ClassVar[str] = "local"
     axes: tuple[IntervalAxis | CategoryAxis, ...]
     nodes: tuple[RecodingSplit | None, ...]
     """Node 0 is the root; None is a leaf."""
-    merged: bool = False
+    merged: bool = field(default=False, metadata=left_out())
     """True when rows of boxes that were too small show a box further up the tree."""
-    narrowed: NarrowedBoxes | None = None
+    narrowed: NarrowedBoxes | None = field(default=None, metadata=left_out())
     """The parts that each box shows where these are fewer than the tree leaves it; of the rows of one table alone."""
 
     @property
@@ -182,23 +179,6 @@ class LocalRecoding:
     def types(self, schema: pa.Schema) -> dict[str, pa.DataType]:
         """Return the type of every released quasi-identifier."""
         return {axis.name: pa.string() for axis in self.axes}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the recoding in its form in `params.json`: each tree of boxes is written in one way.
-
-        Raises
-        ------
-        IndexError
-            A node names a part, an axis or a child that there is not.
-        """
-        nodes = [
-            None if node is None else {"axis": node.axis, "left": list(node.left), "children": list(node.children)}
-            for node in self._named_once
-        ]
-        more: dict[str, Any] = {"merged": True} if self.merged else {}
-        if self.narrowed is not None:
-            more["narrowed"] = self.narrowed.to_dict()
-        return {"kind": "local", "axes": [axis.to_dict() for axis in self.axes], "nodes": nodes, **more}
 
     @property
     def _named_once(self) -> list[RecodingSplit | None]:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON Schemas (2020-12) of the documents anonkit writes, as package data.
 
-`report.schema.json` says what every report holds. Each kind of promise has a file of its own in `promises/`, which says
-what a report of that kind holds besides, so that a new promise adds a file and changes none.
+`report.schema.json` declares what every report holds. Each kind of promise has a file of its own in `promises/`, which
+declares what a report of that kind holds besides, so that a new promise adds a file and changes none.
+`params.schema.json` declares what the params of a release may hold. `validate` checks both documents by these files. Of
+their keywords one is anonkit's own and ignored by other validators: `x-order`, numbers of a list in ascending order.
 """
 
 from __future__ import annotations
@@ -24,6 +26,11 @@ def report_schema() -> dict[str, Any]:
         for kind, promise in promises.items()
     ]
     return schema
+
+
+def params_schema() -> dict[str, Any]:
+    """Return the schema every `params.json` is valid under."""
+    return _read(_FOLDER / "params.schema.json")
 
 
 def _kind(promise: dict[str, Any]) -> str:

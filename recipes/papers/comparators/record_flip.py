@@ -8,19 +8,19 @@ inverted, and undoes it. Records are flipped by ``papers.comparators.flipped_rec
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
+from anonkit.documents import ParamsPart
 from anonkit.domains.array_types import FloatArray
-from anonkit.errors import ParameterError, ReleaseFormatError
+from anonkit.errors import ParameterError
 from anonkit.published.channels.response_matrix import ResponseMatrix
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordFlip:
+class RecordFlip(ParamsPart):
     """Publish a record of boolean values as it is with probability p_truth, else with every value inverted.
 
     Privacy
@@ -62,15 +62,3 @@ class RecordFlip:
         """
         p = float(self.coin.response_matrix()[0, 0])
         return np.asarray((p * direct - (1 - p) * inverted) / (2 * p - 1))
-
-    def to_params(self) -> dict[str, Any]:
-        """Return the parameter, ready for JSON."""
-        return {"p_truth": self.p_truth}
-
-    @classmethod
-    def from_params(cls, params: Mapping[str, Any]) -> Self:
-        """Rebuild the mechanism from `to_params()`."""
-        try:
-            return cls(p_truth=float(params["p_truth"]))
-        except (KeyError, TypeError) as error:
-            raise ReleaseFormatError("record flip: p_truth is missing or not a number") from error

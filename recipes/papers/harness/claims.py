@@ -189,6 +189,11 @@ class PaperClaim:
         for name in (self.left, *([self.right] if isinstance(self.right, str) else [])):
             if name not in systems:
                 raise PolicyError(f"{where}: there is no system {name!r}", did_you_mean(name, systems))
+        if self.measure == "epsilon":
+            raise PolicyError(
+                f"{where}: epsilon is no measurement, it follows from the package's own accountant",
+                "the page has the claimed and the true epsilon of every system",
+            )
         if self.measure not in measures:
             raise PolicyError(f"{where}: {self.measure!r} is not measured", did_you_mean(self.measure, measures))
         along = [self.along] if self.along else []
@@ -216,14 +221,22 @@ class PaperClaim:
     def _pairs(
         self, left: Sequence[MeasuredConfiguration], right: Sequence[MeasuredConfiguration]
     ) -> Iterable[tuple[str, _Side, _Side]]:
-        """Yield both sides at every point; a system that does not vary along an axis is the same all along it."""
-        hidden = {*self.mean_over, *self.left_where, *self.right_where}
+        """Yield both sides at every point; a system that does not vary along an axis is the same all along it.
+
+        Means over an axis are of the values that both sides have there: of different grids their difference would be
+        that of the grids.
+        """
+        apart = {*self.left_where, *self.right_where}
+        hidden = {*self.mean_over, *apart}
         of_left, of_right = _groups(left, hidden), _groups(right, hidden)
         for key_left, ours in of_left.items():
             for key_right, theirs in of_right.items():
                 if all(dict(key_right).get(axis, value) == value for axis, value in key_left):
                     key = max(key_left, key_right, key=len)
-                    yield _label(key), _mean(ours, self.measure), _mean(theirs, self.measure)
+                    left_side, right_side = _on_one_grid(
+                        ours, theirs, [axis for axis in self.mean_over if axis not in apart]
+                    )
+                    yield _label(key), _mean(left_side, self.measure), _mean(right_side, self.measure)
 
     def _steps(self, left: Sequence[MeasuredConfiguration]) -> Iterable[tuple[str, _Series]]:
         """Yield what is measured along the axis, for every value of the others."""
@@ -340,6 +353,17 @@ def _groups(
         key = tuple((name, value) for name, value in one.named.items() if name != "system" and name not in hidden)
         groups.setdefault(key, []).append(one)
     return groups
+
+
+def _on_one_grid(
+    left: Sequence[MeasuredConfiguration], right: Sequence[MeasuredConfiguration], axes: Sequence[str]
+) -> tuple[list[MeasuredConfiguration], list[MeasuredConfiguration]]:
+    """Return the configurations of both sides at values of the axes that both have; an axis of one side is left."""
+    shared = [axis for axis in axes if all(axis in one.named for one in (*left, *right))]
+    places = [{tuple(one.named[axis] for axis in shared) for one in side} for side in (left, right)]
+    common = places[0] & places[1]
+    kept = [[one for one in side if tuple(one.named[axis] for axis in shared) in common] for side in (left, right)]
+    return kept[0], kept[1]
 
 
 def _mean(members: Sequence[MeasuredConfiguration], measure: str) -> _Side:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of experiments: public files known by their checksum, or simulated customers; sampled, folded, balanced."""
+"""Tables of experiments: public files known by their rows, or simulated customers; sampled, folded, balanced."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import reduce
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,47 +17,17 @@ from numpy.typing import NDArray
 
 from anonkit.datasets import bank_customers, bank_customers_policy
 from anonkit.engines import open_engine
-from anonkit.errors import PolicyError, SourceError, option
+from anonkit.errors import PolicyError
 from anonkit.policy.column_declarations import Column, Missing, Role
 from anonkit.policy.declaration import Policy
 from anonkit.policy.toml_values import expect, optional_text, refuse_unknown, texts
+from papers.harness.public_tables import TableFile
 
 _KEYS = (
     *("title", "train", "test", "simulate", "policy", "target", "drop", "missing", "rows", "test_rows", "folds"),
     *("released_folds", "balanced", "yes_no", "repeats"),
 )
 _MISSING = ("keep", "drop")
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableFile:
-    """A public file, known by its checksum."""
-
-    name: str
-    """Relative to the folder of tables."""
-    sha256: str
-
-    def checked(self, folder: Path) -> Path:
-        """Return where the file is, after a look whether it is the one that is meant.
-
-        Raises
-        ------
-        SourceError
-            It is not there, or it is another file.
-        """
-        path = folder / self.name
-        if not path.is_file():
-            raise SourceError(f"the table {str(path)!r} is not there", f"{option('data', 'DIR')} says where tables are")
-        with path.open("rb") as file:
-            digest = sha256()
-            while piece := file.read(1 << 20):
-                digest.update(piece)
-        if digest.hexdigest() != self.sha256:
-            raise SourceError(
-                f"{str(path)!r} is not the table that the recipe means: its sha256 is {digest.hexdigest()}",
-                f"the recipe says {self.sha256}; figures on other rows are not the same experiment",
-            )
-        return path
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -146,6 +115,24 @@ class TableSpec:
             **numbers,
         )
 
+    @property
+    def used(self) -> str:
+        """Rows that take part, in words."""
+        if self.simulate is not None:
+            return f"{self.simulate['rows']:,} simulated rows to learn from and {self.simulate['test']:,} to predict"
+        complete = " without a missing value" if self.missing == "drop" else ""
+        rows = f"{'all' if self.rows is None else f'{self.rows:,}'} rows{complete}"
+        if self.balanced:
+            rows += ", as many of every class"
+        if self.folds or self.released_folds:
+            return f"{rows}, {self.folds or self.released_folds} folds"
+        return f"{rows} to learn from and {'all' if self.test_rows is None else f'{self.test_rows:,}'} to predict"
+
+    @property
+    def documented(self) -> tuple[str, ...]:
+        """Name and place of the description of its public tables."""
+        return tuple(file.documented for file in (self.train, self.test) if file is not None and file.documented)
+
     def overlap(self, repeats: int) -> float:
         """Return the rows that are predicted for one that is learned from, where parts take turns; else 0.
 
@@ -197,11 +184,11 @@ class TableSpec:
             return bank_customers(self.simulate["rows"], first), bank_customers(self.simulate["test"], first + 1)
         if self.train is None:
             raise PolicyError(f"data {self.name} has no rows", "train, or simulate")
-        train = self._read(self.train.checked(folder))
-        return train, None if self.test is None else self._read(self.test.checked(folder))
+        train = self._read(self.train, folder)
+        return train, None if self.test is None else self._read(self.test, folder)
 
-    def _read(self, path: Path) -> pa.Table:
-        with closing(open_engine("local")) as engine:
+    def _read(self, file: TableFile, folder: Path) -> pa.Table:
+        with file.opened(folder) as path, closing(open_engine("local")) as engine:
             source = engine.scan(path, self.policy)
             return pa.Table.from_batches(source.batches(), schema=source.schema)
 

@@ -67,7 +67,7 @@ def verdict_markdown(
 ) -> str:
     """Return the verdict as Markdown."""
     lines = [f"# {experiment.title}", "", experiment.paper, "", *_form(experiment)]
-    lines += ["", experiment.about.strip()] if experiment.about else []
+    lines += ["", _about(experiment)] if experiment.about else []
     if plotted:
         lines += ["", f"![{experiment.title}]({experiment.name}.svg)"]
     if verdicts:
@@ -92,8 +92,8 @@ def verdict_page(
 ) -> str:
     """Return the verdict as one HTML page without scripts or outside references."""
     body = [f"<h1>{_text(experiment.title)}</h1>", f'<p class="quiet">{_text(experiment.paper)}</p>']
-    body += [f'<p class="quiet">{_text(line)}</p>' for line in _form(experiment)]
-    body += [f"<p>{_text(part)}</p>" for part in experiment.about.strip().split("\n\n") if part]
+    body += [f'<p class="quiet">{_text(line)}</p>' for line in _form(experiment) if line]
+    body += [f"<p>{_text(part)}</p>" for part in _about(experiment).split("\n\n") if part]
     if drawing is not None:
         image = b64encode(drawing.encode()).decode()
         alt = _text(f"{experiment.title}: the table below holds the same figures")
@@ -113,11 +113,29 @@ def verdict_page(
     )
 
 
+def _about(experiment: Experiment) -> str:
+    """Return the recipe's words; they are about the whole experiment."""
+    whole = "Of the whole experiment, not of this quick form: " if experiment.quick and experiment.about else ""
+    return whole + experiment.about.strip()
+
+
 def _form(experiment: Experiment) -> list[str]:
-    """Return the number of runs, and whether it is the quick form."""
+    """Return what ran: repeats, rows, values of the axes, systems, and the public tables."""
     repeats = f"{experiment.repeats} repeat{'s' if experiment.repeats > 1 else ''}, seed {experiment.seed}."
     quick = " The quick form: fewer rows, repeats or points than the experiment has; no verdict on the paper."
-    return [f"{repeats}{quick if experiment.quick else ''}"]
+    tables = "; ".join(f"{spec.title}: {spec.used}" for spec in experiment.data.values())
+    values = {axis: sorted({one.point[axis] for one in experiment.configurations if axis in one.point}, key=_order)
+              for axis in experiment.axes}  # fmt: skip
+    axes = "; ".join(f"{axis} {', '.join(map(str, found))}" for axis, found in values.items() if found)
+    ran = f"Ran here: {tables}. {f'{axes}. ' if axes else ''}{len(experiment.systems)} systems."
+    public = dict.fromkeys(name for spec in experiment.data.values() for name in spec.documented)
+    described = [f"Public tables: {'; '.join(public)}."] if public else []
+    return [f"{repeats}{quick if experiment.quick else ''}", "", ran, *(("", *described) if described else ())]
+
+
+def _order(value: object) -> tuple[bool, object]:
+    """Numbers by size, before words."""
+    return isinstance(value, str), value
 
 
 def _seen(one: ClaimVerdict) -> str:

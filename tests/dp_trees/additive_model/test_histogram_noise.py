@@ -35,7 +35,7 @@ ONE = 1 << 52
 
 
 def of(left: RemainingBudget) -> tuple[int, int]:
-    """The loss of a row, in units of epsilon and of rho."""
+    """Most loss of a row, in units of epsilon and of rho."""
     return left.units, left.row_rho_units
 
 

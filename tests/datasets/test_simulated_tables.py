@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonkit.datasets import bicycle_riders, bicycle_trips, simulated_table, simulation, survey_respondents
+from anonkit.datasets import simulated_table, simulation, survey_respondents
 from anonkit.datasets.__main__ import main
 from anonkit.datasets.simulated_tables import SIMULATIONS
 from anonkit.errors import ParameterError
@@ -81,50 +81,6 @@ def test_cells_are_within_the_declared_domains_and_every_category_occurs(name: s
             assert set(cells.unique().to_pylist()) == set(column.categories)
         elif column.tree is not None:
             assert set(cells.unique().to_pylist()) == {path[0] for path in column.tree}
-
-
-def test_trips_belong_to_riders_and_stay_in_the_city() -> None:
-    """Every rider has 1 to 20 trips; coordinates are within the box, times within the day, days within the spring."""
-    riders, trips = bicycle_riders(400, 5), bicycle_trips(400, 5)
-
-    number = trips.group_by("rider").aggregate([([], "count_all")])
-    assert set(number["rider"].to_pylist()) == set(riders["rider_id"].to_pylist())
-    assert 1 <= pc.min(number["count_all"]).as_py() < pc.max(number["count_all"]).as_py() <= 20
-    for name, low, high in (
-        *((f"{end}_lat", 51.91, 52.09) for end in ("start", "end")),
-        *((f"{end}_lon", 9.856, 10.144) for end in ("start", "end")),
-        ("minutes", 2, 90),
-    ):
-        assert low <= pc.min(trips[name]).as_py() < pc.max(trips[name]).as_py() <= high, name
-    assert str(pc.min(trips["day"])) >= "2025-03-03"
-    assert str(pc.max(trips["day"])) <= "2025-06-01"
-    assert str(pc.min(trips["clock"])) >= "06:00:00"
-    assert str(pc.max(trips["clock"])) < "23:00:00"
-
-
-def test_a_home_is_identified_by_two_trips_of_a_rider() -> None:
-    """Starts of morning trips of one rider lie within 500 metres: what makes trips a risk is in the simulation."""
-    trips = bicycle_trips(300, 1).to_pandas()
-    early = trips[trips["clock"].astype(str) < "08:30:00"]
-    spread = early.groupby("rider")["start_lat"].agg(["std", "size"])
-    assert (spread[spread["size"] > 3]["std"] * 111 < 0.5).mean() > 0.3
-
-
-def test_the_weight_of_a_respondent_discloses_region_and_age() -> None:
-    """One weight represents one region and one of three age groups: so it counts as a quasi-identifier."""
-    frame = survey_respondents(5_000, 2).to_pandas()
-    frame["region"] = frame["municipality"].str[:-3]
-    assert frame.groupby("weight")["region"].nunique().max() == 1
-    assert frame.groupby("weight")["age"].agg(lambda ages: ages.max() - ages.min()).max() <= 34
-
-
-def test_answers_are_missing_as_described() -> None:
-    """Occupation of those who are not employed, some education and health, one income in eight."""
-    frame = survey_respondents(20_000, 0).to_pandas()
-    assert (frame["occupation"].isna() == (frame["activity"] != "employed")).all()
-    assert 0.03 < frame["education"].isna().mean() < 0.05
-    assert 0.01 < frame["health"].isna().mean() < 0.03
-    assert 0.1 < frame["income"].isna().mean() < 0.15
 
 
 def test_the_respondents_of_a_seed_stay_what_they_are() -> None:

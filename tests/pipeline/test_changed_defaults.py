@@ -88,6 +88,11 @@ CASES: dict[str, tuple[str, str, str]] = {
         '[policy.columns]\nx = { role = "target" }',
         "parameters = {{ all_labels = true }}",
     ),
+    "rfka shows boxes, each of its own size, with k of 40 or more": (
+        'method = "rfka"\n' + HEAD,
+        "parameters = {{ k = 40 }}",
+        "parameters = {{ k = 40, boxes = false }}",
+    ),
     "prediction_of_target is lower, or not measured": (MONDRIAN + HEAD, "", "utility = false"),
     "releases are booked in your own ledger, no longer beside the output": (
         MONDRIAN + HEAD,

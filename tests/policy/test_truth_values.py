@@ -251,3 +251,22 @@ def test_forged_truth_values_are_refused(method: str, tmp_path: Path) -> None:
         folder.mkdir()
         code, failed = verdict(forged(files, edit, folder))
         assert code in (1, 3), (edit.__name__, failed)
+
+
+@pytest.mark.parametrize("method", ["errph", "dp-nb", "dp-forest", "dp-marginals"])
+def test_a_missing_truth_value_counts_as_false_where_the_policy_says_so(method: str) -> None:
+    """Its domain is as public as declared categories are: no released cell is missing."""
+    policy = _policy(type="boolean", missing="first")
+    release = anonkit.release(arrow(Path()), method=method, policy=policy, ledger=None, **METHODS[method])
+    flags = release.to_arrow().column("flag")
+    assert flags.type == pa.bool_()
+    assert flags.null_count == 0
+
+
+def test_without_noise_a_missing_truth_value_counts_as_false_by_declared_categories_alone() -> None:
+    """A column of booleans has no domain there, and no cell is silently left missing."""
+    table = pa.table({"flag": pa.array([True, None, False] * 10), "y": ["p", "q", "q"] * 10})
+    columns = {"flag": {"type": "boolean", "missing": "first"}, "y": {"role": "target"}}
+    with pytest.raises(PolicyError, match=r"\"flag\"|'flag'") as refused:
+        anonkit.release(table, method="mondrian", k=2, policy={"columns": columns}, ledger=None)
+    assert "categories" in str(refused.value)

@@ -10,8 +10,6 @@ import pyarrow as pa
 import pytest
 
 import anonkit
-from anonkit.auditing.attacks.attack_evidence import Values
-from anonkit.auditing.attacks.guessed_secrets import Secret
 from anonkit.auditing.attacks.rates import FEW, NONE, RISK
 from anonkit.policy.declaration import Policy
 
@@ -120,20 +118,6 @@ def test_few_control_rows_do_not_hide_a_rare_value(source: pa.Table) -> None:
     found = _audit(source, source, control=_people(60, 9))["secrets"]["flag"]
     (rare,) = (entry for entry in found["by_value"] if entry["value"] == "hiv")
     assert rare["verdict_without_control"] == RISK
-
-
-def test_numbers_are_held_in_bands_and_missing_is_no_value() -> None:
-    """At most ten bands, each with its ends; a column of one number has one."""
-    numbers = Values.of(pa.chunked_array([pa.array([None, *range(1000)])]))
-    bands = Secret.of("pay", numbers, 5.0).held()
-    assert len(bands) == 10
-    assert bands[0].value[0] == 0
-    assert bands[-1].value[1] == 999
-    assert sum(band.codes.sum() for band in bands) == 1000
-    same = Secret.of("pay", Values.of(pa.chunked_array([pa.array([3.0] * 4)])), 5.0)
-    assert [band.value for band in same.held()] in ([], [[3.0, 3.0]])
-    texts = Values.of(pa.chunked_array([pa.array([None, "a", "a", "b"])]))
-    assert [held.value for held in Secret.of("x", texts, None).held()] == ["b", "a"]
 
 
 def test_no_representation_shows_a_value(source: pa.Table) -> None:

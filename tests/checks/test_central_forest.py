@@ -211,6 +211,8 @@ def test_releases_of_earlier_versions_are_read_as_they_were(pure: Files) -> None
     """They stated no noise, and spent a delta on domains alone."""
     params = pure.copy().params
     assert histograms_may_be_gaussian(facts_of(params), params)
+    without = {**params, "parameters": {**params["parameters"], "delta": 0.0}}
+    assert not histograms_may_be_gaussian(facts_of(without), without)
     del params["rule"]["noise"]
     assert not histograms_may_be_gaussian(facts_of(params), params)
 

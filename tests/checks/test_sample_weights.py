@@ -93,7 +93,7 @@ OF_MEANS: dict[str, tuple[Edit, set[str]]] = {
     "another column's sum": (at("report", "weights", "column", to="age"), {"weights_sum"}),
     "largest risk": (at("report", *RISK, "individual", "max", to=1e-9), {"population"}),
     "people of the population": (at("report", *RISK, "population_size", to=1e9), {"population"}),
-    "uniques": (at("report", *RISK, "uniques", to="none"), {"population"}),
+    "uniques": (at("report", *RISK, "uniques", to="none"), {"documents", "population"}),
     "no word in params": (lambda files: files.params.pop("weight"), {"weights"}),
     "digits": (of_params(digits=6), {"weights"}),
     "rounded in params": (of_params(shows="rounded"), {"weights"}),

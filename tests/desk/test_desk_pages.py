@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from desk.phone import CHROMIUM, MINUTES, Phone
-from desk.test_stations import HOSTILE
+from desk.test_station_views import HOSTILE
 from pyarrow import parquet
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
