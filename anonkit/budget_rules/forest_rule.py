@@ -31,6 +31,8 @@ classes that are lost in it: of the rows by class their harmonic mean counts.
 """
 _WEIGHED_FROM = 35
 """Product of epsilon and rows, for each pair of attributes, from which on weights are learned."""
+_FEWEST_WEIGHED = 10
+"""Attributes that count at least: of fewer, the noise of tree and weights exceeds what they add to naive Bayes."""
 _DEPENDENT_FROM = 0.07
 """Distance of attributes from independence within classes, as a share of the rows, from which on weights pay.
 
@@ -241,7 +243,8 @@ def rule_for(
         Levels of the grid of two attributes that were chosen to lead the tree; 0 where none were.
     """
     strength = epsilon * max(rows, 1.0)
-    learned = strength > _WEIGHED_FROM * attributes**2 and classes <= MOST_WEIGHED and not independent
+    is_weighed = strength > _WEIGHED_FROM * max(attributes, _FEWEST_WEIGHED) ** 2 and classes <= MOST_WEIGHED
+    learned = is_weighed and not independent
     asked = attributes if learned else min(attributes, max(1, round(_ASKED * math.sqrt(strength / classes))))
     per_cell = strength / (2 * attributes * classes)
     drowned = per_cell < _DROWNED and not learned

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The grid of two or three attributes: splits of the first levels of a tree that follow from public facts alone.
+"""The grid of two, three or all attributes: splits of the first levels of a tree that follow from public facts alone.
 
 Where the class depends on some attributes together and on none alone, a choice of one split after the other has
 nothing to go by. If they are known, no choice is needed: their values are divided until each leaf is a cell of
@@ -27,6 +27,8 @@ class AttributeSize:
     """Its values, missing included."""
     cells: int = 0
     """Cells of a number; 0 for categories."""
+    has_missing: bool = False
+    """True where the last of the values is missing."""
 
     @property
     def is_number(self) -> bool:
@@ -44,6 +46,11 @@ class AttributeSize:
         few = min(self.cells, most)
         return (*(code * few // self.cells for code in range(self.cells)), *[few] * (self.codes - self.cells))
 
+    def merged(self, most: int) -> tuple[int, ...]:
+        """Return the group of each code as `groups`, with missing in the group of the last value: groups are fewer."""
+        groups = self.groups(most)
+        return (*groups[:-1], groups[-2]) if self.has_missing and len(groups) > 1 else groups
+
     def steps_to_one(self, groups: int) -> int:
         """Return how many divisions lead from so many groups to one, at most: halves of a number, words one by one."""
         return (groups - 1).bit_length() if self.is_number else groups - 1
@@ -51,7 +58,7 @@ class AttributeSize:
 
 @dataclass(frozen=True, kw_only=True)
 class PairGrid:
-    """The division of a tree into the cells of two or three attributes.
+    """The division of a tree into the cells of two, three or all attributes.
 
     The groups of a number are halved, categories are taken off one by one; the attribute is divided first that has
     most levels to go, and the earliest one where several have as many.
@@ -63,6 +70,8 @@ class PairGrid:
     """Those attributes."""
     apart: int
     """Most cells of a number that are distinguished."""
+    is_merged: bool = False
+    """True where missing is in the group of the last value."""
 
     @cached_property
     def levels(self) -> tuple[tuple[Division | None, ...], ...]:
@@ -87,11 +96,11 @@ class PairGrid:
 
     @cached_property
     def _sizes(self) -> tuple[int, ...]:
-        return tuple(own.n_groups(self.apart) for own in self.attributes)
+        return tuple(groups[-1] + 1 for groups in self._groups)
 
     @cached_property
     def _groups(self) -> tuple[tuple[int, ...], ...]:
-        return tuple(own.groups(self.apart) for own in self.attributes)
+        return tuple(own.merged(self.apart) if self.is_merged else own.groups(self.apart) for own in self.attributes)
 
     def _division(self, node: _Box) -> Division | None:
         to_go = [own.steps_to_one(upper - lower) for own, (lower, upper) in zip(self.attributes, node, strict=True)]

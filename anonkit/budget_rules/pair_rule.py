@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public rule of pairs and triples of attributes: which tables are looked at, and which grid leads a tree.
+"""The public rule of pairs, triples and all of the attributes: which tables are looked at, and which grid leads a tree.
 
 It follows from the sizes of attributes, from epsilon, and from a number of rows that is public or noisy.
 """
@@ -7,7 +7,7 @@ It follows from the sizes of attributes, from epsilon, and from a number of rows
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import combinations
@@ -39,13 +39,17 @@ _COUNTS_AS = 8
 """Pairs that a triple counts as in the price: none is taken where nothing gains anything in 98 of 100 releases."""
 _MOST_ROW_LOOKS = 1 << 28
 """Triples times rows at most."""
+FEWEST_JOINT = 4
+"""Attributes from which on all of them together are more than a triple."""
+_ROWS_A_JOINT_CELL = 8
+"""Rows for each cell of the table of all attributes by class, at least: half of what pairs have, as it is one table."""
 MOST_ROUTES = 1 << 26
 """Nodes times codes of a tree at most."""
 
 Pair = tuple[int, int]
 Triple = tuple[int, int, int]
 Places = tuple[int, ...]
-"""Numbers of two or three attributes."""
+"""Numbers of two, three or all attributes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,10 +118,26 @@ class PairRule:
             order.pop()
         return tuple(combinations(sorted(at for _, at in order), 3))
 
+    @cached_property
+    def joint(self) -> tuple[Places, ...]:
+        """All attributes, where they may: their table is small, and they cost nothing more beside the triples."""
+        places = tuple(range(len(self.attributes)))
+        if not self.triples or len(places) < FEWEST_JOINT:
+            return ()
+        grid, known = self.grid(places, 0.0), len(self.candidates)
+        cells, price = self.classes * grid.cells, partial(choice_share, epsilon=self.epsilon, rows=self.rows)
+        is_candidate = (
+            cells * _STRENGTH_A_CELL <= self.epsilon * self.rows
+            and cells * _ROWS_A_JOINT_CELL <= self.rows
+            and self._is_small(grid.depth, grid.cells)
+            and price(pairs=known + _COUNTS_AS * (len(self.triples) + 1)) == price(pairs=known)
+        )
+        return (places,) if is_candidate else ()
+
     @property
     def number(self) -> int:
-        """Number of candidates, pairs and triples."""
-        return len(self.candidates) + len(self.triples)
+        """Number of candidates: pairs, triples and all attributes."""
+        return len(self.candidates) + len(self.triples) + len(self.joint)
 
     def least_gain(self, paid: float) -> int:
         """Return the gain from which on a candidate leads the tree, in rows, for an epsilon that the choice costs."""
@@ -133,7 +153,7 @@ class PairRule:
             Product of epsilon and the number of rows.
         """
         if len(places) > 2:
-            return self._grid(places, MOST_FEW_CELLS)
+            return replace(self._grid(places, MOST_FEW_CELLS), is_merged=len(places) >= FEWEST_JOINT)
         enough = (
             grid
             for grid in (self._grid(places, cells) for cells in _FINER_CELLS)

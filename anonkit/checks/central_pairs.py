@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Private pre-queries of the default trees on pairs and triples of attributes, as a release states them.
+"""Private pre-queries of the default trees on pairs, triples and all of the attributes, as a release states them.
 
 A reading has the width that its query has: that is worked out here. Which tables there are follows from the public
 rule. A tree that a pair leads begins with their public grid: one that begins otherwise was chosen by something without
@@ -31,7 +31,8 @@ def attribute_sizes(facts: PublicFacts, bins: int) -> tuple[AttributeSize, ...]:
     for one in facts.attributes:
         domain = one.domain
         cells = 0 if domain.categories is not None else fewest(bins, domain.multiples)
-        found.append(AttributeSize(codes=domain.size - domain.cells + cells if cells else domain.size, cells=cells))
+        codes = domain.size - domain.cells + cells if cells else domain.size
+        found.append(AttributeSize(codes=codes, cells=cells, has_missing=domain.has_missing))
     return tuple(found)
 
 
@@ -61,7 +62,7 @@ def told_reading(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def told_choice(params: Mapping[str, Any], facts: PublicFacts, pairs: Sequence[tuple[int, ...]]) -> dict[str, Any]:
-    """Return the expected entry of the choice: by its own line of the account, one of the pairs or triples, or none.
+    """Return the expected entry of the choice: by its own line of the account, one of the candidates, or none.
 
     Raises
     ------

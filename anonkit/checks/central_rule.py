@@ -150,7 +150,7 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
     if "interaction" in told:
         of_choice = choice_share_of(pairs, trees=trees, in_cells=in_cells, is_free=not levels)
     if of_choice:
-        choice = told_choice(params, facts, [*pairs.candidates, *pairs.triples])
+        choice = told_choice(params, facts, [*pairs.candidates, *pairs.triples, *pairs.joint])
     before_pairs = units / _UNITS
     units -= (_spent(params, READING) if width else 0) + (_spent(params, CHOICE) if of_choice else 0)
     rule, grid = rule_of(units, independent=independent), None

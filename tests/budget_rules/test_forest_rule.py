@@ -92,7 +92,7 @@ def test_a_model_is_calibrated_where_its_weights_are_not_learned_and_rows_suffic
     """Three quarters of what class counts have; the histograms keep theirs, and leaves released as cells all of it."""
     none, some, cells, learned = (
         rule_for(epsilon=1.0, rows=rows, attributes=8, classes=2, in_cells=in_cells)
-        for rows, in_cells in ((1_799, False), (1_800, False), (1_800, True), (2_241, False))
+        for rows, in_cells in ((1_799, False), (1_800, False), (1_800, True), (3_501, False))
     )
     assert (none.slope, none.counts) == (0, Fraction(6, 100))
     assert (some.slope, some.counts) == (Fraction(45, 1000), Fraction(15, 1000))
@@ -100,3 +100,13 @@ def test_a_model_is_calibrated_where_its_weights_are_not_learned_and_rows_suffic
     assert (cells.slope, cells.counts) == (0, Fraction(6, 100))
     assert learned.weights > learned.slope == 0
     assert rule_for(epsilon=1.0, rows=1_800, attributes=8, classes=65).slope == 0
+
+
+def test_few_attributes_have_weights_and_a_tree_from_as_many_rows_on_as_ten() -> None:
+    """Below, the histograms have all of epsilon, as in dp-nb, which was ahead there."""
+    for attributes, least in ((4, 3_500), (8, 3_500), (10, 3_500), (14, 6_860)):
+        few, many = (rule_for(epsilon=1.0, rows=rows, attributes=attributes, classes=2) for rows in (least, least + 1))
+        assert (few.weights, few.depth, few.splits) == (0, 0, 0)
+        assert few.histograms == Fraction(94, 100)
+        assert many.weights > 0
+        assert many.depth >= 3

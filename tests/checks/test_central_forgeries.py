@@ -69,7 +69,7 @@ UNTARGETED = Policy(
 KINDS: dict[str, dict[str, Any]] = {
     "dp-nb": {},
     "dp-forest": {"depth": 3},
-    "dp-forest weights": {"depth": 3, "n_rows": 1_000},
+    "dp-forest weights": {"depth": 3, "n_rows": 1_000, "epsilon": 8.0},
     "dp-forest cells": {"depth": 3, "as_": "cells"},
     "dp-marginals": {"epsilon": 40.0},
     "dp-marginals alike": {"epsilon": 40.0, "policy": UNTARGETED, "bins": 4, "n_rows": 3_000},
@@ -389,7 +389,7 @@ FORGERIES: dict[str, tuple[str, Edit, str]] = {
     "a gradient moves by 1": ("dp-forest weights", with_line("gradient", "sensitivity", 1), "account_spends_epsilon"),
     "a cheaper mechanism": ("edprf", with_line("split at", "mechanism", "exponential"), "account_lines"),
     "the rule read fewer rows": ("dp-forest", lambda files: files.params["rule"].update(rows=40), "account_lines"),
-    "the rule read more rows": ("dp-forest", lambda files: files.params["rule"].update(rows=10**7), "rule"),
+    "the rule read more rows": ("dp-forest", lambda files: files.params["rule"].update(rows=10**7), ""),
     "another branch of the rule": (
         "dp-forest weights", lambda files: files.params["rule"].update(weights=False), "rule"),
     "a rule of other regions": ("dp-forest", lambda files: files.params["rule"].update(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from anonkit.budget_rules.pair_grid import AttributeSize, PairGrid
 from anonkit.checks.central_pairs import is_followed, reading_width
 
-NAMES = ["a", "b", "c"]
+NAMES = ["a", "b", "c", "d", "e"]
 
 
 def grid_of(*attributes: AttributeSize) -> PairGrid:

@@ -195,7 +195,7 @@ def test_another_calibration_than_the_rule_makes_is_refused(
 @pytest.fixture(scope="module")
 def read(tmp_path_factory: pytest.TempPathFactory) -> Files:
     """A true release of attributes that do not depend on each other: no weights, where they might be learned."""
-    table, policy = _letters(4, 2_000)
+    table, policy = _letters(4, 4_000)
     for _ in range(20):  # three in a hundred are read to depend, by noise
         output = tmp_path_factory.mktemp("read") / "out.parquet"
         anonkit.release(table, method="dp-forest", epsilon=1.0, policy=policy, output=output, ledger=None)

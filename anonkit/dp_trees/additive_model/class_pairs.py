@@ -71,7 +71,11 @@ class ClassPairs:
 def sizes_of(schema: TreeSchema) -> tuple[AttributeSize, ...]:
     """Return the public sizes of the attributes of a schema."""
     return tuple(
-        AttributeSize(codes=one.codes, cells=one.domain.cells if isinstance(one.domain, Grid) else 0)
+        AttributeSize(
+            codes=one.codes,
+            cells=one.domain.cells if isinstance(one.domain, Grid) else 0,
+            has_missing=one.domain.has_missing,
+        )
         for one in schema.attributes
     )
 

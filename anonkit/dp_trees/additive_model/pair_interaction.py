@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A private choice of two or three attributes that say much more of the class together than fewer: they lead the tree.
+"""A private choice of two, three or all attributes that say much more of the class together than fewer, to lead a tree.
 
 Splits are chosen one at a time, so a greedy tree finds an interaction of which neither attribute shows anything by
 itself by luck alone (a chessboard). A table of both would show it. One private choice looks at the tables of all pairs,
 and at what there is to lose: the rows that the larger class of each cell gets right, beyond those that the better of
 both attributes gets right alone. Three attributes of few cells each (a parity) are candidates beside the pairs, where
-these cost nothing more: by what they get right beyond the best two of them.
+these cost nothing more: by what they get right beyond the best two of them. So are all attributes of a table of few
+cells ("exactly two of six hold"): by what they get right beyond the best three.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from anonkit.domains.array_types import IntArray
 from anonkit.dp_trees.additive_model.class_pairs import ClassPairs, groups_of, rule_of
 from anonkit.dp_trees.counted_once import refuse_other_totals
 from anonkit.dp_trees.marginals.column_layout import Pair, Triple
-from anonkit.dp_trees.marginals.table_counts import TripleCounts
+from anonkit.dp_trees.marginals.table_counts import JointCounts, TripleCounts
 from anonkit.dp_trees.questions import Counter
 from anonkit.mechanisms.accounting import PERMUTE_AND_FLIP, AccountedDraw, rate_within
 from anonkit.mechanisms.discrete_laplace import UniformStream
@@ -39,14 +41,14 @@ WIDTH = 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairInteraction(ClassPairs):
-    """The candidates of the choice: none, and the pairs and triples whose table has enough rows for its noise."""
+    """The candidates of the choice: none, and pairs, triples and all attributes whose table has rows for its noise."""
 
     epsilon: float
     """Privacy loss of one row allowed for everything that follows."""
 
     @cached_property
     def rule(self) -> PairRule:
-        """Public rule: which pairs and triples are candidates."""
+        """Public rule: which attributes are candidates."""
         return rule_of(self.schema, rows=self.rows, epsilon=self.epsilon)
 
     @cached_property
@@ -101,6 +103,38 @@ class PairInteraction(ClassPairs):
             found.append(int(table.max(axis=0).sum()) - fewer - math.floor(self.rule.chance(table.size)))
         return np.array(found, dtype=np.int64)
 
+    def gains_of_all(self, table: IntArray | None) -> IntArray:
+        """Return what all attributes gain over the best three of them; as `gains`, and of the same privacy.
+
+        Parameters
+        ----------
+        table : int array, shape (classes, groups of each attribute), optional
+            None where they are no candidate.
+
+        Returns
+        -------
+        int array, shape (1,) or (0,)
+        """
+        if table is None:
+            return np.zeros(0, dtype=np.int64)
+        axes = range(1, table.ndim)
+        fewer = max(
+            int(table.sum(axis=tuple(at for at in axes if at not in kept)).max(axis=0).sum())
+            for kept in combinations(axes, 3)
+        )
+        right = int(table.max(axis=0).sum())
+        return np.array([right - fewer - math.floor(self.rule.chance(table.size))], dtype=np.int64)
+
+    def table_of_all(self, counter: Counter) -> IntArray | None:
+        """Count the rows of all attributes by class; None where they are no candidate. Private as `tables`."""
+        if not self.rule.joint:
+            return None
+        groups = tuple(np.array(own.merged(MOST_FEW_CELLS), dtype=np.int64) for own in self.rule.attributes)
+        counts = JointCounts(layout=self.layout, groups=groups)
+        table = counter.sum_up(counts).reshape(counts.shapes[0])
+        refuse_other_totals("table of all attributes", int(table.sum()), counter.n_rows)
+        return table
+
     def tables_of_triples(self, counter: Counter) -> dict[Triple, IntArray]:
         """Count the rows of each triple by class; as `tables`, and of the same privacy."""
         if not self.rule.triples:
@@ -121,11 +155,13 @@ class PairInteraction(ClassPairs):
         tables: Mapping[Pair, IntArray],
         randomness: Randomness,
         triples: Mapping[Triple, IntArray] | None = None,
+        joint: IntArray | None = None,
     ) -> Interaction:
         """Choose by permute-and-flip, at the rate of a draw, among none and the candidates."""
         words = UniformStream(randomness.child(PURPOSE))
-        every: tuple[Places, ...] = (*self.rule.candidates, *(triples or ()))
-        scores = [np.array([self.least_gain(draw)]), self.gains(tables), self.gains_of_triples(triples or {})]
+        every: tuple[Places, ...] = (*self.rule.candidates, *(triples or ()), *self.rule.joint)
+        gains = [self.gains(tables), self.gains_of_triples(triples or {}), self.gains_of_all(joint)]
+        scores = [np.array([self.least_gain(draw)]), *gains]
         (at,) = permute_and_flip(np.concatenate(scores)[np.newaxis], draw.rate, words).tolist()
         return Interaction(draw=draw, pair=every[at - 1] if at else None)
 
@@ -136,7 +172,7 @@ class Interaction:
 
     draw: AccountedDraw
     pair: Places | None
-    """Numbers of two attributes, or of three; None where none were chosen."""
+    """Numbers of two attributes, of three or of all; None where none were chosen."""
 
     def grid(self, schema: TreeSchema, strength: float) -> PairGrid | None:
         """Return the grid, of a pair as fine as its counts have rows for their noise; None where none was chosen.

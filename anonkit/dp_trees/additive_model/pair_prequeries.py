@@ -130,6 +130,6 @@ class PairQuestions:
     def _chosen(
         self, units: int, counter: Counter, tables: Mapping[Pair, IntArray], randomness: Randomness
     ) -> Interaction:
-        """Choose, for so many units, with a second pass over the rows where triples are candidates."""
-        triples = self.interaction.tables_of_triples(counter)
-        return self.interaction.choose(self.interaction.draw(units), tables, randomness, triples)
+        """Choose, for so many units, with one more pass over the rows for triples, and one for all attributes."""
+        triples, joint = self.interaction.tables_of_triples(counter), self.interaction.table_of_all(counter)
+        return self.interaction.choose(self.interaction.draw(units), tables, randomness, triples, joint)

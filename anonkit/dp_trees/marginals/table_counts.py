@@ -158,3 +158,25 @@ class TripleCounts(_GroupedCounts):
     def split(self, counts: IntArray) -> Iterator[tuple[Triple, IntArray]]:
         """Yield each triple and its table, shape (classes, cells)."""
         yield from zip(self.triples, self._tables(counts), strict=True)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JointCounts(_GroupedCounts):
+    """Counts of class by cell of all columns together. See `questions.RowSums`.
+
+    Privacy
+    -------
+    A row is in one cell of the table: it changes it by 1 (sensitivity 1).
+    """
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Shape of the table: classes, groups of each column."""
+        return [(self.layout.classes, *self._sizes())]
+
+    def count(self, batch: CodedBatch) -> IntArray:
+        """Return the counts of a batch, shape (size,)."""
+        cells = self.layout.labels(batch)
+        for size, codes in zip(self._sizes(), self._coded(batch), strict=True):
+            cells = cells * size + codes
+        return np.bincount(cells, minlength=self.size).astype(np.int64, copy=False)
