@@ -50,7 +50,7 @@ def opens_of(folder: Path, work: Callable[[], object]) -> Counter[str]:
 @pytest.mark.skipif(sys.platform != "linux", reason="counts events of Linux")
 @pytest.mark.parametrize("method", sorted(SMALL))
 def test_the_data_is_opened_a_few_times(releases: dict[str, Files], tmp_path: Path, method: str) -> None:
-    """The number of opens does not grow with the questions about its rows."""
+    """The number of readings does not grow with the questions about its rows."""
     data = releases[method].write(tmp_path)
 
     opened = opens_of(tmp_path, lambda: anonkit.validate(data))
