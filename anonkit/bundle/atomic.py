@@ -345,7 +345,7 @@ def _replace(new: Path, old: Path) -> None:
 
 
 def reason_of(error: OSError) -> str:
-    """Return why the system refused, without the arguments of the call."""
+    """Return the reason why the system refused, without the arguments of the call."""
     return os.strerror(error.errno) if error.errno is not None else "the system gives no reason"
 
 

@@ -66,7 +66,7 @@ class AgainstPopulation:
 
     @property
     def is_given(self) -> bool:
-        """Return whether anything is known of the population."""
+        """Return True if anything is known of the population."""
         return self.basis != "none"
 
     @property

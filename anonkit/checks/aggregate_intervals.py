@@ -205,7 +205,7 @@ def _is_end(
     draws: int,
     chance: float,
 ) -> bool:
-    """Return whether an end of a mean's interval is where its noise reaches so far with the chance that is left."""
+    """Return True if an end of a mean's interval is where its noise reaches so far with the chance that is left."""
     if share is None:
         return abs(at - outermost) < 1e-9
 

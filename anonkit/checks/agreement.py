@@ -117,7 +117,7 @@ def verification_checks(
 
 
 def _reached(entry: Mapping[str, Any]) -> bool:
-    """Return whether a check that only the source allows was passed; its margin is not always published."""
+    """Return True if a check that only the source allows was passed; its margin is not always published."""
     if set(entry) != {"name", "passed", "observed", "required"}:
         return False
     required = counted(entry["required"])

@@ -101,7 +101,7 @@ def covered(label: str, calendar: Mapping[str, Any]) -> Collection[Ends]:
 def is_calendar_label(
     label: str | None, members: Sequence[int], cuts: Sequence[str], calendar: Mapping[str, Any]
 ) -> bool:
-    """Return whether neighbouring parts between cuts are exactly what a label of the calendar says.
+    """Return True if neighbouring parts between cuts are exactly what a label of the calendar says.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ def numbers_of(name: str, finest: int) -> tuple[int, int] | None:
 
 
 def is_cell_label(label: str | None, members: Sequence[int], cuts: Sequence[str], place: Mapping[str, Any]) -> bool:
-    """Return whether neighbouring parts between cuts are exactly the cell that a label names.
+    """Return True if neighbouring parts between cuts are exactly the cell that a label names.
 
     Parameters
     ----------

@@ -177,7 +177,7 @@ def _column_checks(params: Mapping[str, Any], facts: PublicFacts) -> Iterator[Ch
 
 
 def _same_domain(listed: Mapping[str, Any], column: PublicColumn, facts: PublicFacts, *, generalized: bool) -> bool:
-    """Return whether a released column has the domain it was counted in, or labels of its cells."""
+    """Return True if a released column has the domain it was counted in, or labels of its cells."""
     domain = domain_of(listed["domain"], listed["type"])
     own = column.domain
     if own.fine:  # a target in bins: by name in cells, else at the cells of its grid

@@ -221,7 +221,7 @@ def _pure_cost(line: Mapping[str, Any]) -> Fraction:
 
 
 def _is_in_rho(line: Mapping[str, Any]) -> bool:
-    """Return whether what a line costs is a rho, which is converted in sum, and no epsilon."""
+    """Return True if what a line costs is a rho, which is converted in sum, and no epsilon."""
     return line["mechanism"] == GAUSSIAN or "rho" in line
 
 

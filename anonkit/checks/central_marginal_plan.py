@@ -86,7 +86,7 @@ class ExpectedTables:
 
 
 def delta_may_pay(facts: PublicFacts) -> bool:
-    """Return whether Gaussian noise is less on the largest tree, were rows without end: else there is no delta."""
+    """Return True if Gaussian noise is less on the largest tree, were rows without end: else there is no delta."""
     if not facts.delta:
         return False
     split, whole = split_facts(facts, anchored=False), row_epsilon(facts)
@@ -263,7 +263,7 @@ def _candidates(split: PublicFacts) -> tuple[Pair, ...]:
 
 
 def _can_hold(split: PublicFacts) -> bool:
-    """Return whether all pairs of values fit into memory: else columns alone are measured."""
+    """Return True if all pairs of values fit into memory: else columns alone are measured."""
     return rule.can_hold([column.domain.size for column in split.attributes], split.n_classes)
 
 

@@ -78,7 +78,7 @@ def told_choice(params: Mapping[str, Any], facts: PublicFacts, pairs: Sequence[t
 
 
 def is_followed(grid: PairGrid, tree: Sequence[Mapping[str, Any]], names: Sequence[str]) -> bool:
-    """Return whether a tree begins with a public grid: each node is divided as public facts alone say.
+    """Return True if a tree begins with a public grid: each node is divided as public facts alone say.
 
     A cell before the last level is a leaf; at the last it may be divided further, by paid choices.
 

@@ -149,7 +149,7 @@ class PublicFacts:
 
     @staticmethod
     def is_gaussian(params: Mapping[str, Any]) -> bool:
-        """Return whether a draw of the account has Gaussian noise, for which a delta is spent."""
+        """Return True if a draw of the account has Gaussian noise, for which a delta is spent."""
         return any(line["mechanism"] == GAUSSIAN for line in params["accounting"])
 
     @property
@@ -281,18 +281,18 @@ def domain_of(raw: Mapping[str, Any], kind: str) -> PublicDomain:
 
 
 def is_of_aggregates(params: Mapping[str, Any]) -> bool:
-    """Return whether params are those of tables of figures, which have no target and no rows."""
+    """Return True if params are those of tables of figures, which have no target and no rows."""
     known = TRAITS.get(str(params.get("method")))
     return known is not None and known.family is Family.AGGREGATES
 
 
 def has_gaussian_tables(params: Mapping[str, Any]) -> bool:
-    """Return whether the noise of the published tables is Gaussian, by their format; it fits their lines if checked."""
+    """Return True if the noise of the published tables is Gaussian, by their format; it fits their lines if checked."""
     return _format(params) in [gaussian for _, gaussian in _FORMATS.values()]
 
 
 def is_of_format(params: Mapping[str, Any], facts: PublicFacts, *, gaussian: bool) -> bool:
-    """Return whether params have the format of their method under a law of noise."""
+    """Return True if params have the format of their method under a law of noise."""
     return bool(_format(params) == _FORMATS[facts.traits.family][gaussian])
 
 

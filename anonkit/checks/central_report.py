@@ -122,7 +122,7 @@ def _without_types(assumed: Sequence[str], facts: PublicFacts) -> Sequence[str]:
 
 
 def _are_listed(text: str, names: Sequence[str]) -> bool:
-    """Return whether a string lists some of these names, with a comma between two, and each once."""
+    """Return True if a string lists some of these names, with a comma between two, and each once."""
     for name in names:
         others = [other for other in names if other != name]
         if text == name or (text.startswith(f"{name}, ") and _are_listed(text[len(name) + 2 :], others)):
@@ -230,5 +230,5 @@ def _nodes(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _alike(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Return whether two mappings hold values of the same kinds: 1 is not True, and 1.0 is not "1.0"."""
+    """Return True if two mappings hold values of the same kinds: 1 is not True, and 1.0 is not "1.0"."""
     return all(isinstance(first[name], bool) == isinstance(second[name], bool) for name in second)

@@ -170,7 +170,7 @@ def rebuilt_rule(facts: PublicFacts, params: Mapping[str, Any]) -> RebuiltRule |
 
 
 def histograms_may_be_gaussian(facts: PublicFacts, params: Mapping[str, Any]) -> bool:
-    """Return whether Gaussian noise would be less, were all of epsilon spent on all attributes: else delta is kept.
+    """Return True if Gaussian noise would be less, were all of epsilon spent on all attributes: else delta is kept.
 
     A release with a delta says which noise it has drawn; of one without it, and of an earlier one, none is expected.
     """
@@ -181,7 +181,7 @@ def histograms_may_be_gaussian(facts: PublicFacts, params: Mapping[str, Any]) ->
 
 
 def _says_noise(params: Mapping[str, Any]) -> bool:
-    """Return whether the rule states its noise; earlier versions spent a delta on domains alone."""
+    """Return True if the rule states its noise; earlier versions spent a delta on domains alone."""
     return "noise" in params.get("rule", {})
 
 

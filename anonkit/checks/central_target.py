@@ -103,7 +103,7 @@ def rows_of_cells(counts: list[int], rate: int) -> FloatArray:
 
 
 def _ends_fit(rows: FloatArray, ends: tuple[int, ...], bins: int) -> bool:
-    """Return whether each bin ends with the cell that brings the rows to its share; either of two at a tie."""
+    """Return True if each bin ends with the cell that brings the rows to its share; either of two at a tie."""
     reached, known = np.cumsum(rows), {rows.size}
     near = _CLOSE * float(reached[-1])
     for number in range(1, bins):

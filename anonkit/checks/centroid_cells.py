@@ -112,14 +112,14 @@ def _out_of_order(
 
 
 def _are_places(places: Sequence[Any], cells: Sequence[Any]) -> bool:
-    """Return whether places ascend, and each is that of a centroid without a mean."""
+    """Return True if places ascend, and each is that of a centroid without a mean."""
     if any(type(at) is not int or not 0 <= at < len(cells) or cells[at] is not None for at in places):
         return False
     return all(first < second for first, second in pairwise(places))
 
 
 def _is_scale(stated: Sequence[float], means: Sequence[float]) -> bool:
-    """Return whether these are the mean and the standard deviation of some means, to six digits."""
+    """Return True if these are the mean and the standard deviation of some means, to six digits."""
     middle, scale = stated
     largest = max(map(abs, means), default=0.0)
     if largest == 0.0:

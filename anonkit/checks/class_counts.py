@@ -86,12 +86,12 @@ def _whole(column: Any) -> Counts:
 
 
 def has_order(kind: str) -> bool:
-    """Return whether a type has an order: numbers and dates, not strings and truth values."""
+    """Return True if a type has an order: numbers and dates, not strings and truth values."""
     return kind not in ("VARCHAR", "BOOLEAN") and not kind.startswith("ENUM")
 
 
 def is_whole(kind: str) -> bool:
-    """Return whether a type is one of integers."""
+    """Return True if a type is one of integers."""
     return kind.removeprefix("U") in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 
 

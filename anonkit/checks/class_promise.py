@@ -112,7 +112,7 @@ def validate_classes(evidence: PromiseEvidence) -> Validation:
 
 
 def _several_rows(disclosure: Disclosure) -> bool:
-    """Return whether a person has several rows, by the counts of people."""
+    """Return True if a person has several rows, by the counts of people."""
     return disclosure.counts is not None and int(disclosure.counts.classes.sum()) != disclosure.rows
 
 

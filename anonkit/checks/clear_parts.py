@@ -217,14 +217,14 @@ def parts_query(
 
 
 def has_few(lines: Lines, name: str) -> bool:
-    """Return whether a column has few different values; a missing one is one."""
+    """Return True if a column has few different values; a missing one is one."""
     query = f"SELECT count(*) FROM (SELECT DISTINCT {lines.column(name)} FROM {lines.source} LIMIT {FEW_VALUES + 1})"
     ((found,),) = lines.connection.execute(query).fetchall()
     return int(found) <= FEW_VALUES
 
 
 def is_number(kind: str) -> bool:
-    """Return whether a type is one of numbers, not of strings, truth values, dates or times."""
+    """Return True if a type is one of numbers, not of strings, truth values, dates or times."""
     return has_order(kind) and not kind.startswith(_CALENDAR)
 
 
@@ -267,5 +267,5 @@ def width_between(low: float, high: float) -> float:
 
 
 def same_width(params: Mapping[str, Any], found: ClearParts | None) -> bool:
-    """Return whether the params state the width that the table has."""
+    """Return True if the params state the width that the table has."""
     return params.get("target_width") == (None if found is None else found.width)

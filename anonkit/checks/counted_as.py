@@ -219,7 +219,7 @@ class _Widths:
         )
 
     def allow(self, width: float) -> bool:
-        """Return whether a width can be by the rule."""
+        """Return True if a width can be by the rule."""
         return (self.nothing and width == 0) or self.low <= width <= self.high
 
 

@@ -84,7 +84,7 @@ def _stray_metadata(schema: pa.Schema) -> int:
 
 
 def _is_page_of(place: Place, report: Mapping[str, Any]) -> bool:
-    """Return whether the page shows this report.
+    """Return True if the page shows this report.
 
     The version that wrote a page makes the same page again, byte for byte. Of the page of another version only the
     sentences of the promise are looked at, and that nothing in it can run.

@@ -122,7 +122,7 @@ def _excess(chance: Decimal, size: int, shown: int, odds: Decimal, ratio: Decima
 
 
 def _is_number(value: object) -> bool:
-    """Return whether a value is a number, not a string that Decimal reads as one."""
+    """Return True if a value is a number, not a string that Decimal reads as one."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

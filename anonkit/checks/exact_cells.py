@@ -99,7 +99,7 @@ def _fraction(at: int) -> str:
 
 
 def _merges(connection: Any, texts: str, at: int) -> bool:
-    """Return whether different numbers of a column are one double."""
+    """Return True if different numbers of a column are one double."""
     alike = connection.execute(
         f"SELECT list(DISTINCT x{at}) FROM {texts} WHERE x{at} IS NOT NULL "
         f"GROUP BY CAST(x{at} AS DOUBLE) HAVING count(DISTINCT x{at}) > 1"
@@ -117,7 +117,7 @@ def _exact_number(connection: Any, texts: str, at: int) -> str:
 
 
 def _differ(spelled: Iterable[str]) -> bool:
-    """Return whether some strings that are one double are different numbers."""
+    """Return True if some strings that are one double are different numbers."""
     numbers = [Decimal(text.strip()) for text in spelled]
     finite = [number for number in numbers if number.is_finite()]
     return any(number != finite[0] for number in finite)
@@ -178,7 +178,7 @@ def _refuse_long(schema: pa.Schema) -> None:
 
 
 def has_oldest_times(part: Path) -> bool:
-    """Return whether a Parquet file has times in the form INT96, which counts nanoseconds and which DuckDB cuts."""
+    """Return True if a Parquet file has times in the form INT96, which counts nanoseconds and which DuckDB cuts."""
     try:
         columns = footer(part).schema
     except (pa.ArrowException, OSError, ValueError):  # whoever reads it says that it is none of Parquet

@@ -29,7 +29,7 @@ def finding_lines(params: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def looked_for_domains(params: Mapping[str, Any]) -> bool:
-    """Return whether a line looked for a domain, which takes half of delta; none that looks for spikes does."""
+    """Return True if a line looked for a domain, which takes half of delta; none that looks for spikes does."""
     return any(not str(line["purpose"]).startswith(SPIKES) for line in finding_lines(params))
 
 

@@ -187,7 +187,7 @@ def _count_batch(
 
 
 def _in_order(cells: pa.Array, domain: ListedCategories | BoundedCells | None) -> bool:
-    """Return whether the data file lists the categories as the params do, as far as it keeps their order."""
+    """Return True if the data file lists the categories as the params do, as far as it keeps their order."""
     if not isinstance(domain, ListedCategories) or not isinstance(cells, pa.DictionaryArray) or len(cells) == 0:
         return True
     if sum(map(len, domain.values)) > _SMALL_DOMAIN:
@@ -214,7 +214,7 @@ def _entry_codes(cells: pa.DictionaryArray, domain: ListedCategories) -> IntArra
 
 
 def _are_listed(domain: ListedCategories | BoundedCells | None) -> TypeGuard[ListedCategories]:
-    """Return whether answers are categories that a file lists once, which those of booleans are not."""
+    """Return True if answers are categories that a file lists once, which those of booleans are not."""
     return isinstance(domain, ListedCategories) and not domain.truth_values
 
 

@@ -74,7 +74,7 @@ class ResponseWords(ABC):
 
     @abstractmethod
     def is_truth(self) -> bool:
-        """Return whether every code is its own answer for certain."""
+        """Return True if every code is its own answer for certain."""
 
     @abstractmethod
     def forward(self, shares: FloatArray) -> FloatArray:
@@ -207,7 +207,7 @@ class BlindAndNear(ResponseWords):
         return worst
 
     def is_truth(self) -> bool:
-        """Return whether nothing is blind and every run is its code alone."""
+        """Return True if nothing is blind and every run is its code alone."""
         alone = np.array_equal(self.starts, np.arange(self.n_codes)) and bool((self.stops - self.starts == 1).all())
         return not any(self.blind) and alone and self.n_codes == self.n_answers
 

@@ -109,7 +109,7 @@ class Transformation:
 
     @property
     def is_unperturbed(self) -> bool:
-        """Return whether the published number is the true one."""
+        """Return True if the published number is the true one."""
         return self.multiplier[:2] == (1.0, 0.0) and self.offset[1] == 0.0
 
 
@@ -176,7 +176,7 @@ class PublishedAnswers:
 
     @property
     def joint(self) -> bool:
-        """Return whether the answers hide the class."""
+        """Return True if the answers hide the class."""
         return self.target is not None and self.target.mechanism is None
 
 

@@ -264,7 +264,7 @@ def _label_fits(table: PublishedAnswers, label: object) -> bool:
 
 
 def _strength_fits(answer: RandomizedColumn, loss: PublishedLoss, parameters: Mapping[str, Any]) -> bool:
-    """Return whether an answer is as strong as the method's p_keep or epsilon."""
+    """Return True if an answer is as strong as the method's p_keep or epsilon."""
     words = answer.words
     if words is None or words.is_truth() or answer.mechanism is None:
         return True
@@ -279,7 +279,7 @@ def _strength_fits(answer: RandomizedColumn, loss: PublishedLoss, parameters: Ma
 
 
 def _noise_fits(answer: RandomizedColumn, parameters: Mapping[str, Any]) -> bool:
-    """Return whether a number was multiplied and shifted as the method's noise and center say."""
+    """Return True if a number was multiplied and shifted as the method's noise and center say."""
     how = answer.transformation
     if how is None:
         return True
@@ -305,7 +305,7 @@ def _differing(name: str, expected: Mapping[str, Any], stated: Mapping[str, Any]
 
 
 def _same(expected: Any, stated: Any) -> bool:
-    """Return whether two figures are one: integers, strings and truth values exactly, others but for rounding."""
+    """Return True if two figures are one: integers, strings and truth values exactly, others but for rounding."""
     if isinstance(expected, Mapping):
         return (
             isinstance(stated, Mapping)

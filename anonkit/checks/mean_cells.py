@@ -84,7 +84,7 @@ def _classes(data: Path, keys: Sequence[str], column: BoundColumn) -> list[Shown
 
 
 def _is_mean(shown: Shown, step: float | None) -> bool:
-    """Return whether a class shows one number that a mean of its interval can be, its middle, or nothing it may not."""
+    """Return True if a class shows one number that a mean of its interval can be, its middle, or nothing it may not."""
     low, high, smallest, largest, alike = shown
     if smallest is None:
         return bool(alike) and (low is None or high is None)

@@ -22,7 +22,7 @@ _KEY = "missing_above"
 
 
 def is_thresholded(params: Mapping[str, Any]) -> bool:
-    """Return whether a release states that faint counts of missing are none; earlier versions stated nothing.
+    """Return True if a release states that faint counts of missing are none; earlier versions stated nothing.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def is_thresholded(params: Mapping[str, Any]) -> bool:
 
 
 def is_none(tables: Sequence[tuple[Any, int]], *, gaussian: bool) -> bool:
-    """Return whether noisy counts of missing are no more than noise makes.
+    """Return True if noisy counts of missing are no more than noise makes.
 
     Parameters
     ----------

@@ -162,7 +162,7 @@ class EqualCells:
 
 
 def is_as_written(kind: pa.DataType, multiples: Multiples | None) -> bool:
-    """Return whether a column has the written type of its numbers: integers as such, others as floats."""
+    """Return True if a column has the written type of its numbers: integers as such, others as floats."""
     whole = multiples is not None and multiples.step.denominator == 1
     return bool(pa.types.is_int64(kind) if whole else pa.types.is_floating(kind))
 

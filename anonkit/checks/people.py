@@ -170,7 +170,7 @@ class ValueRows:
 
 
 def class_check(counts: PeopleCounts, rows: Counts) -> Check:
-    """Return whether classes of so many rows, shape (n_classes,), can have these people: one at least, all at most."""
+    """Return True if classes of so many rows, shape (n_classes,), can have these people: one at least, all at most."""
     if counts.classes.size != rows.size:
         return Check(name="people", passed=False, observed=counts.classes.size, required=rows.size)
     n_wrong = int(((counts.classes < 1) | (counts.classes > rows)).sum())

@@ -208,17 +208,17 @@ def _is_number(value: object) -> bool:
 
 
 def _ascending(*figures: float) -> bool:
-    """Return whether each figure is at most the next one, and the first below the second."""
+    """Return True if each figure is at most the next one, and the first below the second."""
     return figures[0] < figures[1] and all(one <= other * (1 + _ROUNDING) for one, other in pairwise(figures))
 
 
 def _is_share_of(fraction: float, size: object, read: int | None) -> bool:
-    """Return whether the rows that were read are this share of a population of this size."""
+    """Return True if the rows that were read are this share of a population of this size."""
     return type(size) is int and read is not None and 0 < read <= size and abs(read / size - fraction) <= _FRACTION
 
 
 def same_file(stated: Mapping[str, Any], again: Mapping[str, Any]) -> bool:
-    """Return whether a report's figures are those of a file of as many rows as it says."""
+    """Return True if a report's figures are those of a file of as many rows as it says."""
     return same(stated["estimates"]["rows"], again["estimates"]["rows"])
 
 

@@ -118,7 +118,7 @@ def _randomized_columns(params: Facts) -> set[str]:
 
 
 def _has_account(params: Facts) -> bool:
-    """Return whether params are of a central mechanism, which has an account even where nothing is promised."""
+    """Return True if params are of a central mechanism, which has an account even where nothing is promised."""
     return "accounting" in params
 
 

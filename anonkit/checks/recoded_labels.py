@@ -360,7 +360,7 @@ def _wrong_names(
 
 
 def _may_be(label: str | None, members: Sequence[int], parts: AxisParts) -> bool:
-    """Return whether a group may have this name: by its parts, or `*` for a dropped column.
+    """Return True if a group may have this name: by its parts, or `*` for a dropped column.
 
     A recoding that was found on a sample got places for other values and for missing afterwards, so that labels may be
     those of the axis without them. A label that another group has too is numbered.
@@ -381,7 +381,7 @@ def _may_be(label: str | None, members: Sequence[int], parts: AxisParts) -> bool
 
 
 def _is_next(low: str, high: str) -> bool:
-    """Return whether a cut is the point right after another: one value is between them, and may be its own label."""
+    """Return True if a cut is the point right after another: one value is between them, and may be its own label."""
     try:
         first, second = Decimal(low), Decimal(high)
         unit = Decimal(1).scaleb(min(int(first.as_tuple().exponent), int(second.as_tuple().exponent)))

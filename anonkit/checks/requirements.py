@@ -36,12 +36,12 @@ class Asked:
 
     @property
     def about_sensitive(self) -> bool:
-        """Return whether a requirement is about sensitive attributes."""
+        """Return True if a requirement is about sensitive attributes."""
         return not (self.l is self.t is self.alpha is self.beta is None)
 
     @property
     def anything(self) -> bool:
-        """Return whether some k, l, t, alpha or beta is required, or the risk in a population."""
+        """Return True if some k, l, t, alpha or beta is required, or the risk in a population."""
         return self.k is not None or self.about_sensitive or self.against.is_given
 
     @property
@@ -84,7 +84,7 @@ UNCOUNTABLE = {
 
 
 def cannot_be_repeated(name: str) -> str | None:
-    """Return why nobody can repeat a check from the files of a release; None where everybody can."""
+    """Return the reason why nobody can repeat a check from the files of a release; None where everybody can."""
     return UNCOUNTABLE.get(name.partition(":")[0])
 
 

@@ -168,7 +168,7 @@ def _contradictions(rules: Rules, own: Mapping[str, PublicColumn], facts: Public
 
 
 def _holds(domain: PublicDomain, cell: object) -> bool:
-    """Return whether a domain has a cell."""
+    """Return True if a domain has a cell."""
     if cell is None:
         return domain.has_missing
     if domain.categories is not None:

@@ -14,7 +14,7 @@ _FIGURE = 1e-9
 
 
 def same(left: object, right: object, *, tolerance: float = 0.0) -> bool:
-    """Return whether two JSON values are the same: keys in any order, 2 and 2.0 alike, true and 1 not.
+    """Return True if two JSON values are the same: keys in any order, 2 and 2.0 alike, true and 1 not.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def same(left: object, right: object, *, tolerance: float = 0.0) -> bool:
 
 
 def same_figure(left: object, right: object) -> bool:
-    """Return whether two measures are the same, up to the rounding of another machine."""
+    """Return True if two measures are the same, up to the rounding of another machine."""
     return same(left, right, tolerance=_FIGURE)
 
 

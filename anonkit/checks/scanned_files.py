@@ -88,7 +88,7 @@ def _parquet(connection: Any, parts: Sequence[Path], *, partitioned: bool = Fals
 
 
 def is_text(path: Path) -> bool:
-    """Return whether a file is one of CSV or TSV, by its name."""
+    """Return True if a file is one of CSV or TSV, by its name."""
     return bool({suffix.lower() for suffix in path.suffixes} & {".csv", ".tsv", ".tab", ".txt"})
 
 
@@ -104,7 +104,7 @@ def _folder_keys(folder: Path) -> list[str]:
 
 @lru_cache(maxsize=16)
 def _is_whole(path: str, compression: str, state: tuple[int, int]) -> bool:
-    """Return whether a compressed file ends where it should; read once for each state (size and time) it is in.
+    """Return True if a compressed file ends where it should; read once for each state (size and time) it is in.
 
     DuckDB before 2.0 takes one that was cut for the rows before the cut, whose classes may be large enough where those
     of all rows are not.
@@ -220,7 +220,7 @@ def _names_of_part(part: Path) -> list[str]:
 
 
 def _may_be_renamed(names: Sequence[str]) -> bool:
-    """Return whether DuckDB may have called a column by another name than the file does."""
+    """Return True if DuckDB may have called a column by another name than the file does."""
     before: set[str] = set()
     for name in names:
         stem, mark, number = name.rpartition("_")  # `age_1` is what it makes of a second `age`

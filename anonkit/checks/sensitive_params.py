@@ -65,7 +65,7 @@ def sensitive_checks(params: Mapping[str, Any], report: Mapping[str, Any]) -> It
 
 
 def _is_list_of_caps(listed: Sequence[Any]) -> bool:
-    """Return whether caps are pairs of a value and a possible share, each value once, numbers ascending."""
+    """Return True if caps are pairs of a value and a possible share, each value once, numbers ascending."""
     values = [value for value, _ in listed]
     numbers = [value for value in values if _is_number(value)]
     others = [value for value in values if not _is_number(value)]

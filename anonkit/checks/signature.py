@@ -54,7 +54,7 @@ class Envelope:
             return None
 
     def is_signed_by(self, key: Ed25519PublicKey) -> bool:
-        """Return whether one of the signatures is by this key."""
+        """Return True if one of the signatures is by this key."""
         from cryptography.exceptions import InvalidSignature
 
         signed = _signed_bytes(self.payload)

@@ -107,7 +107,7 @@ def _of(column: PublicColumn, tables: Sequence[Any], rate: int, *, is_gaussian: 
 
 
 def _follows(stated: Mapping[str, Any], counted: _Counted) -> bool:
-    """Return whether a stated mean, its interval, and whether the rows carry it, follow from the counts."""
+    """Return True if a stated mean, its interval, and whether the rows carry it, follow from the counts."""
     grid, counts = counted.column.domain.grid, counted.counts
     if counts.size != grid.middles.size:  # another check says so
         return False
@@ -134,7 +134,7 @@ def _follows(stated: Mapping[str, Any], counted: _Counted) -> bool:
 
 
 def _is_end(counted: _Counted, values: FloatArray, end: float, side: int, outermost: float, unit: float) -> bool:
-    """Return whether the noise reaches just as far as a mean at this end of the interval would need.
+    """Return True if the noise reaches just as far as a mean at this end of the interval would need.
 
     `side` is 1 for the lower end and -1 for the upper one; `outermost` is the bound that no mean is beyond.
     """

@@ -480,7 +480,7 @@ class _Copies:
 
 
 def _is_worth_a_copy(path: Path) -> bool:
-    """Return whether a path is a file, or a folder of files, of Parquet that DuckDB can copy column by column."""
+    """Return True if a path is a file, or a folder of files, of Parquet that DuckDB can copy column by column."""
     if path.suffix != SUFFIX:
         return False
     try:

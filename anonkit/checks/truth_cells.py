@@ -14,7 +14,7 @@ _KEY = "truth_values"
 
 
 def says_truth_values(domain: Mapping[str, Any]) -> bool:
-    """Return whether a domain is that of booleans.
+    """Return True if a domain is that of booleans.
 
     Raises
     ------
@@ -29,5 +29,5 @@ def says_truth_values(domain: Mapping[str, Any]) -> bool:
 
 
 def are_of_type(cells: pa.Array, *, truth_values: bool) -> bool:
-    """Return whether cells of categories are booleans exactly where their domain says so."""
+    """Return True if cells of categories are booleans exactly where their domain says so."""
     return bool(pa.types.is_boolean(cells.type)) is truth_values

@@ -284,7 +284,7 @@ def _validate_documents(
 
 
 def _has_twice(report: Mapping[str, Any]) -> bool:
-    """Return whether a report or its promise lists a column twice: a forger could cause endless work."""
+    """Return True if a report or its promise lists a column twice: a forger could cause endless work."""
     promise = report["guarantee"]["parameters"]
     lists = [[column["name"] for column in report["columns"]], *(promise.get(each, []) for each in _NAMED_ONCE)]
     lists += [[frozenset(key["columns"]) for key in promise.get("keys", [])]]

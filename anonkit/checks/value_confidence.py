@@ -107,7 +107,7 @@ def cell_of_kind(cell: str, kind: str) -> str:
 
 
 def is_text(kind: str) -> bool:
-    """Return whether a type is one of strings, not of numbers, dates or truth values."""
+    """Return True if a type is one of strings, not of numbers, dates or truth values."""
     return not has_order(kind) and kind != "BOOLEAN"
 
 
@@ -138,7 +138,7 @@ class Coding:
 
     @property
     def are_bands(self) -> bool:
-        """Return whether a code is a band."""
+        """Return True if a code is a band."""
         return self.table is not None and "low" in self.table.column_names
 
     @property

@@ -114,7 +114,7 @@ def read_descriptor(place: Place) -> dict[str, Any]:
 
 
 def _is_described(resource: Mapping[str, Any]) -> bool:
-    """Return whether a file of a descriptor has a path that can be one, and a hash."""
+    """Return True if a file of a descriptor has a path that can be one, and a hash."""
     paths = resource["path"] if isinstance(resource["path"], list) else [resource["path"]]
     named = all(
         isinstance(path, str) and all(len(os.fsencode(part)) <= _LONGEST_NAME for part in path.split("/"))

@@ -22,7 +22,7 @@ _OWNERS = re.compile(r"\Aowner[-.].*\.json\Z|\.dossier\.html\Z")
 
 
 def declaration_problem(path: Path) -> str | None:
-    """Return why anonkit would not read a recipe or policy; None when it would."""
+    """Return the reason why anonkit would not read a recipe or policy; None when it would."""
     from anonkit.cli.experiments import harness
     from anonkit.pipeline.recipe import Recipe
     from anonkit.policy.declaration import Policy
@@ -45,7 +45,7 @@ def declaration_problem(path: Path) -> str | None:
 
 
 def table_problem(path: Path) -> str | None:
-    """Return why a file must not be committed; None for the data of a release, and for a copy that it lists."""
+    """Return the reason why a file must not be committed; None for the data of a release, and for a copy that it lists."""
     from anonkit.bundle.release_hashes import refuse_changed
     from anonkit.bundle.release_names import DATA, DESCRIPTOR, PARAMS, REPORT
     from anonkit.bundle.release_place import Place

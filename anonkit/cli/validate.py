@@ -375,7 +375,7 @@ def _refuse_absent(table: str) -> None:
 
 
 def _failure(table: str, validation: Validation) -> AnonkitError | None:
-    """Return why the release must not be trusted; a check that was not made is never a pass."""
+    """Return the reason why the release must not be trusted; a check that was not made is never a pass."""
     failed = [check.name for check in validation.checks if not check.passed]
     if failed:
         count = f"failed {len(failed)} of {len(validation.checks)} checks: {', '.join(failed)}"

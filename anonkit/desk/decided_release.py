@@ -109,7 +109,7 @@ class Decisions(ReportPart):
 
 
 def recommendation(decisions: Decisions) -> str:
-    """Return why the promise follows from the answers, in one sentence."""
+    """Return the reason why the promise follows from the answers, in one sentence."""
     if not decisions.method:
         return ""
     if decisions.has_epsilon:

@@ -445,7 +445,7 @@ def _target_notes(profile: ColumnProfile, *, target_is_given: bool) -> list[str]
 
 
 def _no_target_note(of_target: TargetGuess) -> str:
-    """Return why the last column is not taken for the target, and what a target would mean."""
+    """Return the reason why the last column is not taken for the target, and what a target would mean."""
     if of_target.is_secret:
         return (
             'No target was guessed: it looks like a secret. role = "sensitive", or role = "target": released unchanged.'

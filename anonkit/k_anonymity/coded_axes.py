@@ -122,7 +122,7 @@ def global_recoding(prepared: Prepared, groups: Mapping[str, NDArray[np.integer[
 
 
 def _is_full_detail(column: CodedColumn, groups: NDArray[np.integer[Any]]) -> bool:
-    """Return whether every value is released as it is: as many groups as values, and none of them merged before."""
+    """Return True if every value is released as it is: as many groups as values, and none of them merged before."""
     merged = any(isinstance(value, Pooled | Stretch) for value in column.values)
     return not merged and int(groups.max(initial=0)) + 1 == column.size
 

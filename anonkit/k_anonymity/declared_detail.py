@@ -217,7 +217,7 @@ def _wider_bins(hierarchy: Hierarchy, axis: IntervalAxis, labels: Labels) -> Ite
 
 
 def _is_coarser(wider: Sequence[str | None], labels: Labels) -> bool:
-    """Return whether groups are joined and none is torn: widths need not be multiples of each other."""
+    """Return True if groups are joined and none is torn: widths need not be multiples of each other."""
     return len(set(zip(labels, wider, strict=True))) == len(set(labels)) > len(set(wider))
 
 

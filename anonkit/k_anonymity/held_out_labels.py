@@ -41,7 +41,7 @@ def all_labels_parameter() -> bool:
 
 
 def one_row_each(source: Source, unit: str | None, engine: Engine, needed: Sequence[str] = ()) -> bool:
-    """Return whether no person has two rows; without a unit rows are independent.
+    """Return True if no person has two rows; without a unit rows are independent.
 
     Parameters
     ----------

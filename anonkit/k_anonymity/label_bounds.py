@@ -147,7 +147,7 @@ def _ceil(point: Any) -> int | None:
 
 
 def _spelled(label: str) -> bool:
-    """Return whether a label is a number, the only one of its interval."""
+    """Return True if a label is a number, the only one of its interval."""
     try:
         return math.isfinite(float(label))
     except ValueError:

@@ -24,7 +24,7 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+\d*|\d+")
 
 
 def is_measured(column: Column, kind: pa.DataType, n_values: int) -> bool:
-    """Return whether a column is measured, not one of codes.
+    """Return True if a column is measured, not one of codes.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def is_measured(column: Column, kind: pa.DataType, n_values: int) -> bool:
 
 
 def has_missing_codes(values: Sequence[object]) -> bool:
-    """Return whether a common code for a missing value is far from all other values.
+    """Return True if a common code for a missing value is far from all other values.
 
     A code above 0 is apart where it lies further above the largest of the others than these reach, one below 0 where
     none of the others is; among strings that are no numbers every code is.

@@ -250,7 +250,7 @@ def _free_codes(
 
 
 def holds_numbers(column: CodedColumn) -> bool:
-    """Return whether the values of a column are numbers, one at least."""
+    """Return True if the values of a column are numbers, one at least."""
     first = next((value for value in column.values if value is not None), None)
     return column.ordered and isinstance(first, int | float | Decimal)
 

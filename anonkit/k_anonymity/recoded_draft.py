@@ -185,7 +185,7 @@ def released_schema(schema: pa.Schema, policy: Policy, recoding: Recoding) -> pa
 
 
 def _passes(column: Column) -> bool:
-    """Return whether a column is released, or carried along to be counted, as it is."""
+    """Return True if a column is released, or carried along to be counted, as it is."""
     return column.role in (Role.TARGET, Role.SENSITIVE, Role.INSENSITIVE, Role.UNIT, Role.WEIGHT)
 
 
@@ -256,7 +256,7 @@ def _outlines(policy: Policy, recoding: Recoding) -> dict[str, Any]:
 
 
 def limits_rows(policy: Policy) -> bool:
-    """Return whether rows of a person may be suppressed beyond the recoding: by a secret draw, or with the person."""
+    """Return True if rows of a person may be suppressed beyond the recoding: by a secret draw, or with the person."""
     rows = policy.person_rows
     return rows is not None and (rows.whole_set or rows.most is not None)
 

@@ -92,10 +92,10 @@ def people_of(rows: pa.Table, unit: str | None) -> NDArray[np.int64] | None:
 
 
 def has_classes(kind: pa.DataType) -> bool:
-    """Return whether a column has classes by its type alone: strings or truth values."""
+    """Return True if a column has classes by its type alone: strings or truth values."""
     return not is_ordered(_plain(kind))
 
 
 def is_categorical(column: pa.ChunkedArray, most: int) -> bool:
-    """Return whether a column has classes: strings or truth values, or at most so many numbers or dates."""
+    """Return True if a column has classes: strings or truth values, or at most so many numbers or dates."""
     return has_classes(column.type) or pc.count_distinct(column).as_py() <= most

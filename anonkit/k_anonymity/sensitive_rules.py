@@ -187,7 +187,7 @@ class SensitiveRule:
 
     @property
     def bounds_something(self) -> bool:
-        """Return whether a class could break it."""
+        """Return True if a class could break it."""
         return self.caps is not None or self.asked.bounds_something
 
     def to_params(self, declared: Column) -> dict[str, Any]:

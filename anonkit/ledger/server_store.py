@@ -324,7 +324,7 @@ class ServerStore:
         return LedgerError(f"{shown} cannot be used: {type(error).__name__}{f' ({state})' if state else ''}")
 
     def _words(self, error: Exception) -> str:
-        """Return why there is no connection, as libpq says it, without what is secret."""
+        """Return the reason why there is no connection, as libpq says it, without what is secret."""
         text = " ".join(str(error).split())
         for secret in (self._settings.get("password"), self._settings.get("sslpassword"), os.environ.get("PGPASSWORD")):
             text = text.replace(secret, HIDDEN) if secret else text

@@ -372,7 +372,7 @@ class RFKA(RecodingMethod):
         return None if hierarchy is None else hierarchy.ladder
 
     def _drop_reason(self, drop: Drop, column: CodedColumn) -> str:
-        """Return why a column was dropped, in words; the number of rows is the owner's."""
+        """Return the reason why a column was dropped, in words; the number of rows is the owner's."""
         if drop.reason is DropReason.CONSTANT:
             if any(isinstance(value, Pooled | Stretch) for value in column.values):
                 return f"fewer than two of its values are shared by {self.k} or more"
@@ -436,7 +436,7 @@ def _one_hot_numbers(
 
 
 def _greedy_reasons(decisions: Sequence[Decision]) -> dict[str, str]:
-    """Return why columns without kept values were dropped."""
+    """Return the reason why columns without kept values were dropped."""
     reasons: dict[str, str] = {}
     kept = {decision.feature.column for decision in decisions if decision.kept}
     for decision in decisions:

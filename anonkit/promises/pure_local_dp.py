@@ -162,7 +162,7 @@ FEWEST_SHUFFLED = 100
 
 
 def shuffle_obstacle(names: Sequence[str], unit: str | None) -> str:
-    """Return why the secret shuffle of the rows hides nobody.
+    """Return the reason why the secret shuffle of the rows hides nobody.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def _shares(counts: FloatArray) -> FloatArray:
 
 
 def is_explained(tables: Iterable[Table]) -> bool:
-    """Return whether one of the tables shows a relation that chance and noise would show in few releases."""
+    """Return True if one of the tables shows a relation that chance and noise would show in few releases."""
     found = [excess(table) for table in tables]
     return bool(found) and max(found) > _BEYOND + math.sqrt(2 * math.log(len(found)))
 

@@ -20,7 +20,7 @@ KEY = "missing_above"
 
 
 def is_faint(tables: Sequence[tuple[IntArray, float]], above: float) -> bool:
-    """Return whether missing is counted as none.
+    """Return True if missing is counted as none.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ def shuffled_view(table: PublishedTable, policy: Policy, n_rows: int, delta: flo
 
 
 def _obstacle(table: PublishedTable, policy: Policy) -> str | None:
-    """Return why the order of the rows hides nobody; None when it does."""
+    """Return the reason why the order of the rows hides nobody; None when it does."""
     mechanisms = {attribute.name: attribute.mechanism for attribute in table.attributes}
     if table.target is not None and table.target.mechanism is not None:
         mechanisms[table.target.name] = table.target.mechanism

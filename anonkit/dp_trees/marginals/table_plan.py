@@ -114,7 +114,7 @@ def candidate_pairs(layout: ColumnLayout) -> tuple[Pair, ...]:
 
 
 def can_hold(layout: ColumnLayout) -> bool:
-    """Return whether the tables of all pairs of columns fit into memory, for every class."""
+    """Return True if the tables of all pairs of columns fit into memory, for every class."""
     return rule.can_hold(layout.sizes, layout.classes)
 
 

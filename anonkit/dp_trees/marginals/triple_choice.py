@@ -186,5 +186,5 @@ def groups_of(layout: ColumnLayout, most: int) -> tuple[IntArray, ...]:
 
 
 def _missing_of(layout: ColumnLayout) -> tuple[bool, ...]:
-    """Return whether each column has a value for missing, the last."""
+    """Return True if each column has a value for missing, the last."""
     return tuple(layout.schema.domains[name].has_missing for name in layout.names)

@@ -116,7 +116,7 @@ class SpikeMethod(DeltaMethod):
         return tuple(column for column in asked if isinstance(column, NumericAttribute))
 
     def _may_have_spikes(self, column: Column) -> bool:
-        """Return whether a column has more numbers than cells, and no spikes that the policy names."""
+        """Return True if a column has more numbers than cells, and no spikes that the policy names."""
         if column.spikes or not (column.step or column.is_whole_by_type or column.type is ColumnType.INTEGER):
             return False
         values = column.whole_values

@@ -142,7 +142,7 @@ class StackedMethod(CellMethod, SpikeMethod):
         return super().approximate_promise(policy, *self._assumed_rows, *bounds)
 
     def _delta_may_pay(self, schema: TreeSchema) -> bool:
-        """Return whether histograms may have Gaussian noise, by epsilon, delta and the number of attributes alone."""
+        """Return True if histograms may have Gaussian noise, by epsilon, delta and the number of attributes alone."""
         left = RemainingBudget(
             units=self._row_units,
             delta=Fraction(self.delta),

@@ -104,7 +104,7 @@ class TreeMethod(CellMethod, ABC, Generic[P]):
         return Split.MULTIWAY
 
     def no_guarantee(self) -> str | None:
-        """Return why nothing can be promised with these parameters; None where something can."""
+        """Return the reason why nothing can be promised with these parameters; None where something can."""
         return None
 
     def published_claim(self) -> str | None:

@@ -134,7 +134,7 @@ def _spaced(values: Sequence[object]) -> Sequence[object]:
 
 
 def verdict_of(column: CodedColumn) -> IdentifierVerdict | None:
-    """Return why a column is taken for an identifier, None when it is not.
+    """Return the reason why a column is taken for an identifier, None when it is not.
 
     Parameters
     ----------

@@ -206,7 +206,7 @@ class Workbook:
         raise failure
 
     def _explain(self, told: bool) -> SourceError:
-        """Return why a workbook cannot be read: the container of a protected one is of another kind."""
+        """Return the reason why a workbook cannot be read: the container of a protected one is of another kind."""
         shown = self.address.shown
         try:
             raw = self.address.file_path.read_bytes()

@@ -155,7 +155,7 @@ class _Forests:
 
     @property
     def know_nothing(self) -> bool:
-        """Return whether what they say goes with the truth by chance alone, and is further off than the mean is."""
+        """Return True if what they say goes with the truth by chance alone, and is further off than the mean is."""
         error = np.sqrt(self.variance * self.square)  # half the standard error of what is saved against the mean
         return bool(self.right < _TOLD * error and 2.0 * self.right - self.square < -2.0 * error)
 

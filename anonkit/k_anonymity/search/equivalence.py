@@ -332,7 +332,7 @@ class DistinctL(HistogramRequirement):
 
     @property
     def counts_codes(self) -> bool:
-        """Return whether every code is a value of its own, held by rows."""
+        """Return True if every code is a value of its own, held by rows."""
         return self.units is None and self.missing is None and self.ends is None
 
     def measure(self, held: Held, overall: Held) -> FloatArray:

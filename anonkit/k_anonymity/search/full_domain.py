@@ -112,12 +112,12 @@ class Lattice:
         return partition.n_rows(suppressed)
 
     def meets(self, node: Node) -> bool:
-        """Return whether no more rows than allowed would have to go, and not all."""
+        """Return True if no more rows than allowed would have to go, and not all."""
         partition, suppressed = self.suppressed(node)
         return partition.n_rows(suppressed) <= self.max_suppressed and not suppressed.all()
 
     def shows_kept(self, node: Node) -> bool:
-        """Return whether the rows that stay show two parts of every column to be kept."""
+        """Return True if the rows that stay show two parts of every column to be kept."""
         if not self._kept:
             return True
         _, suppressed = self.suppressed(node)
@@ -126,7 +126,7 @@ class Lattice:
 
     @property
     def is_monotone(self) -> bool:
-        """Return whether a node meets the requirements wherever one below it does.
+        """Return True if a node meets the requirements wherever one below it does.
 
         Of k-anonymity and distinct l-diversity that is so whatever is suppressed: a row in a class that breaks one was
         in such a class before it was merged. The models on shares (entropy and recursive l, t, alpha, caps) promise it

@@ -174,7 +174,7 @@ def grown(target: TreeTarget, rows: Matrix, size: ForestSize, seed: int) -> tupl
 
 
 def _is_settled(target: TreeTarget, before: Told, after: Told) -> bool:
-    """Return whether a batch of trees has hardly changed anything; see the head of this module."""
+    """Return True if a batch of trees has hardly changed anything; see the head of this module."""
     change = after.means(target.prior) - before.means(target.prior)
     moved = float((change**2).sum(axis=1).mean())
     old, new = before.losses.mean(axis=0), after.losses.mean(axis=0)

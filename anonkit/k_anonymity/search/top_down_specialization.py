@@ -415,7 +415,7 @@ class _Search:
         }
 
     def reason(self, name: str) -> Drop:
-        """Return why a column is dropped."""
+        """Return the reason why a column is dropped."""
         if self.state.kept.size == 0:
             return Drop(reason=DropReason.SUPPRESSION, suppressed=0, available=0)
         prospects = self.columns[name].offers(self.state, 0.0).prospects

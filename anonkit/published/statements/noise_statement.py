@@ -161,7 +161,7 @@ class Statement:
 
 
 def shows_no_rows(params: Mapping[str, Any]) -> bool:
-    """Return whether params are those of a statement that publishes figures and no rows of people."""
+    """Return True if params are those of a statement that publishes figures and no rows of people."""
     return params.get("format") == FORMAT and params["statement"]["shows"]["kind"] == ValueLines.kind
 
 

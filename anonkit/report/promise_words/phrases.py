@@ -46,7 +46,7 @@ class PromiseWords(Protocol):
         ...
 
     def verdict(self, promise: Json, n_checks: int) -> PromiseVerdict:
-        """Return why the promise holds, when no check failed."""
+        """Return the reason why the promise holds, when no check failed."""
         ...
 
     def whose(self, promise: Json) -> Iterator[list[Phrase]]:
